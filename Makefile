@@ -1,0 +1,47 @@
+# make demo, make test: the two commands of the README. make check, bench, docs: for contributors.
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := $(wildcard kernel/*) CMakeLists.txt pyproject.toml
+
+.PHONY: demo test bench docs check setup lock clean
+
+setup: .venv/.installed
+
+# uv is only the fast installer; the lock (names, versions, hashes) decides what is installed.
+.venv/.tools: requirements/test.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/uv.txt
+	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/test.txt
+	touch $@
+
+.venv/.installed: .venv/.tools $(SOURCES)
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-build-isolation --no-deps --reinstall-package taufit -e .
+	$(BIN)/taufit --version
+	touch $@
+
+demo: setup
+	$(BIN)/python examples/demo.py
+
+test: setup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+docs: setup
+	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/docs.txt
+	$(BIN)/mkdocs build --strict -q
+
+check: setup
+	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+lock:
+	$(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url requirements/uv.in -o requirements/uv.txt
+	$(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --extra test --extra dev pyproject.toml requirements/build.in -o requirements/test.txt
+	$(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --extra docs pyproject.toml -o requirements/docs.txt
+
+clean:
+	rm -rf .venv build site

@@ -1,0 +1,60 @@
+"""Run the benchmarks: a table on stdout and benchmarks/results.json."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import platform
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def main(words: list[str]) -> int:
+    # One thread unless a benchmark says otherwise: ratios are of CPU work, not of cores.
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+    results: list[dict[str, object]] = []
+    missed = 0
+    for kind in ("speed", "accuracy"):
+        for module in sorted(m.name for m in pkgutil.iter_modules([str(HERE / kind)])):
+            if words and not any(word in f"{kind}.{module}" for word in words):
+                continue
+            print(f"\n{kind}/{module}", flush=True)
+            start = time.process_time()
+            for row in importlib.import_module(f"benchmarks.{kind}.{module}").rows():
+                mark = {True: "ok  ", False: "MISS", None: "    "}[row.met]
+                missed += row.met is False
+                print(
+                    f"  {mark} {row.name:<58} {row.value:>10.4g} {row.unit:<6} "
+                    f"{row.target:<9} {row.note}",
+                    flush=True,
+                )
+                results.append(
+                    {
+                        "benchmark": f"{kind}/{module}",
+                        "name": row.name,
+                        "value": row.value,
+                        "unit": row.unit,
+                        "target": row.target,
+                        "met": row.met,
+                        "note": row.note,
+                    }
+                )
+            print(f"  ({time.process_time() - start:.1f} CPU s)", flush=True)
+    (HERE / "results.json").write_text(
+        json.dumps(
+            {"machine": platform.machine(), "cores": os.cpu_count(), "rows": results}, indent=1
+        )
+        + "\n"
+    )
+    print(f"\n{len(results)} figures, {missed} below target; benchmarks/results.json has them all.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

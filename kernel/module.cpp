@@ -1,0 +1,4 @@
+// taufit._kernel: the compiled loops. Each file beside this one binds its own functions.
+#include <nanobind/nanobind.h>
+
+NB_MODULE(_kernel, m) { m.doc() = "taufit's compiled loops"; }

@@ -1,0 +1,30 @@
+"""taufit: from a robot arm's recorded motion to a torque model people can trust."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives; imported when first used, so `import taufit` stays quick.
+_NAMES = {
+    "Robot": "taufit.robot",
+    "Recording": "taufit.recording",
+    "Samples": "taufit.signals",
+    "TorqueModel": "taufit.torque_model",
+    "Information": "taufit.estimation",
+    "Linear": "taufit.friction",
+}
+
+__all__ = [*_NAMES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'taufit' has no attribute {name!r}")
+    return getattr(import_module(_NAMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

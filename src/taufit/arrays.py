@@ -1,0 +1,13 @@
+"""Array types, and the letters that name their axes.
+
+n samples, j joints, p parameters, b base parameters, r rows = n*j, k friction terms.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+Array = np.ndarray
+
+__all__ = ["Array", "Bool", "Float", "Int"]

@@ -1,0 +1,91 @@
+"""`taufit VERB ...`: finds the verb's file and runs its `command`.
+
+Only the verb that runs is imported, so `taufit --help` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+import taufit
+from taufit.errors import TaufitError
+
+# In order of use. A verb is here when its file `cli/<verb>.py` exists; that file has either a
+# function `command` or, for verbs with sub-verbs, a typer app called `app`.
+VERBS = {
+    "demo": "Try taufit without a robot: simulate, fit, check, report",
+    "inspect": "Show a robot: joints, limits, what its motion can tell about it",
+    "design": "Plan a motion worth recording",
+    "convert": "Read any recording, report its quality, write it as Parquet, CSV or MCAP",
+    "fit": "Fit a robot's dynamic model to recorded motion and torque",
+    "check": "Test a fitted model on recordings it has not seen",
+    "payload": "Tell what the arm carries",
+    "health": "Tell wear from temperature, run after run",
+    "export": "Write a fitted model as URDF, MJCF, JSON or C",
+    "report": "Write one HTML page about a fitted model",
+    "simulate": "Record a simulated arm with friction, noise and everything",
+}
+
+
+def _help() -> str:
+    lines = [
+        "usage: taufit VERB [OPTIONS] ...",
+        "",
+        "From a robot arm's recorded motion to a torque model people can trust.",
+        "",
+    ]
+    lines += [f"  {verb:<10} {text}" for verb, text in VERBS.items()]
+    lines += [
+        "",
+        "  --version  version and engine",
+        "  --help     this text; `taufit VERB --help` explains a verb",
+        "",
+        "Next: `taufit inspect` lists the robots taufit knows.",
+    ]
+    return "\n".join(lines)
+
+
+def engine() -> str:
+    """Which regressor engine this installation runs."""
+    return "compiled" if find_spec("taufit._kernel") else "NumPy (no compiled kernel: slower)"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; exits with 0, 1 (input or result refused) or 2 (wrong usage)."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments or arguments[0] in ("--help", "-h", "help"):
+        print(_help())
+        sys.exit(0)
+    if arguments[0] == "--version":
+        print(f"taufit {taufit.__version__}, engine: {engine()}")
+        sys.exit(0)
+    verb = arguments[0]
+    if verb not in VERBS:
+        close = difflib.get_close_matches(verb, VERBS, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        print(f"taufit: there is no verb {verb!r}.{hint}\n\n{_help()}", file=sys.stderr)
+        sys.exit(2)
+
+    import typer
+
+    module = import_module(f"taufit.cli.{verb}")
+    if hasattr(module, "app"):
+        app = module.app
+    else:
+        app = typer.Typer(
+            add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+        )
+        app.command(name=verb, no_args_is_help=False)(module.command)
+    try:
+        app(args=arguments[1:], prog_name=f"taufit {verb}")
+    except TaufitError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.exit(0)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(130)

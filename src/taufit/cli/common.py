@@ -1,0 +1,49 @@
+"""What the verbs share: results on stdout, progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+
+def plain(value: Any) -> Any:
+    """Plain Python for JSON: arrays become lists, what is not finite becomes null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """One JSON object on stdout and nothing else."""
+    print(json.dumps(plain(data), allow_nan=False))
+
+
+def progress(description: str) -> Any:
+    """A progress bar on stderr; use as `with progress("...") as bar: task = bar.add_task(...)`.
+
+    It stays silent where stderr is no terminal.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

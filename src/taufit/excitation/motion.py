@@ -1,0 +1,26 @@
+"""A motion the robot can play: position, velocity and acceleration at any time."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from taufit.arrays import Array, Float
+
+
+@runtime_checkable
+class Motion(Protocol):
+    """What the twin plays, the player sends and `design` returns."""
+
+    @property
+    def joints(self) -> int: ...
+
+    @property
+    def duration(self) -> float:
+        """Length [s]."""
+        ...
+
+    def at(
+        self, time: Float[Array, " n"]
+    ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
+        """Position, velocity, acceleration; at rest before 0 and after `duration`."""
+        ...

@@ -1,0 +1,47 @@
+"""Coulomb and viscous friction: Fc s(v) + Fv v, with s = sign or a smooth tanh(v/width)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.friction.model import Shape, Term
+
+
+def smooth_sign(velocity: Float[Array, " n"], width: float) -> Float[Array, " n"]:
+    """sign(v) for width 0, else tanh(v/width)."""
+    return np.sign(velocity) if width == 0.0 else np.tanh(velocity / width)
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Fc s(v) + Fv v.
+
+    Attributes:
+        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+    """
+
+    width: float = 0.0
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term("coulomb", True), Term("viscous", True, "N m s/rad"))
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return ()
+
+    @property
+    def uses_load(self) -> bool:
+        return False
+
+    def columns(
+        self,
+        velocity: Float[Array, " n"],
+        shape: Float[Array, " s"],
+        load: Float[Array, " n"] | None = None,
+        temperature: Float[Array, " n"] | None = None,
+    ) -> Float[Array, "n k"]:
+        return np.stack([smooth_sign(velocity, self.width), velocity], -1)

@@ -1,0 +1,87 @@
+"""The contract every friction model keeps: columns that multiply coefficients, and shapes.
+
+A friction model is linear in its terms once its shapes are known:
+
+    tau_f = columns(velocity, shape, load, temperature) @ coefficients          (one joint)
+
+Shapes (exponents, Stribeck velocities) are positive numbers found by variable projection. Columns
+are analytic in the shape, so derivatives with respect to it come exactly from a complex step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from taufit.arrays import Array, Float
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One linear coefficient of a joint's friction.
+
+    Attributes:
+        name: e.g. "coulomb".
+        nonnegative: Whether physics wants it >= 0.
+        unit: In SI, for reports.
+    """
+
+    name: str
+    nonnegative: bool = False
+    unit: str = "N m"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One nonlinear, positive parameter of a joint's friction.
+
+    Attributes:
+        name: e.g. "alpha".
+        start: Grid of starting values for the outer search.
+        lower: Smallest value that makes sense.
+        upper: Largest value that makes sense.
+        unit: In SI, for reports.
+    """
+
+    name: str
+    start: tuple[float, ...]
+    lower: float
+    upper: float
+    unit: str = ""
+
+
+@runtime_checkable
+class FrictionModel(Protocol):
+    """Friction of one joint; every joint has its own coefficients and shape."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The linear coefficients, in column order."""
+        ...
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The nonlinear parameters; empty for a linear model."""
+        ...
+
+    @property
+    def uses_load(self) -> bool:
+        """Whether `columns` needs the rigid-body torque."""
+        ...
+
+    def columns(
+        self,
+        velocity: Float[Array, " n"],
+        shape: Float[Array, " s"],
+        load: Float[Array, " n"] | None = None,
+        temperature: Float[Array, " n"] | None = None,
+    ) -> Float[Array, "n k"]:
+        """Friction torque per unit of each term.
+
+        Args:
+            velocity: Of the joint [rad/s].
+            shape: One per entry of `shapes`; may be complex for derivatives.
+            load: Rigid-body torque of the joint including any payload [N m].
+            temperature: Of the joint [degC].
+        """
+        ...

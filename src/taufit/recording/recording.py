@@ -1,0 +1,62 @@
+"""What was measured, as it was measured: time stamps as they came, SI units, nothing filtered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from taufit.arrays import Array, Bool, Float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """One run of one robot.
+
+    Attributes:
+        time: Time stamps [s], as recorded (jitter and gaps included).
+        position: Measured [rad or m].
+        velocity: Measured [rad/s], or None.
+        acceleration: Measured, or None.
+        signal: The torque channel as recorded, in `signal_unit`.
+        signal_unit: "N m", "A", or "" for raw counts.
+        torque_source: "motor_current", "motor_torque" or "joint_torque_sensor".
+        signed: Per joint, whether the torque channel carries its sign.
+        gain: Joint torque per unit of `signal`, gear included, or None where unknown; a map's
+            `auto` is found later, by signals.
+        gain_std: Standard deviation of `gain`, or None.
+        coupling: C with motor positions, referred to the joints, q_m = C q, or None for the identity.
+        commanded_position, commanded_velocity, commanded_acceleration: Or None.
+        target_current, target_torque: The controller's own [A], [N m], or None.
+        temperature: Of the joints [degC], or None.
+        payload: Mass the robot carried [kg], or None where unknown.
+        meta: Provenance: robot, joint names, mounting, file, firmware, lost samples, ...
+        findings: What the reader noticed and did about it, in order.
+    """
+
+    time: Float[Array, " n"]
+    position: Float[Array, "n j"]
+    signal: Float[Array, "n j"]
+    velocity: Float[Array, "n j"] | None = None
+    acceleration: Float[Array, "n j"] | None = None
+    signal_unit: str = "N m"
+    torque_source: str = "motor_torque"
+    signed: Bool[Array, " j"] | None = None
+    gain: Float[Array, " j"] | None = None
+    gain_std: Float[Array, " j"] | None = None
+    coupling: Float[Array, "j j"] | None = None
+    commanded_position: Float[Array, "n j"] | None = None
+    commanded_velocity: Float[Array, "n j"] | None = None
+    commanded_acceleration: Float[Array, "n j"] | None = None
+    target_current: Float[Array, "n j"] | None = None
+    target_torque: Float[Array, "n j"] | None = None
+    temperature: Float[Array, "n j"] | None = None
+    payload: float | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    findings: tuple[Any, ...] = ()
+
+    @property
+    def joints(self) -> int:
+        return self.position.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.time)

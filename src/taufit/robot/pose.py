@@ -1,0 +1,43 @@
+"""Poses as 4x4 matrices, and how twists (omega; v) change frames."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+
+
+def rotation(axis: int, angle: float) -> Float[Array, "4 4"]:
+    c, s = np.cos(angle), np.sin(angle)
+    # cos(pi/2) is 6e-17 in floating point; a table that says 90 degrees means zero.
+    c, s = (0.0 if abs(x) < 1e-15 else x for x in (c, s))
+    out = np.eye(4)
+    i, k = (axis + 1) % 3, (axis + 2) % 3
+    out[i, i] = out[k, k] = c
+    out[k, i], out[i, k] = s, -s
+    return out
+
+
+def shift(axis: int, length: float) -> Float[Array, "4 4"]:
+    out = np.eye(4)
+    out[axis, 3] = length
+    return out
+
+
+def skew(w: Float[Array, " 3"]) -> Float[Array, "3 3"]:
+    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+
+
+def inverse_pose(pose: Float[Array, "4 4"]) -> Float[Array, "4 4"]:
+    out = np.eye(4)
+    out[:3, :3] = pose[:3, :3].T
+    out[:3, 3] = -pose[:3, :3].T @ pose[:3, 3]
+    return out
+
+
+def adjoint(pose: Float[Array, "4 4"]) -> Float[Array, "6 6"]:
+    """Ad_T = [[R, 0], [[p] R, R]] for twists (omega; v)."""
+    out = np.zeros((6, 6))
+    out[:3, :3] = out[3:, 3:] = pose[:3, :3]
+    out[3:, :3] = skew(pose[:3, 3]) @ pose[:3, :3]
+    return out

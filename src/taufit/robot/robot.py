@@ -1,0 +1,263 @@
+"""What an arm is: a chain of links, each moved by one screw, and how it is bolted and driven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import RobotError
+from taufit.robot.inertia import PARAMETER_NAMES
+from taufit.robot.mounting import MOUNTINGS, gravity_in_base
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Link:
+    """One moving link and the joint that moves it.
+
+    The pose of this link's frame in the previous link's frame is M exp([S] q).
+
+    Attributes:
+        name: Of the link.
+        joint: Name of the joint that moves it.
+        placement: M, homogeneous, the pose at q = 0.
+        screw: S = (omega; v), constant in this link's frame. omega is a unit vector for a
+            revolute joint; it is zero and v a unit vector for a prismatic one.
+        parameters: Nominal m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in this link's frame;
+            zeros where nobody knows.
+        rotor_inertia: Of the motor, reflected to the joint [kg m^2 or kg].
+    """
+
+    name: str
+    joint: str
+    placement: Float[Array, "4 4"]
+    screw: Float[Array, " 6"]
+    parameters: Float[Array, " 10"] = field(default_factory=lambda: np.zeros(10))
+    rotor_inertia: float = 0.0
+
+    @property
+    def prismatic(self) -> bool:
+        return not np.any(self.screw[:3])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """What each joint may do; infinite where unknown. SI units."""
+
+    lower: Float[Array, " j"]
+    upper: Float[Array, " j"]
+    velocity: Float[Array, " j"]
+    acceleration: Float[Array, " j"]
+    torque: Float[Array, " j"]
+
+    @classmethod
+    def none(cls, joints: int) -> Limits:
+        inf = np.full(joints, np.inf)
+        return cls(-inf, inf, inf, inf, inf)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drives:
+    """Between the recorded signal and the joint's torque.
+
+    Attributes:
+        gain: Joint torque per unit of the recorded signal [N m per A, or 1 for torque].
+        gain_std: Standard deviation of `gain`, same unit; zero where it is exact.
+        gear_ratio: Motor turns per joint turn (sign included).
+        torque_constant: Motor torque per ampere; nan where unknown.
+        side: "motor" when the signal is taken before the gear (current, motor torque) and so
+            contains the drive's friction, "link" behind it (joint torque sensor).
+        coupling: C with motor positions, referred to the joints, q_m = C q; then the joints'
+            torque is tau = C' tau_m. The identity where every motor moves one joint.
+    """
+
+    gain: Float[Array, " j"]
+    gain_std: Float[Array, " j"]
+    gear_ratio: Float[Array, " j"]
+    torque_constant: Float[Array, " j"]
+    side: str
+    coupling: Float[Array, "j j"]
+
+    @classmethod
+    def direct(cls, joints: int, side: str = "motor") -> Drives:
+        """Torque is recorded at the joint, one motor per joint."""
+        one = np.ones(joints)
+        return cls(one, 0 * one, one, np.full(joints, np.nan), side, np.eye(joints))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Robot:
+    """A serial arm.
+
+    Attributes:
+        name: What to call it.
+        links: From the base to the tip, one joint each.
+        limits: Of the joints.
+        drives: Of the joints.
+        mounting: Roll, pitch, yaw of the base [rad].
+        tip: Flange in the last link's frame.
+        lengths: Named lengths of the description (DH tables), for expressions.
+        source: Where the numbers come from.
+        urdf: The text it was read from, when it was a URDF; exports edit it in place.
+    """
+
+    name: str
+    links: tuple[Link, ...]
+    limits: Limits
+    drives: Drives
+    mounting: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    tip: Float[Array, "4 4"] = field(default_factory=lambda: np.eye(4))
+    lengths: tuple[tuple[str, float], ...] = ()
+    source: str = ""
+    urdf: str | None = None
+
+    @property
+    def joints(self) -> int:
+        """How many joints it has."""
+        return len(self.links)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(link.joint for link in self.links)
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        return tuple(link.name for link in self.links)
+
+    @property
+    def gravity(self) -> Float[Array, " 3"]:
+        """Gravitational acceleration in the base frame [m/s^2]."""
+        return gravity_in_base(self.mounting)
+
+    @property
+    def placements(self) -> Float[Array, "j 4 4"]:
+        return np.stack([link.placement for link in self.links])
+
+    @property
+    def screws(self) -> Float[Array, "j 6"]:
+        return np.stack([link.screw for link in self.links])
+
+    @property
+    def parameters(self) -> Float[Array, " p"]:
+        """Nominal inertial parameters, link after link (10 j)."""
+        return np.concatenate([link.parameters for link in self.links])
+
+    @property
+    def rotor_inertias(self) -> Float[Array, " j"]:
+        return np.array([link.rotor_inertia for link in self.links])
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """One per inertial parameter: link_1.m, link_1.hx, ..."""
+        return tuple(
+            f"link_{i}.{name}" for i in range(1, self.joints + 1) for name in PARAMETER_NAMES
+        )
+
+    def with_mounting(self, mounting: tuple[float, float, float] | str) -> Robot:
+        """The same arm, bolted another way."""
+        if isinstance(mounting, str):
+            from taufit.robot.mounting import parse_mounting
+
+            mounting = parse_mounting(mounting)
+        return replace(self, mounting=mounting)
+
+    def with_parameters(self, parameters: Float[Array, " p"]) -> Robot:
+        """The same arm with other inertial parameters (10 j, link after link)."""
+        rows = np.asarray(parameters, float).reshape(self.joints, 10)
+        links = tuple(
+            replace(link, parameters=row.copy())
+            for link, row in zip(self.links, rows, strict=True)
+        )
+        return replace(self, links=links)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; `from_dict` returns the same robot."""
+        return {
+            "name": self.name,
+            "links": [
+                {
+                    "name": link.name,
+                    "joint": link.joint,
+                    "placement": link.placement.tolist(),
+                    "screw": link.screw.tolist(),
+                    "parameters": link.parameters.tolist(),
+                    "rotor_inertia": link.rotor_inertia,
+                }
+                for link in self.links
+            ],
+            "limits": {
+                name: _finite(getattr(self.limits, name))
+                for name in ("lower", "upper", "velocity", "acceleration", "torque")
+            },
+            "drives": {
+                "gain": self.drives.gain.tolist(),
+                "gain_std": self.drives.gain_std.tolist(),
+                "gear_ratio": self.drives.gear_ratio.tolist(),
+                "torque_constant": _finite(self.drives.torque_constant),
+                "side": self.drives.side,
+                "coupling": self.drives.coupling.tolist(),
+            },
+            "mounting": list(self.mounting),
+            "tip": self.tip.tolist(),
+            "lengths": [list(pair) for pair in self.lengths],
+            "source": self.source,
+            "urdf": self.urdf,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Robot:
+        """Inverse of `to_dict`."""
+        try:
+            links = tuple(
+                Link(
+                    link["name"],
+                    link["joint"],
+                    np.array(link["placement"], float),
+                    np.array(link["screw"], float),
+                    np.array(link["parameters"], float),
+                    float(link["rotor_inertia"]),
+                )
+                for link in data["links"]
+            )
+            limits, drives = data["limits"], data["drives"]
+            return cls(
+                name=data["name"],
+                links=links,
+                limits=Limits(
+                    _filled(limits["lower"], -np.inf),
+                    *(
+                        _filled(limits[name], np.inf)
+                        for name in ("upper", "velocity", "acceleration", "torque")
+                    ),
+                ),
+                drives=Drives(
+                    np.array(drives["gain"], float),
+                    np.array(drives["gain_std"], float),
+                    np.array(drives["gear_ratio"], float),
+                    _filled(drives["torque_constant"], np.nan),
+                    drives["side"],
+                    np.array(drives["coupling"], float),
+                ),
+                mounting=tuple(data["mounting"]),
+                tip=np.array(data["tip"], float),
+                lengths=tuple((name, float(value)) for name, value in data["lengths"]),
+                source=data["source"],
+                urdf=data["urdf"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise RobotError(f"this robot description is incomplete or damaged: {error!r}") from None
+
+
+def _finite(values: Float[Array, " j"]) -> list[float | None]:
+    """JSON has no infinity: unknown becomes null."""
+    return [float(x) if np.isfinite(x) else None for x in values]
+
+
+def _filled(values: list[float | None], missing: float) -> Float[Array, " j"]:
+    return np.array([missing if x is None else x for x in values], float)
+
+
+__all__ = ["MOUNTINGS", "Drives", "Limits", "Link", "Robot"]

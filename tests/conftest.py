@@ -1,0 +1,31 @@
+"""Where shared recordings and the papers' tables are, and how tests skip without them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Real robots' recordings, beside the project as ../shared/data; never part of it."""
+    path = SHARED / "data"
+    if not path.is_dir():
+        pytest.skip("the shared recordings are not beside this checkout (../shared/data)")
+    return path
+
+
+@pytest.fixture(scope="session")
+def reference_dir() -> Path:
+    """The papers' tables, beside the project as ../shared/reference."""
+    path = SHARED / "reference"
+    if not path.is_dir():
+        pytest.skip("the papers' tables are not beside this checkout (../shared/reference)")
+    return path
