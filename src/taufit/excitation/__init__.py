@@ -3,6 +3,9 @@
 Left to others: playing it (live, sim) and fitting what it showed (estimation).
 """
 
+from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
+from taufit.excitation.motion_file import MOTIONS, read_motion, write_motion
+from taufit.excitation.sampled import Sampled
 
-__all__ = ["Motion"]
+__all__ = ["MOTIONS", "Fourier", "Motion", "Sampled", "read_motion", "write_motion"]

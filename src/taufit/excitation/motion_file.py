@@ -1,0 +1,60 @@
+"""Motions as JSON files: `{"kind": "fourier", ...}`, written by `design`, played by `simulate`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from taufit.errors import TaufitError
+from taufit.excitation.fourier import Fourier
+from taufit.excitation.motion import Motion
+from taufit.excitation.sampled import Sampled
+from taufit.files import write_json
+
+MOTIONS: dict[str, Any] = {"fourier": Fourier, "sampled": Sampled}
+
+
+def motion_to_dict(motion: Motion) -> dict[str, Any]:
+    """Plain data for JSON, with the kind of motion."""
+    for kind, cls in MOTIONS.items():
+        if type(motion) is cls:
+            return {"kind": kind, **motion.to_dict()}
+    raise TaufitError(
+        f"a motion of type {type(motion).__name__} cannot be written; "
+        f"known kinds are {', '.join(MOTIONS)}."
+    )
+
+
+def motion_from_dict(data: dict[str, Any], where: str = "this motion") -> Motion:
+    """Inverse of `motion_to_dict`; keys it does not know are left to others."""
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if kind not in MOTIONS:
+        raise TaufitError(
+            f"{where} is of kind {kind!r}; known kinds are {', '.join(MOTIONS)}. "
+            "`taufit design` writes motion files."
+        )
+    try:
+        return MOTIONS[kind].from_dict(data)
+    except (KeyError, TypeError, ValueError) as error:
+        raise TaufitError(f"{where} is incomplete or damaged: {error!r}.") from None
+
+
+def write_motion(motion: Motion, path: str | os.PathLike[str], **notes: Any) -> None:
+    """Write a motion file; `notes` (robot, criterion, ...) are kept beside it under "notes"."""
+    data = motion_to_dict(motion)
+    if notes:
+        data["notes"] = notes
+    write_json(path, data)
+
+
+def read_motion(path: str | os.PathLike[str]) -> Motion:
+    """Read a motion file written by `write_motion`."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TaufitError(f"{path} cannot be read: {error.strerror}.") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise TaufitError(f"{path} is not a JSON motion file: {error}.") from None
+    return motion_from_dict(data, str(path))
