@@ -15,6 +15,17 @@ _NAMES = {
     "TorqueModel": "taufit.torque_model",
     "Information": "taufit.estimation",
     "Linear": "taufit.friction",
+    "PowerLaw": "taufit.friction",
+    "Polynomial": "taufit.friction",
+    "Stribeck": "taufit.friction",
+    "StribeckLoad": "taufit.friction",
+    "StribeckLoadSmooth": "taufit.friction",
+    "LinearLoad": "taufit.friction",
+    "Asymmetric": "taufit.friction",
+    "FittedWidth": "taufit.friction",
+    "TemperatureDependent": "taufit.friction",
+    "NoFriction": "taufit.friction",
+    "FRICTION_MODELS": "taufit.friction",
 }
 
 __all__ = [*_NAMES, "__version__"]

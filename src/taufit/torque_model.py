@@ -2,8 +2,11 @@
 
     tau = Y(q, v, a) theta_links + rotor a + friction(v) + offset
 
-Parameters in order: 10 per link, one rotor inertia per joint, the friction terms joint after joint,
-one offset per joint.
+Where motors are coupled (v_m = C v), rotor inertia and friction act at the motors and reach the
+joints through C'.
+
+Parameters in order: 10 per link, one rotor inertia per joint, the friction terms joint after
+joint, one offset per joint.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import numpy as np
 
 from taufit.arrays import Array, Bool, Float
 from taufit.dynamics import regressor
-from taufit.friction import FrictionModel, Linear
+from taufit.friction import FrictionModel, Linear, start_shape
 from taufit.robot import Robot
 
 
@@ -43,7 +46,7 @@ class TorqueModel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One per parameter: link_1.m ..., joint_1.rotor ..., joint_1.coulomb ..., joint_1.offset."""
+        """One per parameter: link_1.m, ..., joint_1.rotor, ..., joint_1.coulomb, joint_1.offset."""
         joints = range(1, self.robot.joints + 1)
         terms = self.friction.terms if self.friction else ()
         return (
@@ -55,7 +58,7 @@ class TorqueModel:
 
     @property
     def nonnegative(self) -> Bool[Array, " p"]:
-        """Which parameters physics wants >= 0 one by one (links have their own, joint, condition)."""
+        """Which parameters physics wants >= 0 one by one (links have a condition of their own)."""
         joints = self.robot.joints
         terms = self.friction.terms if self.friction else ()
         return np.array(
@@ -64,6 +67,69 @@ class TorqueModel:
             + [term.nonnegative for _ in range(joints) for term in terms]
             + [False] * (joints * self.offset)
         )
+
+    @property
+    def joint_shape(self) -> Float[Array, "j s"]:
+        """`shape`, or where there is none yet the middle of each starting grid."""
+        if self.shape is not None:
+            return np.asarray(self.shape)
+        start = start_shape(self.friction) if self.friction else np.empty(0)
+        return np.tile(start, (self.robot.joints, 1))
+
+    @property
+    def _coupling(self) -> Float[Array, "j j"] | None:
+        """C with v_m = C v where motors move several joints, else None."""
+        coupling = self.robot.drives.coupling
+        return None if np.array_equal(coupling, np.eye(self.robot.joints)) else coupling
+
+    def rotor_columns(self, acceleration: Float[Array, "n j"]) -> Float[Array, "n j j"]:
+        """Torque per unit of each motor's inertia: C' diag(C a)."""
+        n, joints = acceleration.shape
+        coupling = self._coupling
+        if coupling is not None:
+            motor = acceleration @ coupling.T
+            return np.einsum("ki,nk->nik", coupling, motor)
+        out = np.zeros((n, joints, joints))
+        every = np.arange(joints)
+        out[:, every, every] = acceleration
+        return out
+
+    def friction_columns(
+        self,
+        velocity: Float[Array, "n j"],
+        *,
+        load: Float[Array, "n j"] | None = None,
+        temperature: Float[Array, "n j"] | None = None,
+        shape: Float[Array, "j s"] | None = None,
+    ) -> Float[Array, "n j m"]:
+        """Torque per unit of each friction term, joint after joint.
+
+        With coupled motors friction acts at the motors: C' diag(f(C v)), loads being C^-T tau.
+        `shape` replaces the model's own and may be complex for derivatives.
+        """
+        n, joints = velocity.shape
+        if self.friction is None:
+            return np.zeros((n, joints, 0))
+        terms = len(self.friction.terms)
+        shapes = self.joint_shape if shape is None else shape
+        coupling = self._coupling
+        if coupling is not None:
+            velocity = velocity @ coupling.T
+            load = None if load is None else load @ np.linalg.inv(coupling)
+        out = np.zeros((n, joints, joints * terms), dtype=shapes.dtype)
+        for k in range(joints):
+            own = self.friction.columns(
+                velocity[:, k],
+                shapes[k],
+                None if load is None else load[:, k],
+                None if temperature is None else temperature[:, k],
+            )
+            at = slice(k * terms, (k + 1) * terms)
+            if coupling is None:
+                out[:, k, at] = own
+            else:
+                out[:, :, at] = coupling[k][:, None] * own[:, None, :]
+        return out
 
     def joint_columns(
         self,
@@ -75,27 +141,12 @@ class TorqueModel:
     ) -> Float[Array, "n j m"]:
         """The columns behind the links': rotor inertia, friction, offset."""
         n, joints = velocity.shape
-        terms = len(self.friction.terms) if self.friction else 0
-        width = joints * (self.rotor_inertia + terms + self.offset)
-        out = np.zeros((n, joints, width))
-        at = 0
+        parts = [self.friction_columns(velocity, load=load, temperature=temperature)]
         if self.rotor_inertia:
-            for i in range(joints):
-                out[:, i, at + i] = acceleration[:, i]
-            at += joints
-        if self.friction:
-            for i in range(joints):
-                out[:, i, at + i * terms : at + (i + 1) * terms] = self.friction.columns(
-                    velocity[:, i],
-                    self.shape[i] if self.shape is not None else np.empty(0),
-                    None if load is None else load[:, i],
-                    None if temperature is None else temperature[:, i],
-                )
-            at += joints * terms
+            parts.insert(0, self.rotor_columns(acceleration))
         if self.offset:
-            for i in range(joints):
-                out[:, i, at + i] = 1.0
-        return out
+            parts.append(np.broadcast_to(np.eye(joints), (n, joints, joints)))
+        return np.concatenate(parts, -1)
 
     def regressor(
         self,

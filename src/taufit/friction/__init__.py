@@ -3,9 +3,50 @@
 Left to others: fitting coefficients and shapes (estimation).
 """
 
+from taufit.friction.asymmetric import Asymmetric
+from taufit.friction.fitted_width import FittedWidth
 from taufit.friction.linear import Linear
-from taufit.friction.model import FrictionModel, Shape, Term
+from taufit.friction.linear_load import LinearLoad
+from taufit.friction.model import FrictionModel, Shape, Term, start_shape
+from taufit.friction.none import NoFriction
+from taufit.friction.polynomial import Polynomial
+from taufit.friction.power_law import PowerLaw
+from taufit.friction.settings import friction_from_dict, friction_to_dict
+from taufit.friction.stribeck import Stribeck
+from taufit.friction.stribeck_load import StribeckLoad, StribeckLoadSmooth
+from taufit.friction.temperature_dependent import TemperatureDependent
 
-FRICTION_MODELS = {"linear": Linear}
+FRICTION_MODELS = {
+    "none": NoFriction,
+    "linear": Linear,
+    "power_law": PowerLaw,
+    "polynomial": Polynomial,
+    "stribeck": Stribeck,
+    "stribeck_load": StribeckLoad,
+    "stribeck_load_smooth": StribeckLoadSmooth,
+    "linear_load": LinearLoad,
+    "asymmetric": Asymmetric,
+    "fitted_width": FittedWidth,
+    "temperature_dependent": TemperatureDependent,
+}
 
-__all__ = ["FRICTION_MODELS", "FrictionModel", "Linear", "Shape", "Term"]
+__all__ = [
+    "FRICTION_MODELS",
+    "Asymmetric",
+    "FittedWidth",
+    "FrictionModel",
+    "Linear",
+    "LinearLoad",
+    "NoFriction",
+    "Polynomial",
+    "PowerLaw",
+    "Shape",
+    "Stribeck",
+    "StribeckLoad",
+    "StribeckLoadSmooth",
+    "TemperatureDependent",
+    "Term",
+    "friction_from_dict",
+    "friction_to_dict",
+    "start_shape",
+]

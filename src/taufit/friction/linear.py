@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from taufit.arrays import Array, Float
 from taufit.friction.model import Shape, Term
 
 
-def smooth_sign(velocity: Float[Array, " n"], width: float) -> Float[Array, " n"]:
+def smooth_sign(velocity: Float[Array, " n"], width: float | complex) -> Float[Array, " n"]:
     """sign(v) for width 0, else tanh(v/width)."""
     return np.sign(velocity) if width == 0.0 else np.tanh(velocity / width)
 
@@ -20,22 +21,19 @@ class Linear:
     """Fc s(v) + Fv v.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign. `FittedWidth`
+            finds it from data.
     """
 
     width: float = 0.0
 
+    shapes: ClassVar[tuple[Shape, ...]] = ()
+    uses_load: ClassVar[bool] = False
+    uses_temperature: ClassVar[bool] = False
+
     @property
     def terms(self) -> tuple[Term, ...]:
         return (Term("coulomb", True), Term("viscous", True, "N m s/rad"))
-
-    @property
-    def shapes(self) -> tuple[Shape, ...]:
-        return ()
-
-    @property
-    def uses_load(self) -> bool:
-        return False
 
     def columns(
         self,

@@ -13,7 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from taufit.arrays import Array, Float
+from taufit.errors import TaufitError
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,11 @@ class FrictionModel(Protocol):
         """Whether `columns` needs the rigid-body torque."""
         ...
 
+    @property
+    def uses_temperature(self) -> bool:
+        """Whether `columns` needs the joint's temperature."""
+        ...
+
     def columns(
         self,
         velocity: Float[Array, " n"],
@@ -85,3 +93,21 @@ class FrictionModel(Protocol):
             temperature: Of the joint [degC].
         """
         ...
+
+
+def start_shape(model: FrictionModel) -> Float[Array, " s"]:
+    """A shape to begin with: the middle of each starting grid."""
+    return np.array([shape.start[len(shape.start) // 2] for shape in model.shapes])
+
+
+def needed(
+    quantity: Float[Array, " n"] | None, what: str, model: FrictionModel
+) -> Float[Array, " n"]:
+    """`quantity`, or an error that says which model needs it."""
+    if quantity is None:
+        remedy = {
+            "load": "Pass the rigid-body torque as `load`.",
+            "temperature": "Record joint temperatures, or choose a model without them.",
+        }[what]
+        raise TaufitError(f"friction model {type(model).__name__} needs the {what}. {remedy}")
+    return quantity

@@ -1,0 +1,45 @@
+"""Coulomb friction plus a power of speed: (Fc + Fv |v|^alpha) s(v)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.friction.linear import smooth_sign
+from taufit.friction.model import Shape, Term
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLaw:
+    """(Fc + Fv |v|^alpha) s(v), alpha in (0, 1.5].
+
+    alpha = 1 is the linear model; below it friction rises steeply first and then flattens.
+
+    Attributes:
+        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+    """
+
+    width: float = 0.0
+
+    terms: ClassVar[tuple[Term, ...]] = (
+        Term("coulomb", True),
+        Term("viscous", True, "N m (s/rad)^alpha"),
+    )
+    shapes: ClassVar[tuple[Shape, ...]] = (Shape("alpha", (0.3, 0.7, 1.2), 0.05, 1.5, "1"),)
+    uses_load: ClassVar[bool] = False
+    uses_temperature: ClassVar[bool] = False
+
+    def columns(
+        self,
+        velocity: Float[Array, " n"],
+        shape: Float[Array, " s"],
+        load: Float[Array, " n"] | None = None,
+        temperature: Float[Array, " n"] | None = None,
+    ) -> Float[Array, "n k"]:
+        s = smooth_sign(velocity, self.width)
+        # log |v| instead of |v|^alpha keeps the column analytic in alpha at v = 0, where s is 0.
+        speed = np.maximum(np.abs(velocity), np.finfo(float).tiny)
+        return np.stack([s, s * np.exp(shape[0] * np.log(speed))], -1)

@@ -1,0 +1,105 @@
+"""Any friction model with coefficients that follow the joint's temperature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.friction.linear import Linear
+from taufit.friction.model import Shape, Term, needed
+
+LAWS = ("linear", "exponential", "arrhenius")
+_KELVIN = 273.15
+
+
+@dataclass(frozen=True, slots=True)
+class TemperatureDependent:
+    """f(T) of chosen coefficients f0 of another model, T in degC.
+
+    linear:       f0 + f1 (T - Tref)                 one more column per term, no shape
+    exponential:  f0 exp(-k (T - Tref))              k > 0 by variable projection
+    arrhenius:    f0 exp(B (1/(T+273.15) - 1/(Tref+273.15)))     B > 0 likewise
+
+    The last two say that friction falls with temperature, as grease does; the linear law may go
+    either way and is what a small temperature range can support.
+
+    Attributes:
+        model: The friction at the reference temperature.
+        law: How the coefficients follow temperature.
+        reference: Tref [degC].
+        affected: Terms that follow temperature; by default every viscous one.
+    """
+
+    model: Any = field(default_factory=Linear)
+    law: str = "linear"
+    reference: float = 25.0
+    affected: tuple[str, ...] = ()
+
+    uses_temperature: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.law not in LAWS:
+            raise ValueError(f"temperature law {self.law!r} is not known: use {', '.join(LAWS)}")
+        known = [term.name for term in self.model.terms]
+        strange = [name for name in self.affected if name not in known]
+        if strange:
+            raise ValueError(f"{', '.join(strange)} is no term of the model: {', '.join(known)}")
+
+    @property
+    def _affected(self) -> tuple[int, ...]:
+        """Columns of the inner model that follow temperature."""
+        return tuple(
+            i
+            for i, term in enumerate(self.model.terms)
+            if (term.name in self.affected if self.affected else term.name.startswith("viscous"))
+        )
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        inner = self.model.terms
+        if self.law != "linear":
+            return inner
+        slopes = (
+            Term(f"{inner[i].name}_per_degree", False, f"{inner[i].unit}/K") for i in self._affected
+        )
+        return (*inner, *slopes)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return (
+            *self.model.shapes,
+            *{
+                "linear": (),
+                "exponential": (Shape("temperature_rate", (0.005, 0.02, 0.06), 1e-4, 0.5, "1/K"),),
+                "arrhenius": (Shape("activation", (500.0, 2000.0, 5000.0), 10.0, 5e4, "K"),),
+            }[self.law],
+        )
+
+    @property
+    def uses_load(self) -> bool:
+        return self.model.uses_load
+
+    def columns(
+        self,
+        velocity: Float[Array, " n"],
+        shape: Float[Array, " s"],
+        load: Float[Array, " n"] | None = None,
+        temperature: Float[Array, " n"] | None = None,
+    ) -> Float[Array, "n k"]:
+        above = needed(temperature, "temperature", self) - self.reference
+        own = len(self.model.shapes)
+        inner = self.model.columns(velocity, shape[:own], load, temperature)
+        affected = list(self._affected)
+        if self.law == "linear":
+            return np.concatenate([inner, inner[:, affected] * above[:, None]], -1)
+        if self.law == "exponential":
+            factor = np.exp(-shape[own] * above)
+        else:
+            cold = self.reference + _KELVIN
+            factor = np.exp(-shape[own] * above / (cold * (cold + above)))
+        out = inner.astype(np.result_type(inner, factor))
+        out[:, affected] *= factor[:, None]
+        return out

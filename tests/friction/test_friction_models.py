@@ -1,0 +1,153 @@
+"""Every registered friction model keeps the contract; each formula is checked against its print."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from taufit.errors import TaufitError
+from taufit.friction import (
+    FRICTION_MODELS,
+    Asymmetric,
+    FittedWidth,
+    FrictionModel,
+    Linear,
+    LinearLoad,
+    Polynomial,
+    PowerLaw,
+    Stribeck,
+    StribeckLoad,
+    StribeckLoadSmooth,
+    TemperatureDependent,
+    friction_from_dict,
+    friction_to_dict,
+    start_shape,
+)
+
+V = np.concatenate([np.linspace(-2.0, 2.0, 41), [1e-9, -1e-9, 0.0, 5.0]])
+TAU = np.linspace(-30.0, 30.0, len(V))
+T = np.linspace(15.0, 60.0, len(V))
+
+MODELS = {
+    **{name: kind() for name, kind in FRICTION_MODELS.items()},
+    "stribeck_load_width": StribeckLoad(width=0.01, degree=1),
+    "exponential": TemperatureDependent(Stribeck(), law="exponential"),
+    "arrhenius": TemperatureDependent(PowerLaw(), law="arrhenius", affected=("coulomb",)),
+    "own_coulomb": Asymmetric(own_coulomb=True),
+    "width_of_stribeck": FittedWidth(Stribeck(width=0.01)),
+    "quadratic": LinearLoad(quadratic=True),
+}
+each = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
+
+
+@each
+def test_columns_are_one_per_term_finite_and_zero_at_standstill(model):
+    columns = model.columns(V, start_shape(model), TAU, T)
+    assert isinstance(model, FrictionModel)
+    assert columns.shape == (len(V), len(model.terms))
+    assert np.all(np.isfinite(columns))
+    assert not np.any(columns[V == 0.0])
+    assert len({term.name for term in model.terms}) == len(model.terms)
+
+
+@each
+def test_friction_opposes_motion_alike_both_ways(model):
+    if isinstance(model, Asymmetric):
+        pytest.skip("asymmetric by design")
+    shape = start_shape(model)
+    np.testing.assert_array_equal(
+        model.columns(-V, shape, TAU, T), -model.columns(V, shape, TAU, T)
+    )
+
+
+@each
+def test_complex_step_is_the_derivative_in_every_shape(model):
+    shape = start_shape(model)
+    for i in range(len(shape)):
+        step = shape.astype(complex)
+        step[i] += 1e-30j
+        exact = model.columns(V, step, TAU, T).imag / 1e-30
+        h = 1e-6 * shape[i]
+        unit = np.eye(len(shape))[i]
+        above, below = (model.columns(V, shape + sign * h * unit, TAU, T) for sign in (1, -1))
+        # Central differences are good to h^2 ~ 1e-12 relative plus rounding 1e-10.
+        np.testing.assert_allclose(exact, (above - below) / (2 * h), rtol=1e-5, atol=1e-6)
+
+
+@each
+def test_written_down_and_read_back_it_is_the_same_model(model):
+    text = json.dumps(friction_to_dict(model))
+    assert friction_from_dict(json.loads(text)) == model
+
+
+@each
+def test_shapes_have_sensible_bounds_and_starts(model):
+    for shape in model.shapes:
+        assert 0 < shape.lower <= min(shape.start) <= max(shape.start) <= shape.upper
+
+
+def test_formulas_are_those_of_the_papers():
+    v, tau = 0.3, -12.0
+    at = (np.array([v]), np.array([tau]))
+
+    def column(model, shape=()):
+        return model.columns(at[0], np.array(shape), at[1])[0]
+
+    np.testing.assert_allclose(column(Linear()), [1.0, v])
+    np.testing.assert_allclose(column(Linear(width=0.2)), [np.tanh(1.5), v])
+    np.testing.assert_allclose(column(PowerLaw(), [0.5]), [1.0, v**0.5])
+    np.testing.assert_allclose(column(Polynomial()), [v, v**2, v**3, 1.0])
+    fall = [np.exp(-((v / 0.4) ** 2)), np.exp(-((v / 0.5) ** 2))]
+    stribeck = [v, v**2, v**3, 1 - fall[0], fall[1]]
+    np.testing.assert_allclose(column(Stribeck(), [0.4, 0.5]), stribeck)
+    np.testing.assert_allclose(
+        column(StribeckLoad(), [0.4, 0.5, 0.01]),
+        [*stribeck, 12.0, np.exp(-0.01 * 12.0 / 0.3)],
+    )
+    np.testing.assert_allclose(
+        column(StribeckLoadSmooth(), [0.4, 0.5, 0.6]),
+        [*stribeck, 12.0, 12.0 * np.exp(-0.25)],
+    )
+    np.testing.assert_allclose(column(LinearLoad()), [1.0, v, 12.0])
+    back = Asymmetric().columns(np.array([-0.3]), np.empty(0))[0]
+    np.testing.assert_allclose(back, [-1.0, 0.0, -0.3])
+
+
+def test_temperature_laws_agree_at_the_reference_and_fall_above_it():
+    v = np.array([1.0, 1.0])
+    temperature = np.array([25.0, 45.0])
+    slope = TemperatureDependent(Linear()).columns(v, np.empty(0), None, temperature)
+    np.testing.assert_allclose(slope, [[1, 1, 0], [1, 1, 20]])
+    decay = TemperatureDependent(Linear(), law="exponential").columns(
+        v, np.array([0.02]), None, temperature
+    )
+    np.testing.assert_allclose(decay[:, 1], [1.0, np.exp(-0.4)])
+    np.testing.assert_allclose(decay[:, 0], 1.0)
+    thermal = TemperatureDependent(Linear(), law="arrhenius").columns(
+        v, np.array([2000.0]), None, temperature
+    )
+    np.testing.assert_allclose(
+        thermal[:, 1], [1.0, np.exp(2000 * (1 / (45 + 273.15) - 1 / (25 + 273.15)))]
+    )
+
+
+def test_missing_load_or_temperature_is_named():
+    with pytest.raises(TaufitError, match="needs the load"):
+        StribeckLoad().columns(V, start_shape(StribeckLoad()))
+    with pytest.raises(TaufitError, match="needs the temperature"):
+        TemperatureDependent().columns(V, np.empty(0))
+
+
+def test_unknown_names_come_with_the_known_ones():
+    with pytest.raises(TaufitError, match=r"'stribek' is not known.*stribeck_load"):
+        friction_from_dict({"name": "stribek"})
+    with pytest.raises(TaufitError, match="cannot have these settings"):
+        friction_from_dict({"name": "linear", "breadth": 1.0})
+    with pytest.raises(ValueError, match="is no term of the model"):
+        TemperatureDependent(Linear(), affected=("drag",))
+    with pytest.raises(ValueError, match="is not known"):
+        TemperatureDependent(Linear(), law="cubic")
+    with pytest.raises(ValueError, match="no width"):
+        FittedWidth(FRICTION_MODELS["none"]())
