@@ -1,4 +1,10 @@
 """The fitted model in other tools' forms: URDF, MJCF, JSON, C.
 
-Left to others: reading those forms (robot).
+In: a fitted `TorqueModel`. Out: files. Left to others: reading those forms (robot).
 """
+
+from taufit.export.to_c import to_c
+from taufit.export.to_mjcf import to_mjcf
+from taufit.export.to_urdf import to_urdf
+
+__all__ = ["to_c", "to_mjcf", "to_urdf"]

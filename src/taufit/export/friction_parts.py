@@ -1,0 +1,47 @@
+"""What URDF and MJCF can hold of a friction model: one damping and one dry friction per joint."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.torque_model import TorqueModel
+
+
+def friction_coefficients(model: TorqueModel) -> Float[Array, "j k"]:
+    """The fitted friction terms, one row per joint."""
+    joints = model.robot.joints
+    terms = len(model.friction.terms) if model.friction else 0
+    if model.values is None or terms == 0:
+        return np.zeros((joints, 0))
+    start = joints * (10 + model.rotor_inertia)
+    return model.values[start : start + joints * terms].reshape(joints, terms)
+
+
+def offsets(model: TorqueModel) -> Float[Array, " j"]:
+    """The fitted torque offsets."""
+    joints = model.robot.joints
+    if model.values is None or not model.offset:
+        return np.zeros(joints)
+    return model.values[-joints:]
+
+
+def linear_part(
+    model: TorqueModel,
+) -> tuple[Float[Array, " j"], Float[Array, " j"], tuple[str, ...]]:
+    """Damping, dry friction, and a sentence for every part that had to be left out."""
+    joints = model.robot.joints
+    damping, dry = np.zeros(joints), np.zeros(joints)
+    lost: list[str] = []
+    coefficients = friction_coefficients(model)
+    names = [term.name for term in model.friction.terms] if model.friction else []
+    for name, column in zip(names, coefficients.T, strict=True):
+        if name == "viscous":
+            damping = np.maximum(column, 0.0)
+        elif name == "coulomb":
+            dry = np.maximum(column, 0.0)
+        elif np.any(column):
+            lost.append(f"friction term {name!r} (up to {np.max(np.abs(column)):.3g})")
+    if np.any(offsets(model)):
+        lost.append(f"torque offsets (up to {np.max(np.abs(offsets(model))):.3g} N m)")
+    return damping, dry, tuple(lost)

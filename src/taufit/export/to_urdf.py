@@ -1,0 +1,138 @@
+"""The fitted arm as URDF: the user's own file with its inertials replaced, or a new one."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+
+from taufit.export.feasible import require_feasible
+from taufit.export.friction_parts import linear_part
+from taufit.export.joint_frames import joint_frames, numbers, roll_pitch_yaw
+from taufit.robot.inertia import to_centre_of_mass
+from taufit.torque_model import TorqueModel
+
+
+def to_urdf(model: TorqueModel) -> tuple[str, tuple[str, ...]]:
+    """URDF text and what of the model it could not hold.
+
+    A robot that was read from a URDF keeps everything else of its file: meshes, limits, comments.
+    Links behind fixed joints were fitted together with the moving link they hang on, so their own
+    inertials are removed and that link carries all of it.
+    """
+    require_feasible(model.robot)
+    damping, dry, lost = linear_part(model)
+    if model.rotor_inertia and model.values is not None:
+        rotor = model.values[10 * model.robot.joints : 11 * model.robot.joints]
+        if np.any(rotor):
+            lost = (*lost, f"rotor inertias (up to {np.max(rotor):.3g} kg m^2)")
+    if np.any(model.robot.mounting):
+        lost = (*lost, "the mounting (URDF has no gravity direction)")
+    if model.robot.urdf is not None:
+        text = _edited(model, damping, dry)
+    else:
+        text = _fresh(model, damping, dry)
+    return text, lost
+
+
+def _edited(model: TorqueModel, damping: np.ndarray, dry: np.ndarray) -> str:
+    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
+    root = ET.fromstring(model.robot.urdf, parser=parser)
+    links = {link.get("name"): link for link in root.findall("link")}
+    fixed = {}
+    for joint in root.findall("joint"):
+        if joint.get("type") == "fixed":
+            fixed.setdefault(joint.find("parent").get("link"), []).append(
+                joint.find("child").get("link")
+            )
+    for i, link in enumerate(model.robot.links):
+        _set_inertial(links[link.name], *to_centre_of_mass(link.parameters))
+        behind = list(fixed.get(link.name, ()))
+        while behind:
+            name = behind.pop()
+            behind += fixed.get(name, ())
+            for inertial in links[name].findall("inertial"):
+                links[name].remove(inertial)
+        for joint in root.findall("joint"):
+            if joint.get("name") == link.joint:
+                _set_dynamics(joint, damping[i], dry[i])
+    return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _fresh(model: TorqueModel, damping: np.ndarray, dry: np.ndarray) -> str:
+    robot = model.robot
+    frames, tip = joint_frames(robot)
+    root = ET.Element("robot", name=robot.name)
+    ET.SubElement(root, "link", name="base_link")
+    parent = "base_link"
+    for i, (link, frame) in enumerate(zip(robot.links, frames, strict=True)):
+        element = ET.SubElement(root, "link", name=link.name)
+        _set_inertial(element, frame.mass, frame.centre, frame.tensor)
+        kind = "prismatic" if frame.prismatic else "revolute"
+        low, high = robot.limits.lower[i], robot.limits.upper[i]
+        if not (np.isfinite(low) and np.isfinite(high)) and kind == "revolute":
+            kind = "continuous"
+        joint = ET.SubElement(root, "joint", name=link.joint, type=kind)
+        _origin(joint, frame.placement)
+        ET.SubElement(joint, "parent", link=parent)
+        ET.SubElement(joint, "child", link=link.name)
+        ET.SubElement(joint, "axis", xyz=numbers(frame.axis))
+        effort, velocity = robot.limits.torque[i], robot.limits.velocity[i]
+        limit = {
+            "effort": repr(float(effort if np.isfinite(effort) else 1e6)),
+            "velocity": repr(float(velocity if np.isfinite(velocity) else 1e6)),
+        }
+        if kind != "continuous":
+            limit["lower"] = repr(float(low if np.isfinite(low) else -1e6))
+            limit["upper"] = repr(float(high if np.isfinite(high) else 1e6))
+        ET.SubElement(joint, "limit", limit)
+        _set_dynamics(joint, damping[i], dry[i])
+        parent = link.name
+    ET.SubElement(root, "link", name="tip")
+    joint = ET.SubElement(root, "joint", name="tip_joint", type="fixed")
+    _origin(joint, tip)
+    ET.SubElement(joint, "parent", link=parent)
+    ET.SubElement(joint, "child", link="tip")
+    ET.indent(root, " ")
+    return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _origin(element: ET.Element, placement: np.ndarray) -> None:
+    ET.SubElement(
+        element,
+        "origin",
+        xyz=numbers(placement[:3, 3]),
+        rpy=numbers(roll_pitch_yaw(placement[:3, :3])),
+    )
+
+
+def _set_inertial(link: ET.Element, mass: float, centre: np.ndarray, tensor: np.ndarray) -> None:
+    old = link.find("inertial")
+    place = list(link).index(old) if old is not None else 0
+    for inertial in link.findall("inertial"):
+        link.remove(inertial)
+    new = ET.Element("inertial")
+    ET.SubElement(new, "origin", xyz=numbers(centre), rpy="0 0 0")
+    ET.SubElement(new, "mass", value=repr(float(mass)))
+    entries = {
+        name: repr(float(tensor[i, k]))
+        for name, i, k in (
+            ("ixx", 0, 0),
+            ("ixy", 0, 1),
+            ("ixz", 0, 2),
+            ("iyy", 1, 1),
+            ("iyz", 1, 2),
+            ("izz", 2, 2),
+        )
+    }
+    ET.SubElement(new, "inertia", entries)
+    new.tail = old.tail if old is not None else "\n"
+    link.insert(place, new)
+
+
+def _set_dynamics(joint: ET.Element, damping: float, dry: float) -> None:
+    element = joint.find("dynamics")
+    if element is None:
+        element = ET.SubElement(joint, "dynamics")
+    element.set("damping", repr(float(damping)))
+    element.set("friction", repr(float(dry)))

@@ -1,0 +1,173 @@
+"""Any friction model as C: its own NumPy code runs once on symbols and leaves statements behind.
+
+No model needs a second formula for C, so none can drift from its first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from taufit.errors import TaufitError
+from taufit.friction import FrictionModel
+
+_BINARY = {
+    "add": "({} + {})",
+    "subtract": "({} - {})",
+    "multiply": "({} * {})",
+    "divide": "({} / {})",
+    "true_divide": "({} / {})",
+    "greater": "({} > {})",
+    "greater_equal": "({} >= {})",
+    "less": "({} < {})",
+    "less_equal": "({} <= {})",
+    "maximum": "fmax({}, {})",
+    "minimum": "fmin({}, {})",
+    "arctan2": "atan2({}, {})",
+    "power": "pow({}, {})",
+    "float_power": "pow({}, {})",
+}
+_UNARY = {
+    "negative": "(-{})",
+    "absolute": "fabs({})",
+    "fabs": "fabs({})",
+    "tanh": "tanh({})",
+    "exp": "exp({})",
+    "log": "log({})",
+    "sqrt": "sqrt({})",
+    "sin": "sin({})",
+    "cos": "cos({})",
+    "arctan": "atan({})",
+    "sign": "(double)(({0} > 0) - ({0} < 0))",
+    "square": "({0} * {0})",
+    "expm1": "expm1({})",
+    "log1p": "log1p({})",
+}
+
+
+class Program:
+    """Statements of one C function body, each value computed once."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+        self._known: dict[str, str] = {}
+
+    def symbol(self, name: str) -> Symbol:
+        return Symbol(self, name)
+
+    def store(self, expression: str) -> Symbol:
+        if expression not in self._known:
+            name = f"t{len(self._known)}"
+            self._known[expression] = name
+            self.statements.append(f"const double {name} = {expression};")
+        return Symbol(self, self._known[expression])
+
+
+class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
+    """A number of the C program that NumPy code takes for a vector of samples."""
+
+    def __init__(self, program: Program, text: str) -> None:
+        self.program, self.text = program, text
+
+    dtype = np.dtype(float)
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: Any) -> Symbol:
+        return self
+
+    def astype(self, kind: Any) -> Symbol:
+        return self
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        if any(isinstance(x, Columns) for x in inputs):
+            return NotImplemented
+        words = [_text(x) for x in inputs]
+        if method == "__call__":
+            if ufunc.__name__ == "power" and isinstance(inputs[1], int) and 1 <= inputs[1] <= 4:
+                # A whole power is a product: exact, and far cheaper than pow().
+                return self.program.store("(" + " * ".join([words[0]] * inputs[1]) + ")")
+            if ufunc.__name__ in _BINARY:
+                return self.program.store(_BINARY[ufunc.__name__].format(*words))
+            if ufunc.__name__ in _UNARY:
+                return self.program.store(_UNARY[ufunc.__name__].format(*words))
+        raise TaufitError(
+            f"the friction model uses numpy.{ufunc.__name__}, which the C export cannot write; "
+            "export as JSON instead."
+        )
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, settings: Any) -> Any:
+        return _array_function(function, args)
+
+
+class Columns(np.lib.mixins.NDArrayOperatorsMixin):
+    """Several symbols side by side, as np.stack(..., -1) leaves them."""
+
+    dtype = np.dtype(float)
+
+    def __init__(self, symbols: list[Any]) -> None:
+        self.symbols = symbols
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: Any) -> Columns | Symbol:
+        chosen = index[1] if isinstance(index, tuple) else slice(None)
+        if isinstance(chosen, (int, np.integer)):
+            return self.symbols[chosen]
+        if isinstance(chosen, slice):
+            return Columns(self.symbols[chosen])
+        return Columns([self.symbols[i] for i in chosen])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        for place, symbol in zip(index[1], value.symbols, strict=True):
+            self.symbols[place] = symbol
+
+    def astype(self, kind: Any) -> Columns:
+        return Columns(list(self.symbols))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        width = next(len(x.symbols) for x in inputs if isinstance(x, Columns))
+        spread = [x.symbols if isinstance(x, Columns) else [x] * width for x in inputs]
+        return Columns([getattr(ufunc, method)(*row) for row in zip(*spread, strict=True)])
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, settings: Any) -> Any:
+        return _array_function(function, args)
+
+
+def _array_function(function: Any, args: Any) -> Any:
+    name = function.__name__
+    if name == "stack":
+        return Columns(list(args[0]))
+    if name in ("concatenate", "hstack"):
+        parts = [part.symbols for part in args[0] if isinstance(part, Columns)]
+        return Columns([symbol for part in parts for symbol in part])
+    if name == "where":
+        program = next(x.program for x in args if isinstance(x, Symbol))
+        return program.store("({} ? {} : {})".format(*(_text(x) for x in args)))
+    if name == "result_type":
+        return np.dtype(float)
+    if name in ("zeros_like", "ones_like"):
+        program = args[0].program
+        return program.symbol("0.0" if name == "zeros_like" else "1.0")
+    raise TaufitError(
+        f"the friction model uses numpy.{name}, which the C export cannot write; export as JSON "
+        "instead."
+    )
+
+
+def _text(value: Any) -> str:
+    return value.text if isinstance(value, Symbol) else repr(float(value))
+
+
+def friction_statements(model: FrictionModel, shape: np.ndarray) -> tuple[list[str], list[str]]:
+    """Statements and the names of the columns of one joint, given `v`, `load` and `temperature`."""
+    program = Program()
+    columns: Any = model.columns(
+        program.symbol("v"), shape, program.symbol("load"), program.symbol("temperature")
+    )
+    if isinstance(columns, np.ndarray):
+        return [], []
+    return program.statements, [_text(symbol) for symbol in columns.symbols]

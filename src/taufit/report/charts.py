@@ -1,0 +1,99 @@
+"""Charts as data in the page; the script beside this file draws them. No library, no network."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+
+COLOURS = ("#14639e", "#d1622b", "#1a7f4b", "#8a4fa3", "#b3261e", "#6b7a86", "#b08a00")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """One curve, band or cloud of points of a chart.
+
+    Attributes:
+        name: For the legend; empty for none.
+        y: Values, or None for a band alone.
+        x: Its own abscissa, or None for the chart's.
+        low, high: Edges of a band, or None.
+        colour: CSS colour; chosen by position when empty.
+        points: Dots instead of a line.
+        dash: Line pattern in pixels.
+    """
+
+    name: str
+    y: Float[Array, " n"] | None
+    x: Float[Array, " n"] | None = None
+    low: Float[Array, " n"] | None = None
+    high: Float[Array, " n"] | None = None
+    colour: str = ""
+    points: bool = False
+    dash: tuple[int, ...] = ()
+
+
+def chart(
+    x: Float[Array, " n"],
+    series: list[Series],
+    *,
+    caption: str,
+    xlabel: str,
+    ylabel: str,
+    group: str = "",
+    tall: bool = False,
+) -> str:
+    """The HTML of one chart. Charts with the same `group` zoom together."""
+    spec = {
+        "x": _pack(x),
+        "xlabel": xlabel,
+        "ylabel": ylabel,
+        "group": group,
+        "series": [
+            {
+                "name": s.name,
+                "color": s.colour or COLOURS[i % len(COLOURS)],
+                "points": s.points,
+                "dash": list(s.dash),
+                **{
+                    key: _pack(value)
+                    for key, value in (("y", s.y), ("x", s.x), ("low", s.low), ("high", s.high))
+                    if value is not None
+                },
+            }
+            for i, s in enumerate(series)
+        ],
+    }
+    text = json.dumps(spec).replace("<", "\\u003c")
+    return (
+        f'<figure class="chart{" tall" if tall else ""}"><figcaption>{html.escape(caption)}'
+        f'</figcaption><div class="legend"></div><canvas role="img" '
+        f'aria-label="{html.escape(caption, quote=True)}"></canvas><div class="readout"></div>'
+        f'<script type="application/json">{text}</script></figure>'
+    )
+
+
+def thin(
+    time: Float[Array, " n"], columns: list[Float[Array, " n"]], points: int = 2000
+) -> tuple[Float[Array, " m"], list[Float[Array, " m"]]]:
+    """Fewer samples for the page, keeping the extremes: the first column's lowest and highest sample
+    of every bin, and the other columns at the same moments."""
+    n = len(time)
+    if n <= points:
+        return time, columns
+    edges = np.linspace(0, n, points // 2 + 1).astype(int)
+    keep = []
+    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        part = columns[0][start:stop]
+        keep += sorted({start + int(np.argmin(part)), start + int(np.argmax(part))})
+    index = np.array(keep)
+    return time[index], [column[index] for column in columns]
+
+
+def _pack(values: Float[Array, " n"]) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, np.float32).tobytes()).decode()
