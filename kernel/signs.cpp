@@ -12,6 +12,7 @@
 
 namespace nb = nanobind;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Signs = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 namespace {
@@ -130,16 +131,28 @@ nb::tuple decode(Matrix r, Signs fixed, double bound, std::int64_t cap) {
 
 // For every entry, how much more the cheapest vector with that sign reversed costs than `best`,
 // as far as vectors below `bound` show it; infinite otherwise. Also how many vectors there were.
-nb::tuple margins(Matrix r, Signs fixed, Signs best, double least, double bound, std::int64_t cap,
-                  std::int64_t most) {
+// With weights, s and -s are the same answer: the lighter side of the difference is the reversed one.
+nb::tuple margins(Matrix r, Signs fixed, Signs best, Vector weights, double least, double bound,
+                  std::int64_t cap, std::int64_t most) {
     const std::size_t n = r.shape(0);
     std::vector<double> margin(n, std::numeric_limits<double>::infinity());
     std::int64_t count = 0;
     const std::int8_t *b = best.data();
+    const double *w = weights.shape(0) == n ? weights.data() : nullptr;
+    double all = 0.0;
+    if (w != nullptr)
+        for (std::size_t i = 0; i < n; ++i) all += w[i];
     auto [nodes, complete] =
         walk(r.data(), n, fixed.data(), bound, cap, [&](double cost, const std::vector<double> &s) {
+            double side = -1.0;
+            if (w != nullptr) {
+                double changed = 0.0;
+                for (std::size_t i = 0; i < n; ++i)
+                    if (s[i] * b[i] < 0.0) changed += w[i];
+                if (changed > 0.5 * all) side = 1.0;
+            }
             for (std::size_t i = 0; i < n; ++i)
-                if (s[i] * b[i] < 0.0) margin[i] = std::min(margin[i], cost - least);
+                if (s[i] * b[i] * side > 0.0) margin[i] = std::min(margin[i], cost - least);
             return ++count >= most ? -1.0 : bound;
         });
     return nb::make_tuple(numpy_of(std::move(margin), {n}), count, nodes, complete);

@@ -1,0 +1,432 @@
+"""The cheapest sign vector, proven: min s'Qs over s in {-1, 1}^S.
+
+With Q = R'R the cost is a sum over rows, |R s|^2, and row k only knows the signs k, k+1, ...; so
+a depth-first walk from the last row up prunes as soon as the rows seen cost more than the best
+vector known (sphere decoding). An exhausted walk is a proof. Variables are eliminated smallest
+Schur diagonal first: what says least on its own is decided last.
+
+Where that walk grows too long, Q is shifted by the dual of the semidefinite relaxation,
+
+    s'Qs = sum(lambda) + s'(Q - diag(lambda)) s,      Q - diag(lambda) >= 0,
+
+which leaves the order of the vectors alone and lifts every partial cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float, Int
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiled kernel in this installation
+    _kernel = None
+
+Leaf = Callable[[float, Float[Array, " s"]], float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SignSearch:
+    """The best sign vector of one quadratic form, and how sure it is.
+
+    Attributes:
+        signs: The minimiser.
+        cost: s'Qs there.
+        lower_bound: No sign vector costs less than this.
+        margins: Per sign, how much more the cheapest vector with that sign reversed costs;
+            infinite where that is more than `radius`.
+        radius: How far above `cost` the margins were looked for.
+        certified: Whether `signs` is proven optimal and `margins` complete.
+        block: Which signs hang together; each block without an anchor is known up to its sign.
+        nodes: Partial sign vectors visited.
+    """
+
+    signs: Int[Array, " s"]
+    cost: float
+    lower_bound: float
+    margins: Float[Array, " s"]
+    radius: float
+    certified: bool
+    block: Int[Array, " s"]
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Triangle:
+    """s'Qs = constant + |R s[order]|^2."""
+
+    order: Int[Array, " s"]
+    factor: Float[Array, "s s"]
+    constant: float = 0.0
+
+
+def search_signs(
+    quadratic: Float[Array, "s s"],
+    *,
+    anchor: int | None = None,
+    radius: float = 25.0,
+    node_cap: int = 1_000_000,
+) -> SignSearch:
+    """Solve min s'Qs exactly, block by block.
+
+    Args:
+        quadratic: Q, positive semidefinite.
+        anchor: A variable whose sign is +1; s and -s are one answer where there is none.
+        radius: Margins up to this cost above the optimum are found exactly.
+        node_cap: Partial vectors to visit before turning to the shifted form, and again there.
+    """
+    size = len(quadratic)
+    block = blocks(quadratic)
+    signs = np.ones(size, np.int8)
+    margins = np.full(size, np.inf)
+    cost, lower, nodes, certified = 0.0, 0.0, 0, True
+    for b in range(block.max(initial=-1) + 1):
+        members = np.flatnonzero(block == b)
+        local = np.flatnonzero(members == anchor) if anchor is not None else []
+        part = _search_block(
+            quadratic[np.ix_(members, members)],
+            int(local[0]) if len(local) else None,
+            radius,
+            node_cap,
+        )
+        signs[members], margins[members] = part.signs, part.margins
+        cost, lower, nodes = cost + part.cost, lower + part.lower_bound, nodes + part.nodes
+        certified = certified and part.certified
+    return SignSearch(signs, cost, lower, margins, radius, certified, block, nodes)
+
+
+def blocks(quadratic: Float[Array, "s s"], tolerance: float = 1e-9) -> Int[Array, " s"]:
+    """Connected parts of Q: signs in different parts do not know of each other."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    if len(quadratic) == 0:
+        return np.zeros(0, np.int64)
+    scale = np.sqrt(np.maximum(np.diag(quadratic), 0.0))
+    linked = np.abs(quadratic) > tolerance * np.outer(scale, scale)
+    return connected_components(csr_array(linked), directed=False)[1].astype(np.int64)
+
+
+def _search_block(
+    quadratic: Float[Array, "s s"], anchor: int | None, radius: float, node_cap: int
+) -> SignSearch:
+    size = len(quadratic)
+    none = np.zeros(size, np.int64)
+    if size == 1:
+        value = float(quadratic[0, 0])
+        return SignSearch(
+            np.ones(1, np.int8), value, value, np.full(1, np.inf), radius, True, none, 1
+        )
+    # Roundoff may leave Q a hair indefinite.
+    regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
+    triangle = triangle_of(regular, anchor)
+    fixed = _fixed(triangle, anchor)
+    best, least, nodes, complete = decode(triangle.factor, fixed, np.inf, node_cap)
+    lower = least if complete else 0.0
+    if not complete:
+        shifted = shifted_triangle(regular, anchor)
+        relaxed = _start(regular, shifted, anchor)
+        start_cost = float(relaxed @ regular @ relaxed)
+        if start_cost < least or not np.any(best):
+            best, least = relaxed[triangle.order].astype(np.int8), start_cost
+        known = np.empty(size, np.int8)
+        known[triangle.order] = best
+        triangle, fixed = shifted, _fixed(shifted, anchor)
+        best = known[triangle.order]
+        if fixed[-1] * best[-1] < 0:
+            best = (-best).astype(np.int8)
+        bound = (least - triangle.constant) * (1 + 1e-12) + 1e-12 * abs(least)
+        found, found_cost, more, complete = decode(triangle.factor, fixed, bound, node_cap)
+        nodes += more
+        if np.any(found):
+            best, least = found, found_cost + triangle.constant
+        lower = least if complete else triangle.constant
+    margin = np.full(size, np.inf)
+    if complete:
+        weights = np.diag(quadratic)[triangle.order] if anchor is None else np.empty(0)
+        inner = least - triangle.constant
+        margin, more, complete = near_margins(
+            triangle.factor, fixed, best, weights, inner, radius, node_cap
+        )
+        nodes += more
+    signs, margins = np.empty(size, np.int8), np.empty(size)
+    signs[triangle.order], margins[triangle.order] = best, margin
+    cost = float(signs @ quadratic @ signs)
+    return SignSearch(signs, cost, min(lower, cost), margins, radius, complete, none, nodes)
+
+
+def _fixed(triangle: _Triangle, anchor: int | None) -> Int[Array, " s"]:
+    """The first decision is free of choice: the anchor is +1, and without one s and -s are equal."""
+    fixed = np.zeros(len(triangle.order), np.int8)
+    fixed[-1] = 1
+    assert anchor is None or triangle.order[-1] == anchor
+    return fixed
+
+
+def triangle_of(quadratic: Float[Array, "s s"], anchor: int | None = None) -> _Triangle:
+    """Q[order][:, order] = R'R, smallest Schur diagonal eliminated first, the anchor last."""
+    factor = _kernel.sign_factor if _kernel else factor_in_python
+    order, upper = factor(
+        np.ascontiguousarray(quadratic, float), -1 if anchor is None else int(anchor)
+    )
+    return _Triangle(order, upper)
+
+
+def decode(
+    factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int
+) -> tuple[Int[Array, " s"], float, int, bool]:
+    """Cheapest s with |R s|^2 < bound, its cost, nodes visited, and whether the walk ended.
+
+    The signs are zeros where nothing is cheaper than the bound.
+    """
+    return (_kernel.sign_decode if _kernel else decode_in_python)(factor, fixed, bound, cap)
+
+
+def near_margins(
+    factor: Float[Array, "s s"],
+    fixed: Int[Array, " s"],
+    best: Int[Array, " s"],
+    weights: Float[Array, " s"],
+    least: float,
+    radius: float,
+    cap: int,
+) -> tuple[Float[Array, " s"], int, bool]:
+    """Per sign the extra cost of reversing it, as far as that is below `radius`.
+
+    First by listing every vector that near; where there are too many, sign by sign.
+    """
+    bound = least + max(radius, 1e-12 * least)
+    walk = _kernel.sign_margins if _kernel else margins_in_python
+    found, _, nodes, complete = walk(factor, fixed, best, weights, least, bound, cap, 20_000)
+    if complete:
+        return found, nodes, True
+    complete = True
+    for i in np.flatnonzero(np.isinf(found) & (fixed == 0)):
+        reverse = fixed.copy()
+        reverse[i] = -best[i]
+        signs, cost, more, ended = decode(factor, reverse, bound, max(cap // 50, 1000))
+        nodes += more
+        complete = complete and ended
+        if np.any(signs) or not ended:
+            found[i] = max(cost - least, 0.0) if np.any(signs) else 0.0
+    return found, nodes, complete
+
+
+def sign_candidates(
+    quadratic: Float[Array, "s s"],
+    *,
+    anchor: int | None = None,
+    first_radius: float = 25.0,
+    most: int = 4096,
+) -> Iterator[tuple[float, Int[Array, " s"]]]:
+    """Sign vectors in order of increasing s'Qs; both s and -s where there is no anchor.
+
+    Ends after `most` vectors.
+    """
+    regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
+    triangle = triangle_of(regular, anchor)
+    fixed = _fixed(triangle, anchor)
+    listing = _kernel.sign_list if _kernel else list_in_python
+    _, least, _, complete = decode(triangle.factor, fixed, np.inf, 3_000_000)
+    if not complete:
+        return
+    radius, told = first_radius, 0
+    while told < most:
+        found, costs, _, complete = listing(
+            triangle.factor, fixed, least + radius, 3_000_000, most + 1
+        )
+        for i in np.argsort(costs, kind="stable")[told:]:
+            signs = np.empty(len(quadratic), np.int8)
+            signs[triangle.order] = found[i]
+            cost = float(signs @ quadratic @ signs)
+            yield cost, signs
+            if anchor is None:
+                yield cost, -signs
+        told = len(costs)
+        if not complete or told >= 2 ** (len(quadratic) - 1):
+            return
+        radius *= 2.0
+
+
+def shifted_triangle(quadratic: Float[Array, "s s"], anchor: int | None = None) -> _Triangle:
+    """The triangle of Q - diag(lambda), lambda from the semidefinite relaxation.
+
+    min <Q, X> over X >= 0 with unit diagonal is solved by coordinate descent on X = VV'; its dual
+    diagonal, lowered until Q - diag(lambda) >= 0, gives the bound sum(lambda).
+    """
+    size = len(quadratic)
+    rank = int(np.ceil(np.sqrt(2 * size))) + 1
+    start = np.random.default_rng(0).normal(size=(size, rank))
+    start /= np.linalg.norm(start, axis=1, keepdims=True)
+    mix = _kernel.sign_mix if _kernel else mix_in_python
+    _, norms = mix(np.ascontiguousarray(quadratic), start, 400, 1e-9)
+    dual = np.diag(quadratic) - norms
+    shifted = quadratic - np.diag(dual)
+    slack = np.linalg.eigvalsh(shifted)[0]
+    lift = max(0.0, -slack) + 1e-10 * np.trace(quadratic) / size
+    triangle = triangle_of(shifted + lift * np.eye(size), anchor)
+    return _Triangle(triangle.order, triangle.factor, float(np.sum(dual) - lift * size))
+
+
+def _start(
+    quadratic: Float[Array, "s s"], shifted: _Triangle, anchor: int | None
+) -> Int[Array, " s"]:
+    """A good sign vector to prune with: the first dive in the shifted form, then single flips."""
+    fixed = _fixed(shifted, anchor)
+    dive, _, _, _ = decode(shifted.factor, fixed, np.inf, 4 * len(fixed))
+    signs = np.ones(len(fixed))
+    signs[shifted.order] = np.where(dive == 0, 1, dive)
+    free = np.arange(len(fixed)) != anchor
+    product = quadratic @ signs
+    for _ in range(20 * len(fixed)):
+        # Flipping i changes the cost by -4 s_i (Q s)_i + 4 Q_ii.
+        change = -signs * product + np.diag(quadratic)
+        i = int(np.argmin(np.where(free, change, np.inf)))
+        if change[i] >= -1e-12 * abs(quadratic[i, i]):
+            break
+        product -= 2.0 * signs[i] * quadratic[:, i]
+        signs[i] = -signs[i]
+    return signs
+
+
+# The same loops without the compiled kernel.
+
+
+def factor_in_python(
+    quadratic: Float[Array, "s s"], last: int
+) -> tuple[Int[Array, " s"], Float[Array, "s s"]]:
+    work = np.array(quadratic, float)
+    size = len(work)
+    order = np.arange(size)
+    least = max(np.diag(work).max(initial=0.0), 1e-300) * 1e-15
+    for k in range(size):
+        choice = np.where(order[k:] == last, np.inf, np.diag(work)[k:])
+        p = k + int(np.argmin(choice))
+        swap = np.arange(size)
+        swap[[k, p]] = p, k
+        work, order = work[np.ix_(swap, swap)], order[swap]
+        pivot = np.sqrt(max(work[k, k], least))
+        row = work[k, k + 1 :] / pivot
+        work[k, k], work[k, k + 1 :] = pivot, row
+        work[k + 1 :, k + 1 :] -= np.outer(row, row)
+        # Rows above are already part of R: the swap moved their columns along, which is right,
+        # and mirrored them below the diagonal, which is ignored.
+        work[k + 1 :, k] = row
+    return order, np.triu(work)
+
+
+def _walk(
+    factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int, leaf: Leaf
+) -> tuple[int, bool]:
+    size = len(fixed)
+    if size == 0:
+        return 0, True
+    centre, below, signs = np.zeros(size), np.zeros(size + 1), np.zeros(size)
+    left = np.zeros(size, int)
+    nodes, k, down = 0, size - 1, True
+    while True:
+        if down:
+            centre[k] = factor[k, k + 1 :] @ signs[k + 1 :]
+            left[k] = int(fixed[k] == 0)
+            signs[k] = fixed[k] if fixed[k] else (-1.0 if centre[k] > 0.0 else 1.0)
+        else:
+            while left[k] == 0:
+                k += 1
+                if k == size:
+                    return nodes, True
+            signs[k], left[k] = -signs[k], 0
+        nodes += 1
+        if nodes > cap:
+            return nodes, False
+        cost = below[k + 1] + (factor[k, k] * signs[k] + centre[k]) ** 2
+        if cost >= bound:
+            left[k], down = 0, False
+            continue
+        below[k] = cost
+        if k == 0:
+            bound = leaf(float(cost), signs)
+            if bound < 0.0:
+                return nodes, False
+            down = False
+        else:
+            k, down = k - 1, True
+
+
+def decode_in_python(
+    factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int
+) -> tuple[Int[Array, " s"], float, int, bool]:
+    best, least = np.zeros(len(fixed), np.int8), bound
+
+    def leaf(cost: float, signs: Float[Array, " s"]) -> float:
+        nonlocal best, least
+        best, least = signs.astype(np.int8), cost
+        return cost
+
+    nodes, complete = _walk(factor, fixed, bound, cap, leaf)
+    return best, least, nodes, complete
+
+
+def margins_in_python(
+    factor: Float[Array, "s s"],
+    fixed: Int[Array, " s"],
+    best: Int[Array, " s"],
+    weights: Float[Array, " s"],
+    least: float,
+    bound: float,
+    cap: int,
+    most: int,
+) -> tuple[Float[Array, " s"], int, int, bool]:
+    margin = np.full(len(fixed), np.inf)
+    count = 0
+
+    def leaf(cost: float, signs: Float[Array, " s"]) -> float:
+        nonlocal count
+        changed: Bool[Array, " s"] = signs * best < 0.0
+        if len(weights) and weights[changed].sum() > 0.5 * weights.sum():
+            changed = ~changed
+        margin[changed] = np.minimum(margin[changed], cost - least)
+        count += 1
+        return -1.0 if count >= most else bound
+
+    nodes, complete = _walk(factor, fixed, bound, cap, leaf)
+    return margin, count, nodes, complete
+
+
+def list_in_python(
+    factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int, most: int
+) -> tuple[Int[Array, "k s"], Float[Array, " k"], int, bool]:
+    found: list[Int[Array, " s"]] = []
+    costs: list[float] = []
+
+    def leaf(cost: float, signs: Float[Array, " s"]) -> float:
+        if len(costs) >= most:
+            return -1.0
+        costs.append(cost)
+        found.append(signs.astype(np.int8))
+        return bound
+
+    nodes, complete = _walk(factor, fixed, bound, cap, leaf)
+    table = np.array(found, np.int8).reshape(len(found), len(fixed))
+    return table, np.array(costs), nodes, complete
+
+
+def mix_in_python(
+    quadratic: Float[Array, "s s"], start: Float[Array, "s d"], sweeps: int, tolerance: float
+) -> tuple[Float[Array, "s d"], Float[Array, " s"]]:
+    vectors, norms = start.copy(), np.zeros(len(start))
+    hollow = quadratic - np.diag(np.diag(quadratic))
+    for _ in range(sweeps):
+        gained = 0.0
+        for i in range(len(start)):
+            pull = hollow[i] @ vectors
+            norms[i] = np.linalg.norm(pull)
+            gained += norms[i] + pull @ vectors[i]
+            if norms[i] > 0.0:
+                vectors[i] = -pull / norms[i]
+        if gained <= tolerance * max(norms.sum(), 1e-300):
+            break
+    return vectors, norms
