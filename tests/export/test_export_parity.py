@@ -17,6 +17,7 @@ from taufit.robot import Drives, from_dh
 from taufit.robot.inertia import from_pseudo_inertia
 from taufit.torque_model import TorqueModel
 
+CC = ("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-shared", "-fPIC")
 ROWS = np.array(
     [
         [0.0, 0.2, 0.05, np.pi / 2],
@@ -82,11 +83,10 @@ def test_urdf_gives_the_same_torque_in_pinocchio(arm):
 
 
 def _pin_torque(pin, model, data, q, v, a):
-    full, at = [], 0
-    for joint in model.joints[1:]:
+    full = []
+    for at, joint in enumerate(model.joints[1:]):
         # A joint without limits is continuous in URDF; Pinocchio stores its cosine and sine.
         full += [np.cos(q[at]), np.sin(q[at])] if joint.nq == 2 else [q[at]]
-        at += 1
     return pin.rnea(model, data, np.array(full), v, a)
 
 
@@ -122,8 +122,8 @@ def _compiled(tmp_path, model):
     (tmp_path / "test_arm.c").write_text(source)
     library = tmp_path / "libarm.so"
     subprocess.run(
-        ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-shared", "-fPIC"]
-        + ["-o", str(library), str(tmp_path / "test_arm.c"), "-lm"],
+        [*CC, "-o", "libarm.so", "test_arm.c", "-lm"],
+        cwd=tmp_path,
         check=True,
     )
     return ctypes.CDLL(str(library)), lost

@@ -20,13 +20,13 @@ def require_feasible(robot: Robot, *, tolerance: float = 1e-9) -> None:
         values = np.linalg.eigvalsh(pseudo_inertia(link.parameters))
         if values[0] < -tolerance * max(values[-1], 1e-12):
             raise InfeasibleError(
-                f"link {link.name!r} is not physically possible (smallest pseudo-inertia eigenvalue "
-                f"{values[0]:.3g}), so it cannot be exported. Fit again with --estimator "
-                "consistent_sdp."
+                f"link {link.name!r} is not physically possible (smallest pseudo-inertia "
+                f"eigenvalue {values[0]:.3g}), so it cannot be exported. Fit again with "
+                "--estimator consistent_sdp."
             )
     if np.any(robot.rotor_inertias < 0):
         joint = robot.joint_names[int(np.argmin(robot.rotor_inertias))]
         raise InfeasibleError(
-            f"joint {joint!r} has a negative rotor inertia, so it cannot be exported. Fit again with "
-            "--estimator consistent_sdp."
+            f"joint {joint!r} has a negative rotor inertia, so it cannot be exported. Fit again "
+            "with --estimator consistent_sdp."
         )

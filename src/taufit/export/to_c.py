@@ -124,8 +124,8 @@ extern "C" {{
 void {name}_inverse_dynamics(const double *q, const double *v, const double *a, double *tau);
 /* Torque that holds the arm still, without friction. */
 void {name}_gravity(const double *q, double *tau);
-/* Friction and offset. `rigid` is what {name}_inverse_dynamics gave without rotors, for models whose
-   friction follows the load; `joint_temperature` in degrees Celsius may be NULL (25 degrees). */
+/* Friction and offset. `rigid` is the torque of the links alone, for models whose friction
+   follows the load; `joint_temperature` in degrees Celsius may be NULL (25 degrees). */
 void {name}_friction(const double *v, const double *rigid, const double *joint_temperature,
                      double *tau);
 /* Everything: links, rotors, friction, offset. */
@@ -228,8 +228,8 @@ static void wrench_columns(const double *twist, const double *acc6, double out[6
   }}
 }}
 
-static void motion(const double *q, const double *v, const double *a, double r[N][9], double p[N][3],
-                   double twist[N][6], double acc[N][6]) {{
+static void motion(const double *q, const double *v, const double *a, double r[N][9],
+                   double p[N][3], double twist[N][6], double acc[N][6]) {{
   double base_twist[6] = {{0}}, base_acc[6] = {{0}};
   for (int k = 0; k < 3; k++) base_acc[3 + k] = -base_gravity[k];
   for (int i = 0; i < N; i++) {{

@@ -6,6 +6,7 @@ import base64
 import html
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -81,14 +82,14 @@ def chart(
 def thin(
     time: Float[Array, " n"], columns: list[Float[Array, " n"]], points: int = 2000
 ) -> tuple[Float[Array, " m"], list[Float[Array, " m"]]]:
-    """Fewer samples for the page, keeping the extremes: the first column's lowest and highest sample
-    of every bin, and the other columns at the same moments."""
+    """Fewer samples for the page, keeping the extremes: the first column's lowest and highest
+    sample of every bin, and the other columns at the same moments."""
     n = len(time)
     if n <= points:
         return time, columns
     edges = np.linspace(0, n, points // 2 + 1).astype(int)
     keep = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges):
         part = columns[0][start:stop]
         keep += sorted({start + int(np.argmin(part)), start + int(np.argmax(part))})
     index = np.array(keep)
