@@ -69,6 +69,16 @@ class TorqueModel:
         )
 
     @property
+    def nominal(self) -> Float[Array, " p"]:
+        """What is believed before a fit: the robot's own parameters, no friction, no offset."""
+        known = [self.robot.parameters]
+        if self.rotor_inertia:
+            known.append(self.robot.rotor_inertias)
+        out = np.zeros(len(self.names))
+        out[: sum(map(len, known))] = np.concatenate(known)
+        return out
+
+    @property
     def joint_shape(self) -> Float[Array, "j s"]:
         """`shape`, or where there is none yet the middle of each starting grid."""
         if self.shape is not None:
@@ -84,15 +94,54 @@ class TorqueModel:
 
     def rotor_columns(self, acceleration: Float[Array, "n j"]) -> Float[Array, "n j j"]:
         """Torque per unit of each motor's inertia: C' diag(C a)."""
-        n, joints = acceleration.shape
+        coupling = self._coupling
+        motor = acceleration if coupling is None else acceleration @ coupling.T
+        return self.to_joints(motor[:, :, None])
+
+    def motor_friction(
+        self,
+        velocity: Float[Array, "n j"],
+        *,
+        load: Float[Array, "n j"] | None = None,
+        temperature: Float[Array, "n j"] | None = None,
+        shape: Float[Array, "j s"] | None = None,
+    ) -> Float[Array, "n j k"]:
+        """Friction per unit of each motor's own terms, before it is mapped to the joints.
+
+        Velocity and load are the joints'. `shape` replaces the model's own and may be complex for
+        derivatives.
+        """
+        n, joints = velocity.shape
+        if self.friction is None:
+            return np.zeros((n, joints, 0))
+        shapes = self.joint_shape if shape is None else np.asarray(shape)
         coupling = self._coupling
         if coupling is not None:
-            motor = acceleration @ coupling.T
-            return np.einsum("ki,nk->nik", coupling, motor)
-        out = np.zeros((n, joints, joints))
+            velocity = velocity @ coupling.T
+            load = None if load is None else load @ np.linalg.inv(coupling)
+        return np.stack(
+            [
+                self.friction.columns(
+                    velocity[:, k],
+                    shapes[k],
+                    None if load is None else load[:, k],
+                    None if temperature is None else temperature[:, k],
+                )
+                for k in range(joints)
+            ],
+            1,
+        )
+
+    def to_joints(self, motor: Float[Array, "n j k"]) -> Float[Array, "n j m"]:
+        """Columns of each motor's terms spread over the joints it drives: C' diag(columns)."""
+        n, joints, terms = motor.shape
+        coupling = self._coupling
+        if coupling is not None:
+            return np.einsum("ki,nkt->nikt", coupling, motor).reshape(n, joints, -1)
+        out = np.zeros((n, joints, joints, terms), dtype=motor.dtype)
         every = np.arange(joints)
-        out[:, every, every] = acceleration
-        return out
+        out[:, every, every] = motor
+        return out.reshape(n, joints, -1)
 
     def friction_columns(
         self,
@@ -105,31 +154,10 @@ class TorqueModel:
         """Torque per unit of each friction term, joint after joint.
 
         With coupled motors friction acts at the motors: C' diag(f(C v)), loads being C^-T tau.
-        `shape` replaces the model's own and may be complex for derivatives.
         """
-        n, joints = velocity.shape
-        if self.friction is None:
-            return np.zeros((n, joints, 0))
-        terms = len(self.friction.terms)
-        shapes = self.joint_shape if shape is None else shape
-        coupling = self._coupling
-        if coupling is not None:
-            velocity = velocity @ coupling.T
-            load = None if load is None else load @ np.linalg.inv(coupling)
-        out = np.zeros((n, joints, joints * terms), dtype=shapes.dtype)
-        for k in range(joints):
-            own = self.friction.columns(
-                velocity[:, k],
-                shapes[k],
-                None if load is None else load[:, k],
-                None if temperature is None else temperature[:, k],
-            )
-            at = slice(k * terms, (k + 1) * terms)
-            if coupling is None:
-                out[:, k, at] = own
-            else:
-                out[:, :, at] = coupling[k][:, None] * own[:, None, :]
-        return out
+        return self.to_joints(
+            self.motor_friction(velocity, load=load, temperature=temperature, shape=shape)
+        )
 
     def joint_columns(
         self,
