@@ -4,22 +4,29 @@ the regressor, base parameters.
 Left to others: friction, drives and payload (torque_model).
 """
 
-from taufit.dynamics.recursion import (
+from taufit.dynamics.batch import (
+    Engine,
     coriolis_torque,
-    forward_kinematics,
+    engine,
     gravity_torque,
     inverse_dynamics,
-    jacobian,
     mass_matrix,
     regressor,
+    regressor_adjoint,
+    regressor_tiles,
 )
+from taufit.dynamics.recursion import forward_kinematics, jacobian
 
 __all__ = [
+    "Engine",
     "coriolis_torque",
+    "engine",
     "forward_kinematics",
     "gravity_torque",
     "inverse_dynamics",
     "jacobian",
     "mass_matrix",
     "regressor",
+    "regressor_adjoint",
+    "regressor_tiles",
 ]

@@ -136,14 +136,18 @@ def regressor(
     q: Float[Array, "n j"],
     v: Float[Array, "n j"],
     a: Float[Array, "n j"],
+    *,
+    gravity: Float[Array, " 3"] | None = None,
 ) -> Float[Array, "n j p"]:
     """Y with tau = Y theta, theta the 10 j inertial parameters link after link.
 
     Column block b of row i is S_i carried to link b, transposed, times that link's wrench matrix.
+    `gravity` replaces the robot's own.
     """
     q, v, a = (np.asarray(x, float) for x in (q, v, a))
+    g = robot.gravity if gravity is None else gravity
     rotations, positions = joint_transforms(robot, q)
-    twists, accelerations = _motion(robot, rotations, positions, v, a, robot.gravity)
+    twists, accelerations = _motion(robot, rotations, positions, v, a, g)
     n, joints = q.shape
     out = np.zeros((n, joints, 10 * joints))
     carried: list[Float[Array, "n 6"]] = []

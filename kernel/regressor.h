@@ -1,0 +1,63 @@
+// A serial chain prepared for the batch loops, and the loops themselves as a table of functions.
+//
+// Only plain data crosses this line: the loops are compiled once per instruction set, and an inline
+// function shared between those copies could end up as the one the older processor cannot run.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace taufit {
+
+// Pose of link i in link i-1 at joint position q, whatever the screw (revolute about any axis
+// through any point, prismatic, helical):
+//
+//     R = a0 + sin q a1 + (1 - cos q) a2,   p = p0 + sin q p1 + (1 - cos q) p2 + q p3
+struct Joint {
+    double a0[9], a1[9], a2[9];
+    double p0[3], p1[3], p2[3], p3[3];
+    double angular[3], linear[3];  // the screw S, in the link's frame
+    double parameters[10];         // m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz
+};
+
+struct Chain {
+    std::ptrdiff_t joints;
+    const Joint* joint;
+    double gravity[3];
+};
+
+// Rows of n x j arrays.
+struct States {
+    const double *q, *v, *a;
+};
+
+// Every loop handles samples first <= s < last; `work` has `work_size(joints)` doubles, aligned to
+// 64 bytes.
+struct Loops {
+    const char* name;
+    std::ptrdiff_t (*work_size)(std::ptrdiff_t joints);
+
+    // Y, n x j x 10j.
+    void (*regressor)(const Chain&, const States&, std::ptrdiff_t first, std::ptrdiff_t last,
+                      double* out, double* work);
+
+    // Columns of Y, each contiguous over samples: entry (i, c) of sample s goes to
+    // out[place[i * 10j + c] + s - first] unless place is negative; only blocks at or above the
+    // diagonal are written. Row i is scaled by weights[s * j + i] when weights are given.
+    void (*columns)(const Chain&, const States&, std::ptrdiff_t first, std::ptrdiff_t last,
+                    const std::int64_t* place, const double* weights, double* out, double* work);
+
+    // Inverse dynamics, n x j.
+    void (*torque)(const Chain&, const States&, std::ptrdiff_t first, std::ptrdiff_t last,
+                   double* out, double* work);
+
+    // Gradient of sum(g * Y) with respect to q, v and a, each n x j; g is n x j x 10j.
+    void (*adjoint)(const Chain&, const States&, std::ptrdiff_t first, std::ptrdiff_t last,
+                    const double* g, double* dq, double* dv, double* da, double* work);
+};
+
+extern const Loops loops_plain;
+#ifdef TAUFIT_X86
+extern const Loops loops_avx2;
+#endif
+
+}  // namespace taufit

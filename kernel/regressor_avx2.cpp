@@ -1,0 +1,18 @@
+// The batch loops for x86-64-v3: four samples at a time with AVX2 and FMA. Built with those flags and
+// called only where the processor has them.
+#ifdef TAUFIT_X86
+#include <cmath>
+#include <cstring>
+
+#include "regressor.h"
+
+#define TAUFIT_LANES 4
+
+namespace taufit {
+namespace avx2 {
+#include "regressor_loops.h"
+}
+const Loops loops_avx2 = {"avx2",         avx2::work_size, avx2::regressor,
+                          avx2::columns,  avx2::torque,    avx2::adjoint};
+}  // namespace taufit
+#endif

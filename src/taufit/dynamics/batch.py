@@ -1,0 +1,283 @@
+"""The regressor of many samples at once: the compiled kernel where there is one, else NumPy.
+
+Same results as `recursion`, which is the clear form of it; tests tie the two. An `Engine` is a robot
+prepared for repeated calls; the functions here prepare one per robot and keep it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float, Int
+from taufit.dynamics import adjoint, recursion
+from taufit.robot import Robot
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
+
+
+class Engine:
+    """A robot's constants, ready for batches of states.
+
+    Attributes:
+        robot: Whose dynamics these are.
+        gravity: In the base frame [m/s^2].
+        compiled: Whether the kernel does the work.
+    """
+
+    __slots__ = ("_once", "_shape", "compiled", "gravity", "kernel", "robot")
+
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        gravity: Float[Array, " 3"] | None = None,
+        compiled: bool | None = None,
+    ) -> None:
+        self.robot = robot
+        self.gravity = np.array(robot.gravity if gravity is None else gravity, float)
+        self.compiled = _kernel is not None if compiled is None else compiled
+        self.kernel: Any = None
+        self._shape = (robot.joints, 10 * robot.joints)
+        if self.compiled:
+            if _kernel is None:
+                raise ImportError("taufit was installed without its compiled kernel")
+            self.kernel = _kernel.Engine(
+                np.ascontiguousarray(robot.placements, float),
+                np.ascontiguousarray(robot.screws, float),
+                self.gravity,
+                robot.parameters.reshape(-1, 10),
+            )
+            self._once = self.kernel.regressor_once
+
+    def regressor(
+        self,
+        q: Float[Array, "n j"],
+        v: Float[Array, "n j"],
+        a: Float[Array, "n j"],
+        *,
+        threads: int = 1,
+    ) -> Float[Array, "n j p"]:
+        """Y with tau = Y theta, theta the 10 j inertial parameters link after link."""
+        q, v, a = self._states(q, v, a)
+        if not self.compiled:
+            return recursion.regressor(self.robot, q, v, a, gravity=self.gravity)
+        out = np.empty((len(q), *self._shape))
+        self.kernel.regressor(q, v, a, out, threads)
+        return out
+
+    def regressor_once(
+        self,
+        q: Float[Array, " j"],
+        v: Float[Array, " j"],
+        a: Float[Array, " j"],
+        out: Float[Array, "j p"] | None = None,
+    ) -> Float[Array, "j p"]:
+        """Y of a single sample; for loops that take samples as they come."""
+        if out is None:
+            out = np.empty(self._shape)
+        if self.compiled:
+            self._once(q, v, a, out)
+        else:
+            q, v, a = (np.asarray(x, float)[None] for x in (q, v, a))
+            out[:] = self.regressor(q, v, a)[0]
+        return out
+
+    def inverse_dynamics(
+        self,
+        q: Float[Array, "n j"],
+        v: Float[Array, "n j"],
+        a: Float[Array, "n j"],
+        *,
+        threads: int = 1,
+    ) -> Float[Array, "n j"]:
+        """Joint torques of the rigid links with the robot's own parameters."""
+        q, v, a = self._states(q, v, a)
+        if not self.compiled:
+            return recursion.inverse_dynamics(self.robot, q, v, a, gravity=self.gravity)
+        out = np.empty_like(q)
+        self.kernel.torque(q, v, a, out, threads)
+        return out
+
+    def regressor_adjoint(
+        self,
+        q: Float[Array, "n j"],
+        v: Float[Array, "n j"],
+        a: Float[Array, "n j"],
+        gradient: Float[Array, "n j p"],
+        *,
+        threads: int = 1,
+    ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
+        """Gradient of sum(gradient * Y(q, v, a)) with respect to q, v and a, exact."""
+        q, v, a = self._states(q, v, a)
+        if not self.compiled:
+            return adjoint.regressor_adjoint(
+                self.robot, q, v, a, np.asarray(gradient, float), gravity=self.gravity
+            )
+        out = np.empty_like(q), np.empty_like(q), np.empty_like(q)
+        self.kernel.adjoint(q, v, a, np.ascontiguousarray(gradient, float), *out, threads)
+        return out
+
+    def write_columns(
+        self,
+        q: Float[Array, "n j"],
+        v: Float[Array, "n j"],
+        a: Float[Array, "n j"],
+        first: int,
+        last: int,
+        place: Int[Array, "j p"],
+        out: Float[Array, " m"],
+        weights: Float[Array, "n j"] | None = None,
+    ) -> None:
+        """Columns of Y for samples first <= s < last, each contiguous over samples.
+
+        Y[s, i, c] * weights[s, i] goes to out[place[i, c] + s - first] where place is not negative
+        and c belongs to link i or a later one; the other entries of Y are zero. Arrays must be
+        contiguous doubles.
+        """
+        if self.compiled:
+            self.kernel.columns(q, v, a, first, last, place, weights, out)
+            return
+        part = slice(first, last)
+        rows = recursion.regressor(self.robot, q[part], v[part], a[part], gravity=self.gravity)
+        if weights is not None:
+            rows *= weights[part, :, None]
+        for i, c in zip(*np.nonzero(place >= 0), strict=True):
+            if c >= 10 * i:
+                out[place[i, c] : place[i, c] + last - first] = rows[:, i, c]
+
+    def _states(
+        self, *arrays: Float[Array, "n j"]
+    ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
+        q, v, a = (np.ascontiguousarray(x, float) for x in arrays)
+        joints = self.robot.joints
+        if not (q.shape == v.shape == a.shape and q.ndim == 2 and q.shape[1] == joints):
+            raise ValueError(
+                f"{self.robot.name} has {joints} joints: q, v and a must be (n, {joints}), found "
+                f"{q.shape}, {v.shape} and {a.shape}"
+            )
+        return q, v, a
+
+
+@lru_cache(maxsize=32)
+def _engine(robot: Robot, gravity: tuple[float, ...] | None) -> Engine:
+    # Robots are frozen and compared by identity; the cache holds them, so an identity stays theirs.
+    return Engine(robot, gravity=None if gravity is None else np.array(gravity))
+
+
+def engine(robot: Robot, *, gravity: Float[Array, " 3"] | None = None) -> Engine:
+    """The robot's engine, prepared once."""
+    return _engine(robot, None if gravity is None else tuple(float(x) for x in gravity))
+
+
+def regressor(
+    robot: Robot,
+    q: Float[Array, "n j"],
+    v: Float[Array, "n j"],
+    a: Float[Array, "n j"],
+    *,
+    threads: int = 1,
+) -> Float[Array, "n j p"]:
+    """Y with tau = Y theta, theta the 10 j inertial parameters link after link.
+
+    Args:
+        robot: The arm.
+        q, v, a: Joint position, velocity, acceleration.
+        threads: To share large batches among; one result, however many.
+    """
+    return engine(robot).regressor(q, v, a, threads=threads)
+
+
+def regressor_tiles(
+    robot: Robot,
+    q: Float[Array, "n j"],
+    v: Float[Array, "n j"],
+    a: Float[Array, "n j"],
+    columns: Int[Array, " b"] | None = None,
+) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
+    """Y joint by joint and column by column, without the zeros a serial chain has.
+
+    Entry i is (which, tile) with Y[:, i, which] = tile.T and every other of the asked columns zero:
+    joint i moves links i and later only.
+
+    Args:
+        robot: The arm.
+        q, v, a: Joint position, velocity, acceleration.
+        columns: Of the 10 j; all of them by default.
+    """
+    prepared = engine(robot)
+    q, v, a = prepared._states(q, v, a)
+    n, joints = q.shape
+    wanted = np.arange(10 * joints) if columns is None else np.asarray(columns, int)
+    which = [wanted[wanted >= 10 * i] for i in range(joints)]
+    flat = np.empty(n * sum(len(own) for own in which))
+    place = np.full((joints, 10 * joints), -1, dtype=np.int64)
+    tiles = []
+    at = 0
+    for i, own in enumerate(which):
+        place[i, own] = at + n * np.arange(len(own))
+        tiles.append(flat[at : at + n * len(own)].reshape(len(own), n))
+        at += n * len(own)
+    prepared.write_columns(q, v, a, 0, n, place, flat)
+    return list(zip(which, tiles, strict=True))
+
+
+def regressor_adjoint(
+    robot: Robot,
+    q: Float[Array, "n j"],
+    v: Float[Array, "n j"],
+    a: Float[Array, "n j"],
+    gradient: Float[Array, "n j p"],
+    *,
+    threads: int = 1,
+) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
+    """Gradient of sum(gradient * Y(q, v, a)) with respect to q, v and a, exact.
+
+    The reverse mode of `regressor`: it costs about three regressors, whatever the gradient is of.
+    """
+    return engine(robot).regressor_adjoint(q, v, a, gradient, threads=threads)
+
+
+def inverse_dynamics(
+    robot: Robot,
+    q: Float[Array, "n j"],
+    v: Float[Array, "n j"],
+    a: Float[Array, "n j"],
+    *,
+    gravity: Float[Array, " 3"] | None = None,
+    threads: int = 1,
+) -> Float[Array, "n j"]:
+    """Joint torques of the rigid links alone.
+
+    Rotor inertia and friction belong to the torque model. `gravity` replaces the robot's own.
+    """
+    return engine(robot, gravity=gravity).inverse_dynamics(q, v, a, threads=threads)
+
+
+def gravity_torque(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j"]:
+    """Torque that holds the arm still."""
+    zero = np.zeros_like(np.asarray(q, float))
+    return inverse_dynamics(robot, q, zero, zero)
+
+
+def coriolis_torque(
+    robot: Robot, q: Float[Array, "n j"], v: Float[Array, "n j"]
+) -> Float[Array, "n j"]:
+    """C(q, v) v: what velocity alone costs."""
+    return inverse_dynamics(robot, q, v, np.zeros_like(np.asarray(v, float)), gravity=np.zeros(3))
+
+
+def mass_matrix(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j j"]:
+    """M(q) of the links: column k is the torque of a unit acceleration of joint k, weightless."""
+    q = np.asarray(q, float)
+    n, joints = q.shape
+    repeated = np.repeat(q, joints, axis=0)
+    units = np.tile(np.eye(joints), (n, 1))
+    rows = inverse_dynamics(robot, repeated, np.zeros_like(units), units, gravity=np.zeros(3))
+    matrix = rows.reshape(n, joints, joints)
+    return 0.5 * (matrix + np.swapaxes(matrix, -1, -2))
