@@ -10,6 +10,9 @@ __version__ = "0.1.0"
 # Where each public name lives; imported when first used, so `import taufit` stays quick.
 _NAMES = {
     "Robot": "taufit.robot",
+    "read_robot": "taufit.robot",
+    "write_robot": "taufit.robot",
+    "bundled_robots": "taufit.robot",
     "Recording": "taufit.recording",
     "Samples": "taufit.signals",
     "TorqueModel": "taufit.torque_model",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RobotError
-from taufit.robot.pose import adjoint, inverse_pose, rotation, shift
+from taufit.robot.pose import adjoint, inverse_pose, rotation, shift, snap_angle
 from taufit.robot.robot import Drives, Limits, Link, Robot
 
 _Z_ROTATION = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
@@ -22,6 +24,8 @@ def from_dh(
     parameters: Float[Array, "j 10"] | None = None,
     limits: Limits | None = None,
     tip: Float[Array, "4 4"] | None = None,
+    names: Sequence[tuple[str, str]] | None = None,
+    rotor_inertias: Float[Array, " j"] | None = None,
     source: str = "",
 ) -> Robot:
     """An arm from rows [theta offset, d, a, alpha], in metres and radians.
@@ -31,7 +35,8 @@ def from_dh(
     modified: T = Rx(alpha) Tx(a) Rz(theta+q) Tz(d), a and alpha of the preceding link; the screw
     is the frame's own z axis.
 
-    Link frames are the convention's frames: inertial parameters refer to them. Angles within
+    Link frames are the convention's frames: inertial parameters refer to them. `names` are
+    (link, joint) pairs. Angles within
     1e-5 of a multiple of 45 degrees are taken as that multiple, since tables print 1.5708.
     """
     table = np.asarray(rows, float)
@@ -45,38 +50,52 @@ def from_dh(
     if convention not in ("standard", "modified"):
         raise RobotError(f"DH convention {convention!r} is not known: use standard or modified.")
     joints = len(table)
+    default_names = [(f"link_{i + 1}", f"joint_{i + 1}") for i in range(joints)]
     slides = prismatic or (False,) * joints
     inertial = np.zeros((joints, 10)) if parameters is None else np.asarray(parameters, float)
 
     links = []
-    for i, (theta, d, a, alpha) in enumerate(table):
-        turn, twist = rotation(2, _snap(theta)), rotation(0, _snap(alpha))
-        axis = _Z_TRANSLATION if slides[i] else _Z_ROTATION
-        if convention == "modified":
-            placement = twist @ shift(0, a) @ turn @ shift(2, d)
-            screw = axis.copy()
-        else:
-            placement = turn @ shift(2, d) @ shift(0, a) @ twist
-            screw = adjoint(inverse_pose(placement)) @ axis
-        links.append(Link(f"link_{i + 1}", f"joint_{i + 1}", placement, screw, inertial[i].copy()))
+    for i, row in enumerate(table):
+        placement, screw = _row(row, convention, slides[i])
+        link, joint = (names or default_names)[i]
+        rotor = 0.0 if rotor_inertias is None else float(rotor_inertias[i])
+        links.append(Link(link, joint, placement, screw, inertial[i].copy(), rotor))
 
-    lengths = tuple(
-        (f"{letter}{i + 1}", float(table[i, column]))
-        for i in range(joints)
-        for letter, column in (("a", 2), ("d", 1))
-        if table[i, column] != 0.0
-    )
+    lengths, slopes = [], []
+    for i in range(joints):
+        for letter, column in (("a", 2), ("d", 1)):
+            if table[i, column] != 0.0:
+                unit = np.zeros(4)
+                unit[[0, 3]] = table[i, [0, 3]]
+                # Positions are linear in the lengths: the slope is the change from 0 to 1.
+                at_zero = _row(unit, convention, slides[i])
+                unit[column] = 1.0
+                at_one = _row(unit, convention, slides[i])
+                slope = np.zeros((joints, 9))
+                slope[i, :3] = (at_one[0] - at_zero[0])[:3, 3]
+                slope[i, 3:] = at_one[1] - at_zero[1]
+                lengths.append((f"{letter}{i + 1}", float(table[i, column])))
+                slopes.append(slope)
     return Robot(
         name,
         tuple(links),
         limits or Limits.none(joints),
         Drives.direct(joints),
         tip=np.eye(4) if tip is None else np.asarray(tip, float),
-        lengths=lengths,
+        lengths=tuple(lengths),
+        length_slopes=np.array(slopes).reshape(-1, joints, 9),
         source=source,
     )
 
 
-def _snap(angle: float) -> float:
-    nearest = np.round(angle / (np.pi / 4)) * (np.pi / 4)
-    return float(nearest) if abs(angle - nearest) < 1e-5 else float(angle)
+def _row(
+    row: Float[Array, " 4"], convention: str, slides: bool
+) -> tuple[Float[Array, "4 4"], Float[Array, " 6"]]:
+    """Placement and screw of one joint."""
+    theta, d, a, alpha = row
+    turn, twist = rotation(2, snap_angle(theta)), rotation(0, snap_angle(alpha))
+    axis = _Z_TRANSLATION if slides else _Z_ROTATION
+    if convention == "modified":
+        return twist @ shift(0, a) @ turn @ shift(2, d), axis.copy()
+    placement = turn @ shift(2, d) @ shift(0, a) @ twist
+    return placement, adjoint(inverse_pose(placement)) @ axis

@@ -41,3 +41,21 @@ def adjoint(pose: Float[Array, "4 4"]) -> Float[Array, "6 6"]:
     out[:3, :3] = out[3:, 3:] = pose[:3, :3]
     out[3:, :3] = skew(pose[:3, 3]) @ pose[:3, :3]
     return out
+
+
+def snap_angle(angle: float, tolerance: float = 1e-5) -> float:
+    """The multiple of 45 degrees within `tolerance` of the angle, else the angle itself.
+
+    Descriptions print 90 degrees as 1.5708 or 1.570796; taken at its word, such an angle makes
+    axes miss each other by microns and every motion seem to show more parameters than it does.
+    """
+    nearest = np.round(angle / (np.pi / 4)) * (np.pi / 4)
+    return float(nearest) if abs(angle - nearest) < tolerance else float(angle)
+
+
+def pose_from_rpy(position: Float[Array, " 3"], angles: Float[Array, " 3"]) -> Float[Array, "4 4"]:
+    """Tx Ty Tz Rz(yaw) Ry(pitch) Rx(roll), with snapped angles."""
+    roll, pitch, yaw = (snap_angle(float(a)) for a in angles)
+    out = rotation(2, yaw) @ rotation(1, pitch) @ rotation(0, roll)
+    out[:3, 3] = position
+    return out

@@ -99,7 +99,9 @@ class Robot:
         drives: Of the joints.
         mounting: Roll, pitch, yaw of the base [rad].
         tip: Flange in the last link's frame.
-        lengths: Named lengths of the description (DH tables), for expressions.
+        lengths: Named lengths of the description, for expressions.
+        length_slopes: How each link's placement (3 coordinates) and screw (6) change with each
+            length; empty where the description names none.
         source: Where the numbers come from.
         urdf: The text it was read from, when it was a URDF; exports edit it in place.
     """
@@ -113,6 +115,7 @@ class Robot:
     lengths: tuple[tuple[str, float], ...] = ()
     source: str = ""
     urdf: str | None = None
+    length_slopes: Float[Array, "l j 9"] = field(default_factory=lambda: np.zeros((0, 0, 9)))
 
     @property
     def joints(self) -> int:
@@ -168,10 +171,35 @@ class Robot:
         """The same arm with other inertial parameters (10 j, link after link)."""
         rows = np.asarray(parameters, float).reshape(self.joints, 10)
         links = tuple(
-            replace(link, parameters=row.copy())
-            for link, row in zip(self.links, rows, strict=True)
+            replace(link, parameters=row.copy()) for link, row in zip(self.links, rows, strict=True)
         )
         return replace(self, links=links)
+
+    def with_lengths(self, values: Mapping[str, float]) -> Robot:
+        """The same arm with some of its named lengths changed [m].
+
+        Rotations do not depend on lengths and positions do so linearly, hence
+        geometry(l + dl) = geometry(l) + slopes dl.
+        """
+        known = [name for name, _ in self.lengths]
+        unknown = [name for name in values if name not in known]
+        if unknown or len(self.length_slopes) != len(known):
+            named = ", ".join(known) if len(self.length_slopes) == len(known) else "none"
+            raise RobotError(
+                f"{self.name} has no length {unknown[0] if unknown else known[0]!r} that can be "
+                f"changed; it has {named}."
+            )
+        change = np.array([values.get(name, value) - value for name, value in self.lengths])
+        moved = np.einsum("l,ljk->jk", change, self.length_slopes) if known else None
+        if moved is None:
+            return self
+        links = []
+        for link, step in zip(self.links, moved, strict=True):
+            placement = link.placement.copy()
+            placement[:3, 3] += step[:3]
+            links.append(replace(link, placement=placement, screw=link.screw + step[3:]))
+        lengths = tuple((name, float(values.get(name, value))) for name, value in self.lengths)
+        return replace(self, links=tuple(links), lengths=lengths)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `from_dict` returns the same robot."""
@@ -203,6 +231,7 @@ class Robot:
             "mounting": list(self.mounting),
             "tip": self.tip.tolist(),
             "lengths": [list(pair) for pair in self.lengths],
+            "length_slopes": self.length_slopes.tolist(),
             "source": self.source,
             "urdf": self.urdf,
         }
@@ -246,9 +275,14 @@ class Robot:
                 lengths=tuple((name, float(value)) for name, value in data["lengths"]),
                 source=data["source"],
                 urdf=data["urdf"],
+                length_slopes=np.array(data.get("length_slopes", []), float).reshape(
+                    -1, len(links), 9
+                ),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise RobotError(f"this robot description is incomplete or damaged: {error!r}") from None
+            raise RobotError(
+                f"this robot description is incomplete or damaged: {error!r}"
+            ) from None
 
 
 def _finite(values: Float[Array, " j"]) -> list[float | None]:

@@ -1,0 +1,124 @@
+"""What every description must satisfy before it becomes a robot, and what is odd but allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import RobotError
+from taufit.robot.inertia import pseudo_inertia
+from taufit.robot.robot import Robot
+
+
+def number(value: Any, what: str) -> float:
+    """A finite number, or an error that says where it was expected.
+
+    Text such as `1e-3` is accepted: YAML reads it as a string.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise RobotError(f"{what} must be a number, not {short(value)}.")
+    try:
+        result = float(value)
+    except (ValueError, OverflowError):
+        raise RobotError(f"{what} must be a number, not {short(value)}.") from None
+    if not np.isfinite(result) or abs(result) > 1e12:
+        raise RobotError(f"{what} must be a finite number, not {short(value)}.")
+    return result
+
+
+def numbers(value: Any, count: int, what: str) -> Float[Array, " count"]:
+    """A list of `count` finite numbers."""
+    if not isinstance(value, (list, tuple)) or len(value) != count:
+        raise RobotError(f"{what} must be {count} numbers, not {short(value)}.")
+    return np.array([number(x, what) for x in value])
+
+
+def short(value: Any) -> str:
+    """The value as it can be shown in one line."""
+    if isinstance(value, (dict, list, tuple)):
+        return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def unit_axis(axis: Float[Array, " 3"], what: str) -> Float[Array, " 3"]:
+    """The direction as a unit vector; components that only rounding left are taken as zero."""
+    length = float(np.linalg.norm(axis))
+    if length < 1e-6:
+        raise RobotError(
+            f"{what} has a zero axis: give the direction the joint moves about or along."
+        )
+    unit = np.asarray(axis, float) / length
+    unit[np.abs(unit) < 1e-5] = 0.0
+    return unit / np.linalg.norm(unit)
+
+
+def checked(robot: Robot) -> Robot:
+    """The robot itself, if limits are in order, masses not negative and everything is finite."""
+    if robot.joints == 0:
+        raise RobotError(f"{robot.name} has no joint that moves.")
+    for kind, names in (("joints", robot.joint_names), ("links", robot.link_names)):
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise RobotError(
+                f"{robot.name} has two {kind} called {twice!r}: give each its own name."
+            )
+    for i, link in enumerate(robot.links):
+        where = f"joint {link.joint!r}"
+        if not (np.all(np.isfinite(link.placement)) and np.all(np.isfinite(link.screw))):
+            raise RobotError(f"{where} has a pose that is not finite.")
+        if not np.all(np.isfinite(link.parameters)):
+            raise RobotError(f"link {link.name!r} has an inertial parameter that is not finite.")
+        if link.parameters[0] < 0.0:
+            raise RobotError(
+                f"link {link.name!r} has a negative mass ({link.parameters[0]:g} kg): a mass must "
+                "be zero (unknown) or positive."
+            )
+        if link.rotor_inertia < 0.0:
+            raise RobotError(f"{where} has a negative rotor inertia ({link.rotor_inertia:g}).")
+        lower, upper = robot.limits.lower[i], robot.limits.upper[i]
+        if not lower < upper:
+            raise RobotError(
+                f"{where} has its lower limit {lower:g} not below its upper limit {upper:g}."
+            )
+        for quantity in ("velocity", "acceleration", "torque"):
+            value = getattr(robot.limits, quantity)[i]
+            if not value > 0.0:
+                raise RobotError(
+                    f"{where} has a {quantity} limit of {value:g}: it must be positive."
+                )
+    drives = robot.drives
+    if drives.side not in ("motor", "link"):
+        raise RobotError(f"drive side {drives.side!r} is not known: use motor or link.")
+    if np.any(drives.gain == 0.0) or np.any(drives.gear_ratio == 0.0):
+        raise RobotError("a drive's gain and gear ratio cannot be zero.")
+    if abs(np.linalg.det(drives.coupling)) < 1e-9:
+        raise RobotError("the coupling matrix of the drives cannot be inverted.")
+    return robot
+
+
+def oddities(robot: Robot) -> tuple[str, ...]:
+    """What a user should know about a description that is allowed but incomplete or impossible."""
+    notes = []
+    unknown = [link.name for link in robot.links if not np.any(link.parameters)]
+    if unknown:
+        notes.append("no nominal mass for " + ", ".join(unknown))
+    impossible = [
+        link.name
+        for link in robot.links
+        if np.any(link.parameters)
+        and np.linalg.eigvalsh(pseudo_inertia(link.parameters))[0]
+        < -1e-9 * max(1e-6, float(np.abs(link.parameters).max()))
+    ]
+    if impossible:
+        notes.append("nominal inertia is physically impossible for " + ", ".join(impossible))
+    free = [
+        link.joint
+        for i, link in enumerate(robot.links)
+        if not np.isfinite(robot.limits.velocity[i])
+    ]
+    if free:
+        notes.append("no velocity limit for " + ", ".join(free))
+    return tuple(notes)

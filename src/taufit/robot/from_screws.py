@@ -1,0 +1,100 @@
+"""A robot from screw axes in the base frame and the flange's pose at the reference position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import RobotError
+from taufit.robot.checks import unit_axis
+from taufit.robot.robot import Drives, Limits, Link, Robot
+
+
+def from_screws(
+    screws: Float[Array, "j 6"],
+    *,
+    tip: Float[Array, "4 4"] | None = None,
+    name: str = "arm",
+    parameters: Float[Array, "j 10"] | None = None,
+    limits: Limits | None = None,
+    names: Sequence[tuple[str, str]] | None = None,
+    rotor_inertias: Float[Array, " j"] | None = None,
+    source: str = "",
+) -> Robot:
+    """An arm whose flange pose is exp([xi_1] q_1) ... exp([xi_j] q_j) tip.
+
+    Each screw is (omega; v) in the base frame at q = 0. All link frames coincide with the base
+    frame at q = 0, so M = 1, S = xi, and inertial parameters refer to that frame. A row with
+    omega = 0 is a prismatic joint along v. Lengths of the rows do not matter.
+    """
+    rows = np.asarray(screws, float)
+    if rows.ndim != 2 or rows.shape[1] != 6 or len(rows) == 0:
+        raise RobotError("screws have one row (wx, wy, wz, vx, vy, vz) per joint.")
+    if not np.all(np.isfinite(rows)):
+        raise RobotError(f"screw {np.argwhere(~np.isfinite(rows))[0][0] + 1} is not finite.")
+    joints = len(rows)
+    inertial = np.zeros((joints, 10)) if parameters is None else np.asarray(parameters, float)
+    links = []
+    for i, row in enumerate(rows):
+        link, joint = names[i] if names else (f"link_{i + 1}", f"joint_{i + 1}")
+        rotor = 0.0 if rotor_inertias is None else float(rotor_inertias[i])
+        screw = normal_screw(row, f"screw {i + 1}")
+        links.append(Link(link, joint, np.eye(4), screw, inertial[i].copy(), rotor))
+    lengths, slopes = screw_lengths(np.array([link.screw for link in links]))
+    return Robot(
+        name,
+        tuple(links),
+        limits or Limits.none(joints),
+        Drives.direct(joints),
+        tip=np.eye(4) if tip is None else np.asarray(tip, float),
+        lengths=lengths,
+        length_slopes=slopes,
+        source=source,
+    )
+
+
+def normal_screw(row: Float[Array, " 6"], what: str) -> Float[Array, " 6"]:
+    """The screw with a unit axis; a pitch, beyond what rounding leaves, is refused."""
+    omega, v = row[:3], row[3:]
+    size = float(np.linalg.norm(omega))
+    if size < 1e-6:
+        return np.concatenate([np.zeros(3), unit_axis(v, what)])
+    axis = unit_axis(omega, what)
+    moment = v / size
+    pitch = float(axis @ moment)
+    if abs(pitch) > 1e-4 * max(1.0, float(np.linalg.norm(moment))):
+        raise RobotError(
+            f"{what} has a pitch of {pitch:g} m: joints must turn or slide, not both "
+            "(omega . v must be zero)."
+        )
+    moment = moment - pitch * axis
+    moment[np.abs(moment) < 1e-9] = 0.0
+    return np.concatenate([axis, moment])
+
+
+def screw_lengths(
+    screws: Float[Array, "j 6"],
+) -> tuple[tuple[tuple[str, float], ...], Float[Array, "l j 9"]]:
+    """The distinct moments of the axes about the base as named lengths, e.g. v4x.
+
+    Equal numbers are one length, so that axes that meet still do when it changes.
+    """
+    lengths: list[tuple[str, float]] = []
+    slopes: list[Float[Array, "j 9"]] = []
+    for i, screw in enumerate(screws):
+        if not np.any(screw[:3]):
+            continue
+        for k in range(3):
+            value = float(screw[3 + k])
+            if value == 0.0:
+                continue
+            at = next(
+                (n for n, (_, x) in enumerate(lengths) if abs(abs(value) - x) < 1e-9), len(lengths)
+            )
+            if at == len(lengths):
+                lengths.append((f"v{i + 1}{'xyz'[k]}", abs(value)))
+                slopes.append(np.zeros((len(screws), 9)))
+            slopes[at][i, 6 + k] = np.sign(value)
+    return tuple(lengths), np.array(slopes).reshape(-1, len(screws), 9)

@@ -1,0 +1,412 @@
+"""A robot from a URDF: one chain of it, fixed joints folded into the links that carry them.
+
+Meshes are never opened, so missing ones do not matter.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import RobotError
+from taufit.robot.checks import checked, number, unit_axis
+from taufit.robot.inertia import from_centre_of_mass, transform_parameters
+from taufit.robot.mounting import rotation_rpy
+from taufit.robot.pose import pose_from_rpy
+from taufit.robot.robot import Drives, Limits, Link, Robot
+
+_MOVING = ("revolute", "continuous", "prismatic")
+_TYPES = (*_MOVING, "fixed", "floating", "planar")
+_TIPS = ("tool0", "flange", "tool", "ee_link", "ee", "tcp")
+
+
+@dataclass(frozen=True, slots=True)
+class _Joint:
+    name: str
+    kind: str
+    parent: str
+    child: str
+    origin: Float[Array, "4 4"]
+    element: ElementTree.Element
+
+    @property
+    def moves(self) -> bool:
+        return self.kind != "fixed"
+
+
+def from_urdf(
+    text: str, *, base: str | None = None, tip: str | None = None, source: str = ""
+) -> Robot:
+    """The chain from link `base` to link `tip` of a URDF.
+
+    Without `base` it starts at the root; without `tip` it is the chain with most moving joints,
+    and a tie is refused. Link frames are the child frames of the joints. Links that hang on the
+    chain by fixed joints, or by joints beside the chain (held at zero), add their inertia.
+
+    Angles within 1e-5 of a multiple of 45 degrees are taken as that multiple.
+    """
+    root = _parse(text)
+    links = _links(root)
+    joints = _joints(root, links)
+    start = _base(links, joints, base)
+    last = _tip(links, joints, start, tip)
+    chain = _chain(joints, start, last)
+    moving = [joint for joint in chain if joint.moves]
+    if not moving:
+        raise RobotError(f"no joint moves between link {start!r} and link {last!r}.")
+    for joint in moving:
+        _refuse(joint)
+
+    on_chain = {joint.name for joint in chain}
+    below: dict[str, list[_Joint]] = {}
+    for joint in joints.values():
+        below.setdefault(joint.parent, []).append(joint)
+
+    out, limits, since = [], [], np.eye(4)
+    for joint in chain:
+        since = since @ joint.origin
+        if not joint.moves:
+            continue
+        since[:3, 3][np.abs(since[:3, 3]) < 1e-9] = 0.0
+        axis = _axis(joint)
+        screw = np.zeros(6)
+        screw[slice(3, 6) if joint.kind == "prismatic" else slice(0, 3)] = axis
+        inertia = _carried(joint.child, links, below, on_chain)
+        out.append(Link(joint.child, joint.name, since, screw, inertia))
+        limits.append(_limit(joint))
+        since = np.eye(4)
+    if tip is None and last == moving[-1].child:
+        since = _flange(last, below)
+
+    lengths, slopes = _lengths(out)
+    columns = np.array(limits).T
+    return checked(
+        Robot(
+            root.get("name") or "robot",
+            tuple(out),
+            Limits(*(np.array(column) for column in columns)),
+            Drives.direct(len(out)),
+            tip=since,
+            lengths=lengths,
+            length_slopes=slopes,
+            source=source,
+            urdf=text,
+        )
+    )
+
+
+def _parse(text: str) -> ElementTree.Element:
+    """The tree of an XML text without a document type, hence without entities that expand."""
+    bare = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    if "<!DOCTYPE" in bare or "<!ENTITY" in bare:
+        raise RobotError(
+            "this XML declares a document type or entities, which a URDF does not need and which "
+            "can expand without end: remove the declaration."
+        )
+    try:
+        root = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise RobotError(f"this is not complete, valid XML: {error}.") from None
+    if root.tag.rsplit("}", 1)[-1] != "robot":
+        raise RobotError(f"a URDF starts with <robot>, this file with <{root.tag[:40]}>.")
+    return root
+
+
+def _links(root: ElementTree.Element) -> dict[str, Float[Array, " 10"]]:
+    """Inertial parameters of every link in its own frame."""
+    out: dict[str, Float[Array, " 10"]] = {}
+    for element in root.findall("link"):
+        name = element.get("name")
+        if not name:
+            raise RobotError("a <link> has no name.")
+        if name in out:
+            raise RobotError(f"two links are called {name!r}.")
+        out[name] = _inertial(element, name)
+    if not out:
+        raise RobotError("this URDF has no links.")
+    return out
+
+
+def _inertial(element: ElementTree.Element, name: str) -> Float[Array, " 10"]:
+    inertial = element.find("inertial")
+    if inertial is None:
+        return np.zeros(10)
+    mass = inertial.find("mass")
+    m = _attribute(mass, "value", f"mass of link {name!r}", 0.0)
+    if m < 0.0:
+        raise RobotError(f"link {name!r} has a negative mass ({m:g} kg): it must not be negative.")
+    position, angles = _origin(inertial, f"inertial origin of link {name!r}")
+    tensor = inertial.find("inertia")
+    xx, xy, xz, yy, yz, zz = (
+        _attribute(tensor, f"i{key}", f"i{key} of link {name!r}", 0.0)
+        for key in ("xx", "xy", "xz", "yy", "yz", "zz")
+    )
+    turn = rotation_rpy(*angles)
+    about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return from_centre_of_mass(m, position, turn @ about @ turn.T)
+
+
+def _joints(root: ElementTree.Element, links: dict[str, Float[Array, " 10"]]) -> dict[str, _Joint]:
+    """Every joint by its child link: a tree has one joint above each link."""
+    out: dict[str, _Joint] = {}
+    names: set[str] = set()
+    for element in root.findall("joint"):
+        name = element.get("name")
+        if not name:
+            raise RobotError("a <joint> has no name.")
+        if name in names:
+            raise RobotError(f"two joints are called {name!r}.")
+        names.add(name)
+        kind = element.get("type")
+        if kind not in _TYPES:
+            raise RobotError(
+                f"joint {name!r} is of type {kind!r}: taufit knows {', '.join(_TYPES[:4])}."
+            )
+        ends = []
+        for tag in ("parent", "child"):
+            end = element.find(tag)
+            link = None if end is None else end.get("link")
+            if link not in links:
+                raise RobotError(
+                    f"joint {name!r} names {link!r} as its {tag}, which is no link of this URDF."
+                )
+            ends.append(link)
+        parent, child = ends
+        if child in out:
+            raise RobotError(
+                f"link {child!r} hangs on two joints, {out[child].name!r} and {name!r}: taufit "
+                "needs a tree without loops."
+            )
+        origin = pose_from_rpy(*_origin(element, f"origin of joint {name!r}"))
+        out[child] = _Joint(name, kind, parent, child, origin, element)
+    for child in out:
+        at, steps = child, 0
+        while at in out:
+            at, steps = out[at].parent, steps + 1
+            if steps > len(out):
+                raise RobotError(
+                    f"the joints form a loop through link {child!r}: taufit needs a tree."
+                )
+    return out
+
+
+def _attribute(element: ElementTree.Element | None, key: str, what: str, missing: float) -> float:
+    value = None if element is None else element.get(key)
+    return missing if value is None else number(value, what)
+
+
+def _origin(
+    element: ElementTree.Element, what: str
+) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:
+    origin = element.find("origin")
+    if origin is None:
+        return np.zeros(3), np.zeros(3)
+    return _triple(origin, "xyz", what), _triple(origin, "rpy", what)
+
+
+def _triple(element: ElementTree.Element, key: str, what: str) -> Float[Array, " 3"]:
+    value = element.get(key)
+    if value is None:
+        return np.zeros(3)
+    parts = value.split()
+    if len(parts) != 3:
+        raise RobotError(f"{key} of the {what} must be three numbers, not {value[:40]!r}.")
+    return np.array([number(part, f"{key} of the {what}") for part in parts])
+
+
+def _axis(joint: _Joint) -> Float[Array, " 3"]:
+    element = joint.element.find("axis")
+    if element is None or element.get("xyz") is None:
+        raise RobotError(f'joint {joint.name!r} has no axis: add one such as <axis xyz="0 0 1"/>.')
+    return unit_axis(
+        _triple(element, "xyz", f"axis of joint {joint.name!r}"), f"joint {joint.name!r}"
+    )
+
+
+def _limit(joint: _Joint) -> tuple[float, float, float, float, float]:
+    """Lower, upper, velocity, acceleration, effort; what is missing or zero is unknown."""
+    element = joint.element.find("limit")
+    what = f"limit of joint {joint.name!r}"
+    inf = float("inf")
+    lower = _attribute(element, "lower", f"lower {what}", -inf)
+    upper = _attribute(element, "upper", f"upper {what}", inf)
+    if joint.kind == "continuous" or lower == upper == 0.0:
+        lower, upper = -inf, inf
+    rates = [
+        _attribute(element, key, f"{key} {what}", inf)
+        for key in ("velocity", "acceleration", "effort")
+    ]
+    velocity, acceleration, effort = (inf if rate == 0.0 else abs(rate) for rate in rates)
+    return lower, upper, velocity, acceleration, effort
+
+
+def _refuse(joint: _Joint) -> None:
+    if joint.kind in ("floating", "planar"):
+        raise RobotError(
+            f"joint {joint.name!r} is {joint.kind}: taufit needs joints with one axis. Start the "
+            "chain behind it with --base."
+        )
+    if joint.element.find("mimic") is not None:
+        raise RobotError(
+            f"joint {joint.name!r} mimics another joint: taufit needs independent joints. End the "
+            f"chain before it, for example with --tip {joint.parent}."
+        )
+
+
+def _base(
+    links: dict[str, Float[Array, " 10"]], joints: dict[str, _Joint], base: str | None
+) -> str:
+    if base is not None:
+        return _existing(links, base, "base")
+    roots = [name for name in links if name not in joints]
+    parents = {joint.parent for joint in joints.values()}
+    with_joints = [name for name in roots if name in parents]
+    if len(with_joints) > 1:
+        raise RobotError(
+            f"this URDF has {len(with_joints)} separate trees, starting at "
+            f"{', '.join(with_joints[:10])}: choose one with --base."
+        )
+    if not with_joints:
+        raise RobotError("this URDF has no joints that hang together: nothing can move.")
+    return with_joints[0]
+
+
+def _existing(links: dict[str, Float[Array, " 10"]], name: str, what: str) -> str:
+    if name not in links:
+        raise RobotError(
+            f"{what} link {name!r} is not in this URDF; it has {', '.join(list(links)[:40])}."
+        )
+    return name
+
+
+def _moves_above(joints: dict[str, _Joint], start: str, link: str) -> int | None:
+    """How many joints move between start and link; None when link is not below start."""
+    count, at = 0, link
+    while at != start:
+        if at not in joints:
+            return None
+        count += joints[at].moves
+        at = joints[at].parent
+    return count
+
+
+def _tip(
+    links: dict[str, Float[Array, " 10"]],
+    joints: dict[str, _Joint],
+    start: str,
+    tip: str | None,
+) -> str:
+    """The link where the chain ends: the one asked for, or the child of the farthest joint."""
+    if tip is not None:
+        if _moves_above(joints, start, _existing(links, tip, "tip")) is None:
+            raise RobotError(f"link {tip!r} does not hang below link {start!r}.")
+        return tip
+    depth = {}
+    for joint in joints.values():
+        if joint.moves:
+            count = _moves_above(joints, start, joint.child)
+            if count is not None:
+                depth[joint.child] = count
+    if not depth:
+        raise RobotError(f"no joint moves below link {start!r}.")
+    most = max(depth.values())
+    ends = [link for link, count in depth.items() if count == most]
+    if len(ends) > 1:
+        raise RobotError(
+            f"this URDF branches into {len(ends)} equally long chains, ending at "
+            f"{', '.join(ends[:10])}: choose the end with --tip, for example "
+            f"--tip {_shared(joints, start, ends)}."
+        )
+    return ends[0]
+
+
+def _shared(joints: dict[str, _Joint], start: str, ends: list[str]) -> str:
+    """The farthest link that all ends hang on, if a joint moves before it, else the first end."""
+
+    def above(link: str) -> list[str]:
+        path = [link]
+        while path[-1] != start:
+            path.append(joints[path[-1]].parent)
+        return path
+
+    common = set(above(ends[0])).intersection(*(above(end) for end in ends[1:]))
+    first = next(link for link in above(ends[0]) if link in common)
+    return first if _moves_above(joints, start, first) else ends[0]
+
+
+def _chain(joints: dict[str, _Joint], start: str, last: str) -> list[_Joint]:
+    out = []
+    at = last
+    while at != start:
+        out.append(joints[at])
+        at = joints[at].parent
+    return out[::-1]
+
+
+def _carried(
+    link: str,
+    links: dict[str, Float[Array, " 10"]],
+    below: dict[str, list[_Joint]],
+    on_chain: set[str],
+) -> Float[Array, " 10"]:
+    """The link's own parameters and those of everything it carries besides the next moving link.
+
+    Fixed joints of the chain are followed, moving ones are not; moving joints beside the chain
+    are held at zero.
+    """
+    total = np.zeros(10)
+    stack = [(link, np.eye(4))]
+    while stack:
+        name, pose = stack.pop()
+        total = total + transform_parameters(links[name], pose)
+        for joint in below.get(name, []):
+            if not (joint.moves and joint.name in on_chain):
+                stack.append((joint.child, pose @ joint.origin))
+    return total
+
+
+def _flange(last: str, below: dict[str, list[_Joint]]) -> Float[Array, "4 4"]:
+    """The tool frame fixed to the last link: a well-known name, else the only end there is."""
+    ends: list[tuple[str, Float[Array, "4 4"]]] = []
+    everything: list[tuple[str, Float[Array, "4 4"]]] = []
+    stack = [(last, np.eye(4))]
+    while stack:
+        name, pose = stack.pop()
+        everything.append((name, pose))
+        fixed = [joint for joint in below.get(name, []) if not joint.moves]
+        if not fixed:
+            ends.append((name, pose))
+        stack += [(joint.child, pose @ joint.origin) for joint in fixed]
+    for wanted in _TIPS:
+        for name, pose in everything:
+            if name == wanted or name.endswith(f"_{wanted}"):
+                return pose
+    return ends[0][1] if len(ends) == 1 else np.eye(4)
+
+
+def _lengths(
+    links: list[Link],
+) -> tuple[tuple[tuple[str, float], ...], Float[Array, "l j 9"]]:
+    """The distinct non-zero coordinates of the joint origins, named by axis and joint: x2, z3.
+
+    Equal numbers are one length, as a designer would have it.
+    """
+    lengths: list[tuple[str, float]] = []
+    slopes: list[Float[Array, "j 9"]] = []
+    for i, link in enumerate(links):
+        for k in range(3):
+            value = float(link.placement[k, 3])
+            if value == 0.0:
+                continue
+            at = next(
+                (n for n, (_, x) in enumerate(lengths) if abs(abs(value) - x) < 1e-9), len(lengths)
+            )
+            if at == len(lengths):
+                lengths.append((f"{'xyz'[k]}{i + 1}", abs(value)))
+                slopes.append(np.zeros((len(links), 9)))
+            slopes[at][i, k] = np.sign(value)
+    return tuple(lengths), np.array(slopes).reshape(-1, len(links), 9)

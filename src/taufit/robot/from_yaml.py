@@ -1,0 +1,342 @@
+"""A robot from the project's own YAML: DH tables, screws or frames, with limits and drives."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import yaml
+
+from taufit.arrays import Array, Float
+from taufit.errors import RobotError
+from taufit.robot.checks import checked, number, numbers, short
+from taufit.robot.from_dh import from_dh
+from taufit.robot.from_screws import from_screws, normal_screw
+from taufit.robot.inertia import from_centre_of_mass
+from taufit.robot.mounting import parse_mounting
+from taufit.robot.pose import pose_from_rpy
+from taufit.robot.robot import Drives, Limits, Link, Robot
+
+CONVENTIONS = ("standard", "modified", "screws", "frames")
+_TOP = ("name", "source", "convention", "angles", "mounting", "tip", "drives", "joints")
+_COMMON = (
+    *("name", "link", "type", "lower", "upper", "velocity", "acceleration", "torque"),
+    *("mass", "com", "inertia", "parameters", "rotor_inertia"),
+    *("gear_ratio", "torque_constant", "gain", "gain_std"),
+)
+_GEOMETRY = {
+    "standard": ("theta", "d", "a", "alpha"),
+    "modified": ("theta", "d", "a", "alpha"),
+    "screws": ("screw",),
+    "frames": ("placement", "screw"),
+}
+_PI = re.compile(r"^\s*([+-]?)\s*(?:([0-9.]+)\s*\*?\s*)?pi(?:\s*/\s*([0-9.]+))?\s*$")
+
+
+def from_yaml(text: str) -> Robot:
+    """The robot a YAML text describes; docs/robots.md lists the keys."""
+    data = load_yaml(text)
+    _known(data, _TOP, "the robot")
+    convention = data.get("convention", "standard")
+    if convention not in CONVENTIONS:
+        raise RobotError(
+            f"convention {short(convention)} is not known: use {', '.join(CONVENTIONS)}."
+        )
+    unit = data.get("angles", "radians")
+    if unit not in ("radians", "degrees"):
+        raise RobotError(f"angles must be radians or degrees, not {short(unit)}.")
+    scale = math.pi / 180.0 if unit == "degrees" else 1.0
+    rows = data.get("joints")
+    if not isinstance(rows, list) or not rows:
+        raise RobotError("a robot needs a list `joints` with one entry per joint.")
+    if len(rows) > 100:
+        raise RobotError(f"{len(rows)} joints are more than a serial arm has (100).")
+    for i, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise RobotError(f"joint {i + 1} must be a mapping such as {{d: 0.1, a: 0.4}}.")
+        _known(row, (*_COMMON, *_GEOMETRY[convention]), f"joint {i + 1}")
+
+    slides = tuple(_slides(row, i) for i, row in enumerate(rows))
+    names = [
+        (str(row.get("link", f"link_{i + 1}")), str(row.get("name", f"joint_{i + 1}")))
+        for i, row in enumerate(rows)
+    ]
+    parameters = np.array([_inertial(row, i) for i, row in enumerate(rows)])
+    common = {
+        "name": str(data.get("name", "arm")),
+        "source": str(data.get("source", "")).strip(),
+        "tip": _pose(data.get("tip"), scale),
+        "limits": _limits(rows, slides, scale),
+    }
+    rotors = np.array([_get(row, "rotor_inertia", i, 0.0) for i, row in enumerate(rows)])
+    if convention == "frames":
+        robot = _from_frames(rows, names, parameters, rotors, common)
+    elif convention == "screws":
+        robot = from_screws(
+            np.array([numbers(row.get("screw"), 6, f"screw of joint {i + 1}")
+                      for i, row in enumerate(rows)]),
+            names=names, parameters=parameters, rotor_inertias=rotors, **common,
+        )  # fmt: skip
+        told = tuple(row.get("type") == "prismatic" for row in rows)
+        for i, link in enumerate(robot.links):
+            if "type" in rows[i] and link.prismatic != told[i]:
+                raise RobotError(f"joint {i + 1} is called {rows[i]['type']} but its screw is not.")
+    else:
+        table = [
+            [
+                _angle(row.get("theta", 0.0), f"theta of joint {i + 1}", scale),
+                number(row.get("d", 0.0), f"d of joint {i + 1}"),
+                number(row.get("a", 0.0), f"a of joint {i + 1}"),
+                _angle(row.get("alpha", 0.0), f"alpha of joint {i + 1}", scale),
+            ]
+            for i, row in enumerate(rows)
+        ]
+        robot = from_dh(
+            np.array(table), convention=convention, prismatic=slides,
+            names=names, parameters=parameters, rotor_inertias=rotors, **common,
+        )  # fmt: skip
+    return checked(
+        replace(
+            robot,
+            drives=_drives(rows, data.get("drives", {})),
+            mounting=_mounting(data.get("mounting", "ground"), scale),
+        )
+    )
+
+
+def load_yaml(text: str) -> dict[str, Any]:
+    """One mapping of plain data. Aliases are refused: a few of them expand to gigabytes."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.events.AliasEvent):
+                raise RobotError("YAML aliases (*name) are not supported: write the value out.")
+            depth += isinstance(event, yaml.events.CollectionStartEvent)
+            depth -= isinstance(event, yaml.events.CollectionEndEvent)
+            if depth > 20:
+                raise RobotError("this YAML is nested more deeply than a robot description is.")
+        data = yaml.load(text, Loader=loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "it contains characters YAML does not allow"
+        raise RobotError(f"this is not valid YAML{line}: {problem}.") from None
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        # Timestamps and integers that cannot exist, keys that cannot be looked up.
+        raise RobotError(f"this is not valid YAML: {error}.") from None
+    if not isinstance(data, dict):
+        raise RobotError("a robot description is a mapping with `convention` and `joints`.")
+    return data
+
+
+def _known(data: Mapping[Any, Any], keys: tuple[str, ...], what: str) -> None:
+    for key in data:
+        if key not in keys:
+            close = difflib.get_close_matches(str(key), keys, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(keys)}."
+            raise RobotError(f"{what} has an unknown key {short(key)}: {hint}")
+
+
+def _angle(value: Any, what: str, scale: float) -> float:
+    """An angle in radians; `pi/2`, `-pi`, `2*pi` are understood whatever the unit."""
+    if isinstance(value, str) and (match := _PI.match(value)):
+        sign, factor, divisor = match.groups()
+        top = number(factor, what) if factor else 1.0
+        bottom = number(divisor, what) if divisor else 1.0
+        if bottom == 0.0:
+            raise RobotError(f"{what} divides by zero.")
+        return (-1.0 if sign == "-" else 1.0) * top * math.pi / bottom
+    return number(value, what) * scale
+
+
+def _get(row: Mapping[str, Any], key: str, joint: int, default: float) -> float:
+    return number(row[key], f"{key} of joint {joint + 1}") if key in row else default
+
+
+def _slides(row: Mapping[str, Any], joint: int) -> bool:
+    kind = row.get("type", "revolute")
+    if kind not in ("revolute", "prismatic"):
+        raise RobotError(f"joint {joint + 1} is of type {short(kind)}: use revolute or prismatic.")
+    return kind == "prismatic"
+
+
+def _inertial(row: Mapping[str, Any], joint: int) -> Float[Array, " 10"]:
+    """Ten parameters from mass, com and inertia about it, or from `parameters` as they are."""
+    what = f"of joint {joint + 1}"
+    if "parameters" in row:
+        if any(key in row for key in ("mass", "com", "inertia")):
+            raise RobotError(f"give either parameters or mass, com and inertia {what}, not both.")
+        return numbers(row["parameters"], 10, f"parameters {what}")
+    mass = _get(row, "mass", joint, 0.0)
+    if mass < 0.0:
+        raise RobotError(f"mass {what} is negative ({mass:g} kg): it must be zero or positive.")
+    centre = numbers(row.get("com", [0, 0, 0]), 3, f"com {what}")
+    inertia = row.get("inertia", [0, 0, 0])
+    if isinstance(inertia, dict):
+        _known(inertia, ("xx", "xy", "yy", "xz", "yz", "zz"), f"inertia {what}")
+        xx, xy, yy, xz, yz, zz = (
+            number(inertia.get(key, 0.0), f"inertia {key} {what}")
+            for key in ("xx", "xy", "yy", "xz", "yz", "zz")
+        )
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    else:
+        tensor = np.diag(numbers(inertia, 3, f"inertia {what}"))
+    return from_centre_of_mass(mass, centre, tensor)
+
+
+def _limits(rows: list[dict[str, Any]], slides: tuple[bool, ...], scale: float) -> Limits:
+    def column(key: str, missing: float) -> Float[Array, " j"]:
+        values = []
+        for i, row in enumerate(rows):
+            if row.get(key) is None:
+                values.append(missing)
+            elif slides[i] or key == "torque":
+                values.append(number(row[key], f"{key} limit of joint {i + 1}"))
+            else:
+                values.append(_angle(row[key], f"{key} limit of joint {i + 1}", scale))
+        return np.array(values)
+
+    return Limits(
+        column("lower", -np.inf),
+        *(column(key, np.inf) for key in ("upper", "velocity", "acceleration", "torque")),
+    )
+
+
+def _drives(rows: list[dict[str, Any]], data: Any) -> Drives:
+    if not isinstance(data, dict):
+        raise RobotError(f"drives must be a mapping with side and coupling, not {short(data)}.")
+    _known(data, ("side", "coupling"), "drives")
+    n = len(rows)
+    ratio = np.array([_get(row, "gear_ratio", i, 1.0) for i, row in enumerate(rows)])
+    constant = np.array([_get(row, "torque_constant", i, np.nan) for i, row in enumerate(rows)])
+    product = ratio * constant
+    gain = np.array(
+        [
+            _get(row, "gain", i, product[i] if np.isfinite(product[i]) else 1.0)
+            for i, row in enumerate(rows)
+        ]
+    )
+    std = np.array([_get(row, "gain_std", i, 0.0) for i, row in enumerate(rows)])
+    coupling = data.get("coupling")
+    if coupling is None:
+        matrix = np.eye(n)
+    elif not isinstance(coupling, list) or len(coupling) != n:
+        raise RobotError(f"the coupling matrix must have {n} rows of {n} numbers.")
+    else:
+        matrix = np.array([numbers(row, n, "a row of the coupling matrix") for row in coupling])
+    return Drives(gain, std, ratio, constant, str(data.get("side", "motor")), matrix)
+
+
+def _mounting(value: Any, scale: float) -> tuple[float, float, float]:
+    if isinstance(value, str):
+        return parse_mounting(value)
+    if not isinstance(value, (list, tuple)) or len(value) != 3:
+        raise RobotError("mounting must be ground, ceiling, wall or [roll, pitch, yaw].")
+    return tuple(_angle(x, "mounting", scale) for x in value)  # type: ignore[return-value]
+
+
+def _pose(value: Any, scale: float) -> Float[Array, "4 4"]:
+    if value is None:
+        return np.eye(4)
+    if not isinstance(value, dict):
+        raise RobotError("tip must be a mapping such as {xyz: [0, 0, 0.1], rpy: [0, 0, 0]}.")
+    _known(value, ("xyz", "rpy", "rotation"), "tip")
+    position = numbers(value.get("xyz", [0, 0, 0]), 3, "xyz of the tip")
+    if "rotation" in value:
+        out = np.eye(4)
+        out[:3, :3] = _rotation(value["rotation"], "rotation of the tip")
+        out[:3, 3] = position
+        return out
+    angles = value.get("rpy", [0, 0, 0])
+    if not isinstance(angles, list) or len(angles) != 3:
+        raise RobotError(f"rpy of the tip must be 3 angles, not {short(angles)}.")
+    return pose_from_rpy(position, np.array([_angle(x, "rpy of the tip", scale) for x in angles]))
+
+
+def _rotation(value: Any, what: str) -> Float[Array, "3 3"]:
+    if not isinstance(value, list) or len(value) != 3:
+        raise RobotError(f"{what} must be 3 rows of 3 numbers.")
+    matrix = np.array([numbers(row, 3, what) for row in value])
+    if np.abs(matrix @ matrix.T - np.eye(3)).max() > 1e-6 or np.linalg.det(matrix) < 0.0:
+        raise RobotError(f"{what} is not a rotation matrix.")
+    return matrix
+
+
+def _from_frames(
+    rows: list[dict[str, Any]],
+    names: list[tuple[str, str]],
+    parameters: Float[Array, "j 10"],
+    rotors: Float[Array, " j"],
+    common: dict[str, Any],
+) -> Robot:
+    """Placement M (3 rows of 4) and screw S of every joint as they are."""
+    links = []
+    for i, row in enumerate(rows):
+        what = f"placement of joint {i + 1}"
+        value = row.get("placement")
+        if not isinstance(value, list) or len(value) != 3:
+            raise RobotError(f"{what} must be 3 rows of 4 numbers.")
+        top = np.array([numbers(line, 4, what) for line in value])
+        placement = np.eye(4)
+        placement[:3, :3] = _rotation(top[:, :3].tolist(), what)
+        placement[:3, 3] = top[:, 3]
+        screw = normal_screw(
+            numbers(row.get("screw"), 6, f"screw of joint {i + 1}"), f"joint {i + 1}"
+        )
+        links.append(Link(*names[i], placement, screw, parameters[i], float(rotors[i])))
+    return Robot(
+        common["name"],
+        tuple(links),
+        common["limits"],
+        Drives.direct(len(links)),
+        tip=common["tip"],
+        source=common["source"],
+    )
+
+
+def to_yaml(robot: Robot) -> str:
+    """YAML that `from_yaml` reads back to the same robot, written in frames."""
+    drives = robot.drives
+    joints = []
+    for i, link in enumerate(robot.links):
+        row: dict[str, Any] = {
+            "name": link.joint,
+            "link": link.name,
+            "type": "prismatic" if link.prismatic else "revolute",
+            "placement": link.placement[:3].tolist(),
+            "screw": link.screw.tolist(),
+        }
+        for key in ("lower", "upper", "velocity", "acceleration", "torque"):
+            value = float(getattr(robot.limits, key)[i])
+            if np.isfinite(value):
+                row[key] = value
+        if np.any(link.parameters):
+            row["parameters"] = link.parameters.tolist()
+        if link.rotor_inertia:
+            row["rotor_inertia"] = float(link.rotor_inertia)
+        row["gear_ratio"] = float(drives.gear_ratio[i])
+        if np.isfinite(drives.torque_constant[i]):
+            row["torque_constant"] = float(drives.torque_constant[i])
+        row["gain"] = float(drives.gain[i])
+        if drives.gain_std[i]:
+            row["gain_std"] = float(drives.gain_std[i])
+        joints.append(row)
+    data = {
+        "name": robot.name,
+        "source": robot.source,
+        "convention": "frames",
+        "mounting": [float(x) for x in robot.mounting],
+        "tip": {"xyz": robot.tip[:3, 3].tolist(), "rotation": robot.tip[:3, :3].tolist()},
+        "drives": {"side": drives.side, "coupling": drives.coupling.tolist()},
+        "joints": joints,
+    }
+    return str(yaml.safe_dump(data, sort_keys=False, width=120, allow_unicode=True))
+
+
+__all__ = ["CONVENTIONS", "from_yaml", "load_yaml", "to_yaml"]

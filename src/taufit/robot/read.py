@@ -1,0 +1,118 @@
+"""Any description of an arm in, a `Robot` out."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from importlib.resources import files
+from pathlib import Path
+
+from taufit.errors import MissingExtraError, RobotError
+from taufit.files import write_text
+from taufit.robot.from_urdf import from_urdf
+from taufit.robot.from_yaml import from_yaml, to_yaml
+from taufit.robot.robot import Robot
+
+_LARGEST = 32_000_000
+
+
+def bundled_robots() -> tuple[str, ...]:
+    """The names of the arms taufit knows."""
+    folder = files("taufit.robot") / "bundled"
+    return tuple(
+        sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    )
+
+
+def read_robot(
+    path_or_name: str | os.PathLike[str],
+    *,
+    base: str | None = None,
+    tip: str | None = None,
+    mounting: str | tuple[float, float, float] | None = None,
+) -> Robot:
+    """An arm from a bundled name, a .urdf, a .xacro or a .yaml.
+
+    Args:
+        path_or_name: A file, or one of `bundled_robots()`.
+        base: For URDF and xacro, the link the chain starts at.
+        tip: For URDF and xacro, the link the chain ends at.
+        mounting: "ground", "ceiling", "wall", "ROLL,PITCH,YAW" in degrees, or three angles in
+            radians; None keeps the description's own.
+    """
+    name = os.fspath(path_or_name)
+    try:
+        robot = _read(name, base, tip)
+    except MissingExtraError:
+        raise
+    except RobotError as error:
+        if Path(name).suffix and not str(error).startswith(name):
+            raise RobotError(f"{name}: {error}") from None
+        raise
+    return robot if mounting is None else robot.with_mounting(mounting)
+
+
+def write_robot(robot: Robot, path: str | os.PathLike[str]) -> None:
+    """Write an arm as YAML that `read_robot` reads back to the same arm."""
+    write_text(path, to_yaml(robot))
+
+
+def _read(name: str, base: str | None, tip: str | None) -> Robot:
+    path = Path(name)
+    suffix = path.suffix.lower()
+    known = bundled_robots()
+    if not suffix:
+        text = None
+        if name.lower() in known:
+            text = (files("taufit.robot") / "bundled" / f"{name.lower()}.yaml").read_text("utf-8")
+        if text is None:
+            close = difflib.get_close_matches(name.lower(), known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise RobotError(
+                f"{name!r} is neither a bundled robot nor a file ending in .urdf, .xacro or .yaml."
+                f"{hint} Bundled are {', '.join(known)}."
+            )
+    elif suffix in (".urdf", ".xml"):
+        text = _text(path)
+        return from_urdf(text, base=base, tip=tip, source=f"URDF {path.name}")
+    elif suffix == ".xacro":
+        return from_urdf(_xacro(path), base=base, tip=tip, source=f"xacro {path.name}")
+    elif suffix in (".yaml", ".yml"):
+        text = _text(path)
+    else:
+        raise RobotError(
+            f"{name}: a robot is read from .urdf, .xacro or .yaml, not from {suffix}. "
+            f"Bundled are {', '.join(known)}."
+        )
+    if base is not None or tip is not None:
+        raise RobotError(f"{name} is one chain already: --base and --tip are for URDF and xacro.")
+    return from_yaml(text)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise RobotError(f"{path} is larger than a robot description can be (32 MB).")
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise RobotError(f"{path} is not UTF-8 text.") from None
+    except OSError as error:
+        raise RobotError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _xacro(path: Path) -> str:
+    """The URDF a xacro file expands to. Expanding runs the file's own expressions."""
+    _text(path)
+    try:
+        from xacrodoc import XacroDoc
+    except ImportError:
+        raise MissingExtraError(
+            f"{path} needs xacrodoc: install it with `pip install 'taufit[xacro]'`, or expand the "
+            "file with `xacro FILE > robot.urdf`."
+        ) from None
+    try:
+        return str(XacroDoc.from_file(str(path)).to_urdf_string())
+    except Exception as error:
+        # The expander raises its own and Python's errors alike; each means a faulty file.
+        text = str(error).splitlines() or [type(error).__name__]
+        raise RobotError(f"{path} cannot be expanded: {text[0]}.") from None
