@@ -2,3 +2,37 @@
 
 Left to others: believing it.
 """
+
+from taufit.sim.controller import Controller
+from taufit.sim.effects import (
+    Effects,
+    Elasticity,
+    Encoder,
+    Friction,
+    Push,
+    Ripple,
+    Sensing,
+    Thermal,
+    Timing,
+    effects_from_dict,
+)
+from taufit.sim.payload import Carried
+from taufit.sim.twin import Run, Trace, Twin
+
+__all__ = [
+    "Carried",
+    "Controller",
+    "Effects",
+    "Elasticity",
+    "Encoder",
+    "Friction",
+    "Push",
+    "Ripple",
+    "Run",
+    "Sensing",
+    "Thermal",
+    "Timing",
+    "Trace",
+    "Twin",
+    "effects_from_dict",
+]

@@ -1,0 +1,90 @@
+"""The robot's own controller: feed-forward by its model, and a stiff but not rigid servo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError
+from taufit.robot import Robot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Controller:
+    """Computed torque plus PD with a little integral action, at 1 kHz.
+
+        tau = model(q_r, v_r, a_r) + feedforward friction(v_r)
+              + M w^2 (q_r - q) + 2 z M w (v_r - v) + integral,    w = 2 pi bandwidth_hz
+
+    with M the joint's effective inertia and r the command, `delay` seconds ago.
+
+    Attributes:
+        bandwidth_hz: Of the position loop.
+        damping: z.
+        integral_hz: Corner of the integral action; 0 for none.
+        delay: From command to reference [s].
+        friction: Share of the true friction it compensates.
+        model: The arm it believes in; the true one (without payload) where None.
+        knows_payload: Whether its model carries the payload.
+    """
+
+    bandwidth_hz: float = 12.0
+    damping: float = 1.0
+    integral_hz: float = 0.3
+    delay: float = 0.012
+    friction: float = 0.7
+    model: Robot | None = None
+    knows_payload: bool = False
+
+    def gains(
+        self, mass: Float[Array, "n j j"]
+    ) -> tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]:
+        """Stiffness, damping and integral gain per joint, from inertia matrices on the way."""
+        effective = np.median(effective_inertia(mass), 0)
+        w = 2.0 * np.pi * self.bandwidth_hz
+        stiffness = effective * w**2
+        return (
+            stiffness,
+            2.0 * self.damping * effective * w,
+            stiffness * 2.0 * np.pi * self.integral_hz,
+        )
+
+
+def effective_inertia(mass: Float[Array, "n j j"]) -> Float[Array, "n j"]:
+    """What a joint's motor feels when the others are free: 1 / (M^-1)_ii."""
+    return 1.0 / np.diagonal(np.linalg.inv(mass), axis1=-2, axis2=-1)
+
+
+def check_stable(
+    mass: Float[Array, "n j j"],
+    stiffness: Float[Array, "j j"],
+    damping: Float[Array, "j j"],
+    step: float,
+) -> None:
+    """Refuse gains with which the sampled loop would run away.
+
+    The loop about a pose maps (q, v, a) of one step to the next linearly; it is stable iff no
+    eigenvalue is outside the unit circle.
+    """
+    worst = 0.0
+    for matrix in mass:
+        inverse = np.linalg.inv(matrix)
+        n = len(matrix)
+        one, zero = np.eye(n), np.zeros((n, n))
+        acceleration = [
+            -inverse @ stiffness,
+            -inverse @ damping,
+            -0.5 * step * (inverse @ damping),
+        ]
+        velocity = [step * acceleration[0], one + step * acceleration[1], step * acceleration[2]]
+        position = [one + step * velocity[0], step * velocity[1], step * velocity[2]]
+        loop = np.block([position, velocity, [*acceleration]])
+        assert loop.shape == (3 * n, 3 * n) and not zero.any()
+        worst = max(worst, float(np.abs(np.linalg.eigvals(loop)).max()))
+    if worst > 1.0 + 1e-9:
+        raise InfeasibleError(
+            f"these controller gains are unstable: errors grow by {worst:.3g} per step of "
+            f"{step * 1e3:.3g} ms. Lower the bandwidth or the damping."
+        )

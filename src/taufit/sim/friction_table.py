@@ -1,0 +1,123 @@
+"""Any friction model as a table the inner loop can look up: level over speed, load, temperature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import TaufitError
+from taufit.sim.effects import Friction, Thermal, per_joint
+
+SPEEDS, LOADS = 600, 33
+WARMTH = (-20.0, 120.0)
+WARMS = 29
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrictionTable:
+    """F(|v|, |load|, T) per joint and direction; linear between entries.
+
+    Attributes:
+        level: [joint, direction, load, temperature, speed], directions + and -.
+        speed_grid: Speeds, spaced like asinh: dense near standstill.
+        speed_scale, speed_span: grid = scale sinh(span i / (SPEEDS - 1)).
+        top_load: Load at the last entry.
+    """
+
+    level: Float[Array, "j 2 l w s"]
+    speed_grid: Float[Array, "j s"]
+    speed_scale: Float[Array, " j"]
+    speed_span: Float[Array, " j"]
+    top_load: Float[Array, " j"]
+
+
+def no_friction(joints: int) -> FrictionTable:
+    one = np.ones(joints)
+    grid = np.tile(np.array([0.0, 1.0]), (joints, 1))
+    return FrictionTable(np.zeros((joints, 2, 1, 1, 2)), grid, one, one, one)
+
+
+def tabulate(
+    friction: Friction,
+    thermal: Thermal | None,
+    top_speed: Float[Array, " j"],
+    top_load: Float[Array, " j"],
+    scale: Float[Array, " j"],
+) -> FrictionTable:
+    """The table of a friction model.
+
+    Args:
+        friction: Model and coefficients.
+        thermal: Temperature dependence, or None.
+        top_speed: Fastest speed expected; beyond it the last line goes on.
+        top_load: Largest load expected; beyond it the last entry stays.
+        scale: This run's friction relative to the coefficients.
+    """
+    joints = len(top_speed)
+    model = friction.model
+    coefficients = np.asarray(friction.coefficients, float)
+    if coefficients.shape != (joints, len(model.terms)):
+        names = ", ".join(term.name for term in model.terms)
+        raise TaufitError(
+            f"friction needs {joints} rows of {len(model.terms)} coefficients ({names}); "
+            f"found {coefficients.shape}."
+        )
+    shape = np.zeros((joints, 0)) if friction.shape is None else np.asarray(friction.shape, float)
+    if shape.shape != (joints, len(model.shapes)):
+        names = ", ".join(item.name for item in model.shapes) or "none"
+        raise TaufitError(
+            f"friction needs {joints} rows of {len(model.shapes)} shapes ({names}); "
+            f"found {shape.shape}."
+        )
+    loads = LOADS if model.uses_load else 1
+    warms = WARMS if thermal is not None else 1
+    speed_scale = 1e-3 * top_speed
+    speed_span = np.arcsinh(top_speed / speed_scale)
+    grid = speed_scale[:, None] * np.sinh(speed_span[:, None] * np.linspace(0.0, 1.0, SPEEDS))
+    level = np.empty((joints, 2, loads, warms, SPEEDS))
+    slopes = np.zeros((2, joints))
+    warmth = np.array([30.0]) if thermal is None else np.linspace(*WARMTH, WARMS)
+    if thermal is not None:
+        slopes[0] = per_joint(thermal.coulomb_slope, joints, "coulomb_slope")
+        slopes[1] = per_joint(thermal.viscous_slope, joints, "viscous_slope")
+    for i in range(joints):
+        # A hard sign is 0 at 0; friction at the verge of motion is what it tends to.
+        speed = np.maximum(grid[i], 1e-9 * top_speed[i])
+        for side, sign in enumerate((1.0, -1.0)):
+            for l, load in enumerate(np.linspace(0.0, top_load[i], loads)):
+                for w, temperature in enumerate(warmth):
+                    columns = model.columns(
+                        sign * speed,
+                        shape[i],
+                        np.full(SPEEDS, load),
+                        np.full(SPEEDS, temperature),
+                    )
+                    value = sign * (columns @ coefficients[i])
+                    if thermal is not None:
+                        value = value + (slopes[0, i] + slopes[1, i] * speed) * (
+                            temperature - thermal.reference
+                        )
+                    level[i, side, l, w] = scale[i] * np.maximum(value, 0.0)
+    return FrictionTable(level, grid, speed_scale, speed_span, top_load)
+
+
+def steady_friction(
+    friction: Friction,
+    velocity: Float[Array, "n j"],
+    temperature: Float[Array, "n j"] | None = None,
+) -> Float[Array, "n j"]:
+    """What the model says at constant speed and no load: a controller's feed-forward."""
+    n, joints = velocity.shape
+    shape = np.zeros((joints, 0)) if friction.shape is None else np.asarray(friction.shape, float)
+    out = np.empty_like(velocity)
+    for i in range(joints):
+        columns = friction.model.columns(
+            velocity[:, i],
+            shape[i],
+            np.zeros(n),
+            np.full(n, 30.0) if temperature is None else temperature[:, i],
+        )
+        out[:, i] = columns @ friction.coefficients[i]
+    return out

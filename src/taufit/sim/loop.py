@@ -1,0 +1,215 @@
+"""The simulation's inner loop, compiled where it can be, in Python where it cannot.
+
+One tick is one millisecond: the controller acts, then the bodies move by leapfrog steps
+
+    a_k = forward dynamics(q_k, v_k),  v_{k+1/2} = v_{k-1/2} + h a_k,  q_{k+1} = q_k + h v_{k+1/2}
+
+with v_k predicted half a step ahead by the last acceleration. The torque, q_k, v_k and a_k kept
+satisfy the equations of motion exactly; the path is of second order in h.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from taufit.sim.mujoco_arm import MujocoArm, function_addresses, import_mujoco, kernel
+
+TICK = 1e-3
+RUNAWAY = 200.0
+OUTPUTS = (
+    "position",
+    "velocity",
+    "acceleration",
+    "motor_torque",
+    "link_torque",
+    "friction",
+    "temperature",
+    "drive_position",
+    "drive_velocity",
+)
+
+
+def advance(
+    arm: MujocoArm, arrays: dict[str, Any], steps: int, substeps: int, *, compiled: bool = True
+) -> int:
+    """Run `steps` ticks on `arrays`; -1, or the tick at which the arm ran away."""
+    fast = kernel() if compiled else None
+    if fast is None:
+        return _advance(arm, arrays, steps, substeps)
+    at = function_addresses()
+    return fast.twin_run(
+        arrays,
+        arm.model._address,
+        arm.data._address,
+        at["mj_fwdPosition"],
+        at["mj_fwdVelocity"],
+        at["mj_fwdAcceleration"],
+        steps,
+        arm.joints,
+        substeps,
+        TICK,
+        RUNAWAY,
+    )
+
+
+def views(arm: MujocoArm) -> dict[str, Any]:
+    """MuJoCo's own storage that the loop reads and writes."""
+    model, data, joints = arm.model, arm.data, arm.joints
+    return {
+        "qpos": data.qpos,
+        "qvel": data.qvel,
+        "qacc_smooth": data.qacc_smooth,
+        "qfrc_applied": data.qfrc_applied,
+        "xfrc_hand": data.xfrc_applied[joints],
+        "xpos_hand": data.xpos[joints],
+        "xmat_hand": data.xmat[joints],
+        "xipos_hand": data.xipos[joints],
+        "payload_mass": model.body_mass[joints + 1 :],
+        "payload_ipos": model.body_ipos[joints + 1],
+        "payload_iquat": model.body_iquat[joints + 1],
+        "payload_inertia": model.body_inertia[joints + 1],
+    }
+
+
+def _level(x: dict[str, Any], joint: int, side: int, speed: float, load: float, warm: float) -> float:
+    """Multilinear look-up in the friction table."""
+    speeds, loads, warms = (int(n) for n in x["table_sizes"])
+    grid = x["speed_grid"][joint]
+    i = min(
+        int(math.asinh(speed / x["speed_scale"][joint]) / x["speed_span"][joint] * (speeds - 1)),
+        speeds - 2,
+    )
+    f = (speed - grid[i]) / (grid[i + 1] - grid[i])
+    table = x["table"][joint, side]
+
+    def cell(value: float, size: int) -> tuple[int, float]:
+        value = max(value, 0.0)
+        at = min(int(value), size - 2)
+        return at, min(value - at, 1.0)
+
+    l, fl = cell(abs(load) / x["top_load"][joint] * (loads - 1), loads) if loads > 1 else (0, 0.0)
+    lowest, highest = x["warmth"]
+    w, fw = (
+        cell((warm - lowest) / (highest - lowest) * (warms - 1), warms) if warms > 1 else (0, 0.0)
+    )
+    out = 0.0
+    for dl, share in ((0, 1.0 - fl), (1, fl)):
+        for dw, part in ((0, 1.0 - fw), (1, fw)):
+            if share * part != 0.0:
+                row = table[l + dl, w + dw]
+                out += share * part * (row[i] + f * (row[i + 1] - row[i]))
+    return float(out)
+
+
+def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> int:
+    """`twin_run` of kernel/twin.cpp in Python."""
+    mujoco = import_mujoco()
+    model, data, joints = arm.model, arm.data, arm.joints
+    rubs, warms, elastic = (bool(flag) for flag in x["flags"])
+    h = TICK / substeps
+    keep = {int(tick): row for row, tick in enumerate(x["keep"])}
+    q, half, last, command, loss = x["q"], x["v_half"], x["a_last"], x["command"], x["loss"]
+    theta, theta_half, theta_last = x["theta"], x["theta_half"], x["theta_last"]
+    start = float(x["start_tick"][0])
+    for k in range(steps):
+        now = (start + k) * TICK
+        row = keep.get(k)
+        for event in x["loads"]:
+            if int(event[0]) == int(start) + k:
+                x["payload_mass"][0], x["payload_ipos"][:] = event[1], event[2:5]
+                x["payload_iquat"][:], x["payload_inertia"][:] = event[5:9], event[9:12]
+        for sub in range(substeps):
+            data.qpos[:] = q
+            data.qvel[:] = half + 0.5 * h * last
+            mujoco.mj_fwdPosition(model, data)
+            mujoco.mj_fwdVelocity(model, data)
+            at = theta.copy() if elastic else q.copy()
+            speed = theta_half + 0.5 * h * theta_last if elastic else data.qvel.copy()
+            if sub == 0:
+                error = x["reference_position"][k] - at
+                wish = (
+                    x["feedforward"][k]
+                    + x["stiffness"] * error
+                    + x["damping"] * (x["reference_velocity"][k] - speed)
+                    + x["integral"]
+                )
+                command[:] = np.clip(wish, -x["torque_limit"], x["torque_limit"])
+                free = command == wish
+                x["integral"][free] += (x["integral_gain"] * error * TICK)[free]
+                loss[:] = 0.0
+            drag = np.zeros(joints)
+            if rubs:
+                moved = at - x["drive_before"]
+                s = np.sign(moved)
+                fade = np.exp(-np.abs(moved) / x["slip"])
+                x["bristle"][:] = np.where(moved != 0.0, s + (x["bristle"] - s) * fade, x["bristle"])
+                age = x["age"]
+                age *= np.exp(-np.abs(moved) / x["rest"][1])
+                age += (1.0 - age) * (1.0 - math.exp(-h / x["rest"][0]))
+                for i in range(joints):
+                    bristle = x["bristle"][i]
+                    level = _level(
+                        x,
+                        i,
+                        0 if bristle >= 0.0 else 1,
+                        abs(speed[i]),
+                        x["load"][i],
+                        x["temperature"][i],
+                    ) + x["load_friction"][i] * abs(x["load"][i])
+                    drag[i] = level * bristle * (1.0 + x["breakaway"][i] * age[i])
+            x["drive_before"][:] = at
+            for w, cycles in enumerate(x["ripple_cycles"]):
+                drag += x["ripple_amplitude"][:, w] * np.sin(cycles * at + x["ripple_phase"][:, w])
+            loss += np.abs(drag * speed) / substeps
+            drag = drag + x["offset"]
+            if elastic:
+                spring = x["spring"] * (at - q) + x["spring_damping"] * (speed - data.qvel)
+                data.qfrc_applied[:] = spring
+                theta_last[:] = (command - drag - spring) / x["rotor"]
+            else:
+                data.qfrc_applied[:] = command - drag
+            x["xfrc_hand"][:] = 0.0
+            for pulse in x["pulses"]:
+                into = (now + sub * h - pulse[0]) / pulse[1]
+                if 0.0 < into < 1.0:
+                    force, moment = math.sin(math.pi * into) * pulse[2:].reshape(2, 3)
+                    arm_length = (
+                        x["xpos_hand"] + x["xmat_hand"].reshape(3, 3) @ x["tip"] - x["xipos_hand"]
+                    )
+                    x["xfrc_hand"][:3] += force
+                    x["xfrc_hand"][3:] += moment + np.cross(arm_length, force)
+            mujoco.mj_fwdAcceleration(model, data)
+            a = data.qacc_smooth
+            if not (np.all(np.abs(a) < 1e12) and np.all(np.abs(half) < RUNAWAY)):
+                return k
+            x["load"][:] = data.qfrc_applied - (0.0 if elastic else x["rotor"] * a)
+            if sub == 0 and row is not None:
+                for name, value in (
+                    ("position", q),
+                    ("velocity", data.qvel),
+                    ("acceleration", a),
+                    ("motor_torque", command),
+                    ("link_torque", x["load"]),
+                    ("friction", drag),
+                    ("temperature", x["temperature"]),
+                    ("drive_position", at),
+                    ("drive_velocity", speed),
+                ):
+                    x[f"out_{name}"][row] = value
+            half += h * a
+            q += h * half
+            last[:] = a
+            if elastic:
+                theta_half += h * theta_last
+                theta += h * theta_half
+        if warms:
+            ambient, faster = x["ambient"]
+            power = loss + x["copper"] * command**2
+            flow = x["conductance"] * (x["temperature"] - x["housing"])
+            outward = x["conductance_ambient"] * (x["housing"] - ambient)
+            x["temperature"] += TICK * faster * (power - flow) / x["heat_capacity"]
+            x["housing"] += TICK * faster * (flow - outward) / x["heat_capacity_housing"]
+    return -1

@@ -1,0 +1,246 @@
+"""The rigid bodies, by MuJoCo: an arm built from a `Robot`, and its torques.
+
+Link frames, joint axes and inertial parameters are handed over as they are; nothing of taufit's own
+dynamics is used, so the two can be held against each other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError, MissingExtraError, RobotError
+from taufit.robot import Robot, pseudo_inertia
+from taufit.robot.inertia import to_centre_of_mass
+
+PAYLOAD_BODY = "payload"
+
+
+def import_mujoco() -> Any:
+    """MuJoCo, or the extra that brings it."""
+    try:
+        import mujoco
+    except ImportError:
+        raise MissingExtraError(
+            "the simulated arm needs MuJoCo: install it with `pip install 'taufit[sim]'`."
+        ) from None
+    return mujoco
+
+
+@cache
+def function_addresses() -> dict[str, int]:
+    """Where MuJoCo's functions are in memory; empty where its library cannot be found."""
+    mujoco = import_mujoco()
+    folder = Path(mujoco.__file__).parent
+    pattern = {"win32": "mujoco*.dll", "darwin": "libmujoco*.dylib"}.get(
+        sys.platform, "libmujoco.so*"
+    )
+    names = ("mj_fwdPosition", "mj_fwdVelocity", "mj_fwdAcceleration", "mj_mulM")
+    for file in sorted(folder.glob(pattern)):
+        try:
+            # The same file as Python's MuJoCo has open, so this is a second handle, not a copy.
+            library = ctypes.CDLL(str(file))
+            return {
+                name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+                for name in names
+            }
+        except (OSError, AttributeError):
+            continue
+    return {}
+
+
+def kernel() -> Any | None:
+    """The compiled loop, or None where this installation has none."""
+    try:
+        from taufit import _kernel
+    except ImportError:
+        return None
+    return _kernel if hasattr(_kernel, "twin_run") and function_addresses() else None
+
+
+@dataclass(frozen=True, slots=True)
+class MujocoArm:
+    """MuJoCo's model of an arm and one set of its state.
+
+    Attributes:
+        model: mjModel; body i + 1 is link i, the last body is the payload.
+        data: mjData.
+        joints: How many joints it has.
+    """
+
+    model: Any
+    data: Any
+    joints: int
+
+    def torque(
+        self,
+        position: Float[Array, "n j"],
+        velocity: Float[Array, "n j"],
+        acceleration: Float[Array, "n j"],
+    ) -> Float[Array, "n j"]:
+        """Joint torques M(q) a + bias(q, v), rotor inertia and payload included."""
+        q, v, a = (np.ascontiguousarray(x, float) for x in (position, velocity, acceleration))
+        out = np.empty_like(q)
+        compiled, model, data = kernel(), self.model, self.data
+        if compiled is not None:
+            at = function_addresses()
+            compiled.twin_inverse(
+                model._address,
+                data._address,
+                at["mj_fwdPosition"],
+                at["mj_fwdVelocity"],
+                at["mj_mulM"],
+                {
+                    "qpos": data.qpos,
+                    "qvel": data.qvel,
+                    "qfrc_bias": data.qfrc_bias,
+                    "position": q,
+                    "velocity": v,
+                    "acceleration": a,
+                    "torque": out,
+                },
+                len(q),
+                self.joints,
+            )
+            return out
+        mujoco = import_mujoco()
+        for row in range(len(q)):
+            data.qpos[:], data.qvel[:] = q[row], v[row]
+            mujoco.mj_fwdPosition(model, data)
+            mujoco.mj_fwdVelocity(model, data)
+            mujoco.mj_mulM(model, data, out[row], a[row])
+            out[row] += data.qfrc_bias
+        return out
+
+    def mass_matrix(self, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:
+        """M(q), rotor inertia and payload included."""
+        mujoco = import_mujoco()
+        out = np.empty((len(position), self.joints, self.joints))
+        for row, q in enumerate(position):
+            self.data.qpos[:] = q
+            mujoco.mj_fwdPosition(self.model, self.data)
+            for column, unit in enumerate(np.eye(self.joints)):
+                mujoco.mj_mulM(self.model, self.data, out[row, column], unit)
+        return out
+
+
+def build_arm(
+    robot: Robot,
+    *,
+    rotor: Float[Array, " j"] | None = None,
+    payload: Float[Array, " 10"] | None = None,
+) -> MujocoArm:
+    """MuJoCo's model of a robot.
+
+    Args:
+        robot: Kinematics, mounting, inertial parameters.
+        rotor: Reflected rotor inertias; the robot's own where None.
+        payload: Ten parameters in the last link's frame, rigidly attached to it.
+    """
+    mujoco = import_mujoco()
+    check_bodies(robot)
+    spec = mujoco.MjSpec()
+    spec.option.gravity = robot.gravity
+    spec.option.disableflags |= int(
+        mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    )
+    body = spec.worldbody
+    for i, link in enumerate(robot.links):
+        body = body.add_body(
+            name=f"link_{i + 1}",
+            pos=link.placement[:3, 3],
+            quat=_quaternion(mujoco, link.placement[:3, :3]),
+            mass=1.0,
+            inertia=[1.0, 1.0, 1.0],
+            explicitinertial=True,
+        )
+        axis, anchor = _axis(link.screw, link.joint)
+        kind = mujoco.mjtJoint.mjJNT_SLIDE if link.prismatic else mujoco.mjtJoint.mjJNT_HINGE
+        body.add_joint(name=f"joint_{i + 1}", type=kind, axis=axis, pos=anchor)
+    body.add_body(name=PAYLOAD_BODY, mass=1.0, inertia=[1.0, 1.0, 1.0], explicitinertial=True)
+    model = spec.compile()
+    # The compiler would refuse or round what is possible but thin; the numbers are checked above
+    # and set here as they are.
+    for i, link in enumerate(robot.links):
+        _set_body(mujoco, model, i + 1, link.parameters)
+    _set_body(mujoco, model, robot.joints + 1, np.zeros(10) if payload is None else payload)
+    model.dof_armature[:] = robot.rotor_inertias if rotor is None else rotor
+    data = mujoco.MjData(model)
+    mujoco.mj_setConst(model, data)
+    return MujocoArm(model, data, robot.joints)
+
+
+def check_bodies(robot: Robot) -> None:
+    """Refuse links that no matter could form."""
+    for link in robot.links:
+        if not np.all(np.isfinite(link.parameters)):
+            raise InfeasibleError(f"{link.name} has an inertial parameter that is not finite.")
+        if not np.isfinite(link.rotor_inertia) or link.rotor_inertia < 0.0:
+            raise InfeasibleError(
+                f"{link.joint} has rotor inertia {link.rotor_inertia:.4g}; it must not be negative."
+            )
+        smallest = possible(link.parameters)
+        if smallest is not None:
+            raise InfeasibleError(
+                f"{link.name} is not physically possible: its pseudo-inertia has the eigenvalue "
+                f"{smallest:.3g}, which must not be negative (mass {link.parameters[0]:.4g} kg). "
+                "Simulate a physically consistent model, for example one fitted with "
+                "--estimator consistent_sdp."
+            )
+    if not np.any(robot.parameters[::10] > 0.0):
+        raise InfeasibleError(
+            f"{robot.name} has no masses: a simulation needs inertial parameters. Use a robot that "
+            "has them, or a fitted model with --model."
+        )
+
+
+def possible(parameters: Float[Array, " 10"]) -> float | None:
+    """None for a possible body, else the eigenvalue of its pseudo-inertia that is negative.
+
+    Printed tables round; 1e-6 of the largest eigenvalue is forgiven.
+    """
+    values = np.linalg.eigvalsh(pseudo_inertia(parameters))
+    return float(values[0]) if values[0] < -1e-6 * max(values[-1], 1e-12) else None
+
+
+def principal(
+    parameters: Float[Array, " 10"],
+) -> tuple[float, Float[Array, " 3"], Float[Array, " 4"], Float[Array, " 3"]]:
+    """Mass, centre, orientation of the principal axes (quaternion) and principal moments."""
+    mujoco = import_mujoco()
+    mass, centre, tensor = to_centre_of_mass(parameters)
+    moments, axes = np.linalg.eigh(tensor)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] *= -1.0
+    return mass, centre, _quaternion(mujoco, axes), moments
+
+
+def _set_body(mujoco: Any, model: Any, body: int, parameters: Float[Array, " 10"]) -> None:
+    mass, centre, quaternion, moments = principal(parameters)
+    model.body_mass[body], model.body_ipos[body] = mass, centre
+    model.body_iquat[body], model.body_inertia[body] = quaternion, moments
+    # MuJoCo skips the rotation and shift where it believes they are the identity.
+    model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
+
+
+def _quaternion(mujoco: Any, rotation: Float[Array, "3 3"]) -> Float[Array, " 4"]:
+    out = np.empty(4)
+    mujoco.mju_mat2Quat(out, np.ascontiguousarray(rotation, float).ravel())
+    return out
+
+
+def _axis(screw: Float[Array, " 6"], name: str) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:
+    """Axis and a point on it, in the link's frame."""
+    w, u = screw[:3], screw[3:]
+    if not np.any(w):
+        return u, np.zeros(3)
+    if abs(w @ u) > 1e-9 * max(1.0, float(np.linalg.norm(u))):
+        raise RobotError(f"{name} is a helical joint; MuJoCo has only hinges and slides.")
+    return w, np.cross(w, u)

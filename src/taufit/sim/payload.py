@@ -1,0 +1,90 @@
+"""What the simulated arm carries, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError
+from taufit.robot import Robot
+from taufit.robot.inertia import from_centre_of_mass
+from taufit.sim.mujoco_arm import possible
+
+# A lump of aluminium: only sets the inertia of payloads given by mass and centre alone.
+_DENSITY = 2700.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Carried:
+    """A body on the last link.
+
+    Attributes:
+        parameters: Ten inertial parameters in the last link's frame.
+        pick: When it is picked up [s] after the recording starts; None for before.
+        drop: When it is let go [s]; None for never.
+    """
+
+    parameters: Float[Array, " 10"]
+    pick: float | None = None
+    drop: float | None = None
+
+    @classmethod
+    def lump(
+        cls,
+        mass: float,
+        centre: tuple[float, float, float] | Float[Array, " 3"] = (0.0, 0.0, 0.0),
+        inertia: Float[Array, "3 3"] | None = None,
+        *,
+        pick: float | None = None,
+        drop: float | None = None,
+    ) -> Carried:
+        """From mass, centre of mass in the last link's frame and, if known, inertia about it.
+
+        Without an inertia it is an aluminium sphere's.
+        """
+        if not (np.isfinite(mass) and mass > 0.0) or not np.all(np.isfinite(centre)):
+            raise InfeasibleError(f"a payload has a positive mass and a finite centre, not {mass}.")
+        if inertia is None:
+            radius = (mass / _DENSITY * 3.0 / (4.0 * np.pi)) ** (1.0 / 3.0)
+            inertia = 0.4 * mass * radius**2 * np.eye(3)
+        return cls(from_centre_of_mass(mass, np.asarray(centre, float), inertia), pick, drop)
+
+
+def check_payload(robot: Robot, carried: tuple[Carried, ...]) -> None:
+    """Refuse bodies that cannot exist or that no such arm carries."""
+    arm = float(robot.parameters[::10].sum())
+    for item in carried:
+        if not np.all(np.isfinite(item.parameters)) or item.parameters[0] <= 0.0:
+            raise InfeasibleError("a payload has a positive mass and finite parameters.")
+        smallest = possible(item.parameters)
+        if smallest is not None:
+            raise InfeasibleError(
+                f"this payload is not physically possible: its pseudo-inertia has the eigenvalue "
+                f"{smallest:.3g}."
+            )
+        if item.drop is not None and item.drop <= (item.pick or 0.0):
+            raise InfeasibleError("a payload is dropped after it is picked up, not before.")
+        if item.parameters[0] > 2.0 * arm:
+            raise InfeasibleError(
+                f"a payload of {item.parameters[0]:.4g} kg is more than twice the arm's own "
+                f"{arm:.4g} kg: no such arm carries that."
+            )
+
+
+def timeline(carried: tuple[Carried, ...]) -> list[tuple[float, Float[Array, " 10"]]]:
+    """(time, total parameters from then on), the first at -infinity."""
+    times = sorted(
+        {t for item in carried for t in (item.pick, item.drop) if t is not None}
+    )
+    out = []
+    for time in [-np.inf, *times]:
+        total = np.zeros(10)
+        for item in carried:
+            begun = item.pick is None or item.pick <= time
+            ended = item.drop is not None and item.drop <= time
+            if begun and not ended:
+                total += item.parameters
+        out.append((time, total))
+    return out
