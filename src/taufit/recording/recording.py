@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taufit.arrays import Array, Bool, Float
+from taufit.recording.finding import Finding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +25,8 @@ class Recording:
         gain: Joint torque per unit of `signal`, gear included, or None where unknown; a map's
             `auto` is found later, by signals.
         gain_std: Standard deviation of `gain`, or None.
-        coupling: C with motor positions, referred to the joints, q_m = C q, or None for the identity.
+        coupling: C with motor positions, referred to the joints, q_m = C q, or None for one
+            motor per joint.
         commanded_position, commanded_velocity, commanded_acceleration: Or None.
         target_current, target_torque: The controller's own [A], [N m], or None.
         temperature: Of the joints [degC], or None.
@@ -52,7 +54,7 @@ class Recording:
     temperature: Float[Array, "n j"] | None = None
     payload: float | None = None
     meta: dict[str, Any] = field(default_factory=dict)
-    findings: tuple[Any, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def joints(self) -> int:

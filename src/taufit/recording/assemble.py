@@ -1,0 +1,260 @@
+"""Table + column map -> Recording: units, sides, gains; then the screening of its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import RecordingError
+from taufit.recording.column_map import ColumnMap, Columns, locate
+from taufit.recording.finding import Finding
+from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNAL_UNITS, SIGNALS, unit_factor
+from taufit.recording.recording import Recording
+from taufit.recording.screen import screen
+from taufit.recording.table import Table
+
+
+def assemble(table: Table, column_map: ColumnMap, *, name: str = "") -> list[Recording]:
+    """One recording per run of a table, in the order in which the runs first appear."""
+    raw, labels, findings = _quantities(table, column_map)
+    run = raw.pop("run", None)
+    if run is None:
+        return [_recording(table, column_map, raw, labels, findings, np.arange(len(table.rows)))]
+    run = run[:, 0]
+    sound = np.isfinite(run)
+    if not sound.any():
+        raise RecordingError(f"{table.source}: the run column holds no number.")
+    lost = tuple(int(row) for row in table.rows[~sound])
+    if lost:
+        findings = [
+            *findings,
+            Finding(
+                "corrupt_rows",
+                "warning",
+                f"{len(lost)} rows do not say which run they belong to",
+                "rows dropped",
+                rows=lost,
+            ),
+        ]
+    _, first = np.unique(run[sound], return_index=True)
+    recordings = []
+    for key in run[sound][np.sort(first)]:
+        rows = np.flatnonzero(run == key)
+        recordings.append(
+            _recording(table, column_map, raw, labels, findings, rows, run=float(key))
+        )
+    return recordings
+
+
+def _quantities(
+    table: Table, column_map: ColumnMap
+) -> tuple[dict[str, Float[Array, "n c"]], dict[str, tuple[str, ...]], list[Finding]]:
+    """Every quantity of the map in SI, the labels of its columns, and what was missing."""
+    findings = list(table.findings)
+    raw: dict[str, Float[Array, "n c"]] = {}
+    labels: dict[str, tuple[str, ...]] = {}
+    taken: dict[int, str] = {}
+    for entry in column_map.columns:
+        indices = locate(entry, table.names, table.source)
+        if indices is None:
+            findings.append(
+                Finding(
+                    "missing_columns",
+                    "info",
+                    f"the file has no {entry.quantity.replace('_', ' ')} "
+                    f"(it has {len(table.names)} columns)",
+                    "read without it",
+                    column=str(entry.keys[0]),
+                )
+            )
+            continue
+        for index in indices:
+            if index in taken:
+                raise RecordingError(
+                    f"{column_map.source} uses column {table.labels[index]} twice, as "
+                    f"{taken[index]} and as {entry.quantity}."
+                )
+            taken[index] = entry.quantity
+        raw[entry.quantity] = table.values[:, list(indices)]
+        labels[entry.quantity] = tuple(table.labels[index] for index in indices)
+    joints = raw["position"].shape[1]
+    for quantity, values in raw.items():
+        if QUANTITIES[quantity].per_joint and values.shape[1] != joints:
+            raise RecordingError(
+                f"{table.source}: there are {joints} position columns and {values.shape[1]} of "
+                f"{quantity} ({', '.join(labels[quantity])}). Every joint needs one of each."
+            )
+    for entry in column_map.columns:
+        if entry.quantity in raw:
+            raw[entry.quantity] = _to_si(raw[entry.quantity], entry, column_map)
+    return raw, labels, findings
+
+
+def _to_si(
+    cells: Float[Array, "n c"], entry: Columns, column_map: ColumnMap
+) -> Float[Array, "n c"]:
+    """sign * scale * unit * cell, from the motor's side to the joint's, + offset."""
+    width = cells.shape[1]
+
+    def spread(values: Any, what: str) -> Float[Array, " c"]:
+        values = np.asarray(values, float).ravel()
+        if len(values) not in (1, width):
+            raise RecordingError(
+                f"{column_map.source}: {what} has {len(values)} numbers for {width} joints."
+            )
+        return np.broadcast_to(values, (width,))
+
+    where = f"columns.{entry.quantity}"
+    factor = spread(entry.sign, f"{where}.sign") * spread(entry.scale, f"{where}.scale")
+    factor = factor * unit_factor(entry.quantity, entry.unit)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = cells * factor if not (factor == 1.0).all() else cells.copy()
+        if entry.unit == "K":
+            values = values - 273.15
+        if entry.side == "motor":
+            # q_m / N are the motors referred to their joints, and those are C q.
+            values = values / spread(column_map.gear_ratio, "gear_ratio")
+            if column_map.coupling is not None:
+                values = values @ np.linalg.inv(_square(column_map, width)).T
+        offset = spread(entry.offset, f"{where}.offset")
+        return values + offset if offset.any() else values
+
+
+def _square(column_map: ColumnMap, joints: int) -> Float[Array, "j j"] | None:
+    coupling = column_map.coupling
+    if coupling is not None and len(coupling) != joints:
+        raise RecordingError(
+            f"{column_map.source}: coupling is {len(coupling)} x {len(coupling)}; the arm has "
+            f"{joints} joints."
+        )
+    return coupling
+
+
+def _recording(
+    table: Table,
+    column_map: ColumnMap,
+    raw: dict[str, Float[Array, "n c"]],
+    labels: dict[str, tuple[str, ...]],
+    findings: list[Finding],
+    rows: Array,
+    run: float | None = None,
+) -> Recording:
+    joints = raw["position"].shape[1]
+    signal = next(name for name in SIGNALS if name in raw)
+    meta: dict[str, Any] = {**table.meta, "file": table.source.rsplit("/", 1)[-1]}
+    if column_map.source != "map":
+        meta["map"] = column_map.source.rsplit("/", 1)[-1]
+    for key in ("robot", "mounting", "notes"):
+        if getattr(column_map, key) is not None:
+            meta[key] = getattr(column_map, key)
+    if column_map.joint_names is not None:
+        if len(column_map.joint_names) != joints:
+            raise RecordingError(
+                f"{column_map.source}: joint_names has {len(column_map.joint_names)} names; the "
+                f"file has {joints} joints."
+            )
+        meta["joint_names"] = list(column_map.joint_names)
+    if run is not None:
+        meta["run"] = int(run) if run == int(run) else run
+    gain, gain_std, torque_source, remarks = _gain(column_map, signal, joints)
+    meta["torque_side"] = "link" if torque_source == "joint_torque_sensor" else "motor"
+    if isinstance(column_map.gains, str):
+        meta["gains"] = column_map.gains
+    if column_map.gear_ratio is not None:
+        meta["gear_ratio"] = column_map.gear_ratio.tolist()
+
+    signed = np.asarray(column_map.signed)
+    if signed.ndim and len(signed) != joints:
+        raise RecordingError(
+            f"{column_map.source}: signed has {len(signed)} values; the file has {joints} joints."
+        )
+    fields = {
+        QUANTITIES[name].field: values[rows]
+        for name, values in raw.items()
+        if QUANTITIES[name].per_joint
+    }
+    if "time" in raw:
+        time = raw["time"][rows, 0]
+    else:
+        assert column_map.rate_hz is not None
+        time = np.arange(len(rows)) / column_map.rate_hz
+        meta["time"] = f"synthesised at {column_map.rate_hz:g} Hz"
+    payload_column = raw["payload"][rows, 0] if "payload" in raw else None
+    kept = np.isin([cell[0] for cell in table.bad_cells], table.rows[rows])
+    recording = Recording(
+        time=time,
+        **fields,
+        signal_unit=SIGNAL_UNITS[signal],
+        torque_source=torque_source,
+        signed=np.broadcast_to(signed, (joints,)).copy(),
+        gain=gain,
+        gain_std=gain_std,
+        coupling=_square(column_map, joints),
+        payload=column_map.payload,
+        meta=meta,
+        findings=(*findings, *remarks),
+    )
+    return screen(
+        recording,
+        source=table.source,
+        rows=table.rows[rows],
+        labels={QUANTITIES[name].field: names for name, names in labels.items()},
+        bad_cells=[cell for cell, keep in zip(table.bad_cells, kept, strict=True) if keep],
+        names=table.labels,
+        payload=payload_column,
+    )
+
+
+def _gain(column_map: ColumnMap, signal: str, joints: int) -> tuple[Any, Any, str, list[Finding]]:
+    """Joint torque per unit of signal, its deviation, the torque's source, and what was assumed."""
+
+    def spread(values: Any, what: str) -> Float[Array, " j"]:
+        values = np.asarray(values, float).ravel()
+        if len(values) not in (1, joints):
+            raise RecordingError(
+                f"{column_map.source}: {what} has {len(values)} numbers for {joints} joints."
+            )
+        return np.broadcast_to(values, (joints,)).copy()
+
+    side = column_map.torque_side or "motor"
+    if signal == "current":
+        source = "motor_current"
+        if side == "link":
+            raise RecordingError(
+                f"{column_map.source}: a current is measured at the motor; torque_side: link is "
+                "for joint torque sensors."
+            )
+    else:
+        source = "joint_torque_sensor" if side == "link" else "motor_torque"
+    std = None if column_map.gains_std is None else spread(column_map.gains_std, "gains.std")
+    if isinstance(column_map.gains, str):
+        return None, None, source, []
+    if column_map.gains is not None:
+        return spread(column_map.gains, "gains"), std, source, []
+    if column_map.gear_ratio is not None and side == "motor":
+        ratio = spread(column_map.gear_ratio, "gear_ratio")
+        if signal == "torque":
+            return ratio, std, source, []
+        if column_map.torque_constant is not None:
+            constant = spread(column_map.torque_constant, "torque_constant")
+            return ratio * constant, std, source, []
+    if signal == "torque":
+        remark = Finding(
+            "gain_assumed",
+            "info",
+            "the map gives no gains",
+            "the torque is taken as it is, N m at the joint",
+        )
+        return np.ones(joints), std, source, [remark]
+    remark = Finding(
+        "gain_unknown",
+        "warning",
+        f"the map gives no gains, so what a unit of {signal} is worth in N m is unknown",
+        "gains must be given or identified before a fit",
+    )
+    return None, None, source, [remark]
+
+
+__all__ = ["MOTIONS", "assemble"]

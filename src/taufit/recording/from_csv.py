@@ -1,0 +1,263 @@
+"""Text tables: comma, tab, semicolon or space between the cells, packed or not.
+
+The quick way (pyarrow) reads a sound file; whatever it refuses is read again cell by cell, so
+that every cell that is no number is known by row, column and text.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from taufit.errors import RecordingError
+from taufit.recording.column_map import ColumnMap
+from taufit.recording.finding import Finding
+from taufit.recording.table import Table
+
+META_MARK = "# taufit "
+# Cells listed by name; beyond this the file is rubbish and only counted.
+MOST_BAD_CELLS = 100_000
+
+
+def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
+    """The numbers of a text table, with what could not be read."""
+    findings: list[Finding] = []
+    text = _decode(_unpack(path, findings), path, findings)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    skip = column_map.skip_rows if column_map else 0
+    for _ in range(skip):
+        text = text.partition("\n")[2]
+    comments, text = _split_comments(text)
+    if not text.strip():
+        raise RecordingError(f"{path} has no rows.")
+
+    head = [line for line in text[:65536].split("\n") if line.strip()][:50]
+    delimiter = (column_map.delimiter if column_map else None) or _sniff(head)
+    decimal = (column_map.decimal if column_map else None) or _sniff_decimal(head, delimiter)
+    first = _cells(head[0], delimiter)
+    has_header = column_map.header if column_map else None
+    if has_header is None:
+        has_header = not all(_number(cell, decimal)[1] for cell in first)
+    meta: dict = {}
+    for line in comments:
+        if line.startswith(META_MARK):
+            try:
+                meta["canonical"] = json.loads(line[len(META_MARK) :])
+            except ValueError:
+                findings.append(
+                    Finding(
+                        "metadata", "warning", "the file's own metadata line is damaged", "ignored"
+                    )
+                )
+    if has_header:
+        names = tuple(cell.strip().strip('"') for cell in first)
+        text = text.lstrip("\n").partition("\n")[2]
+        if not text.strip():
+            raise RecordingError(f"{path} has a header and no rows.")
+    else:
+        commented = _cells(comments[-1].lstrip("#% "), delimiter) if comments else []
+        named = len(commented) == len(first) and "canonical" not in meta
+        names = tuple(cell.strip() for cell in commented) if named else ("",) * len(first)
+
+    cut = not text.endswith("\n")
+    values = _quick(text, delimiter, decimal, len(names))
+    bad: list[tuple[int, int, str]] = []
+    if values is None:
+        values, bad = _slow(text, delimiter, decimal, len(names))
+    rows = np.arange(1, len(values) + 1)
+    if cut and len(values) > 1 and _last_cell_is_short(text, delimiter, decimal):
+        findings.append(
+            Finding(
+                "cut_row",
+                "warning",
+                f"the last row ({rows[-1]}) has no line break and its last cell may be cut off",
+                "row dropped",
+                rows=(int(rows[-1]),),
+            )
+        )
+        values, rows = values[:-1], rows[:-1]
+        bad = [cell for cell in bad if cell[0] <= rows[-1]]
+    return Table(str(path), names, values, rows, tuple(bad), meta, tuple(findings))
+
+
+def _unpack(path: Path, findings: list[Finding]) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if data[:2] != b"\x1f\x8b":
+        return data
+    # Members one by one, so that a damaged archive still gives what comes before the damage.
+    out = bytearray()
+    while data[:2] == b"\x1f\x8b":
+        unzip = zlib.decompressobj(wbits=31)
+        try:
+            # In pieces: zlib hands out nothing of a piece in which it meets the damage.
+            for start in range(0, len(data), 4096):
+                out += unzip.decompress(data[start : start + 4096])
+                if unzip.eof:
+                    data = unzip.unused_data + data[start + 4096 :]
+                    break
+            whole = unzip.eof
+        except zlib.error:
+            whole = False
+        if not whole:
+            kept = out.rfind(b"\n") + 1
+            if not kept:
+                raise RecordingError(f"{path} is a damaged gzip file; nothing can be read from it.")
+            findings.append(
+                Finding(
+                    "truncated",
+                    "error",
+                    "the gzip file is cut off or damaged",
+                    f"kept the {kept} bytes before the damage",
+                )
+            )
+            return bytes(out[:kept])
+    return bytes(out)
+
+
+def _decode(data: bytes, path: Path, findings: list[Finding]) -> str:
+    for mark, encoding in (
+        (b"\xef\xbb\xbf", "utf-8-sig"),
+        (b"\xff\xfe", "utf-16"),
+        (b"\xfe\xff", "utf-16"),
+    ):
+        if data.startswith(mark):
+            return data.decode(encoding, errors="replace")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        findings.append(
+            Finding(
+                "encoding",
+                "warning",
+                f"byte {error.start + 1} is not UTF-8",
+                "the file is read as Latin-1; cells that are no numbers are left out",
+            )
+        )
+        return data.decode("latin-1")
+
+
+def _split_comments(text: str) -> tuple[list[str], str]:
+    """Leading lines that start with # or %, and what follows them."""
+    comments = []
+    while True:
+        line, _, rest = text.partition("\n")
+        if line.startswith(("#", "%")):
+            comments.append(line)
+        elif line.strip() or not rest:
+            return comments, text
+        text = rest
+
+
+def _sniff(head: list[str]) -> str:
+    """The separator that cuts most lines into the same, largest number of cells."""
+    best, score = ",", (0, 0)
+    for delimiter in (",", ";", "\t", " "):
+        counts = [len(_cells(line, delimiter)) for line in head]
+        usual = max(set(counts), key=counts.count)
+        if usual > 1 and (counts.count(usual), usual) > score:
+            best, score = delimiter, (counts.count(usual), usual)
+    # "0,5;1,7": every decimal comma would count as a separator too.
+    if best == "," and all(";" in line for line in head):
+        return ";"
+    return best
+
+
+def _sniff_decimal(head: list[str], delimiter: str) -> str:
+    if delimiter == ",":
+        return "."
+    body = "".join(head[1:])
+    return "," if "," in body and "." not in body else "."
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    return line.split() if delimiter == " " else line.split(delimiter)
+
+
+def _number(cell: str, decimal: str = ".") -> tuple[float, bool]:
+    """The number in a cell, and whether there is one; an empty cell is NaN and not one."""
+    cell = cell.strip().strip('"')
+    if decimal == ",":
+        cell = cell.replace(",", ".")
+    if "_" in cell:
+        return np.nan, False
+    try:
+        return float(cell), True
+    except ValueError:
+        return np.nan, False
+
+
+def _quick(text: str, delimiter: str, decimal: str, columns: int):
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if delimiter == " ":
+        text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
+    if '"' in text or "\x00" in text:
+        return None
+    names = [str(i) for i in range(columns)]
+    try:
+        table = csv.read_csv(
+            io.BytesIO(text.encode()),
+            read_options=csv.ReadOptions(column_names=names, use_threads=False),
+            parse_options=csv.ParseOptions(
+                delimiter=delimiter, quote_char=False, newlines_in_values=False
+            ),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.float64()),
+                null_values=[],
+                decimal_point=decimal,
+            ),
+        )
+    except (pa.ArrowException, ValueError):
+        return None
+    values = np.empty((table.num_rows, columns))
+    for i, column in enumerate(table.columns):
+        values[:, i] = column.to_numpy()
+    return values
+
+
+def _slow(text: str, delimiter: str, decimal: str, columns: int):
+    rows: list[list[float]] = []
+    bad: list[tuple[int, int, str]] = []
+    for line in text.split("\n"):
+        if not line.strip():
+            continue
+        cells = _cells(line, delimiter)
+        if len(cells) == columns + 1 and not cells[-1].strip():
+            # Some loggers end every line with a separator.
+            cells = cells[:-1]
+        number = len(rows) + 1
+        if len(cells) != columns:
+            rows.append([np.nan] * columns)
+            if len(bad) < MOST_BAD_CELLS:
+                bad.append((number, -1, f"{len(cells)} cells instead of {columns}"))
+            continue
+        numbers = []
+        for index, cell in enumerate(cells):
+            value, sound = _number(cell, decimal)
+            numbers.append(value)
+            if not sound and len(bad) < MOST_BAD_CELLS:
+                bad.append((number, index, cell.strip()))
+        rows.append(numbers)
+    return np.array(rows, float).reshape(len(rows), columns), bad
+
+
+def _last_cell_is_short(text: str, delimiter: str, decimal: str) -> bool:
+    """Whether the file's last cell could be the beginning of a longer number.
+
+    It cannot where every cell of that column is printed with as many decimals.
+    """
+    lines = [line for line in text[-200_000:].split("\n")[1:] if line.strip()]
+    lines = lines or text.split("\n")
+    decimals = []
+    for line in lines[-200:]:
+        cell = (_cells(line, delimiter) or [""])[-1].strip()
+        decimals.append(len(cell.partition(decimal)[2]) if "e" not in cell.lower() else -1)
+    return len(decimals) < 2 or len(set(decimals)) > 1 or decimals[-1] < 1

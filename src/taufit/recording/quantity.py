@@ -1,0 +1,106 @@
+"""The quantities a recording holds, their units, and what they are called in our files."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from taufit.errors import RecordingError
+
+_ANGLE = {
+    "rad": 1.0,
+    "mrad": 1e-3,
+    "deg": math.pi / 180,
+    "turn": 2 * math.pi,
+    "m": 1.0,
+    "mm": 1e-3,
+}
+_TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
+_CURRENT = {"A": 1.0, "mA": 1e-3}
+_TORQUE = {"N m": 1.0, "mN m": 1e-3, "kN m": 1e3, "N": 1.0, "lbf in": 0.1129848290276167}
+
+
+def _per(units: dict[str, float], suffixes: tuple[str, ...]) -> dict[str, float]:
+    return {unit + suffix: factor for unit, factor in units.items() for suffix in suffixes}
+
+
+_SPEED = {**_per(_ANGLE, ("/s",)), "rpm": 2 * math.pi / 60}
+_ACCELERATION = _per(_ANGLE, ("/s^2", "/s2"))
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One kind of column.
+
+    Attributes:
+        field: Of `Recording` that holds it.
+        prefix: Of its columns in our files: prefix_1, prefix_2, ...; the whole name where
+            there is one column for the whole arm.
+        units: Accepted units and their factor to SI; the first is SI.
+        per_joint: One column per joint, or one in all.
+        largest: A magnitude (SI) no robot arm reaches; beyond it a number is corrupt.
+    """
+
+    field: str
+    prefix: str
+    units: dict[str, float]
+    per_joint: bool
+    largest: float
+
+
+# Bounds are three to four decades above what arms do, so that only impossible numbers pass
+# them: 1e4 rad is 1,600 turns, 1e6 N m lifts 50 t at 2 m.
+QUANTITIES = {
+    "time": Quantity("time", "t", _TIME, False, 1e18),
+    "run": Quantity("run", "run", {"": 1.0}, False, 2.0**53),
+    "position": Quantity("position", "q", _ANGLE, True, 1e4),
+    "velocity": Quantity("velocity", "v", _SPEED, True, 1e4),
+    "acceleration": Quantity("acceleration", "a", _ACCELERATION, True, 1e6),
+    "current": Quantity("signal", "current", _CURRENT, True, 1e5),
+    "torque": Quantity("signal", "torque", _TORQUE, True, 1e6),
+    "signal": Quantity("signal", "signal", {"": 1.0, "counts": 1.0}, True, 1e12),
+    "target_current": Quantity("target_current", "target_current", _CURRENT, True, 1e5),
+    "target_torque": Quantity("target_torque", "target_torque", _TORQUE, True, 1e6),
+    "commanded_position": Quantity("commanded_position", "q_cmd", _ANGLE, True, 1e4),
+    "commanded_velocity": Quantity("commanded_velocity", "v_cmd", _SPEED, True, 1e4),
+    "commanded_acceleration": Quantity("commanded_acceleration", "a_cmd", _ACCELERATION, True, 1e6),
+    "temperature": Quantity("temperature", "temperature", {"degC": 1.0, "K": 1.0}, True, 1e3),
+    "payload": Quantity("payload", "payload", {"kg": 1.0, "g": 1e-3}, False, 1e5),
+}
+SIGNALS = ("current", "torque", "signal")
+SIGNAL_UNITS = {"current": "A", "torque": "N m", "signal": ""}
+# Measured against the motor's frame these need the gear and the coupling to reach the joint.
+MOTIONS = tuple(
+    name for name in QUANTITIES if name.endswith(("position", "velocity", "acceleration"))
+)
+_SPELLINGS = {
+    "Nm": "N m",
+    "N.m": "N m",
+    "N*m": "N m",
+    "mNm": "mN m",
+    "kNm": "kN m",
+    "radians": "rad",
+    "degrees": "deg",
+    "degree": "deg",
+    "°": "deg",
+    "seconds": "s",
+    "C": "degC",
+    "celsius": "degC",
+    "°C": "degC",
+    "µs": "us",
+    "1/s": "rad/s",
+}
+
+
+def unit_factor(quantity: str, unit: str) -> float:
+    """SI per `unit`, or an error that lists the units this quantity has."""
+    units = QUANTITIES[quantity].units
+    spelled = _SPELLINGS.get(unit, unit)
+    for short, long in (("degrees/", "deg/"), ("°/", "deg/")):
+        spelled = spelled.replace(short, long)
+    if spelled not in units:
+        raise RecordingError(
+            f"unit {unit!r} is not known for {quantity}: use one of "
+            f"{', '.join(name or '(none)' for name in units)}."
+        )
+    return units[spelled]

@@ -1,0 +1,29 @@
+"""The canonical recording on disk: Parquet that pandas, polars, DuckDB and Dask read as it is."""
+
+from __future__ import annotations
+
+import os
+
+from taufit.files import replacing
+from taufit.recording.canonical import to_columns, to_text
+from taufit.recording.from_parquet import META_KEY
+from taufit.recording.recording import Recording
+
+
+def write_parquet(recording: Recording, path: str | os.PathLike[str]) -> None:
+    """zstd over byte-split doubles; the JSON page is in the schema under "taufit"."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns, page = to_columns(recording)
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    table = table.replace_schema_metadata({META_KEY: to_text(page).encode()})
+    with replacing(path) as temporary:
+        pq.write_table(
+            table,
+            temporary,
+            compression="zstd",
+            use_dictionary=False,
+            column_encoding=dict.fromkeys(columns, "BYTE_STREAM_SPLIT"),
+            write_page_checksum=True,
+        )
