@@ -13,6 +13,7 @@ _NAMES = {
     "read_robot": "taufit.robot",
     "write_robot": "taufit.robot",
     "bundled_robots": "taufit.robot",
+    "base_parameters": "taufit.dynamics",
     "Recording": "taufit.recording",
     "Finding": "taufit.recording",
     "read_recording": "taufit.recording",

@@ -4,6 +4,11 @@ the regressor, base parameters.
 Left to others: friction, drives and payload (torque_model).
 """
 
+from taufit.dynamics.base_parameters import (
+    BaseParameters,
+    base_of_regressor,
+    base_parameters,
+)
 from taufit.dynamics.batch import (
     Engine,
     coriolis_torque,
@@ -18,7 +23,10 @@ from taufit.dynamics.batch import (
 from taufit.dynamics.recursion import forward_kinematics, jacobian
 
 __all__ = [
+    "BaseParameters",
     "Engine",
+    "base_of_regressor",
+    "base_parameters",
     "coriolis_torque",
     "engine",
     "forward_kinematics",
