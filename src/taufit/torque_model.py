@@ -18,7 +18,7 @@ import numpy as np
 
 from taufit.arrays import Array, Bool, Float
 from taufit.dynamics import regressor
-from taufit.friction import FrictionModel, Linear, start_shape
+from taufit.friction import FrictionModel, Linear, remembers_path, start_shape
 from taufit.robot import Robot
 
 
@@ -105,11 +105,13 @@ class TorqueModel:
         load: Float[Array, "n j"] | None = None,
         temperature: Float[Array, "n j"] | None = None,
         shape: Float[Array, "j s"] | None = None,
+        travel: Float[Array, "n j"] | None = None,
     ) -> Float[Array, "n j k"]:
         """Friction per unit of each motor's own terms, before it is mapped to the joints.
 
         Velocity and load are the joints'. `shape` replaces the model's own and may be complex for
-        derivatives.
+        derivatives. `travel` is each joint's displacement since the sample before, within one run,
+        for friction that remembers its path; without it such friction is that of steady motion.
         """
         n, joints = velocity.shape
         if self.friction is None:
@@ -119,6 +121,8 @@ class TorqueModel:
         if coupling is not None:
             velocity = velocity @ coupling.T
             load = None if load is None else load @ np.linalg.inv(coupling)
+            travel = None if travel is None else travel @ coupling.T
+        remembers = travel is not None and remembers_path(self.friction)
         return np.stack(
             [
                 self.friction.columns(
@@ -126,6 +130,7 @@ class TorqueModel:
                     shapes[k],
                     None if load is None else load[:, k],
                     None if temperature is None else temperature[:, k],
+                    **({"travel": travel[:, k]} if remembers else {}),
                 )
                 for k in range(joints)
             ],
@@ -150,13 +155,16 @@ class TorqueModel:
         load: Float[Array, "n j"] | None = None,
         temperature: Float[Array, "n j"] | None = None,
         shape: Float[Array, "j s"] | None = None,
+        travel: Float[Array, "n j"] | None = None,
     ) -> Float[Array, "n j m"]:
         """Torque per unit of each friction term, joint after joint.
 
         With coupled motors friction acts at the motors: C' diag(f(C v)), loads being C^-T tau.
         """
         return self.to_joints(
-            self.motor_friction(velocity, load=load, temperature=temperature, shape=shape)
+            self.motor_friction(
+                velocity, load=load, temperature=temperature, shape=shape, travel=travel
+            )
         )
 
     def joint_columns(
@@ -166,10 +174,13 @@ class TorqueModel:
         *,
         load: Float[Array, "n j"] | None = None,
         temperature: Float[Array, "n j"] | None = None,
+        travel: Float[Array, "n j"] | None = None,
     ) -> Float[Array, "n j m"]:
         """The columns behind the links': rotor inertia, friction, offset."""
         n, joints = velocity.shape
-        parts = [self.friction_columns(velocity, load=load, temperature=temperature)]
+        parts = [
+            self.friction_columns(velocity, load=load, temperature=temperature, travel=travel)
+        ]
         if self.rotor_inertia:
             parts.insert(0, self.rotor_columns(acceleration))
         if self.offset:
@@ -184,10 +195,13 @@ class TorqueModel:
         *,
         load: Float[Array, "n j"] | None = None,
         temperature: Float[Array, "n j"] | None = None,
+        travel: Float[Array, "n j"] | None = None,
     ) -> Float[Array, "n j p"]:
         """W with tau = W theta, theta in the order of `names`."""
         links = regressor(self.robot, position, velocity, acceleration)
-        rest = self.joint_columns(velocity, acceleration, load=load, temperature=temperature)
+        rest = self.joint_columns(
+            velocity, acceleration, load=load, temperature=temperature, travel=travel
+        )
         return np.concatenate([links, rest], -1)
 
     def with_values(self, values: Float[Array, " p"]) -> TorqueModel:

@@ -7,10 +7,11 @@ from taufit.friction.asymmetric import Asymmetric
 from taufit.friction.fitted_width import FittedWidth
 from taufit.friction.linear import Linear
 from taufit.friction.linear_load import LinearLoad
-from taufit.friction.model import FrictionModel, Shape, Term, start_shape
+from taufit.friction.model import FrictionModel, Shape, Term, remembers_path, start_shape
 from taufit.friction.none import NoFriction
 from taufit.friction.polynomial import Polynomial
 from taufit.friction.power_law import PowerLaw
+from taufit.friction.presliding import Presliding
 from taufit.friction.settings import friction_from_dict, friction_to_dict
 from taufit.friction.stribeck import Stribeck
 from taufit.friction.stribeck_load import StribeckLoad, StribeckLoadSmooth
@@ -25,6 +26,7 @@ FRICTION_MODELS = {
     "stribeck_load": StribeckLoad,
     "stribeck_load_smooth": StribeckLoadSmooth,
     "linear_load": LinearLoad,
+    "presliding": Presliding,
     "asymmetric": Asymmetric,
     "fitted_width": FittedWidth,
     "temperature_dependent": TemperatureDependent,
@@ -40,6 +42,7 @@ __all__ = [
     "NoFriction",
     "Polynomial",
     "PowerLaw",
+    "Presliding",
     "Shape",
     "Stribeck",
     "StribeckLoad",
@@ -48,5 +51,6 @@ __all__ = [
     "Term",
     "friction_from_dict",
     "friction_to_dict",
+    "remembers_path",
     "start_shape",
 ]

@@ -100,6 +100,11 @@ def start_shape(model: FrictionModel) -> Float[Array, " s"]:
     return np.array([shape.start[len(shape.start) // 2] for shape in model.shapes])
 
 
+def remembers_path(model: FrictionModel | None) -> bool:
+    """Whether `columns` also takes `travel`, the displacement since the sample before."""
+    return bool(getattr(model, "uses_travel", False))
+
+
 def needed(
     quantity: Float[Array, " n"] | None, what: str, model: FrictionModel
 ) -> Float[Array, " n"]:
