@@ -170,13 +170,14 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
       for (size_t i = 0; i < j; ++i) {
         const double at = elastic ? theta[i] : q[i];
         const double speed = elastic ? theta_half[i] + 0.5 * h * theta_last[i] : qvel[i];
-        if (sub == 0) {
-          const double error = ref_q[k * j + i] - at;
+        // A springy drive has its servo in the drive, at the rate of the small steps.
+        if (sub == 0) loss[i] = 0.0;
+        if (sub == 0 || elastic) {
+          const double error = ref_q[k * j + i] + double(sub) * h * ref_v[k * j + i] - at;
           const double wish = forward[k * j + i] + kp[i] * error +
                               kd[i] * (ref_v[k * j + i] - speed) + sum[i];
           command[i] = wish > limit[i] ? limit[i] : wish < -limit[i] ? -limit[i] : wish;
-          if (command[i] == wish) sum[i] += ki[i] * error * tick;
-          loss[i] = 0.0;
+          if (command[i] == wish) sum[i] += ki[i] * error * (elastic ? h : tick);
         }
         double drag = 0.0;
         if (rubs) {

@@ -129,7 +129,11 @@ def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> in
             at = theta.copy() if elastic else q.copy()
             speed = theta_half + 0.5 * h * theta_last if elastic else data.qvel.copy()
             if sub == 0:
-                error = x["reference_position"][k] - at
+                loss[:] = 0.0
+            # A springy drive has its servo in the drive, at the rate of the small steps.
+            if sub == 0 or elastic:
+                ahead = sub * h * x["reference_velocity"][k]
+                error = x["reference_position"][k] + ahead - at
                 wish = (
                     x["feedforward"][k]
                     + x["stiffness"] * error
@@ -138,8 +142,8 @@ def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> in
                 )
                 command[:] = np.clip(wish, -x["torque_limit"], x["torque_limit"])
                 free = command == wish
-                x["integral"][free] += (x["integral_gain"] * error * TICK)[free]
-                loss[:] = 0.0
+                span = h if elastic else TICK
+                x["integral"][free] += (x["integral_gain"] * error * span)[free]
             drag = np.zeros(joints)
             if rubs:
                 moved = at - x["drive_before"]
