@@ -20,6 +20,7 @@ _NAMES = {
     "read_recordings": "taufit.recording",
     "write_recording": "taufit.recording",
     "Samples": "taufit.signals",
+    "condition": "taufit.signals",
     "TorqueModel": "taufit.torque_model",
     "Information": "taufit.estimation",
     "Linear": "taufit.friction",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +18,12 @@ class Samples:
 
     Torque at the joints [N m], rows in time order, run after run. The low-pass that shaped
     `velocity`, `acceleration` and `torque` must shape any further column of the regressor too;
-    `signals.lowpass(samples, columns)` does that and never filters across the end of a run.
+    `signals.lowpass(samples, columns)` does that and never filters across the end of a run. The
+    grid holds whole runs, rest included, so that filters settle outside the part that counts;
+    `motion` and `keep` say which rows count.
 
     Attributes:
-        time: Of each sample within its run [s].
+        time: Of each sample within its recording [s].
         position, velocity, acceleration: Of the joints, filtered, SI.
         torque: At the joints, filtered; absolute values where `signed` is false.
         friction_velocity: Velocity before the low-pass, shifted by the drive's delay: friction
@@ -28,10 +33,19 @@ class Samples:
         run: Index of the run each sample belongs to, nondecreasing.
         rate_hz: Of the grid.
         cutoff_hz: Of the zero-phase low-pass; infinite for none.
-        noise: Standard deviation of the torque noise per joint, before the low-pass [N m].
+        noise: Standard deviation of the torque noise per joint on this grid, before the low-pass
+            [N m].
         signed: Per joint, whether the torque carries its sign.
         temperature: Of the joints [degC], or None.
-        names: Of the runs (file names), for messages.
+        names: Of the runs (file names), for messages; the pieces of a run cut at a gap share one.
+        motion: Rows in the part in motion, for scores; `keep` is within it. None means all.
+        raw_torque: On the grid, before the low-pass; None where nothing was filtered.
+        periodic: Whether every run is one averaged period, whose end meets its start.
+        gain, gain_std: Joint torque per unit of the recorded signal and its standard deviation,
+            per joint; None where the signal was a torque.
+        delay_s: By how much torque was recorded later than motion; already compensated.
+        reason: Why this cut-off, in words.
+        findings: What was noticed and done on the way.
     """
 
     time: Float[Array, " n"]
@@ -48,6 +62,14 @@ class Samples:
     signed: Bool[Array, " j"] | None = None
     temperature: Float[Array, "n j"] | None = None
     names: tuple[str, ...] = field(default=("run",))
+    motion: Bool[Array, " n"] | None = None
+    raw_torque: Float[Array, "n j"] | None = None
+    periodic: bool = False
+    gain: Float[Array, " j"] | None = None
+    gain_std: Float[Array, " j"] | None = None
+    delay_s: float = 0.0
+    reason: str = ""
+    findings: tuple[Any, ...] = ()
 
     @property
     def joints(self) -> int:
@@ -55,6 +77,51 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    @property
+    def in_motion(self) -> Bool[Array, " n"]:
+        """`motion`, or every row where nothing was trimmed."""
+        return np.ones(len(self), bool) if self.motion is None else self.motion
+
+    def run_slices(self) -> tuple[slice, ...]:
+        """Rows of each run, in order."""
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(self.run)) + 1, [len(self)]])
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
+
+    def rows(self, chosen: Any) -> Samples:
+        """The samples at an index, slice or mask; whole runs only, if they are filtered again."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _PER_SAMPLE}
+        return replace(self, **{k: None if v is None else v[chosen] for k, v in values.items()})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Samples]) -> Samples:
+        """Several samples of one robot, run after run; grid and low-pass must agree."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        for part in parts[1:]:
+            same = (
+                part.joints == first.joints
+                and part.rate_hz == first.rate_hz
+                and part.cutoff_hz == first.cutoff_hz
+                and part.periodic == first.periodic
+            )
+            if not same:
+                raise ValueError("samples join only with equal joints, grid and low-pass")
+        values: dict[str, Any] = {}
+        for name in _PER_SAMPLE - {"run", "motion"}:
+            columns = [getattr(part, name) for part in parts]
+            values[name] = None if any(c is None for c in columns) else np.concatenate(columns)
+        values["motion"] = np.concatenate([part.in_motion for part in parts])
+        starts = np.cumsum([0, *(len(part.names) for part in parts[:-1])])
+        values["run"] = np.concatenate([p.run + s for p, s in zip(parts, starts, strict=True)])
+        values["names"] = tuple(name for part in parts for name in part.names)
+        values["findings"] = tuple(f for part in parts for f in part.findings)
+        if all(part.noise is not None for part in parts):
+            weights = np.array([len(part) for part in parts], float)
+            variances = np.stack([np.square(part.noise) for part in parts])  # type: ignore[arg-type]
+            values["noise"] = np.sqrt(weights @ variances / weights.sum())
+        return replace(first, **values)
 
     @classmethod
     def from_arrays(
@@ -79,3 +146,20 @@ class Samples:
             run=np.zeros(n, dtype=np.int64),
             rate_hz=rate_hz,
         )
+
+
+_PER_SAMPLE = frozenset(
+    {
+        "time",
+        "position",
+        "velocity",
+        "acceleration",
+        "torque",
+        "friction_velocity",
+        "keep",
+        "run",
+        "temperature",
+        "motion",
+        "raw_torque",
+    }
+)

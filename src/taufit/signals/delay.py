@@ -1,0 +1,130 @@
+"""By how much torque is recorded later than the motion it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import qr
+
+from taufit.arrays import Array, Float
+from taufit.errors import RecordingError
+from taufit.signals.differentiation import central
+from taufit.signals.filtering import settling_time, zero_phase
+from taufit.signals.resampling import interpolate
+from taufit.signals.windows import motion_mask
+
+Run = tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]
+
+
+def estimate_delay(
+    runs: Sequence[Run], rate_hz: float, cutoff_hz: float, *, longest_s: float = 0.06
+) -> tuple[float, str]:
+    """Delay of torque behind motion, without a model of the arm.
+
+    Torque is regressed on what any arm's torque is made of: accelerations, products of velocities,
+    sines and cosines of sums of neighbouring joint angles, friction. The delay d is where
+
+        sum over joints of  n log |tau(t + d) - best fit of X(t)|^2
+
+    is smallest; a parabola through the neighbours gives fractions of the grid's step.
+
+    Args:
+        runs: Position, velocity and torque on the uniform grid, unfiltered.
+        rate_hz: Of the grid.
+        cutoff_hz: Of the low-pass put on both sides.
+        longest_s: Delays from -longest/3 to longest are tried.
+
+    Returns:
+        The delay [s], rounded to 0.1 ms, and how it was found, in words.
+    """
+    cutoff = min(cutoff_hz, 0.2 * rate_hz, 20.0)
+    lags = np.arange(-longest_s / 3, longest_s + 1e-9, 0.002)
+    columns, shifted = [], []
+    for position, velocity, torque in runs:
+        n = len(position)
+        moving = motion_mask(velocity, rate_hz)
+        edge = int((settling_time(cutoff) + longest_s) * rate_hz)
+        rows = np.flatnonzero(moving)
+        rows = rows[(rows >= edge) & (rows < n - edge)]
+        if len(rows) < 50:
+            continue
+        columns.append(_basis(position, velocity, rate_hz, cutoff)[rows])
+        filtered = zero_phase(torque, rate_hz, cutoff)
+        time = np.arange(n) / rate_hz
+        shifted.append(np.stack([interpolate(time, filtered, time[rows] + d) for d in lags]))
+    if not columns:
+        raise RecordingError(
+            "the delay between motion and torque cannot be estimated: too little motion. "
+            "Give delay_s in seconds (0 for none)."
+        )
+    x, y = np.concatenate(columns), np.concatenate(shifted, axis=1)
+    step = max(1, len(x) // 12_000)
+    x, y = x[::step], y[:, ::step]
+    scale = np.linalg.norm(x, axis=0)
+    x = x[:, scale > 1e-9 * scale.max()] / scale[scale > 1e-9 * scale.max()]
+    if len(x) < 3 * x.shape[1]:
+        raise RecordingError(
+            "the delay between motion and torque cannot be estimated: the motion is too short. "
+            "Give delay_s in seconds (0 for none)."
+        )
+    q, upper, _ = qr(x, mode="economic", pivoting=True)
+    pivots = np.abs(np.diag(upper))
+    q = q[:, pivots > 1e-8 * pivots[0]]
+    left = np.stack([np.sum(np.square(t), 0) - np.sum(np.square(q.T @ t), 0) for t in y])
+    left = np.maximum(left, 1e-12 * np.sum(np.square(y), 1).max(axis=0) + 1e-300)
+    cost = len(x) * np.log(left).sum(axis=1)
+    best = int(np.argmin(cost))
+    if best in (0, len(lags) - 1):
+        return 0.0, (
+            f"no delay between motion and torque stands out within {1e3 * lags[0]:.0f} to "
+            f"{1e3 * lags[-1]:.0f} ms; none was compensated"
+        )
+    a, b, c = cost[best - 1 : best + 2]
+    fraction = 0.5 * (a - c) / (a - 2 * b + c)
+    delay = round(float(lags[best] + fraction * 0.002), 4)
+    return delay, f"torque lags motion by {1e3 * delay:.1f} ms (best fit over all joints)"
+
+
+def tracking_delay(
+    commanded: Float[Array, "n j"], measured: Float[Array, "n j"], rate_hz: float
+) -> float:
+    """By how much the measured position lags the commanded one, in closed form [s].
+
+    With q_m(t) = q_c(t - d) to first order, d = -sum v_c (q_m - q_c) / sum v_c^2, improved by
+    Newton's method on the shifted command.
+    """
+    time = np.arange(len(commanded)) / rate_hz
+    velocity = central(commanded, rate_hz, np.inf)
+    delay = 0.0
+    for _ in range(5):
+        shifted = interpolate(time, commanded, time - delay)
+        slope = interpolate(time, velocity, time - delay)
+        power = float(np.sum(np.square(slope)))
+        if power == 0.0:
+            return 0.0
+        delay -= float(np.sum(slope * (measured - shifted))) / power
+    return delay
+
+
+def _basis(
+    position: Float[Array, "n j"], velocity: Float[Array, "n j"], rate_hz: float, cutoff: float
+) -> Float[Array, "n c"]:
+    joints = position.shape[1]
+    friction = zero_phase(np.tanh(velocity / 0.005), rate_hz, cutoff)
+    q = zero_phase(position, rate_hz, cutoff)
+    v = zero_phase(velocity, rate_hz, cutoff)
+    a = central(v, rate_hz, cutoff)
+    parts = [np.ones((len(q), 1)), v, friction, v * np.abs(v), a]
+    for first in range(joints):
+        for last in range(first, min(first + 3, joints)):
+            angle = q[:, first : last + 1].sum(axis=1, keepdims=True)
+            parts += [np.sin(angle), np.cos(angle)]
+        parts.append(v[:, first : first + 1] * v[:, first + 1 :])
+        # Inertia changes most with the next two joints' angles.
+        for other in range(first + 1, min(first + 3, joints)):
+            parts += [
+                a[:, first : first + 1] * np.cos(q[:, other : other + 1]),
+                a[:, other : other + 1] * np.cos(q[:, other : other + 1]),
+            ]
+    return np.concatenate(parts, axis=1)

@@ -1,0 +1,289 @@
+"""Joint torque per ampere: given, read from the controller, or found with a known mass.
+
+A controller that logs both its target moment m and its target current i shows its own drive gains
+K = m / i wherever a joint stands still. In motion the target current also carries a friction term,
+
+    i = m / K + sign(v) f(|v|),
+
+so there K comes from a regression and is worth about one per cent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import RecordingError
+from taufit.recording import Recording
+from taufit.recording.finding import Finding
+from taufit.signals.filtering import smeared
+from taufit.signals.windows import SLOWEST
+
+# A gain known worse than this from standstill is compared with other evidence.
+_GOOD = 0.003
+# How well the regression in motion has been seen to agree with standstill, 1 sigma.
+_MOTION_STD = 0.015
+# Gains of one drive size agree this well between standstill and motion.
+_SAME_SIZE = 0.03
+# Printed tables come without an uncertainty, and drives of one type differ from unit to unit.
+_PRINTED_STD = 0.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gains:
+    """Joint torque per unit of the recorded signal, gear included.
+
+    Attributes:
+        value: Per joint [N m per A].
+        std: Standard deviation of `value`.
+        source: Where each joint's value comes from, in words.
+        findings: What the user should know about them.
+    """
+
+    value: Float[Array, " j"]
+    std: Float[Array, " j"]
+    source: tuple[str, ...]
+    findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def exact(self) -> bool:
+        """Whether the signal is a joint torque already."""
+        return bool(np.all(self.value == 1.0) and not np.any(self.std))
+
+    @classmethod
+    def given(
+        cls, value: Float[Array, " j"], std: Float[Array, " j"] | None = None, source: str = "given"
+    ) -> Gains:
+        value = np.asarray(value, float)
+        std = np.zeros_like(value) if std is None else np.asarray(std, float)
+        return cls(value, std, (source,) * len(value))
+
+
+def _printed(value: Sequence[float], source: str) -> Gains:
+    gains = np.array(value, float)
+    return Gains.given(gains, _PRINTED_STD * gains, source)
+
+
+# tau = 101 Kt i for the UR3 and UR5: the table prints the motors' torque constants.
+KNOWN_GAINS: dict[str, Gains] = {
+    "ur10_xu2024": _printed([14.73, 14.33, 11.55, 11.25, 11.5, 11.5], "UR10, [Xu2024] Table V"),
+    "ur3_raviola2021": _printed(
+        101 * np.array([0.1249, 0.1249, 0.0934, 0.0453, 0.0453, 0.0453]),
+        "UR3, [Raviola2021] Table 1 times the gear ratio 101",
+    ),
+    "ur5_raviola2021": _printed(
+        101 * np.array([0.135, 0.1361, 0.1355, 0.0957, 0.0865, 0.0893]),
+        "UR5, [Raviola2021] Table 1 times the gear ratio 101",
+    ),
+}
+
+
+def known_gains(name: str) -> Gains:
+    """A printed set by name, e.g. "ur10_xu2024"."""
+    if name not in KNOWN_GAINS:
+        raise RecordingError(
+            f"no drive gains are known by the name {name!r}; there are {', '.join(KNOWN_GAINS)}."
+        )
+    return KNOWN_GAINS[name]
+
+
+def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
+    """Drive gains from the controller's own target moment and target current.
+
+    Per joint, over the rows in which that joint stands still (other joints may move, which is what
+    shows a vertical first axis): K = sum m i / sum i^2. Where a joint never carries load at
+    standstill, K is taken from the joint whose gain agrees with the regression in motion, or from
+    that regression itself; `findings` says so and `std` is larger.
+
+    Args:
+        recording: One, or several of the same robot, whose evidence is pooled.
+    """
+    recordings = [recording] if isinstance(recording, Recording) else list(recording)
+    usable = [r for r in recordings if r.target_current is not None and r.target_torque is not None]
+    if not usable:
+        raise RecordingError(
+            f"the drive gains cannot be read from {_names(recordings)}: target moment and target "
+            "current are not in it. Give the gains in the column map (gains: [..] in N m/A), or "
+            "condition it together with a recording of the same robot that has both."
+        )
+    joints = usable[0].joints
+    value, std = np.full(joints, np.nan), np.full(joints, np.nan)
+    source = [""] * joints
+    findings: list[Finding] = []
+    for j in range(joints):
+        value[j], std[j] = _at_standstill(usable, j)
+        if std[j] <= _GOOD * abs(value[j]):
+            source[j] = "controller's target moment / target current at standstill"
+    settled = [j for j in range(joints) if source[j]]
+    for j in range(joints):
+        if source[j]:
+            continue
+        moving, moving_std = _in_motion(usable, j)
+        seen = (
+            "never carries load at standstill"
+            if not np.isfinite(value[j])
+            else f"carries too little load at standstill ({value[j]:.4g} +- {std[j]:.2g} N m/A)"
+        )
+        twin = _same_size(value[settled], moving, j, settled)
+        if twin is not None:
+            assumed = f"that of joint {twin + 1} ({value[twin]:.5g} N m/A)"
+            why = f"which it matches in motion ({moving:.4g} +- {moving_std:.2g} N m/A)"
+            value[j], std[j] = value[twin], max(abs(moving - value[twin]), 0.5 * moving_std)
+        elif np.isfinite(moving):
+            assumed = f"the value while moving, {moving:.4g} N m/A"
+            why = "from a regression that also fits the controller's friction term"
+            value[j], std[j] = moving, moving_std
+        elif np.isfinite(value[j]) and std[j] <= 0.2 * abs(value[j]):
+            assumed, why = f"{value[j]:.4g} N m/A", "the little there is"
+        elif settled:
+            twin = min(settled, key=lambda k: (abs(k - j), -k))
+            assumed = f"that of joint {twin + 1} ({value[twin]:.5g} N m/A)"
+            why = "the nearest joint that could be measured, without evidence"
+            value[j], std[j] = value[twin], 0.2 * abs(value[twin])
+        else:
+            raise RecordingError(
+                f"the drive gains cannot be read from {_names(usable)}: no joint carries load at "
+                "standstill, and the motion does not show them either. Give the gains in the "
+                "column map (gains: [..] in N m per A), or add a recording with a standstill."
+            )
+        source[j] = f"assumed: {assumed}"
+        findings.append(
+            Finding(
+                "drive_gain",
+                "warning",
+                f"The drive gain of joint {j + 1} is not measurable: it {seen}.",
+                f"assumed {assumed}, {why}; its standard deviation is set to "
+                f"{100 * std[j] / abs(value[j]):.1f} %",
+                joint=j + 1,
+            )
+        )
+    return Gains(value, std, tuple(source), tuple(findings))
+
+
+def joint_gains(
+    recordings: Sequence[Recording], gains: Gains | Float[Array, " j"] | None
+) -> tuple[list[Gains], tuple[Finding, ...]]:
+    """The gains of each recording: asked for, its own, or pooled from the controllers' targets."""
+    if gains is not None:
+        given = gains if isinstance(gains, Gains) else Gains.given(np.asarray(gains, float))
+        if len(given.value) != recordings[0].joints:
+            raise RecordingError(
+                f"{len(given.value)} drive gains were given for {recordings[0].joints} joints."
+            )
+        return [given] * len(recordings), given.findings
+    pooled: Gains | None = None
+    out: list[Gains] = []
+    for recording in recordings:
+        own = recording.gain
+        if own is not None and np.all(np.isfinite(own)):
+            out.append(Gains.given(own, recording.gain_std, "given in the column map"))
+        elif own is None and recording.signal_unit == "N m":
+            out.append(Gains.given(np.ones(recording.joints), source="torque as recorded"))
+        else:
+            if pooled is None:
+                pooled = controller_gains(recordings)
+            value, std = np.array(pooled.value), np.array(pooled.std)
+            if own is not None:
+                known = np.isfinite(own)
+                value[known] = own[known]
+                std[known] = 0.0 if recording.gain_std is None else recording.gain_std[known]
+            out.append(Gains(value, std, pooled.source, pooled.findings))
+    return out, () if pooled is None else pooled.findings
+
+
+def _at_standstill(recordings: Sequence[Recording], j: int) -> tuple[float, float]:
+    """K and its standard deviation where joint j stands still; nan without any load."""
+    currents, moments = [], []
+    for recording in recordings:
+        speed = _speed(recording, j)
+        rate = 1.0 / max(float(np.median(np.diff(recording.time))), 1e-6)
+        # The controller's target starts before the joint does, and the log is a cycle late.
+        still = ~smeared(~(speed <= SLOWEST), rate, 0.25)
+        assert recording.target_current is not None and recording.target_torque is not None
+        i, m = recording.target_current[still, j], recording.target_torque[still, j]
+        fine = np.isfinite(i) & np.isfinite(m)
+        currents.append(i[fine])
+        moments.append(m[fine])
+    i, m = np.concatenate(currents), np.concatenate(moments)
+    power = float(i @ i)
+    if len(i) < 10 or power == 0.0:
+        return np.nan, np.inf
+    gain = float(i @ m) / power
+    residual = m - gain * i
+    rms = np.sqrt(power / len(i))
+    # Rounding does not average out at one pose, so it counts once per distinct current.
+    rounding = np.hypot(_quantum(m), gain * _quantum(i)) / np.sqrt(12.0)
+    poses = max(1, min(len(np.unique(i)), 100))
+    std = np.hypot(np.std(residual) / np.sqrt(power), rounding / (rms * np.sqrt(poses)))
+    return gain, float(std)
+
+
+def _in_motion(recordings: Sequence[Recording], j: int) -> tuple[float, float]:
+    """K from i = m / K + sign(v) (c + d |v| + e v^2) over the rows in which joint j moves."""
+    rows, targets = [], []
+    for recording in recordings:
+        if recording.velocity is None:
+            continue
+        assert recording.target_current is not None and recording.target_torque is not None
+        v = recording.velocity[:, j]
+        i, m = recording.target_current[:, j], recording.target_torque[:, j]
+        fine = np.isfinite(v) & np.isfinite(i) & np.isfinite(m) & (np.abs(v) > 0.02)
+        v, s = v[fine], np.sign(v[fine])
+        rows.append(np.stack([m[fine], s, v, v * np.abs(v), np.ones_like(v)], axis=1))
+        targets.append(i[fine])
+    if not rows or sum(map(len, rows)) < 200:
+        return np.nan, np.inf
+    columns, target = np.concatenate(rows), np.concatenate(targets)
+    weight = np.ones(len(target))
+    for _ in range(10):
+        solution = np.linalg.lstsq(columns * weight[:, None], target * weight, rcond=None)[0]
+        residual = target - columns @ solution
+        scale = max(1.4826 * float(np.median(np.abs(residual))), 1e-9)
+        weight = np.sqrt(np.minimum(1.0, 2.0 * scale / np.maximum(np.abs(residual), 1e-12)))
+    share = solution[0]
+    informative = np.std(columns[:, 0]) * abs(share) > 0.1 * np.std(target)
+    if share <= 0 or not informative:
+        return np.nan, np.inf
+    return 1.0 / float(share), _MOTION_STD / float(share)
+
+
+def _same_size(
+    settled: Float[Array, " s"], moving: float, joint: int, joints: list[int]
+) -> int | None:
+    """The joint whose measured gain the one in motion agrees with; the nearest of several."""
+    if not np.isfinite(moving):
+        return None
+    near = [
+        k for k, gain in zip(joints, settled, strict=True) if abs(moving / gain - 1.0) < _SAME_SIZE
+    ]
+    return min(near, key=lambda k: (abs(k - joint), -k), default=None)
+
+
+def _speed(recording: Recording, j: int) -> Float[Array, " n"]:
+    if recording.velocity is not None and np.isfinite(recording.velocity[:, j]).any():
+        return np.abs(np.nan_to_num(recording.velocity[:, j], nan=np.inf))
+    step = np.maximum(np.gradient(recording.time), 1e-6)
+    return np.abs(np.gradient(recording.position[:, j]) / step)
+
+
+def _quantum(x: Float[Array, " n"]) -> float:
+    """Smallest step between the values a channel takes: its resolution."""
+    steps = np.diff(np.unique(x))
+    steps = steps[steps > 1e-9 * max(1e-9, float(np.abs(x).max(initial=0.0)))]
+    return float(steps.min()) if len(steps) else 0.0
+
+
+def _names(recordings: Sequence[Recording]) -> str:
+    return ", ".join(str(r.meta.get("file", "the recording")) for r in recordings)
+
+
+__all__ = [
+    "KNOWN_GAINS",
+    "Gains",
+    "controller_gains",
+    "joint_gains",
+    "known_gains",
+]

@@ -1,0 +1,162 @@
+"""From time stamps as they came to a uniform grid.
+
+Every value on the grid is the cubic through the four recorded samples around it, at their real time
+stamps (Lagrange). Against a spline it is local (a spike or a step stays where it is) and needs no
+solve; against straight lines its error at frequency f is of order (2 pi f h)^4 instead of squared:
+94 Hz data lose 0.03 % at 5 Hz instead of 1.4 %.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.signal import resample_poly
+
+from taufit.arrays import Array, Bool, Float, Int
+
+# Rates loggers are set to; a jittered clock is taken to mean the nearest.
+_NICE = (1.0, 1.25, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+
+# Two stamps closer than this part of a period are one sample: a cubic through both would turn their
+# noise into slope.
+MERGE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How a recording was sampled.
+
+    Attributes:
+        rate_hz: One over the median step.
+        mean_rate_hz: Samples per second over the whole recording, gaps included.
+        nominal_rate_hz: What the logger was presumably set to.
+        jitter_s: Standard deviation of the steps, gaps left out.
+        shortest_s, longest_s: Steps.
+        duplicates: Steps that are not positive, or too short to count as another sample.
+        backwards: Where time jumps back: indices of the first sample after each jump.
+        gaps: Indices of the last sample before each step longer than 1.5 periods.
+        lost: Samples that the gaps would have held.
+    """
+
+    rate_hz: float
+    mean_rate_hz: float
+    nominal_rate_hz: float
+    jitter_s: float
+    shortest_s: float
+    longest_s: float
+    duplicates: int
+    backwards: Int[Array, " b"]
+    gaps: Int[Array, " g"]
+    lost: int
+
+
+def read_clock(time: Float[Array, " n"]) -> Clock:
+    """Rate, jitter and gaps of a recording's time stamps."""
+    steps = np.diff(time)
+    forward = steps[steps > 0]
+    period = float(np.median(forward)) if len(forward) else np.nan
+    backwards = np.flatnonzero(steps < -2.0 * period) + 1 if len(forward) else np.empty(0, int)
+    gaps = np.flatnonzero(steps > 1.5 * period)
+    ordinary = steps[(steps > MERGE * period) & (steps <= 1.5 * period)]
+    jitter = float(np.std(ordinary)) if len(ordinary) else 0.0
+    span = float(forward.sum())
+    return Clock(
+        rate_hz=1.0 / period,
+        mean_rate_hz=len(forward) / span if span > 0 else np.nan,
+        nominal_rate_hz=_nominal(1.0 / period, jitter * 1.0 / period),
+        jitter_s=jitter,
+        shortest_s=float(steps.min()) if len(steps) else np.nan,
+        longest_s=float(steps.max()) if len(steps) else np.nan,
+        duplicates=int(np.count_nonzero(steps <= MERGE * period)) - len(backwards),
+        backwards=backwards,
+        gaps=gaps,
+        lost=int(np.sum(np.round(steps[gaps] / period) - 1)),
+    )
+
+
+def _nominal(rate_hz: float, jitter: float) -> float:
+    """The rate a clock was set to: whole hertz where it ticks evenly, else a customary number."""
+    if not np.isfinite(rate_hz):
+        return rate_hz
+    whole = max(1.0, float(round(rate_hz)))
+    if jitter < 0.01 and abs(rate_hz / whole - 1.0) < 0.005:
+        return whole
+    decade = 10.0 ** np.floor(np.log10(rate_hz))
+    choices = decade * np.array(_NICE)
+    return float(choices[np.argmin(np.abs(np.log(choices / rate_hz)))])
+
+
+def merged(
+    time: Float[Array, " n"], columns: Float[Array, "n c"], period: float
+) -> tuple[Float[Array, " m"], Float[Array, "m c"], int]:
+    """Samples in order of time, those closer than a quarter of a period averaged into one.
+
+    Returns the new times and columns and how many samples were absorbed.
+    """
+    if np.any(np.diff(time) < 0):
+        order = np.argsort(time, kind="stable")
+        time, columns = time[order], columns[order]
+    close = np.diff(time) <= MERGE * period
+    if not close.any():
+        return time, columns, 0
+    starts = np.concatenate([[True], ~close])
+    first = np.flatnonzero(starts)
+    counts = np.diff(np.concatenate([first, [len(time)]])).astype(float)
+    time = np.add.reduceat(time, first) / counts
+    columns = np.add.reduceat(columns, first, axis=0) / counts[:, None]
+    return time, columns, int(close.sum())
+
+
+def pieces(time: Float[Array, " n"], longest_s: float) -> tuple[slice, ...]:
+    """Stretches without a step longer than `longest_s`."""
+    cuts = np.flatnonzero(np.diff(time) > longest_s) + 1
+    edges = [0, *cuts.tolist(), len(time)]
+    return tuple(slice(a, b) for a, b in pairwise(edges))
+
+
+def interpolate(
+    time: Float[Array, " m"], columns: Float[Array, "m c"], at: Float[Array, " n"]
+) -> Float[Array, "n c"]:
+    """The cubic through the four samples around each instant; ends hold their last value.
+
+    Args:
+        time: Increasing.
+        columns: One row per time.
+        at: Instants asked for.
+    """
+    m = len(time)
+    if m == 1:
+        return np.repeat(columns, len(at), axis=0)
+    at = np.clip(at, time[0], time[-1])
+    if m < 4:
+        return np.stack([np.interp(at, time, c) for c in columns.T], axis=1)
+    if m == len(at) and np.abs(time - at).max() < 1e-9 * max(1.0, abs(at[-1] - at[0])):
+        return np.array(columns, float)
+    first = np.clip(np.searchsorted(time, at, side="right") - 2, 0, m - 4)
+    nodes = [time[first + k] for k in range(4)]
+    out = np.zeros((len(at), columns.shape[1]))
+    for k in range(4):
+        weight = np.ones_like(at)
+        for other in range(4):
+            if other != k:
+                weight *= (at - nodes[other]) / (nodes[k] - nodes[other])
+        out += weight[:, None] * columns[first + k]
+    return out
+
+
+def decimate(columns: Float[Array, "n c"], factor: int) -> Float[Array, "m c"]:
+    """Every `factor`-th sample after a zero-phase linear filter that keeps aliases out."""
+    if factor == 1:
+        return columns
+    rows = np.ascontiguousarray(columns.T)
+    return np.ascontiguousarray(resample_poly(rows, 1, factor, axis=1, padtype="line").T)
+
+
+def long_gaps(
+    time: Float[Array, " m"], at: Float[Array, " n"], longest_s: float
+) -> Bool[Array, " n"]:
+    """Which instants lie inside a step longer than `longest_s`."""
+    after = np.clip(np.searchsorted(time, at), 1, len(time) - 1)
+    return (time[after] - time[after - 1]) > longest_s

@@ -1,0 +1,71 @@
+"""One uninterrupted stretch of a recording on a uniform grid, before any low-pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float
+from taufit.recording.finding import Finding
+from taufit.signals.resampling import interpolate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UniformRun:
+    """Attributes:
+    name: Of the recording.
+    time: Since the recording's first sample [s].
+    position: Of the joints.
+    velocity: As measured, or the derivative of the position.
+    measured: Per joint, whether `velocity` was measured.
+    acceleration: As measured, or None.
+    torque: At the joints [N m].
+    signed: Per joint, whether `torque` carries its sign.
+    temperature: Or None.
+    bad: Per joint, rows that bridge missing data.
+    torque_noise, velocity_noise: Standard deviations per sample of the grid.
+    findings: What happened on the way here.
+    """
+
+    name: str
+    time: Float[Array, " n"]
+    position: Float[Array, "n j"]
+    velocity: Float[Array, "n j"]
+    measured: Bool[Array, " j"]
+    acceleration: Float[Array, "n j"] | None
+    torque: Float[Array, "n j"]
+    signed: Bool[Array, " j"]
+    temperature: Float[Array, "n j"] | None
+    bad: Bool[Array, "n j"]
+    torque_noise: Float[Array, " j"]
+    velocity_noise: Float[Array, " j"]
+    findings: tuple[Finding, ...] = ()
+
+    def shifted(self, delay_s: float) -> UniformRun:
+        """The same run with its motion `delay_s` later, where torque lags by that much."""
+        if delay_s == 0.0:
+            return self
+        at = self.time - delay_s
+
+        def later(columns: Float[Array, "n j"]) -> Float[Array, "n j"]:
+            return interpolate(self.time, columns, at)
+
+        return replace(
+            self,
+            position=later(self.position),
+            velocity=later(self.velocity),
+            acceleration=None if self.acceleration is None else later(self.acceleration),
+        )
+
+    def friction_velocity(self, delay_s: Float[Array, " j"]) -> Float[Array, "n j"]:
+        """The velocity, each joint's `delay_s` later."""
+        if not np.any(delay_s):
+            return self.velocity
+        return np.concatenate(
+            [
+                interpolate(self.time, self.velocity[:, j : j + 1], self.time - delay)
+                for j, delay in enumerate(delay_s)
+            ],
+            axis=1,
+        )
