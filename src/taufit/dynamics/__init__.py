@@ -4,6 +4,7 @@ the regressor, base parameters.
 Left to others: friction, drives and payload (torque_model).
 """
 
+from taufit.dynamics.base_expressions import base_expressions
 from taufit.dynamics.base_parameters import (
     BaseParameters,
     base_of_regressor,
@@ -25,6 +26,7 @@ from taufit.dynamics.recursion import forward_kinematics, jacobian
 __all__ = [
     "BaseParameters",
     "Engine",
+    "base_expressions",
     "base_of_regressor",
     "base_parameters",
     "coriolis_torque",

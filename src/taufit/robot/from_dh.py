@@ -61,7 +61,8 @@ def from_dh(
         rotor = 0.0 if rotor_inertias is None else float(rotor_inertias[i])
         links.append(Link(link, joint, placement, screw, inertial[i].copy(), rotor))
 
-    lengths, slopes = [], []
+    lengths: list[tuple[str, float]] = []
+    slopes: list[Float[Array, "j 9"]] = []
     for i in range(joints):
         for letter, column in (("a", 2), ("d", 1)):
             if table[i, column] != 0.0:
@@ -74,7 +75,15 @@ def from_dh(
                 slope = np.zeros((joints, 9))
                 slope[i, :3] = (at_one[0] - at_zero[0])[:3, 3]
                 slope[i, 3:] = at_one[1] - at_zero[1]
-                lengths.append((f"{letter}{i + 1}", float(table[i, column])))
+                value = float(table[i, column])
+                # An offset that a later joint takes back (a5 = -a4) is one length.
+                taken = next(
+                    (k for k, pair in enumerate(lengths) if pair == (pair[0], -value)), None
+                )
+                if taken is not None and lengths[taken][0].startswith(letter):
+                    slopes[taken] -= slope
+                    continue
+                lengths.append((f"{letter}{i + 1}", value))
                 slopes.append(slope)
     return Robot(
         name,

@@ -1,0 +1,224 @@
+"""`taufit inspect`: an arm as taufit understands it, and what its motion can tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taufit.cli.common import print_json
+
+if TYPE_CHECKING:
+    from taufit.dynamics import BaseParameters
+    from taufit.dynamics.base_expressions import Expression
+    from taufit.robot import Robot
+
+
+def command(
+    robot: Annotated[
+        str | None, typer.Argument(help="A bundled name, .urdf, .xacro or .yaml; none lists them.")
+    ] = None,
+    mounting: Annotated[
+        str | None,
+        typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW of the base in degrees."),
+    ] = None,
+    friction: Annotated[str, typer.Option(help="Friction model to count with.")] = "none",
+    no_offset: Annotated[
+        bool, typer.Option("--no-offset", help="Count friction without a torque offset.")
+    ] = False,
+    rotor_inertia: Annotated[
+        bool, typer.Option("--rotor-inertia", help="Count a rotor inertia per joint.")
+    ] = False,
+    base: Annotated[str | None, typer.Option(help="Link of a URDF to start the chain at.")] = None,
+    tip: Annotated[str | None, typer.Option(help="Link of a URDF to end the chain at.")] = None,
+    rule: Annotated[
+        str,
+        typer.Option(help="Which columns to keep: leftmost (readable) or qr (best conditioned)."),
+    ] = "leftmost",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Show a robot: its joints and limits, and which parameters any motion can tell apart.
+
+    Next: `taufit design ROBOT -o motion.json` plans a motion that shows them.
+    """
+    from taufit.dynamics.base_parameters import RULES, base_parameters
+    from taufit.friction import FRICTION_MODELS
+    from taufit.robot import oddities, read_robot
+    from taufit.torque_model import TorqueModel
+
+    if robot is None:
+        _list(as_json)
+        return
+    if friction not in FRICTION_MODELS:
+        raise typer.BadParameter(
+            f"{friction!r} is not known; use {', '.join(FRICTION_MODELS)}.",
+            param_hint="--friction",
+        )
+    if rule not in RULES:
+        raise typer.BadParameter(
+            f"{rule!r} is not known; use {' or '.join(RULES)}.", param_hint="--rule"
+        )
+    from taufit.dynamics.base_expressions import base_expressions
+
+    arm = read_robot(robot, base=base, tip=tip, mounting=mounting)
+    plain = friction == "none"
+    model = TorqueModel(
+        arm,
+        friction=None if plain else FRICTION_MODELS[friction](),
+        rotor_inertia=rotor_inertia,
+        offset=not (plain or no_offset),
+    )
+    found = base_parameters(model, rule=rule)
+    expressions = base_expressions(model, found)
+    notes = oddities(arm)
+    if as_json:
+        print_json(_data(arm, found, expressions, notes))
+    else:
+        _show(arm, found, expressions, notes)
+
+
+def _list(as_json: bool) -> None:
+    from taufit.robot import bundled_robots, read_robot
+
+    robots = [read_robot(name) for name in bundled_robots()]
+    if as_json:
+        print_json(
+            {
+                "robots": [
+                    {"name": arm.name, "joints": arm.joints, "source": arm.source} for arm in robots
+                ]
+            }
+        )
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Bundled robots")
+    table.add_column("name", style="bold", no_wrap=True)
+    table.add_column("joints", justify="right")
+    table.add_column("where the numbers come from", overflow="fold")
+    for arm in robots:
+        table.add_row(arm.name, str(arm.joints), arm.source)
+    console = Console()
+    console.print(table)
+    console.print(
+        "Any other arm: a .urdf, or a .yaml with DH, MDH or screws (docs/robots.md).\n"
+        "Next: `taufit inspect NAME` shows one of them.",
+        markup=False,
+    )
+
+
+def _data(
+    arm: Robot,
+    found: BaseParameters,
+    expressions: tuple[Expression, ...],
+    notes: tuple[str, ...],
+) -> dict[str, Any]:
+    import numpy as np
+
+    limits = arm.limits
+    return {
+        "robot": arm.name,
+        "source": arm.source,
+        "mounting_deg": np.degrees(arm.mounting),
+        "joints": arm.joints,
+        "joint_names": arm.joint_names,
+        "link_names": arm.link_names,
+        "limits": {
+            key: getattr(limits, key)
+            for key in ("lower", "upper", "velocity", "acceleration", "torque")
+        },
+        "lengths": dict(arm.lengths),
+        "standard_parameters": len(found.parameter_names),
+        "base_parameters": found.rank,
+        "identifiable": len(found.identifiable),
+        "in_combination": len(found.in_combination),
+        "no_effect": len(found.no_effect),
+        "no_effect_names": [found.parameter_names[i] for i in found.no_effect],
+        "singular_value_gap": found.gap,
+        "notes": notes,
+        "base": [
+            {
+                "name": name,
+                "expression": expression.text,
+                "coefficients": {found.parameter_names[c]: row[c] for c in np.flatnonzero(row)},
+            }
+            for name, expression, row in zip(found.names, expressions, found.mapping, strict=True)
+        ],
+    }
+
+
+def _show(
+    arm: Robot,
+    found: BaseParameters,
+    expressions: tuple[Expression, ...],
+    notes: tuple[str, ...],
+) -> None:
+    import numpy as np
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    console.print(f"[bold]{escape(arm.name)}[/bold]  {escape(arm.source)}", highlight=False)
+    roll, pitch, yaw = np.degrees(arm.mounting)
+    console.print(f"mounting: roll {roll:g}, pitch {pitch:g}, yaw {yaw:g} degrees")
+    if arm.lengths:
+        listed = ", ".join(f"{name} = {value:g}" for name, value in arm.lengths)
+        console.print(f"lengths [m]: {listed}", highlight=False, markup=False)
+
+    table = Table(title="Joints")
+    slides = any(link.prismatic for link in arm.links)
+    angle, effort = ("deg or m", "N m or N") if slides else ("deg", "N m")
+    table.add_column("")
+    table.add_column("joint", overflow="fold")
+    if slides:
+        table.add_column("type")
+    for column in (f"range\n{angle}", f"speed\n{angle}/s", f"accel.\n{angle}/s2"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for column in (f"torque\n{effort}", "mass\nkg"):
+        table.add_column(column, justify="right", no_wrap=True)
+    limits = arm.limits
+    for i, link in enumerate(arm.links):
+        turn = 1.0 if link.prismatic else 180.0 / np.pi
+        table.add_row(
+            str(i + 1),
+            escape(link.joint),
+            *(("prismatic" if link.prismatic else "revolute",) if slides else ()),
+            f"{_figure(limits.lower[i] * turn)} .. {_figure(limits.upper[i] * turn)}",
+            _figure(limits.velocity[i] * turn),
+            _figure(limits.acceleration[i] * turn),
+            _figure(limits.torque[i]),
+            _figure(link.parameters[0]) if np.any(link.parameters) else "?",
+        )
+    console.print(table)
+
+    table = Table(title=f"{found.rank} base parameters", show_lines=False)
+    table.add_column("", justify="right")
+    table.add_column("what motion shows", overflow="fold")
+    for k, expression in enumerate(expressions):
+        table.add_row(str(k + 1), escape(expression.text))
+    console.print(table)
+    console.print(
+        f"{len(found.parameter_names)} standard parameters, {found.rank} base parameters: "
+        f"{len(found.identifiable)} identifiable one by one, {len(found.in_combination)} in "
+        f"combination, {len(found.no_effect)} without effect.",
+        highlight=False,
+    )
+    if len(found.no_effect):
+        hidden = ", ".join(found.parameter_names[i] for i in found.no_effect)
+        console.print(f"without effect: {hidden}", highlight=False, markup=False)
+    for note in notes:
+        console.print(f"note: {note}", highlight=False, markup=False)
+    console.print(
+        "Next: `taufit design ROBOT -o motion.json` plans a motion that shows them.", markup=False
+    )
+
+
+def _figure(value: float) -> str:
+    """A number, or a dash where nobody knows."""
+    from math import isfinite
+
+    return f"{value:.4g}" if isfinite(value) else "-"
