@@ -3,6 +3,40 @@
 Left to others: whether to believe it (validation), what an arm carries (payload).
 """
 
+from taufit.estimation.consistent_sdp import ConsistentSdp
+from taufit.estimation.constraints import is_consistent, smallest_eigenvalues
+from taufit.estimation.estimate import Estimate
+from taufit.estimation.estimator import Estimator, Problem, Solution
+from taufit.estimation.fit_samples import fit_samples
 from taufit.estimation.information import Information
+from taufit.estimation.irls import Irls
+from taufit.estimation.ols import Ols
+from taufit.estimation.rows import ArrayRows, SampleRows
+from taufit.estimation.weights import WEIGHTINGS
+from taufit.estimation.wls import Wls
 
-__all__ = ["Information"]
+ESTIMATORS = {
+    "ols": Ols,
+    "wls": Wls,
+    "irls": Irls,
+    "consistent_sdp": ConsistentSdp,
+}
+
+__all__ = [
+    "ESTIMATORS",
+    "WEIGHTINGS",
+    "ArrayRows",
+    "ConsistentSdp",
+    "Estimate",
+    "Estimator",
+    "Information",
+    "Irls",
+    "Ols",
+    "Problem",
+    "SampleRows",
+    "Solution",
+    "Wls",
+    "fit_samples",
+    "is_consistent",
+    "smallest_eigenvalues",
+]
