@@ -6,6 +6,7 @@ Only the verb that runs is imported, so `taufit --help` costs next to nothing.
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -68,6 +69,11 @@ def main(arguments: list[str] | None = None) -> None:
         hint = f" Did you mean {close[0]!r}?" if close else ""
         print(f"taufit: there is no verb {verb!r}.{hint}\n\n{_help()}", file=sys.stderr)
         sys.exit(2)
+
+    # The matrices of this field are small: BLAS threads would spin more than they work. Set before
+    # NumPy is imported; a user's own setting wins.
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
 
     import typer
 
