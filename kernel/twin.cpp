@@ -99,7 +99,7 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
   const double *ki = in.real("integral_gain", j), *limit = in.real("torque_limit", j);
 
   // The drive.
-  const int64_t *flags = in.whole("flags", 3); // friction, thermal, elastic
+  const int64_t *flags = in.whole("flags", 4); // friction, thermal, elastic, coupled
   const int64_t *sizes = in.whole("table_sizes", 3);
   Friction friction{};
   friction.speeds = sizes[0], friction.loads = sizes[1], friction.warms = sizes[2];
@@ -110,6 +110,13 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
   const double *slip = in.real("slip", j), *load_friction = in.real("load_friction", j);
   const double *breakaway = in.real("breakaway", j), *rest = in.real("rest", 2);
   const double *offset = in.real("offset", j);
+  const size_t ladder = in.count("slow_width");
+  const double *slow_width = in.real("slow_width", ladder);
+  const double *slow = in.real("slow_torque", j * ladder);
+  double *slow_state = in.real("slow_state", j * ladder);
+  const double *coupling = in.real("coupling", j * j); // drive positions are C q
+  double *at_drive = in.real("at_drive", j), *speed_drive = in.real("speed_drive", j);
+  double *drag_drive = in.real("drag_drive", j);
   const size_t waves = in.count("ripple_cycles");
   const double *cycles = in.real("ripple_cycles", waves);
   const double *wave = in.real("ripple_amplitude", j * waves);
@@ -148,7 +155,7 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
   double *command = in.real("command", j), *loss = in.real("loss", j);
 
   const nb::gil_scoped_release release;
-  const bool rubs = flags[0], warms = flags[1], elastic = flags[2];
+  const bool rubs = flags[0], warms = flags[1], elastic = flags[2], coupled = flags[3];
   const double h = tick / double(substeps);
   size_t row = 0;
   for (int64_t k = 0; k < steps; ++k) {
@@ -167,47 +174,69 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
       }
       position(m, d);
       velocity(m, d);
-      for (size_t i = 0; i < j; ++i) {
-        const double at = elastic ? theta[i] : q[i];
-        const double speed = elastic ? theta_half[i] + 0.5 * h * theta_last[i] : qvel[i];
-        // A springy drive has its servo in the drive, at the rate of the small steps.
-        if (sub == 0) loss[i] = 0.0;
-        if (sub == 0 || elastic) {
+      if (sub == 0)
+        for (size_t i = 0; i < j; ++i) loss[i] = 0.0;
+      // A springy drive has its servo in the drive, at the rate of the small steps.
+      if (sub == 0 || elastic)
+        for (size_t i = 0; i < j; ++i) {
+          const double at = elastic ? theta[i] : q[i];
+          const double speed = elastic ? theta_half[i] + 0.5 * h * theta_last[i] : qvel[i];
           const double error = ref_q[k * j + i] + double(sub) * h * ref_v[k * j + i] - at;
           const double wish = forward[k * j + i] + kp[i] * error +
                               kd[i] * (ref_v[k * j + i] - speed) + sum[i];
           command[i] = wish > limit[i] ? limit[i] : wish < -limit[i] ? -limit[i] : wish;
           if (command[i] == wish) sum[i] += ki[i] * error * (elastic ? h : tick);
         }
+      for (size_t i = 0; i < j; ++i) {
+        double at = elastic ? theta[i] : q[i];
+        double speed = elastic ? theta_half[i] + 0.5 * h * theta_last[i] : qvel[i];
+        if (coupled) {
+          at = speed = 0.0;
+          for (size_t c = 0; c < j; ++c)
+            at += coupling[i * j + c] * q[c], speed += coupling[i * j + c] * qvel[c];
+        }
         double drag = 0.0;
         if (rubs) {
           const double moved = at - before[i];
           if (moved != 0.0) {
-            const double s = moved > 0.0 ? 1.0 : -1.0;
-            bristle[i] = s + (bristle[i] - s) * std::exp(-std::fabs(moved) / slip[i]);
-            age[i] *= std::exp(-std::fabs(moved) / rest[1]);
+            const double s = moved > 0.0 ? 1.0 : -1.0, far = std::fabs(moved);
+            bristle[i] = s + (bristle[i] - s) * std::exp(-far / slip[i]);
+            age[i] *= std::exp(-far / rest[1]);
+            for (size_t w = 0; w < ladder; ++w) {
+              double &z = slow_state[i * ladder + w];
+              z = s + (z - s) * std::exp(-far / slow_width[w]);
+            }
           }
           age[i] += (1.0 - age[i]) * (1.0 - std::exp(-h / rest[0]));
           const double level =
               friction.level(int64_t(i), bristle[i] >= 0.0 ? 0 : 1, std::fabs(speed), load[i], warm[i]) +
               load_friction[i] * std::fabs(load[i]);
           drag = level * bristle[i] * (1.0 + breakaway[i] * age[i]);
+          for (size_t w = 0; w < ladder; ++w)
+            drag += slow[i * ladder + w] * (slow_state[i * ladder + w] - bristle[i]);
         }
         before[i] = at;
         for (size_t w = 0; w < waves; ++w)
           drag += wave[i * waves + w] * std::sin(cycles[w] * at + phase[i * waves + w]);
         loss[i] += std::fabs(drag * speed) / double(substeps);
-        drag += offset[i];
-        const double spring =
-            elastic ? spring_k[i] * (at - q[i]) + spring_d[i] * (speed - qvel[i]) : 0.0;
-        applied[i] = elastic ? spring : command[i] - drag;
-        if (elastic) {
-          theta_last[i] = (command[i] - drag - spring) / rotor[i];
+        at_drive[i] = at, speed_drive[i] = speed, drag_drive[i] = drag;
+      }
+      for (size_t i = 0; i < j; ++i) {
+        double drag = drag_drive[i];
+        if (coupled) { // tau = C' tau_m
+          drag = 0.0;
+          for (size_t c = 0; c < j; ++c) drag += coupling[c * j + i] * drag_drive[c];
         }
+        drag += offset[i];
+        const double spring = elastic ? spring_k[i] * (theta[i] - q[i]) +
+                                            spring_d[i] * (speed_drive[i] - qvel[i])
+                                      : 0.0;
+        applied[i] = elastic ? spring : command[i] - drag;
+        if (elastic) theta_last[i] = (command[i] - drag - spring) / rotor[i];
         if (sub == 0 && row < kept && keep[row] == k) {
           out_friction[row * j + i] = drag;
-          out_dq[row * j + i] = at;
-          out_dv[row * j + i] = speed;
+          out_dq[row * j + i] = elastic ? theta[i] : q[i];
+          out_dv[row * j + i] = elastic ? speed_drive[i] : qvel[i];
         }
       }
       for (int c = 0; c < 6; ++c) pushed[c] = 0.0;
@@ -229,7 +258,14 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
       acceleration(m, d);
       for (size_t i = 0; i < j; ++i) {
         if (!(std::fabs(qacc[i]) < 1e12) || !(std::fabs(half[i]) < runaway)) return k;
-        load[i] = elastic ? applied[i] : applied[i] - rotor[i] * qacc[i];
+        load[i] = applied[i];
+        if (!elastic && !coupled) load[i] -= rotor[i] * qacc[i];
+        if (coupled) // C' diag(rotor) C a
+          for (size_t c = 0; c < j; ++c) {
+            double turned = 0.0;
+            for (size_t e = 0; e < j; ++e) turned += coupling[c * j + e] * qacc[e];
+            load[i] -= coupling[c * j + i] * rotor[c] * turned;
+          }
         if (sub == 0 && row < kept && keep[row] == k) {
           const size_t o = row * j + i;
           out_q[o] = q[i], out_v[o] = qvel[i], out_a[o] = qacc[i];

@@ -1,7 +1,7 @@
 """What makes real recordings hard, one frozen dataclass each, all off by default.
 
-Numbers per joint may be given as one number for all joints. Everything is SI and refers to the joint
-side of the gear.
+Numbers per joint may be given as one number for all joints. Everything is SI and refers to the
+joint side of the gear.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ class Friction:
 
     At speed v, bristle deflection z in [-1, 1] and age b in [0, 1] the joint feels
 
-        z F(|v|, load, temperature) (1 + breakaway b) + load_factor |load| z + offset
+        z (F(|v|, load, temperature) + load_factor |load|) (1 + breakaway b)
+        + sum_k slow_k (z_k - z) + offset
 
-    where z turns over within `presliding` of travel (Dahl) and b grows to 1 in `dwell` seconds of
-    rest and fades within `distance` of travel.
+    where z turns over within `presliding` of travel (Dahl), z_k more slowly, within `slow_widths`,
+    and b grows to 1 in `dwell` seconds of rest and fades within `distance` of travel.
 
     Attributes:
         model: F, any friction model.
@@ -38,6 +39,9 @@ class Friction:
         load_factor: Coulomb friction per unit of load torque, for models without load terms.
         presliding: Travel over which friction turns over [rad]; 0 is as sharp as the
             integration allows.
+        slow: Part of the friction that builds up slowly after a reversal [N m], one row per
+            joint and one column per width.
+        slow_widths: Travel over which those parts build up [rad].
         breakaway: How much higher friction is after a long rest (0.3 is 30 %).
         dwell: Rest that makes it so [s].
         distance: Travel that ends it [rad].
@@ -50,6 +54,8 @@ class Friction:
     offset: PerJoint = 0.0
     load_factor: PerJoint = 0.0
     presliding: PerJoint = 0.0
+    slow: Float[Array, "j e"] | None = None
+    slow_widths: tuple[float, ...] = ()
     breakaway: PerJoint = 0.0
     dwell: float = 1.0
     distance: float = 0.02
@@ -133,6 +139,7 @@ class Sensing:
     Attributes:
         side: "motor" (current, motor torque) or "link" (sensor behind the gear); the robot's
             own where empty.
+        friction_share: Share of the friction that sits behind a link-side sensor and so is seen.
         gain_error: True gain over nominal gain, minus 1.
         gain_scatter: Standard deviation of a further gain error, drawn from the seed.
         white: Standard deviation of white noise, in joint torque [N m].
@@ -143,6 +150,7 @@ class Sensing:
     """
 
     side: str = ""
+    friction_share: float = 0.0
     gain_error: PerJoint = 0.0
     gain_scatter: float = 0.0
     white: PerJoint = 0.0
@@ -163,6 +171,7 @@ class Encoder:
         velocity_quantum: Smallest step of velocity [rad/s].
         velocity_dead: Slower than this is recorded as exactly 0 [rad/s].
         velocity: Whether velocity is recorded at all.
+        acceleration: Whether acceleration is recorded too.
     """
 
     noise: PerJoint = 0.0
@@ -171,6 +180,7 @@ class Encoder:
     velocity_quantum: PerJoint = 0.0
     velocity_dead: float = 0.0
     velocity: bool = True
+    acceleration: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -263,9 +273,9 @@ _PARTS: dict[str, Any] = {
 def effects_from_dict(data: Mapping[str, Any], where: str = "the effects") -> Effects:
     """Effects from plain data, e.g. a YAML file:
 
-        friction: {model: linear, coefficients: [[10, 15], [12, 14]], presliding: 0.001}
-        sensing: {white: 0.3, gain_scatter: 0.01}
-        pushes: [{start: 2.0, force: [20, 0, 0]}]
+    friction: {model: linear, coefficients: [[10, 15], [12, 14]], presliding: 0.001}
+    sensing: {white: 0.3, gain_scatter: 0.01}
+    pushes: [{start: 2.0, force: [20, 0, 0]}]
     """
     if not isinstance(data, Mapping):
         raise TaufitError(f"{where}: expected names of effects with their settings.")
@@ -295,7 +305,7 @@ def _build(cls: Any, data: Mapping[str, Any], where: str) -> Any:
             raise TaufitError(f"{where} has no setting {name!r}; it has {', '.join(known)}.")
         if cls is Friction and name == "model":
             values[name] = friction_model(value, where)
-        elif name in ("intervals", "cycles", "force", "moment"):
+        elif name in ("intervals", "cycles", "force", "moment", "slow_widths"):
             values[name] = tuple(tuple(x) if isinstance(x, list) else float(x) for x in value)
         elif isinstance(value, list):
             try:

@@ -8,6 +8,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
+from taufit.friction import Presliding
 from taufit.sim.effects import Friction, Thermal, per_joint
 
 SPEEDS, LOADS = 600, 33
@@ -45,6 +46,7 @@ def tabulate(
     top_speed: Float[Array, " j"],
     top_load: Float[Array, " j"],
     scale: Float[Array, " j"],
+    temperature: float = 30.0,
 ) -> FrictionTable:
     """The table of a friction model.
 
@@ -54,6 +56,7 @@ def tabulate(
         top_speed: Fastest speed expected; beyond it the last line goes on.
         top_load: Largest load expected; beyond it the last entry stays.
         scale: This run's friction relative to the coefficients.
+        temperature: Of the joints where nothing warms them.
     """
     joints = len(top_speed)
     model = friction.model
@@ -78,7 +81,7 @@ def tabulate(
     grid = speed_scale[:, None] * np.sinh(speed_span[:, None] * np.linspace(0.0, 1.0, SPEEDS))
     level = np.empty((joints, 2, loads, warms, SPEEDS))
     slopes = np.zeros((2, joints))
-    warmth = np.array([30.0]) if thermal is None else np.linspace(*WARMTH, WARMS)
+    warmth = np.array([temperature]) if thermal is None else np.linspace(*WARMTH, WARMS)
     if thermal is not None:
         slopes[0] = per_joint(thermal.coulomb_slope, joints, "coulomb_slope")
         slopes[1] = per_joint(thermal.viscous_slope, joints, "viscous_slope")
@@ -87,26 +90,43 @@ def tabulate(
         speed = np.maximum(grid[i], 1e-9 * top_speed[i])
         for side, sign in enumerate((1.0, -1.0)):
             for l, load in enumerate(np.linspace(0.0, top_load[i], loads)):
-                for w, temperature in enumerate(warmth):
+                for w, degrees in enumerate(warmth):
                     columns = model.columns(
                         sign * speed,
                         shape[i],
                         np.full(SPEEDS, load),
-                        np.full(SPEEDS, temperature),
+                        np.full(SPEEDS, degrees),
                     )
                     value = sign * (columns @ coefficients[i])
                     if thermal is not None:
                         value = value + (slopes[0, i] + slopes[1, i] * speed) * (
-                            temperature - thermal.reference
+                            degrees - thermal.reference
                         )
                     level[i, side, l, w] = scale[i] * np.maximum(value, 0.0)
     return FrictionTable(level, grid, speed_scale, speed_span, top_load)
 
 
+def slow_parts(friction: Friction, joints: int) -> tuple[Float[Array, "j e"], Float[Array, " e"]]:
+    """Torques and widths of the parts that build up slowly, the model's own included."""
+    widths = np.array(friction.slow_widths, float)
+    torque = np.zeros((joints, 0)) if friction.slow is None else np.asarray(friction.slow, float)
+    if torque.shape != (joints, len(widths)) or np.any(widths <= 0.0):
+        raise TaufitError(
+            f"slow friction needs {joints} rows, one number per entry of slow_widths, all widths "
+            f"positive; found {torque.shape} for {len(widths)} widths."
+        )
+    if isinstance(friction.model, Presliding):
+        names = [term.name for term in friction.model.terms]
+        own = [i for i, name in enumerate(names) if name.startswith("presliding_")]
+        torque = np.concatenate([torque, np.asarray(friction.coefficients, float)[:, own]], 1)
+        widths = np.concatenate([widths, friction.model.widths[1:]])
+    return torque, widths
+
+
 def steady_friction(
     friction: Friction,
     velocity: Float[Array, "n j"],
-    temperature: Float[Array, "n j"] | None = None,
+    temperature: float = 30.0,
 ) -> Float[Array, "n j"]:
     """What the model says at constant speed and no load: a controller's feed-forward."""
     n, joints = velocity.shape
@@ -117,7 +137,7 @@ def steady_friction(
             velocity[:, i],
             shape[i],
             np.zeros(n),
-            np.full(n, 30.0) if temperature is None else temperature[:, i],
+            np.full(n, temperature),
         )
         out[:, i] = columns @ friction.coefficients[i]
     return out

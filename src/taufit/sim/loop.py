@@ -74,7 +74,9 @@ def views(arm: MujocoArm) -> dict[str, Any]:
     }
 
 
-def _level(x: dict[str, Any], joint: int, side: int, speed: float, load: float, warm: float) -> float:
+def _level(
+    x: dict[str, Any], joint: int, side: int, speed: float, load: float, warm: float
+) -> float:
     """Multilinear look-up in the friction table."""
     speeds, loads, warms = (int(n) for n in x["table_sizes"])
     grid = x["speed_grid"][joint]
@@ -108,7 +110,8 @@ def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> in
     """`twin_run` of kernel/twin.cpp in Python."""
     mujoco = import_mujoco()
     model, data, joints = arm.model, arm.data, arm.joints
-    rubs, warms, elastic = (bool(flag) for flag in x["flags"])
+    rubs, warms, elastic, coupled = (bool(flag) for flag in x["flags"])
+    coupling = x["coupling"]
     h = TICK / substeps
     keep = {int(tick): row for row, tick in enumerate(x["keep"])}
     q, half, last, command, loss = x["q"], x["v_half"], x["a_last"], x["command"], x["loss"]
@@ -126,30 +129,39 @@ def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> in
             data.qvel[:] = half + 0.5 * h * last
             mujoco.mj_fwdPosition(model, data)
             mujoco.mj_fwdVelocity(model, data)
-            at = theta.copy() if elastic else q.copy()
-            speed = theta_half + 0.5 * h * theta_last if elastic else data.qvel.copy()
+            at = own = theta.copy() if elastic else q.copy()
+            speed = turning = theta_half + 0.5 * h * theta_last if elastic else data.qvel.copy()
             if sub == 0:
                 loss[:] = 0.0
             # A springy drive has its servo in the drive, at the rate of the small steps.
             if sub == 0 or elastic:
                 ahead = sub * h * x["reference_velocity"][k]
-                error = x["reference_position"][k] + ahead - at
+                error = x["reference_position"][k] + ahead - own
                 wish = (
                     x["feedforward"][k]
                     + x["stiffness"] * error
-                    + x["damping"] * (x["reference_velocity"][k] - speed)
+                    + x["damping"] * (x["reference_velocity"][k] - turning)
                     + x["integral"]
                 )
                 command[:] = np.clip(wish, -x["torque_limit"], x["torque_limit"])
                 free = command == wish
                 span = h if elastic else TICK
                 x["integral"][free] += (x["integral_gain"] * error * span)[free]
+            if coupled:
+                at, speed = coupling @ q, coupling @ data.qvel
             drag = np.zeros(joints)
             if rubs:
                 moved = at - x["drive_before"]
                 s = np.sign(moved)
                 fade = np.exp(-np.abs(moved) / x["slip"])
-                x["bristle"][:] = np.where(moved != 0.0, s + (x["bristle"] - s) * fade, x["bristle"])
+                x["bristle"][:] = np.where(
+                    moved != 0.0, s + (x["bristle"] - s) * fade, x["bristle"]
+                )
+                slow = x["slow_state"]
+                far = np.exp(-np.abs(moved)[:, None] / x["slow_width"])
+                slow[:] = np.where(
+                    moved[:, None] != 0.0, s[:, None] + (slow - s[:, None]) * far, slow
+                )
                 age = x["age"]
                 age *= np.exp(-np.abs(moved) / x["rest"][1])
                 age += (1.0 - age) * (1.0 - math.exp(-h / x["rest"][0]))
@@ -164,13 +176,14 @@ def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> in
                         x["temperature"][i],
                     ) + x["load_friction"][i] * abs(x["load"][i])
                     drag[i] = level * bristle * (1.0 + x["breakaway"][i] * age[i])
+                drag += (x["slow_torque"] * (slow - x["bristle"][:, None])).sum(1)
             x["drive_before"][:] = at
             for w, cycles in enumerate(x["ripple_cycles"]):
                 drag += x["ripple_amplitude"][:, w] * np.sin(cycles * at + x["ripple_phase"][:, w])
             loss += np.abs(drag * speed) / substeps
-            drag = drag + x["offset"]
+            drag = (coupling.T @ drag if coupled else drag) + x["offset"]
             if elastic:
-                spring = x["spring"] * (at - q) + x["spring_damping"] * (speed - data.qvel)
+                spring = x["spring"] * (theta - q) + x["spring_damping"] * (turning - data.qvel)
                 data.qfrc_applied[:] = spring
                 theta_last[:] = (command - drag - spring) / x["rotor"]
             else:
@@ -189,7 +202,11 @@ def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> in
             a = data.qacc_smooth
             if not (np.all(np.abs(a) < 1e12) and np.all(np.abs(half) < RUNAWAY)):
                 return k
-            x["load"][:] = data.qfrc_applied - (0.0 if elastic else x["rotor"] * a)
+            x["load"][:] = data.qfrc_applied
+            if coupled:
+                x["load"][:] -= coupling.T @ (x["rotor"] * (coupling @ a))
+            elif not elastic:
+                x["load"][:] -= x["rotor"] * a
             if sub == 0 and row is not None:
                 for name, value in (
                     ("position", q),
@@ -199,8 +216,8 @@ def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> in
                     ("link_torque", x["load"]),
                     ("friction", drag),
                     ("temperature", x["temperature"]),
-                    ("drive_position", at),
-                    ("drive_velocity", speed),
+                    ("drive_position", own),
+                    ("drive_velocity", turning),
                 ):
                     x[f"out_{name}"][row] = value
             half += h * a

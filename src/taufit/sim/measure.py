@@ -1,6 +1,6 @@
 """From what the arm did to what a file says: noise, steps, stamps and lost rows.
 
-Every effect draws from its own stream of the seed, so switching one on leaves the others as they were.
+Every effect draws from its own stream of the seed, so switching one on leaves the others alone.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ def stream(seed: int, name: str) -> np.random.Generator:
     return np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, zlib.crc32(name.encode())])
 
 
-def instants(
-    duration: float, rate_hz: float, timing: Timing | None, seed: int
-) -> Int[Array, " n"]:
+def instants(duration: float, rate_hz: float, timing: Timing | None, seed: int) -> Int[Array, " n"]:
     """Ticks at which rows are taken, from 0 to `duration`."""
     last = round(duration / TICK)
     if timing is None or not timing.intervals:
@@ -37,9 +35,7 @@ def instants(
     return ticks[ticks <= last]
 
 
-def stamps(
-    ticks: Int[Array, " n"], timing: Timing | None, seed: int
-) -> Float[Array, " n"]:
+def stamps(ticks: Int[Array, " n"], timing: Timing | None, seed: int) -> Float[Array, " n"]:
     """Time stamps of the rows; with jitter they still never run backwards."""
     time = ticks * TICK
     if timing is None or timing.jitter == 0.0:
@@ -102,7 +98,9 @@ def torque_noise(
         else:
             value = drive[0]
             for k in range(n):
-                value = drive[0] if k == 0 else keep[k] * value + np.sqrt(1 - keep[k] ** 2) * drive[k]
+                value = (
+                    drive[0] if k == 0 else keep[k] * value + np.sqrt(1 - keep[k] ** 2) * drive[k]
+                )
                 noise[k] += coloured * value
     return noise
 

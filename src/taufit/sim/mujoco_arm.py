@@ -164,6 +164,15 @@ def build_arm(
         axis, anchor = _axis(link.screw, link.joint)
         kind = mujoco.mjtJoint.mjJNT_SLIDE if link.prismatic else mujoco.mjtJoint.mjJNT_HINGE
         body.add_joint(name=f"joint_{i + 1}", type=kind, axis=axis, pos=anchor)
+    inertias = robot.rotor_inertias if rotor is None else rotor
+    coupled = not np.array_equal(robot.drives.coupling, np.eye(robot.joints))
+    if coupled:
+        # A motor that moves several joints is a tendon with mass: C' diag(rotor) C.
+        for i, row in enumerate(robot.drives.coupling):
+            tendon = spec.add_tendon(name=f"motor_{i + 1}", armature=float(inertias[i]))
+            for k, share in enumerate(row):
+                if share != 0.0:
+                    tendon.wrap_joint(f"joint_{k + 1}", float(share))
     body.add_body(name=PAYLOAD_BODY, mass=1.0, inertia=[1.0, 1.0, 1.0], explicitinertial=True)
     model = spec.compile()
     # The compiler would refuse or round what is possible but thin; the numbers are checked above
@@ -171,7 +180,7 @@ def build_arm(
     for i, link in enumerate(robot.links):
         _set_body(mujoco, model, i + 1, link.parameters)
     _set_body(mujoco, model, robot.joints + 1, np.zeros(10) if payload is None else payload)
-    model.dof_armature[:] = robot.rotor_inertias if rotor is None else rotor
+    model.dof_armature[:] = 0.0 if coupled else inertias
     data = mujoco.MjData(model)
     mujoco.mj_setConst(model, data)
     return MujocoArm(model, data, robot.joints)

@@ -75,9 +75,7 @@ def check_payload(robot: Robot, carried: tuple[Carried, ...]) -> None:
 
 def timeline(carried: tuple[Carried, ...]) -> list[tuple[float, Float[Array, " 10"]]]:
     """(time, total parameters from then on), the first at -infinity."""
-    times = sorted(
-        {t for item in carried for t in (item.pick, item.drop) if t is not None}
-    )
+    times = sorted({t for item in carried for t in (item.pick, item.drop) if t is not None})
     out = []
     for time in [-np.inf, *times]:
         total = np.zeros(10)

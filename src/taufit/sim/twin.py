@@ -1,4 +1,4 @@
-"""A simulated arm: MuJoCo's bodies, a controller that follows a motion, and everything that hurts."""
+"""A simulated arm: MuJoCo's bodies, a controller that follows a motion, and what hurts."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from taufit.sim.friction_table import (
     WARMTH,
     FrictionTable,
     no_friction,
+    slow_parts,
     steady_friction,
     tabulate,
 )
@@ -167,6 +168,9 @@ class _Simulation:
         self.rate_hz = rate_hz
         robot, effects = twin.robot, twin.effects
         self.joints = robot.joints
+        self.coupled = not np.array_equal(robot.drives.coupling, np.eye(self.joints))
+        if self.coupled and effects.elasticity is not None:
+            raise TaufitError("elasticity of coupled drives is not simulated; leave one out.")
         if motion.joints != self.joints:
             raise TaufitError(
                 f"the motion moves {motion.joints} joints; {robot.name} has {self.joints}."
@@ -230,7 +234,7 @@ class _Simulation:
         self.top_speed = np.abs(v).max(0) * 1.3 + 0.2
 
     def _poses(self) -> None:
-        """Inertia and torque on the way, for gains, tables and the check of what the drives bear."""
+        """Inertia and torque on the way, for gains, tables and what the drives must bear."""
         time = np.linspace(0.0, self.motion.duration, 41)
         q, v, a = self.motion.at(time)
         heaviest = max((total for _, total in self.timeline), key=lambda total: float(total[0]))
@@ -281,6 +285,8 @@ class _Simulation:
     def _set_friction(self) -> None:
         effects, joints = self.twin.effects, self.joints
         friction, thermal = effects.friction, effects.thermal
+        # What the controller's friction compensation is set for.
+        self.warmth = self.twin.temperature if thermal is None else thermal.reference
         self.scale = np.ones(joints)
         self.slip = np.ones(joints)
         if friction is None:
@@ -289,11 +295,11 @@ class _Simulation:
         self.scale += friction.scatter * measure.stream(self.seed, "friction").standard_normal(
             joints
         )
-        self.table = tabulate(friction, thermal, self.top_speed, self.top_load, self.scale)
-        # Sharper than this the turn-over would be stiffer than the step can follow.
-        carrying = (
-            effective_inertia(self.mass).min(0) if effects.elasticity is None else self.rotor
+        self.table = tabulate(
+            friction, thermal, self.top_speed, self.top_load, self.scale, self.twin.temperature
         )
+        # Sharper than this the turn-over would be stiffer than the step can follow.
+        carrying = effective_inertia(self.mass).min(0) if effects.elasticity is None else self.rotor
         step = TICK / self.substeps
         age = 1.0 + per_joint(friction.breakaway, joints, "breakaway")
         highest = self.table.level[..., : len(self.table.speed_grid[0]) // 2].max((1, 2, 3, 4))
@@ -311,7 +317,9 @@ class _Simulation:
         table = self.table
 
         def each(part: Any, name: str, otherwise: Float[Array, " j"]) -> Float[Array, " j"]:
-            return otherwise.copy() if part is None else per_joint(getattr(part, name), joints, name)
+            return (
+                otherwise.copy() if part is None else per_joint(getattr(part, name), joints, name)
+            )
 
         waves = 0 if ripple is None else len(ripple.cycles)
         amplitude = np.zeros((joints, waves))
@@ -322,6 +330,9 @@ class _Simulation:
             limit = effects.saturation * robot.limits.torque
             if not np.all(limit > 0.0):
                 raise TaufitError("saturation is a positive share of the robot's torque limits.")
+        slow, slow_width = np.zeros((joints, 0)), np.zeros(0)
+        if friction is not None:
+            slow, slow_width = slow_parts(friction, joints)
         start = -self.lead if self.flying else -_SETTLE
         q, v, a = self.motion.at(np.array([start - self.before]))
         if self.flying:
@@ -329,11 +340,10 @@ class _Simulation:
         h = TICK / self.substeps
         warm = thermal.initial if thermal is not None and thermal.initial is not None else None
         ambient = thermal.ambient if thermal is not None else twin.temperature
-        temperature = np.full(joints, ambient) if warm is None else per_joint(warm, joints, "initial")
-        loads = [
-            (np.round(time / TICK), *_flat(total))
-            for time, total in self.timeline[1:]
-        ]
+        temperature = (
+            np.full(joints, ambient) if warm is None else per_joint(warm, joints, "initial")
+        )
+        loads = [(np.round(time / TICK), *_flat(total)) for time, total in self.timeline[1:]]
         pulses = [(p.start, p.duration, *p.force, *p.moment) for p in effects.pushes]
         if any(p.duration <= 0.0 for p in effects.pushes):
             raise TaufitError("a push lasts longer than 0 s.")
@@ -343,7 +353,18 @@ class _Simulation:
             "damping": self.gains[1],
             "integral_gain": self.gains[2],
             "torque_limit": limit,
-            "flags": np.array([friction is not None, thermal is not None, elastic is not None], int),
+            "flags": np.array(
+                [friction is not None, thermal is not None, elastic is not None, self.coupled], int
+            ),
+            "coupling": np.ascontiguousarray(robot.drives.coupling, float),
+            "at_drive": np.zeros(joints),
+            "speed_drive": np.zeros(joints),
+            "drag_drive": np.zeros(joints),
+            "slow_width": slow_width,
+            "slow_torque": slow * self.scale[:, None],
+            "slow_state": np.tile(
+                np.sign(robot.drives.coupling @ v[0])[:, None], (1, len(slow_width))
+            ),
             "table_sizes": np.array([table.level.shape[n] for n in (4, 2, 3)]),
             "table": table.level,
             "speed_grid": table.speed_grid,
@@ -354,11 +375,15 @@ class _Simulation:
             "slip": self.slip,
             "load_friction": each(friction, "load_factor", zero) * self.scale,
             "breakaway": each(friction, "breakaway", zero),
-            "rest": np.array([1.0, 1.0] if friction is None else [friction.dwell, friction.distance]),
+            "rest": np.array(
+                [1.0, 1.0] if friction is None else [friction.dwell, friction.distance]
+            ),
             "offset": each(friction, "offset", zero),
             "ripple_cycles": np.array(() if ripple is None else ripple.cycles, float),
             "ripple_amplitude": amplitude,
-            "ripple_phase": measure.stream(self.seed, "ripple").uniform(0, 2 * np.pi, (joints, waves)),
+            "ripple_phase": measure.stream(self.seed, "ripple").uniform(
+                0, 2 * np.pi, (joints, waves)
+            ),
             "rotor": self.rotor,
             "spring": each(elastic, "stiffness", zero),
             "spring_damping": each(elastic, "damping", zero),
@@ -378,8 +403,8 @@ class _Simulation:
             "theta": q[0].copy(),
             "theta_half": v[0] - 0.5 * h * a[0],
             "theta_last": a[0].copy(),
-            "drive_before": q[0].copy(),
-            "bristle": np.sign(v[0]),
+            "drive_before": robot.drives.coupling @ q[0],
+            "bristle": np.sign(robot.drives.coupling @ v[0]),
             "age": np.zeros(joints) if self.flying else np.ones(joints),
             "integral": np.zeros(joints),
             "temperature": temperature.copy(),
@@ -389,6 +414,12 @@ class _Simulation:
             "loss": np.zeros(joints),
         }
 
+    def _steady(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
+        """Friction the controller expects at the joints, from its drives' speeds."""
+        friction, coupling = self.twin.effects.friction, self.twin.robot.drives.coupling
+        assert friction is not None
+        return steady_friction(friction, velocity @ coupling.T, self.warmth) @ coupling
+
     def _reference(self, ticks: Int[Array, " n"]) -> dict[str, Float[Array, "n j"]]:
         """Reference and feed-forward of the controller at some ticks."""
         controller, friction = self.twin.controller, self.twin.effects.friction
@@ -396,7 +427,7 @@ class _Simulation:
         q, v, a = self.motion.at(time)
         forward = self.model_arm.torque(q, v, a)
         if friction is not None and controller.friction:
-            forward = forward + controller.friction * steady_friction(friction, v)
+            forward = forward + controller.friction * self._steady(v)
         return {
             "reference_position": np.ascontiguousarray(q),
             "reference_velocity": np.ascontiguousarray(v),
@@ -427,9 +458,7 @@ class _Simulation:
             for name in OUTPUTS:
                 kept[name].append(outputs[f"out_{name}"])
             at += steps
-        trace = Trace(
-            ticks * TICK, **{name: np.concatenate(parts) for name, parts in kept.items()}
-        )
+        trace = Trace(ticks * TICK, **{name: np.concatenate(parts) for name, parts in kept.items()})
         return self._measured(ticks, trace)
 
     def _measured(self, ticks: Int[Array, " n"], trace: Trace) -> Run:
@@ -440,7 +469,10 @@ class _Simulation:
         side = (sensing.side if sensing is not None else "") or drives.side
         if side not in ("motor", "link"):
             raise TaufitError(f"torque is taken on the motor or the link side, not {side!r}.")
-        torque = trace.motor_torque if side == "motor" else trace.link_torque
+        torque = trace.motor_torque
+        if side == "link":
+            share = sensing.friction_share if sensing is not None else 0.0
+            torque = trace.link_torque + share * trace.friction
         torque = torque + measure.torque_noise(sensing, ticks, joints, seed)
         if side == "motor":
             # tau = C' tau_m, so the motors give C'^-1 tau.
@@ -463,9 +495,7 @@ class _Simulation:
         target = self.model_arm.torque(*commanded)
         current = target
         if effects.friction is not None:
-            current = target + twin.controller.friction * steady_friction(
-                effects.friction, commanded[1]
-            )
+            current = target + twin.controller.friction * self._steady(commanded[1])
         in_amperes = side == "motor" and bool(np.any(drives.gain != 1.0))
         temperature = None
         if thermal is not None:
@@ -479,6 +509,11 @@ class _Simulation:
             position=position[rows],
             signal=signal[rows],
             velocity=None if velocity is None else velocity[rows],
+            acceleration=(
+                trace.acceleration[rows]
+                if effects.encoder is not None and effects.encoder.acceleration
+                else None
+            ),
             signal_unit="A" if in_amperes else "N m",
             torque_source=(
                 "joint_torque_sensor"
