@@ -26,10 +26,22 @@ using OutCube = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using OutRow = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-const Loops& best_loops() {
+bool runs(const Loops& loops) {
 #ifdef TAUFIT_X86
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return loops_avx2;
+    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (&loops == &loops_avx2) return v3;
+    if (&loops == &loops_avx512)
+        return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl");
+#endif
+    return &loops == &loops_plain;
+}
+
+const Loops& best_loops() {
+#ifdef TAUFIT_X86
+    if (runs(loops_avx512)) return loops_avx512;
+    if (runs(loops_avx2)) return loops_avx2;
 #endif
     return loops_plain;
 }
@@ -107,7 +119,7 @@ public:
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    void regressor(Matrix q, Matrix v, Matrix a, OutCube out, int threads) const {
+    void regressor(Matrix q, Matrix v, Matrix a, OutCube out, int threads, bool past_caches) const {
         const std::ptrdiff_t n = samples(q, v, a), j = chain_.joints;
         check(out.shape(0) == static_cast<std::size_t>(n) &&
                   out.shape(1) == static_cast<std::size_t>(j) &&
@@ -117,7 +129,7 @@ public:
         double* to = out.data();
         nb::gil_scoped_release free;
         split(n, threads, [&](std::ptrdiff_t first, std::ptrdiff_t last, double* work) {
-            loops_->regressor(chain_, x, first, last, to, work);
+            loops_->regressor(chain_, x, first, last, past_caches, to, work);
         });
     }
 
@@ -127,7 +139,7 @@ public:
         check(q.shape(0) == j && v.shape(0) == j && a.shape(0) == j && out.shape(0) == j &&
                   out.shape(1) == 10 * j,
               "one sample has q, v, a of (j,) and a regressor of (j, 10 j)");
-        loops_->regressor(chain_, {q.data(), v.data(), a.data()}, 0, 1, out.data(),
+        loops_->regressor(chain_, {q.data(), v.data(), a.data()}, 0, 1, false, out.data(),
                           workspace(loops_->work_size(chain_.joints)));
     }
 
@@ -186,14 +198,18 @@ public:
     std::ptrdiff_t joints() const { return chain_.joints; }
     std::string instructions() const { return loops_->name; }
     void use(const std::string& name) {
+        for (const Loops* loops : {
+                 &loops_plain,
 #ifdef TAUFIT_X86
-        if (name == loops_avx2.name && &best_loops() == &loops_avx2) {
-            loops_ = &loops_avx2;
-            return;
-        }
+                 &loops_avx2,
+                 &loops_avx512,
 #endif
-        check(name == loops_plain.name, "this processor does not have these instructions");
-        loops_ = &loops_plain;
+             })
+            if (name == loops->name && runs(*loops)) {
+                loops_ = loops;
+                return;
+            }
+        throw std::invalid_argument("this processor does not run '" + name + "'");
     }
 
 private:
@@ -242,11 +258,18 @@ void bind_regressor(nb::module_& m) {
              nb::arg("gravity"), nb::arg("parameters"))
         .def_prop_ro("joints", &Engine::joints)
         .def_prop_ro("instructions", &Engine::instructions)
-        .def("use", &Engine::use, "Run on 'plain' or 'avx2' instructions.")
-        .def("regressor", &Engine::regressor)
-        .def("regressor_once", &Engine::regressor_once)
-        .def("torque", &Engine::torque)
-        .def("adjoint", &Engine::adjoint)
+        .def("use", &Engine::use, "Run on 'plain', 'avx2' or 'avx512' instructions.")
+        // An output that had to be converted would be a copy nobody sees.
+        .def("regressor", &Engine::regressor, nb::arg("q"), nb::arg("v"), nb::arg("a"),
+             nb::arg("out").noconvert(), nb::arg("threads"), nb::arg("past_caches"))
+        .def("regressor_once", &Engine::regressor_once, nb::arg("q"), nb::arg("v"), nb::arg("a"),
+             nb::arg("out").noconvert())
+        .def("torque", &Engine::torque, nb::arg("q"), nb::arg("v"), nb::arg("a"),
+             nb::arg("out").noconvert(), nb::arg("threads"))
+        .def("adjoint", &Engine::adjoint, nb::arg("q"), nb::arg("v"), nb::arg("a"),
+             nb::arg("gradient"), nb::arg("dq").noconvert(), nb::arg("dv").noconvert(),
+             nb::arg("da").noconvert(), nb::arg("threads"))
         .def("columns", &Engine::columns, nb::arg("q"), nb::arg("v"), nb::arg("a"), nb::arg("first"),
-             nb::arg("last"), nb::arg("place"), nb::arg("weights").none(), nb::arg("out"));
+             nb::arg("last"), nb::arg("place"), nb::arg("weights").none(),
+             nb::arg("out").noconvert());
 }

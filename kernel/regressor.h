@@ -36,9 +36,9 @@ struct Loops {
     const char* name;
     std::ptrdiff_t (*work_size)(std::ptrdiff_t joints);
 
-    // Y, n x j x 10j.
+    // Y, n x j x 10j; past the caches where asked, for memory that is too large for them.
     void (*regressor)(const Chain&, const States&, std::ptrdiff_t first, std::ptrdiff_t last,
-                      double* out, double* work);
+                      bool past_caches, double* out, double* work);
 
     // Columns of Y, each contiguous over samples: entry (i, c) of sample s goes to
     // out[place[i * 10j + c] + s - first] unless place is negative; only blocks at or above the
@@ -58,6 +58,7 @@ struct Loops {
 extern const Loops loops_plain;
 #ifdef TAUFIT_X86
 extern const Loops loops_avx2;
+extern const Loops loops_avx512;
 #endif
 
 }  // namespace taufit

@@ -1,6 +1,8 @@
 // The batch loops for x86-64-v3: four samples at a time with AVX2 and FMA. Built with those flags and
 // called only where the processor has them.
 #ifdef TAUFIT_X86
+#include <immintrin.h>
+
 #include <cmath>
 #include <cstring>
 

@@ -13,6 +13,14 @@ typedef std::int64_t Bits;
 
 constexpr std::ptrdiff_t LANES = TAUFIT_LANES;
 
+// GCC before 12 knows vectors but not this builtin.
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
+#define TAUFIT_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#elif defined(__GNUC__)
+typedef std::int64_t Order __attribute__((vector_size(TAUFIT_LANES == 2 ? 16 : 32)));
+#define TAUFIT_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, Order{__VA_ARGS__})
+#endif
+
 static inline Pack load(const double* from) {
     Pack x;
     std::memcpy(&x, from, sizeof x);
@@ -82,6 +90,18 @@ static inline Twist to_parent(const Pose& t, Twist x) {
     return {turn(t, x.angular) + cross(t.p, force), force};
 }
 
+// Whether |x| <= bound in every lane.
+static inline bool all_within(Pack x, double bound) {
+#if TAUFIT_LANES == 1
+    return x <= bound && x >= -bound;
+#else
+    const Bits in = (x <= bound) & (x >= -bound);
+    std::int64_t all = in[0];
+    for (std::ptrdiff_t l = 1; l < LANES; ++l) all &= in[l];
+    return all != 0;
+#endif
+}
+
 // sin and 1 - cos. Reduction by pi/2 in three parts of 33 bits, exact up to 2^20 quarter turns, then
 // the Taylor series on |r| <= pi/4, whose first dropped term is below 1e-17.
 static inline void sine(Pack x, Pack& s, Pack& one_minus_c) {
@@ -117,18 +137,12 @@ static inline void sine(Pack x, Pack& s, Pack& one_minus_c) {
     s = unbits(((cb & odd) | (sb & ~odd)) ^ flip_s);
     one_minus_c = 1.0 - unbits(((sb & odd) | (cb & ~odd)) ^ flip_c);
 
-    double values[LANES];
-    store(values, x);
-    for (std::ptrdiff_t l = 0; l < LANES; ++l) {
-        if (!(values[l] <= 1e5 && values[l] >= -1e5)) {  // far away, infinite or not a number
-            double sv[LANES], cv[LANES];
-            store(sv, s);
-            store(cv, one_minus_c);
-            sv[l] = ::sin(values[l]);
-            cv[l] = 1.0 - ::cos(values[l]);
-            s = load(sv);
-            one_minus_c = load(cv);
-        }
+    if (!all_within(x, 1e5)) {  // far away, infinite or not a number
+        double at[LANES], sv[LANES], cv[LANES];
+        store(at, x);
+        for (std::ptrdiff_t l = 0; l < LANES; ++l) sv[l] = ::sin(at[l]), cv[l] = 1.0 - ::cos(at[l]);
+        s = load(sv);
+        one_minus_c = load(cv);
     }
 }
 
@@ -146,12 +160,18 @@ static inline Pose pose_of(const Joint& j, Pack q) {
 // Column i of the rows s, s+1, ... of an n x j array; past the end the last row repeats.
 static inline Pack gather(const double* from, std::ptrdiff_t j, std::ptrdiff_t i, std::ptrdiff_t s,
                           std::ptrdiff_t valid) {
-    double x[LANES];
     const double* row = from + s * j + i;
+#if TAUFIT_LANES == 8
     if (valid >= LANES)
-        for (std::ptrdiff_t l = 0; l < LANES; ++l) x[l] = row[l * j];
-    else
-        for (std::ptrdiff_t l = 0; l < LANES; ++l) x[l] = row[(l < valid ? l : valid - 1) * j];
+        return Pack{row[0],     row[j],     row[2 * j], row[3 * j],
+                    row[4 * j], row[5 * j], row[6 * j], row[7 * j]};
+#elif TAUFIT_LANES == 4
+    if (valid >= LANES) return Pack{row[0], row[j], row[2 * j], row[3 * j]};
+#elif TAUFIT_LANES == 2
+    if (valid >= LANES) return Pack{row[0], row[j]};
+#endif
+    double x[LANES];
+    for (std::ptrdiff_t l = 0; l < LANES; ++l) x[l] = row[(l < valid ? l : valid - 1) * j];
     return load(x);
 }
 
@@ -220,41 +240,80 @@ static inline void row_of(const Twist& c, const Wrench& f, Pack* y) {
 }
 
 #if TAUFIT_LANES == 4
-// Four registers of four samples become four samples of four values.
-static inline void transpose4(Pack& a, Pack& b, Pack& c, Pack& d) {
-    Pack p = __builtin_shufflevector(a, b, 0, 4, 2, 6), q = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-    Pack r = __builtin_shufflevector(c, d, 0, 4, 2, 6), s = __builtin_shufflevector(c, d, 1, 5, 3, 7);
-    a = __builtin_shufflevector(p, r, 0, 1, 4, 5), b = __builtin_shufflevector(q, s, 0, 1, 4, 5);
-    c = __builtin_shufflevector(p, r, 2, 3, 6, 7), d = __builtin_shufflevector(q, s, 2, 3, 6, 7);
+typedef Pack Quad;
+#elif TAUFIT_LANES == 8
+typedef double Quad __attribute__((vector_size(32)));
+static inline Quad low(Pack x) {
+    Quad y;
+    std::memcpy(&y, &x, sizeof y);
+    return y;
+}
+static inline Quad high(Pack x) {
+    Quad y;
+    std::memcpy(&y, reinterpret_cast<const char*>(&x) + sizeof y, sizeof y);
+    return y;
+}
+static inline Pack joined(Quad a, Quad b) {
+    return Pack{a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]};
+}
+#endif
+
+#if TAUFIT_LANES >= 4
+// Four registers of four samples become four samples of four values, and back.
+static inline void transpose4(Quad& a, Quad& b, Quad& c, Quad& d) {
+    const Quad p = TAUFIT_SHUFFLE(a, b, 0, 4, 2, 6);
+    const Quad q = TAUFIT_SHUFFLE(a, b, 1, 5, 3, 7);
+    const Quad r = TAUFIT_SHUFFLE(c, d, 0, 4, 2, 6);
+    const Quad s = TAUFIT_SHUFFLE(c, d, 1, 5, 3, 7);
+    a = TAUFIT_SHUFFLE(p, r, 0, 1, 4, 5), b = TAUFIT_SHUFFLE(q, s, 0, 1, 4, 5);
+    c = TAUFIT_SHUFFLE(p, r, 2, 3, 6, 7), d = TAUFIT_SHUFFLE(q, s, 2, 3, 6, 7);
+}
+
+static inline void put4(double* to, std::ptrdiff_t step, const Quad* y) {
+    for (int k = 0; k < 8; k += 4) {
+        Quad t[4] = {y[k], y[k + 1], y[k + 2], y[k + 3]};
+        transpose4(t[0], t[1], t[2], t[3]);
+        for (int l = 0; l < 4; ++l) std::memcpy(to + l * step + k, &t[l], sizeof(Quad));
+    }
+    const Quad p = TAUFIT_SHUFFLE(y[8], y[9], 0, 4, 2, 6);
+    const Quad q = TAUFIT_SHUFFLE(y[8], y[9], 1, 5, 3, 7);
+    std::memcpy(to + 8, &p, 16);
+    std::memcpy(to + step + 8, &q, 16);
+    std::memcpy(to + 2 * step + 8, reinterpret_cast<const char*>(&p) + 16, 16);
+    std::memcpy(to + 3 * step + 8, reinterpret_cast<const char*>(&q) + 16, 16);
+}
+
+static inline void get4(const double* from, std::ptrdiff_t step, Quad* g) {
+    for (int k = 0; k < 8; k += 4) {
+        for (int l = 0; l < 4; ++l) std::memcpy(&g[k + l], from + l * step + k, sizeof(Quad));
+        transpose4(g[k], g[k + 1], g[k + 2], g[k + 3]);
+    }
+    for (int k = 8; k < 10; ++k)
+        g[k] = Quad{from[k], from[step + k], from[2 * step + k], from[3 * step + k]};
 }
 #endif
 
 // Ten packs to `valid` samples that lie `step` doubles apart.
 static inline void put10(double* to, std::ptrdiff_t step, std::ptrdiff_t valid, const Pack* y) {
-#if TAUFIT_LANES == 4
+#if TAUFIT_LANES == 8
     if (valid >= LANES) {
-        Pack t[4] = {y[0], y[1], y[2], y[3]};
-        transpose4(t[0], t[1], t[2], t[3]);
-        for (int l = 0; l < 4; ++l) store(to + l * step, t[l]);
-        Pack u[4] = {y[4], y[5], y[6], y[7]};
-        transpose4(u[0], u[1], u[2], u[3]);
-        for (int l = 0; l < 4; ++l) store(to + l * step + 4, u[l]);
-        Pack p = __builtin_shufflevector(y[8], y[9], 0, 4, 2, 6);
-        Pack q = __builtin_shufflevector(y[8], y[9], 1, 5, 3, 7);
-        double pp[4], qq[4];
-        store(pp, p);
-        store(qq, q);
-        std::memcpy(to + 8, pp, 16);
-        std::memcpy(to + step + 8, qq, 16);
-        std::memcpy(to + 2 * step + 8, pp + 2, 16);
-        std::memcpy(to + 3 * step + 8, qq + 2, 16);
+        Quad half[10];
+        for (int k = 0; k < 10; ++k) half[k] = low(y[k]);
+        put4(to, step, half);
+        for (int k = 0; k < 10; ++k) half[k] = high(y[k]);
+        put4(to + 4 * step, step, half);
+        return;
+    }
+#elif TAUFIT_LANES == 4
+    if (valid >= LANES) {
+        put4(to, step, y);
         return;
     }
 #elif TAUFIT_LANES == 2
     if (valid >= LANES) {
         for (int k = 0; k < 10; k += 2) {
-            store(to + k, __builtin_shufflevector(y[k], y[k + 1], 0, 2));
-            store(to + step + k, __builtin_shufflevector(y[k], y[k + 1], 1, 3));
+            store(to + k, TAUFIT_SHUFFLE(y[k], y[k + 1], 0, 2));
+            store(to + step + k, TAUFIT_SHUFFLE(y[k], y[k + 1], 1, 3));
         }
         return;
     }
@@ -267,16 +326,17 @@ static inline void put10(double* to, std::ptrdiff_t step, std::ptrdiff_t valid, 
 
 // The reverse: ten values each of `valid` samples; past the end the last sample repeats.
 static inline void get10(const double* from, std::ptrdiff_t step, std::ptrdiff_t valid, Pack* g) {
-#if TAUFIT_LANES == 4
+#if TAUFIT_LANES == 8
     if (valid >= LANES) {
-        for (int k = 0; k < 8; k += 4) {
-            for (int l = 0; l < 4; ++l) g[k + l] = load(from + l * step + k);
-            transpose4(g[k], g[k + 1], g[k + 2], g[k + 3]);
-        }
-        double x[8];
-        for (int l = 0; l < 4; ++l) x[l] = from[l * step + 8], x[4 + l] = from[l * step + 9];
-        g[8] = load(x);
-        g[9] = load(x + 4);
+        Quad a[10], b[10];
+        get4(from, step, a);
+        get4(from + 4 * step, step, b);
+        for (int k = 0; k < 10; ++k) g[k] = joined(a[k], b[k]);
+        return;
+    }
+#elif TAUFIT_LANES == 4
+    if (valid >= LANES) {
+        get4(from, step, g);
         return;
     }
 #endif
@@ -297,17 +357,49 @@ struct Kept {
 
 static std::ptrdiff_t work_size(std::ptrdiff_t joints) {
     std::ptrdiff_t packs = joints * joints * (sizeof(Twist) / sizeof(Pack)) +
-                           joints * (2 * sizeof(Twist) + sizeof(Kept)) / sizeof(Pack);
+                           joints * (2 * sizeof(Twist) + sizeof(Kept)) / sizeof(Pack) +
+                           10 * joints * joints;
     return packs * LANES;
 }
 
+// Past the caches: whole lines go to memory without being read first.
+static inline void copy_past_caches(double* to, const double* from, std::ptrdiff_t count) {
+#if TAUFIT_LANES >= 4
+    std::ptrdiff_t k = 0;
+    while (k < count && reinterpret_cast<std::uintptr_t>(to + k) % sizeof(Pack)) to[k] = from[k], ++k;
+    for (; k + LANES <= count; k += LANES) {
+#if TAUFIT_LANES == 8
+        _mm512_stream_pd(to + k, _mm512_loadu_pd(from + k));
+#else
+        _mm256_stream_pd(to + k, _mm256_loadu_pd(from + k));
+#endif
+    }
+    for (; k < count; ++k) to[k] = from[k];
+#else
+    std::memcpy(to, from, sizeof(double) * count);
+#endif
+}
+
+// The blocks below the diagonal are zero: joint i does not feel the links before it.
+static inline void clear_below(double* to, std::ptrdiff_t j, std::ptrdiff_t samples) {
+    for (std::ptrdiff_t l = 0; l < samples; ++l)
+        for (std::ptrdiff_t i = 1; i < j; ++i) {
+            double* row = to + (l * j + i) * 10 * j;
+            const std::ptrdiff_t end = 10 * i - LANES;  // the last pack may overlap the one before
+            for (std::ptrdiff_t k = 0; k < end; k += LANES) store(row + k, Pack{});
+            store(row + end, Pack{});
+        }
+}
+
 static void regressor(const Chain& chain, const States& x, std::ptrdiff_t first,
-                      std::ptrdiff_t last, double* out, double* work) {
+                      std::ptrdiff_t last, bool past_caches, double* out, double* work) {
     const std::ptrdiff_t j = chain.joints, width = 10 * j, step = j * width;
     Twist* carried = reinterpret_cast<Twist*>(work);
+    double* apart = reinterpret_cast<double*>(carried + j);
+    if (past_caches) clear_below(apart, j, LANES);
     for (std::ptrdiff_t s = first; s < last; s += LANES) {
-        const std::ptrdiff_t valid = last - s;
-        double* to = out + s * step;
+        const std::ptrdiff_t valid = last - s, samples = valid < LANES ? valid : LANES;
+        double* to = past_caches ? apart : out + s * step;
         Motion motion = at_rest(chain);
         for (std::ptrdiff_t b = 0; b < j; ++b) {
             const Joint& joint = chain.joint[b];
@@ -324,10 +416,14 @@ static void regressor(const Chain& chain, const States& x, std::ptrdiff_t first,
                 put10(to + i * width + 10 * b, step, valid, y);
             }
         }
-        for (std::ptrdiff_t l = 0; l < LANES && l < valid; ++l)
-            for (std::ptrdiff_t i = 1; i < j; ++i)
-                std::memset(to + l * step + i * width, 0, sizeof(double) * 10 * i);
+        if (past_caches)
+            copy_past_caches(out + s * step, apart, samples * step);
+        else
+            clear_below(to, j, samples);
     }
+#if TAUFIT_LANES >= 4
+    if (past_caches) _mm_sfence();
+#endif
 }
 
 static void columns(const Chain& chain, const States& x, std::ptrdiff_t first, std::ptrdiff_t last,

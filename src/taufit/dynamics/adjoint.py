@@ -5,8 +5,8 @@ Everything carried over joint b passes through X = Ad of the inverse of M exp([S
 
     d(X x)/dq = -ad_S X x
 
-is all that is needed of the pose: no derivative of a rotation matrix is formed. A gradient goes back
-to the previous frame as a wrench does, by X'.
+is all that is needed of the pose: no derivative of a rotation matrix is formed. A gradient goes
+back to the previous frame as a wrench does, by X'.
 """
 
 from __future__ import annotations
