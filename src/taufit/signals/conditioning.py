@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from taufit.arrays import Array, Bool, Float
 from taufit.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
+from taufit.recording.timing import Timing, timing
 from taufit.signals.cutoff import choose_cutoff
 from taufit.signals.delay import estimate_delay
 from taufit.signals.differentiation import DIFFERENTIATIONS, Differentiation
@@ -22,13 +22,13 @@ from taufit.signals.noise import noise_std
 from taufit.signals.outliers import bridged, find_outliers
 from taufit.signals.periodicity import find_period, fold
 from taufit.signals.resampling import (
-    Clock,
     decimate,
+    grid_rate,
     interpolate,
     long_gaps,
     merged,
     pieces,
-    read_clock,
+    rising,
 )
 from taufit.signals.samples import Samples
 from taufit.signals.uniform_run import UniformRun
@@ -188,7 +188,7 @@ class _Track:
     """A recording in order of time, without impossible values, torque in newton metres."""
 
     name: str
-    clock: Clock
+    clock: Timing
     parts: tuple[tuple[Float[Array, " n"], Float[Array, "n c"], Bool[Array, "n j"]], ...]
     joints: int
     measured: Bool[Array, " j"]
@@ -208,8 +208,8 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
             f"{name} has {np.count_nonzero(stamped)} samples with a time stamp; at least 5 are "
             "needed, and some seconds of motion for a fit."
         )
-    clock = read_clock(time[stamped])
-    if not np.isfinite(clock.rate_hz):
+    steps = np.diff(time[stamped])
+    if not np.any(steps > 0):
         raise RecordingError(
             f"time stands still in {name}: all stamps are {time[stamped][0]:g} s. "
             "Name the right time column in the column map."
@@ -245,8 +245,10 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
         )
     parts = []
     absorbed = spikes = 0
-    edges = [0, *clock.backwards.tolist(), len(time)]
-    for a, b in pairwise(edges):
+    period = float(np.median(steps[steps > 0]))
+    stretches = rising(time)
+    for stretch in stretches:
+        a, b = stretch.start, stretch.stop
         if b - a < 2:
             continue
         lacking = missing[a:b, :joints] | missing[a:b, 2 * joints : 3 * joints]
@@ -265,7 +267,7 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
                 )
                 whole = bridged(time[a:b], whole, found)
         stamps, merged_columns, close = merged(
-            time[a:b], np.concatenate([whole, lacking], axis=1), 1.0 / clock.rate_hz
+            time[a:b], np.concatenate([whole, lacking], axis=1), period
         )
         absorbed += close
         parts.append((stamps, merged_columns[:, :-joints], merged_columns[:, -joints:] == 1.0))
@@ -274,12 +276,12 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
             f"{name} has no stretch in which position and torque of every joint are there. "
             "Check the column map and the file."
         )
-    if len(clock.backwards):
+    if len(stretches) > 1:
         findings.append(
             Finding(
                 "time_backwards",
                 "warning",
-                f"Time jumps back {len(clock.backwards)} times in {name}.",
+                f"Time jumps back {len(stretches) - 1} times in {name}.",
                 "each stretch became a run of its own",
             )
         )
@@ -304,7 +306,7 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
         )
     return _Track(
         name,
-        clock,
+        timing(max((stamps for stamps, *_ in parts), key=len)),
         tuple(parts),
         joints,
         measured,
@@ -360,16 +362,17 @@ def _finite(
     return out
 
 
-def _grid_rate(clock: Clock, fastest: float) -> float:
+def _grid_rate(clock: Timing, fastest: float) -> float:
     """The logger's own rate, divided by a whole number where it is faster than needed."""
-    return clock.nominal_rate_hz / np.ceil(clock.nominal_rate_hz / fastest - 1e-9)
+    rate = grid_rate(clock)
+    return float(rate / np.ceil(rate / fastest - 1e-9))
 
 
 def _check_cutoff(tracks: Sequence[_Track], cutoff: float, rate_hz: float) -> None:
     if not np.isfinite(cutoff):
         return
     for track in tracks:
-        slowest = min(track.clock.rate_hz, rate_hz)
+        slowest = min(track.clock.nominal_hz, rate_hz)
         if cutoff >= 0.5 * slowest:
             raise RecordingError(
                 f"a cut-off of {cutoff:g} Hz is not below half the rate of {track.name} "
@@ -380,9 +383,9 @@ def _check_cutoff(tracks: Sequence[_Track], cutoff: float, rate_hz: float) -> No
 
 def _on_grid(track: _Track, rate_hz: float, cutoff: float, *, derived: bool) -> list[UniformRun]:
     """The track's uninterrupted stretches on the grid."""
-    period = 1.0 / track.clock.rate_hz
+    period = 1.0 / track.clock.nominal_hz
     longest = max(_BRIDGE_PERIODS * period, 0.25 / (cutoff if np.isfinite(cutoff) else 10.0))
-    factor = max(1, round(track.clock.nominal_rate_hz / rate_hz))
+    factor = max(1, round(grid_rate(track.clock) / rate_hz))
     shortest = max(20, int(np.ceil(2.0 * settling_time(cutoff) * rate_hz)))
     measured = track.measured & (not derived)
     findings = list(track.findings)
@@ -410,7 +413,7 @@ def _on_grid(track: _Track, rate_hz: float, cutoff: float, *, derived: bool) -> 
                     measured,
                     rate_hz,
                     noise=noise_std(part[:, : 3 * track.joints])
-                    / np.sqrt(max(1.0, track.clock.rate_hz / rate_hz)),
+                    / np.sqrt(max(1.0, track.clock.nominal_hz / rate_hz)),
                 )
             )
     if not runs:

@@ -10,7 +10,7 @@ from scipy.signal import welch
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
 
-LOWEST_HZ, HIGHEST_HZ = 1.0, 30.0
+LOWEST_HZ, LEAST_CAP_HZ, HIGHEST_HZ = 1.0, 5.0, 30.0
 
 
 def choose_cutoff(
@@ -50,7 +50,10 @@ def choose_cutoff(
     # Offsets and the slow change of gravity pass any filter; they only hide the rest.
     torque = np.where(frequency[:, None] < 0.05, 0.0, torque)
 
-    highest = min(HIGHEST_HZ, 0.25 * rate_hz)
+    # Far above the motion, what stands out of the noise is vibration no rigid arm explains.
+    share = np.cumsum(np.where(motion > 2.0 * motion_noise, motion, 0.0)[:, moving].sum(axis=1))
+    motion_hz = float(frequency[np.searchsorted(share, 0.999 * share[-1])]) if share[-1] else 0.0
+    highest = min(max(LEAST_CAP_HZ, 8.0 * motion_hz), HIGHEST_HZ, 0.25 * rate_hz)
     candidates = np.geomspace(LOWEST_HZ, highest, 120)
     gain = 1.0 / (1.0 + (frequency[None, :] / candidates[:, None]) ** 8)
     lost, left = np.square(1.0 - gain), np.square(gain)
@@ -66,14 +69,16 @@ def choose_cutoff(
     digits = 1 - int(np.floor(np.log10(cutoff)))
     cutoff = min(round(cutoff, digits), highest)
 
-    share = np.cumsum(acceleration[:, moving].sum(axis=1))
-    motion_hz = float(frequency[np.searchsorted(share, 0.99 * share[-1])]) if share[-1] else 0.0
     above = (torque[:, moving] > 0).mean(axis=1) > 0.5
     noise_hz = float(frequency[above].max(initial=0.0))
+    why = (
+        "more would only let vibration in (eight times the motion)"
+        if cutoff > 0.99 * highest
+        else "here the signal lost and the noise left are smallest together"
+    )
     return cutoff, (
-        f"cut-off {cutoff:g} Hz from the spectrum: 99 % of the acceleration lies below "
-        f"{motion_hz:.2g} Hz, torque stands out of its noise up to {noise_hz:.2g} Hz; here the "
-        "signal lost and the noise left are smallest together"
+        f"cut-off {cutoff:.3g} Hz from the spectrum: 99.9 % of the velocity lies below "
+        f"{motion_hz:.2g} Hz, torque stands out of its noise up to {noise_hz:.2g} Hz; {why}"
     )
 
 

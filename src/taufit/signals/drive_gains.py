@@ -22,10 +22,12 @@ from taufit.recording.finding import Finding
 from taufit.signals.filtering import smeared
 from taufit.signals.windows import SLOWEST
 
-# A gain known worse than this from standstill is compared with other evidence.
-_GOOD = 0.003
+# A gain known worse than this from standstill is not used.
+_GOOD = 0.01
 # How well the regression in motion has been seen to agree with standstill, 1 sigma.
 _MOTION_STD = 0.015
+# The controller's constant is that of the drive's type; the drive at hand differs from it.
+_TYPE_STD = 0.01
 # Gains of one drive size agree this well between standstill and motion.
 _SAME_SIZE = 0.03
 # Printed tables come without an uncertainty, and drives of one type differ from unit to unit.
@@ -136,13 +138,13 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
             assumed = f"the value while moving, {moving:.4g} N m/A"
             why = "from a regression that also fits the controller's friction term"
             value[j], std[j] = moving, moving_std
-        elif np.isfinite(value[j]) and std[j] <= 0.2 * abs(value[j]):
-            assumed, why = f"{value[j]:.4g} N m/A", "the little there is"
+        elif np.isfinite(value[j]) and std[j] <= 0.1 * abs(value[j]):
+            assumed, why = f"{value[j]:.4g} N m/A", "from the little load there is"
         elif settled:
             twin = min(settled, key=lambda k: (abs(k - j), -k))
             assumed = f"that of joint {twin + 1} ({value[twin]:.5g} N m/A)"
             why = "the nearest joint that could be measured, without evidence"
-            value[j], std[j] = value[twin], 0.2 * abs(value[twin])
+            value[j], std[j] = value[twin], 0.1 * abs(value[twin])
         else:
             raise RecordingError(
                 f"the drive gains cannot be read from {_names(usable)}: no joint carries load at "
@@ -150,17 +152,17 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
                 "column map (gains: [..] in N m per A), or add a recording with a standstill."
             )
         source[j] = f"assumed: {assumed}"
+        spread = np.hypot(std[j] / abs(value[j]), _TYPE_STD)
         findings.append(
             Finding(
                 "drive_gain",
                 "warning",
                 f"The drive gain of joint {j + 1} is not measurable: it {seen}.",
-                f"assumed {assumed}, {why}; its standard deviation is set to "
-                f"{100 * std[j] / abs(value[j]):.1f} %",
+                f"assumed {assumed}, {why}; its standard deviation is set to {100 * spread:.1f} %",
                 joint=j + 1,
             )
         )
-    return Gains(value, std, tuple(source), tuple(findings))
+    return Gains(value, np.hypot(std, _TYPE_STD * value), tuple(source), tuple(findings))
 
 
 def joint_gains(
@@ -244,10 +246,11 @@ def _in_motion(recordings: Sequence[Recording], j: int) -> tuple[float, float]:
         scale = max(1.4826 * float(np.median(np.abs(residual))), 1e-9)
         weight = np.sqrt(np.minimum(1.0, 2.0 * scale / np.maximum(np.abs(residual), 1e-12)))
     share = solution[0]
-    informative = np.std(columns[:, 0]) * abs(share) > 0.1 * np.std(target)
-    if share <= 0 or not informative:
+    part = float(np.std(columns[:, 0]) * abs(share) / max(float(np.std(target)), 1e-300))
+    if share <= 0 or part < 0.03:
         return np.nan, np.inf
-    return 1.0 / float(share), _MOTION_STD / float(share)
+    # Where friction is nearly all of the current, its shape leaks into the gain.
+    return 1.0 / float(share), _MOTION_STD * max(1.0, 0.15 / part) / float(share)
 
 
 def _same_size(

@@ -8,13 +8,13 @@ solve; against straight lines its error at frequency f is of order (2 pi f h)^4 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from scipy.signal import resample_poly
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.arrays import Array, Bool, Float
+from taufit.recording.timing import Timing
 
 # Rates loggers are set to; a jittered clock is taken to mean the nearest.
 _NICE = (1.0, 1.25, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -24,68 +24,23 @@ _NICE = (1.0, 1.25, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 MERGE = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """How a recording was sampled.
-
-    Attributes:
-        rate_hz: One over the median step.
-        mean_rate_hz: Samples per second over the whole recording, gaps included.
-        nominal_rate_hz: What the logger was presumably set to.
-        jitter_s: Standard deviation of the steps, gaps left out.
-        shortest_s, longest_s: Steps.
-        duplicates: Steps that are not positive, or too short to count as another sample.
-        backwards: Where time jumps back: indices of the first sample after each jump.
-        gaps: Indices of the last sample before each step longer than 1.5 periods.
-        lost: Samples that the gaps would have held.
-    """
-
-    rate_hz: float
-    mean_rate_hz: float
-    nominal_rate_hz: float
-    jitter_s: float
-    shortest_s: float
-    longest_s: float
-    duplicates: int
-    backwards: Int[Array, " b"]
-    gaps: Int[Array, " g"]
-    lost: int
+def grid_rate(clock: Timing) -> float:
+    """The rate a logger was set to: the nominal one, or a customary one where its clock jitters."""
+    rate = clock.nominal_hz
+    if clock.jitter * rate < 0.01:
+        whole = max(1.0, float(round(rate)))
+        return whole if abs(rate / whole - 1.0) < 0.005 else rate
+    choices = 10.0 ** np.floor(np.log10(rate)) * np.array(_NICE)
+    return float(choices[np.argmin(np.abs(np.log(choices / rate)))])
 
 
-def read_clock(time: Float[Array, " n"]) -> Clock:
-    """Rate, jitter and gaps of a recording's time stamps."""
+def rising(time: Float[Array, " n"]) -> tuple[slice, ...]:
+    """Stretches in which time does not jump back by more than two periods."""
     steps = np.diff(time)
     forward = steps[steps > 0]
-    period = float(np.median(forward)) if len(forward) else np.nan
-    backwards = np.flatnonzero(steps < -2.0 * period) + 1 if len(forward) else np.empty(0, int)
-    gaps = np.flatnonzero(steps > 1.5 * period)
-    ordinary = steps[(steps > MERGE * period) & (steps <= 1.5 * period)]
-    jitter = float(np.std(ordinary)) if len(ordinary) else 0.0
-    span = float(forward.sum())
-    return Clock(
-        rate_hz=1.0 / period,
-        mean_rate_hz=len(forward) / span if span > 0 else np.nan,
-        nominal_rate_hz=_nominal(1.0 / period, jitter * 1.0 / period),
-        jitter_s=jitter,
-        shortest_s=float(steps.min()) if len(steps) else np.nan,
-        longest_s=float(steps.max()) if len(steps) else np.nan,
-        duplicates=int(np.count_nonzero(steps <= MERGE * period)) - len(backwards),
-        backwards=backwards,
-        gaps=gaps,
-        lost=int(np.sum(np.round(steps[gaps] / period) - 1)),
-    )
-
-
-def _nominal(rate_hz: float, jitter: float) -> float:
-    """The rate a clock was set to: whole hertz where it ticks evenly, else a customary number."""
-    if not np.isfinite(rate_hz):
-        return rate_hz
-    whole = max(1.0, float(round(rate_hz)))
-    if jitter < 0.01 and abs(rate_hz / whole - 1.0) < 0.005:
-        return whole
-    decade = 10.0 ** np.floor(np.log10(rate_hz))
-    choices = decade * np.array(_NICE)
-    return float(choices[np.argmin(np.abs(np.log(choices / rate_hz)))])
+    period = float(np.median(forward)) if len(forward) else 0.0
+    edges = [0, *(np.flatnonzero(steps < -2.0 * period) + 1).tolist(), len(time)]
+    return tuple(slice(a, b) for a, b in pairwise(edges))
 
 
 def merged(
