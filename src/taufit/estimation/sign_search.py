@@ -40,7 +40,8 @@ class SignSearch:
         margins: Per sign, how much more the cheapest vector with that sign reversed costs;
             infinite where that is more than `radius`.
         radius: How far above `cost` the margins were looked for.
-        certified: Whether `signs` is proven optimal and `margins` complete.
+        certified: Whether `signs` is proven optimal. Where it is not, margins are zero; where
+            it is, a margin that could not be settled is zero.
         block: Which signs hang together; each block without an anchor is known up to its sign.
         nodes: Partial sign vectors visited.
     """
@@ -145,11 +146,11 @@ def _search_block(
         if np.any(found):
             best, least = found, found_cost + triangle.constant
         lower = least if complete else triangle.constant
-    margin = np.full(size, np.inf)
+    margin = np.zeros(size)
     if complete:
         weights = np.diag(quadratic)[triangle.order] if anchor is None else np.empty(0)
         inner = least - triangle.constant
-        margin, more, complete = near_margins(
+        margin, more = near_margins(
             triangle.factor, fixed, best, weights, inner, radius, node_cap
         )
         nodes += more
@@ -194,7 +195,7 @@ def near_margins(
     least: float,
     radius: float,
     cap: int,
-) -> tuple[Float[Array, " s"], int, bool]:
+) -> tuple[Float[Array, " s"], int]:
     """Per sign the extra cost of reversing it, as far as that is below `radius`.
 
     First by listing every vector that near; where there are too many, sign by sign.
@@ -203,17 +204,15 @@ def near_margins(
     walk = _kernel.sign_margins if _kernel else margins_in_python
     found, _, nodes, complete = walk(factor, fixed, best, weights, least, bound, cap, 20_000)
     if complete:
-        return found, nodes, True
-    complete = True
+        return found, nodes
     for i in np.flatnonzero(np.isinf(found) & (fixed == 0)):
         reverse = fixed.copy()
         reverse[i] = -best[i]
         signs, cost, more, ended = decode(factor, reverse, bound, max(cap // 50, 1000))
         nodes += more
-        complete = complete and ended
         if np.any(signs) or not ended:
             found[i] = max(cost - least, 0.0) if np.any(signs) else 0.0
-    return found, nodes, complete
+    return found, nodes
 
 
 def sign_candidates(

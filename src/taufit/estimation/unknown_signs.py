@@ -1,0 +1,625 @@
+"""Fit a torque model to torque or current whose sign was not recorded.
+
+    segments -> quadratic form in the signs -> exact search -> global sign by kinetic energy
+             -> folded-normal refinement on every sample -> segments cut again, once more -> fit
+
+The first round finds a model; the second cuts at the zero crossings that model predicts, weighs
+rows by what it leaves unexplained, and judges how sure each sign is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float, Int
+from taufit.dynamics import regressor
+from taufit.errors import PoorExcitationError, RecordingError
+from taufit.estimation.folded_normal import FoldedFit, fit_folded
+from taufit.estimation.sign_quadratic import JointRows, SignForm, joint_rows, sign_form
+from taufit.estimation.sign_search import SignSearch, search_signs
+from taufit.estimation.sign_segments import (
+    Segmentation,
+    cut_segments,
+    joint_rms,
+    noise_scale,
+)
+from taufit.friction import Linear
+from taufit.signals import Samples, lowpass
+from taufit.torque_model import TorqueModel
+
+# Cost by which a runner-up must lose, in units of the noise variance: 5 standard deviations.
+RADIUS = 25.0
+# Unexplained torque relative to a joint's rms from which its signs are not believed: when it is
+# model error, and when it is plain noise.
+MODEL_ERROR, NOISE = 0.15, 0.4
+# chi2 per degree of freedom from which the model, not the noise, is what is left.
+MISFIT = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class SignHint:
+    """A stretch of one joint whose sign the user knows.
+
+    Attributes:
+        joint: Counted from 0.
+        t0, t1: From when to when, within the run [s].
+        sign: +1 or -1.
+        run: Counted from 0.
+    """
+
+    joint: int
+    t0: float
+    t1: float
+    sign: int
+    run: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SignedSegment:
+    """One stretch of one joint, the sign found for it, and how sure it is.
+
+    Attributes:
+        joint: Counted from 0.
+        run: Counted from 0.
+        t0, t1: Within the run [s], between samples where the crossing lies between them.
+        first, last: Samples of the whole set, inclusive.
+        sign: +1 or -1.
+        margin: Extra cost of the best choice with this sign reversed, in noise variances; infinite
+            where it is beyond what was searched.
+        ambiguous: Whether the data cannot be trusted to tell.
+        reason: Why it is ambiguous, else "".
+    """
+
+    joint: int
+    run: int
+    t0: float
+    t1: float
+    first: int
+    last: int
+    sign: int
+    margin: float
+    ambiguous: bool
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, joints and runs counted from 1 as users do."""
+        return {
+            "joint": self.joint + 1,
+            "run": self.run + 1,
+            "t0": self.t0,
+            "t1": self.t1,
+            "sign": self.sign,
+            "margin": self.margin if np.isfinite(self.margin) else None,
+            "ambiguous": self.ambiguous,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundSigns:
+    """Torque signs recovered from magnitudes.
+
+    Attributes:
+        segments: Stretches with their signs, joint after joint, in time order.
+        sample_sign: Sign of every sample, +1 or -1.
+        samples: The samples given, torque signed.
+        certified: Whether no other choice of signs fits better, proven.
+        chi2_per_dof: Unexplained torque against the noise of the recording: 1 for a right model.
+        joint_chi2: The same joint by joint.
+        noise: Unexplained torque per joint, standard deviation [N m].
+        confident: Whether the signs deserve trust as a whole.
+        warnings: What is doubtful and what to record or change.
+        nodes: Partial sign vectors the search visited.
+        method: "exact" or "tree".
+        values: Least-squares parameters of the model used in the search (not made consistent).
+    """
+
+    segments: tuple[SignedSegment, ...]
+    sample_sign: Int[Array, "n j"]
+    samples: Samples
+    certified: bool
+    chi2_per_dof: float
+    joint_chi2: Float[Array, " j"]
+    noise: Float[Array, " j"]
+    confident: bool
+    warnings: tuple[str, ...]
+    nodes: int
+    method: str
+    values: Float[Array, " p"]
+
+    @property
+    def signs(self) -> Int[Array, " s"]:
+        return np.array([segment.sign for segment in self.segments], np.int64)
+
+    @property
+    def ambiguous(self) -> Bool[Array, " s"]:
+        return np.array([segment.ambiguous for segment in self.segments], bool)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `taufit fit --torque-signs unknown --json` adds."""
+        return {
+            "segments": [segment.to_dict() for segment in self.segments],
+            "signs": self.signs.tolist(),
+            "ambiguous": self.ambiguous.tolist(),
+            "certified": self.certified,
+            "chi2_per_dof": self.chi2_per_dof,
+            "signs_confident": self.confident,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Data:
+    """What the search works on: torque not filtered where that is at hand."""
+
+    model: TorqueModel
+    samples: Samples
+    values: Float[Array, "n j"]
+    known: Bool[Array, "n j"]
+    borders: Bool[Array, "n j"]
+    noise: Float[Array, " j"]
+    rows: JointRows
+
+    @property
+    def magnitude(self) -> Float[Array, "n j"]:
+        return np.abs(self.values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Round:
+    """One pass: segments, form, search, and the model refined from it."""
+
+    segmentation: Segmentation
+    form: SignForm
+    search: SignSearch
+    signs: Int[Array, " s"]
+    fit: FoldedFit
+    weight: Float[Array, "n j"]
+    undecided: Bool[Array, " s"]
+
+
+def find_signs(
+    model: TorqueModel,
+    samples: Samples,
+    *,
+    hints: Sequence[SignHint] = (),
+    rounds: int = 2,
+    node_cap: int = 1_000_000,
+) -> FoundSigns:
+    """Recover torque signs from magnitudes, exactly, and say how sure they are.
+
+    Args:
+        model: What is fitted. A friction model with shapes is replaced by Coulomb and viscous
+            terms while signs are looked for.
+        samples: `signed` tells which joints carry their sign; None means none does.
+        hints: Stretches whose sign is known.
+        rounds: Times to cut, search and refine.
+        node_cap: Partial sign vectors to visit before another bound is tried, and again with it.
+    """
+    data = prepare(model, samples, hints)
+    done = _rounds(data, rounds, node_cap)
+    if not _has_friction(model) and _chi2(data, done)[0] > MISFIT:
+        # Unmodelled friction turns signs over; its columns cost little where there is none.
+        other = prepare(replace(model, friction=Linear(), shape=None), samples, hints)
+        retry = _rounds(other, rounds, node_cap)
+        if _chi2(other, retry)[0] < 0.5 * _chi2(data, done)[0]:
+            return _judge(other, retry, model, friction_missing=True)
+    return _judge(data, done, model)
+
+
+def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()) -> _Data:
+    """Magnitudes, known signs and the regressor's independent columns."""
+    joints = model.robot.joints
+    if samples.joints != joints:
+        raise RecordingError(
+            f"the recording has {samples.joints} joints, the robot {joints}. Choose the robot that "
+            "was recorded."
+        )
+    signed = np.zeros(joints, bool) if samples.signed is None else np.asarray(samples.signed, bool)
+    raw = samples.raw_torque is not None
+    values = np.array(samples.raw_torque if raw else samples.torque, float)
+    values[:, ~signed] = np.abs(values[:, ~signed])
+    keep = np.asarray(samples.keep, bool)
+    if not np.all(np.isfinite(values[keep])):
+        k, i = np.argwhere(keep & ~np.isfinite(values))[0]
+        raise RecordingError(
+            f"torque of joint {i + 1} is not a number at sample {k + 1}. Repair or drop that sample."
+        )
+    known = np.broadcast_to(signed, values.shape).copy()
+    borders = np.zeros(values.shape, bool)
+    _apply_hints(hints, samples, values, known, borders)
+
+    friction = model.friction
+    if friction is not None and (friction.shapes or friction.uses_load):
+        model = replace(model, friction=Linear(), shape=None)
+    links = regressor(
+        model.robot, samples.position, samples.velocity, samples.acceleration
+    )
+    rest = model.joint_columns(
+        samples.friction_velocity, samples.acceleration, temperature=samples.temperature
+    )
+    if not raw:
+        rest = lowpass(samples, rest)
+    noise = noise_scale(np.abs(values), samples.run, keep)
+    still = np.flatnonzero(~signed & ~np.any(keep, axis=0))
+    if len(still):
+        raise PoorExcitationError(
+            f"joint {still[0] + 1} has no sample left to fit: it does not move in this recording, "
+            "or all its samples were rejected. Record a motion of every joint."
+        )
+    rows = joint_rows(np.concatenate([links, rest], -1), np.where(keep, 1.0 / noise, 0.0))
+    return _Data(model, samples, values, known, borders, noise, rows)
+
+
+def _apply_hints(
+    hints: Sequence[SignHint],
+    samples: Samples,
+    values: Float[Array, "n j"],
+    known: Bool[Array, "n j"],
+    borders: Bool[Array, "n j"],
+) -> None:
+    for hint in hints:
+        if not 0 <= hint.joint < samples.joints or hint.sign not in (-1, 1):
+            raise RecordingError(
+                f"the sign {hint.sign:+d} given for joint {hint.joint + 1} makes no sense: joints "
+                f"are 1 to {samples.joints}, signs +1 or -1."
+            )
+        inside = (
+            (samples.run == hint.run) & (samples.time >= hint.t0) & (samples.time <= hint.t1)
+        )
+        if not np.any(inside):
+            raise RecordingError(
+                f"run {hint.run + 1} has no sample of joint {hint.joint + 1} between {hint.t0:g} "
+                f"and {hint.t1:g} s, where a sign was given."
+            )
+        values[inside, hint.joint] = hint.sign * np.abs(values[inside, hint.joint])
+        known[inside, hint.joint] = True
+        edge = np.flatnonzero(np.diff(inside.astype(np.int8), prepend=0, append=0))
+        borders[edge[edge < len(values)], hint.joint] = True
+
+
+def _has_friction(model: TorqueModel) -> bool:
+    return model.friction is not None and len(model.friction.terms) > 0
+
+
+def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
+    samples = data.samples
+    keep = np.asarray(samples.keep, bool)
+    weight = np.broadcast_to(1.0 / data.noise, data.values.shape)
+    noise, predicted = data.noise, None
+    done: _Round | None = None
+    for _ in range(max(rounds, 1)):
+        cut = cut_segments(
+            data.magnitude,
+            samples.velocity,
+            samples.time,
+            samples.run,
+            keep & ~data.known,
+            noise,
+            samples.rate_hz,
+            predicted=predicted,
+            borders=data.borders,
+        )
+        label = np.where(data.known & keep, len(cut), cut.label)
+        if not np.any(label >= 0):
+            raise PoorExcitationError(
+                "no stretch of torque stands out of the noise: signs cannot be told. Record a "
+                "faster motion, or one with more load."
+            )
+        form = sign_form(data.rows, data.values, weight, label, len(cut))
+        search = search_signs(
+            form.quadratic, anchor=form.anchor, radius=RADIUS, node_cap=node_cap
+        )
+        signs, undecided = _settle_blocks(data, cut, form, search)
+        fit = fit_folded(
+            data.rows,
+            data.values,
+            data.known,
+            keep,
+            form.parameters(signs),
+            0.2 * data.noise,
+        )
+        done = _Round(cut, form, search, signs, fit, weight, undecided)
+        predicted, noise = fit.predicted, np.maximum(fit.noise, data.noise)
+        weight = _weights(data, fit)
+    assert done is not None
+    return done
+
+
+def _settle_blocks(
+    data: _Data, cut: Segmentation, form: SignForm, search: SignSearch
+) -> tuple[Int[Array, " s"], Bool[Array, " s"]]:
+    """Choose between s and -s, block by block, by the sign of the kinetic energy.
+
+    T = 1/2 v'M(q; theta)v is linear in the parameters and positive for every body that can exist,
+    so theta and -theta cannot both be possible.
+    """
+    signs = search.signs.astype(np.int64)
+    undecided = np.zeros(len(signs), bool)
+    for b in range(search.block.max(initial=-1) + 1):
+        members = np.flatnonzero(search.block == b)
+        if form.anchor is not None and form.anchor in members:
+            continue
+        joints = np.unique(cut.joint[members])
+        theta = form.moments[:, members] @ signs[members]
+        for functional in positive_functionals(data, joints):
+            value, deviation = float(functional @ theta), form.deviation(functional)
+            if abs(value) >= 5.0 * deviation and value != 0.0:
+                if value < 0.0:
+                    signs[members] *= -1
+                break
+        else:
+            undecided[members] = True
+    return signs, undecided
+
+
+def positive_functionals(
+    data: _Data, joints: Int[Array, " k"]
+) -> tuple[Float[Array, " b"], Float[Array, " b"]]:
+    """Kinetic energy and friction power of some joints' motion, as linear maps of the parameters.
+
+    Kinetic energy needs no gravity: 1/2 v'(Y(q, 0, v) - Y(q, 0, 0)) theta. Both are summed over
+    recorded states and positive whatever the arm is.
+    """
+    samples, model = data.samples, data.model
+    chosen = np.linspace(0, len(samples) - 1, min(len(samples), 100)).astype(int)
+    q = samples.position[chosen]
+    v = np.zeros_like(q)
+    v[:, joints] = samples.velocity[np.ix_(chosen, joints)]
+    zero = np.zeros_like(q)
+    links = regressor(model.robot, q, zero, v) - regressor(model.robot, q, zero, zero)
+    width = len(model.names)
+    energy, power = np.zeros(width), np.zeros(width)
+    energy[: links.shape[-1]] = 0.5 * np.einsum("ni,nip->p", v, links)
+    at = links.shape[-1]
+    if model.rotor_inertia:
+        rotor = model.rotor_columns(v)
+        energy[at : at + rotor.shape[-1]] = 0.5 * np.einsum("ni,nip->p", v, rotor)
+        at += rotor.shape[-1]
+    friction = model.friction_columns(v, temperature=_some(samples.temperature, chosen))
+    terms = model.nonnegative[at : at + friction.shape[-1]]
+    power[at : at + friction.shape[-1]] = np.where(
+        terms, np.einsum("ni,nip->p", v, friction), 0.0
+    )
+    return energy[data.rows.kept], power[data.rows.kept]
+
+
+def _some(values: Float[Array, "n j"] | None, chosen: Int[Array, " k"]) -> Array | None:
+    return None if values is None else values[chosen]
+
+
+def _weights(data: _Data, fit: FoldedFit) -> Float[Array, "n j"]:
+    """Row weights from what a fit leaves unexplained.
+
+    Three departures from white noise are told apart per joint: its size; that near velocity
+    reversals the sign of friction is itself uncertain, so residuals are larger there; and that
+    model error persists over neighbouring samples, so they count as fewer.
+    """
+    samples = data.samples
+    keep = np.asarray(samples.keep, bool)
+    residual = np.where(keep, fit.expected - fit.predicted, 0.0)
+    near = _near_reversal(samples.velocity, samples.run)
+    out = np.empty(residual.shape)
+    for i in range(samples.joints):
+        base = max(float(fit.noise[i]), float(data.noise[i]))
+        deviation = np.full(len(residual), base)
+        there = near[:, i] & keep[:, i]
+        if there.sum() >= 8:
+            local = np.sqrt(np.mean(residual[there, i] ** 2))
+            if local > 1.3 * base:
+                deviation[near[:, i]] = local
+        scaled = residual[:, i] / deviation
+        out[:, i] = 1.0 / (deviation * np.sqrt(correlation_length(scaled, samples.run)))
+    return out
+
+
+def _near_reversal(
+    velocity: Float[Array, "n j"], run: Int[Array, " n"], reach: int = 2
+) -> Bool[Array, "n j"]:
+    """Samples within `reach` of a change of sign of their joint's velocity."""
+    turn = np.zeros(velocity.shape, bool)
+    turn[1:] = (velocity[1:] * velocity[:-1] <= 0.0) & (run[1:] == run[:-1])[:, None]
+    near = turn.copy()
+    for step in range(1, reach + 1):
+        near[:-step] |= turn[step:]
+        if step < reach:
+            near[step:] |= turn[:-step]
+    return near
+
+
+def correlation_length(residual: Float[Array, " n"], run: Int[Array, " n"]) -> float:
+    """By how many samples one independent sample's worth of residual is spread: 1 + 2 sum of rho.
+
+    The sum ends at the first autocorrelation below 0.05.
+    """
+    power = float(residual @ residual)
+    if power <= 0.0:
+        return 1.0
+    total = 1.0
+    for lag in range(1, min(len(residual) // 4, 200)):
+        same = run[lag:] == run[:-lag]
+        rho = float(np.sum(residual[lag:] * residual[:-lag] * same)) / power
+        if rho < 0.05:
+            break
+        total += 2.0 * rho
+    return total
+
+
+def _chi2(data: _Data, done: _Round) -> tuple[float, Float[Array, " j"], Float[Array, " j"]]:
+    """chi2 per degree of freedom overall and per joint, and relative unexplained torque."""
+    keep = np.asarray(data.samples.keep, bool)
+    residual = np.where(keep, done.fit.expected - done.fit.predicted, 0.0)
+    count = np.maximum(keep.sum(0), 1)
+    # Near zero a magnitude says little: the variance comes from samples whose sign is clear.
+    clear = keep & (np.abs(done.fit.predicted) > 2.0 * done.fit.noise)
+    clear = np.where(clear.sum(0) >= 20, clear, keep)
+    number = np.maximum(clear.sum(0), 1)
+    square = np.sum(np.where(clear, (residual / data.noise) ** 2, 0.0), 0)
+    freedom = 1.0 - data.rows.width / max(int(keep.sum()), data.rows.width + 1)
+    overall = float(square.sum() / (number.sum() * freedom))
+    rms = joint_rms(data.magnitude, keep)
+    unexplained = np.sqrt(np.sum(residual**2, 0) / count) / rms
+    return overall, square / (number * freedom), unexplained
+
+
+def _judge(
+    data: _Data, done: _Round, model: TorqueModel, *, friction_missing: bool = False
+) -> FoundSigns:
+    """Flags, warnings and the signed samples."""
+    samples, cut = data.samples, done.segmentation
+    overall, joint_chi2, unexplained = _chi2(data, done)
+    count = len(cut)
+    signs, margins = done.signs[:count], done.search.margins[:count]
+    reason = np.array([""] * count, object)
+    predicted = done.fit.predicted
+
+    relative_noise = data.noise / joint_rms(data.magnitude, np.asarray(samples.keep, bool))
+    noisy = (np.maximum(unexplained, relative_noise) > NOISE) & ~np.all(data.known, axis=0)
+    wrong_model = (
+        (joint_chi2 > MISFIT) & (unexplained > MODEL_ERROR) & ~np.all(data.known, axis=0)
+    )
+    agree = _agreement(cut, predicted, data.magnitude)
+    reason[np.isfinite(margins)] = "another choice of signs fits almost as well"
+    reason[agree * signs < 0.0] = "the refined model contradicts the search"
+    reason[wrong_model[cut.joint]] = "the model leaves much of this joint's torque unexplained"
+    reason[noisy[cut.joint]] = "noise drowns this joint's torque"
+    reason[done.undecided[:count]] = "its sign as a whole is undecided"
+    if not done.search.certified:
+        reason[:] = "the search was stopped before it was exhausted"
+
+    sample_sign = np.where(predicted >= 0.0, 1, -1)
+    inside = cut.label >= 0
+    sample_sign[inside] = signs[cut.label[inside]]
+    sample_sign = np.where(
+        data.known, np.where(data.values >= 0.0, 1, -1), sample_sign
+    ).astype(np.int8)
+    segments = tuple(
+        SignedSegment(
+            int(cut.joint[k]),
+            int(samples.run[cut.first[k]]),
+            float(cut.begin[k]),
+            float(cut.end[k]),
+            int(cut.first[k]),
+            int(cut.last[k]),
+            int(signs[k]),
+            float(margins[k]),
+            bool(reason[k]),
+            str(reason[k]),
+        )
+        for k in range(count)
+    )
+    flagged = sum(segment.ambiguous for segment in segments)
+    confident = (
+        done.search.certified
+        and overall <= MISFIT
+        and not np.any(noisy | wrong_model)
+        and flagged <= 0.05 * max(count, 1)
+        and not friction_missing
+    )
+    warnings = _warnings(
+        model, done, segments, overall, joint_chi2, noisy, wrong_model, friction_missing
+    )
+    values = np.zeros(len(data.model.names))
+    values[data.rows.kept] = done.fit.theta
+    return FoundSigns(
+        segments,
+        sample_sign,
+        signed_samples(samples, sample_sign),
+        done.search.certified,
+        overall,
+        joint_chi2,
+        done.fit.noise,
+        confident,
+        warnings,
+        done.search.nodes,
+        "exact",
+        values,
+    )
+
+
+def _agreement(
+    cut: Segmentation, predicted: Float[Array, "n j"], magnitude: Float[Array, "n j"]
+) -> Float[Array, " s"]:
+    """Per segment, the sign the refined model predicts, weighted by magnitude."""
+    label = cut.label.T.ravel()
+    use = label >= 0
+    weight = (predicted * magnitude).T.ravel()[use]
+    return np.bincount(label[use], weight, minlength=len(cut))
+
+
+def signed_samples(samples: Samples, sign: Int[Array, "n j"]) -> Samples:
+    """The samples with torque signed before the low-pass, as if it had been recorded so."""
+    every = np.ones(samples.joints, bool)
+    unsigned = np.zeros(samples.joints, bool) if samples.signed is None else samples.signed
+    if samples.raw_torque is None:
+        torque = np.where(unsigned, samples.torque, np.abs(samples.torque) * sign)
+        return replace(samples, torque=torque, signed=every)
+    raw = np.where(unsigned, samples.raw_torque, np.abs(samples.raw_torque) * sign)
+    torque = np.where(unsigned, samples.torque, lowpass(samples, raw))
+    return replace(samples, torque=torque, raw_torque=raw, signed=every)
+
+
+def _warnings(
+    model: TorqueModel,
+    done: _Round,
+    segments: Sequence[SignedSegment],
+    overall: float,
+    joint_chi2: Float[Array, " j"],
+    noisy: Bool[Array, " j"],
+    wrong_model: Bool[Array, " j"],
+    friction_missing: bool,
+) -> tuple[str, ...]:
+    out = []
+    if not done.search.certified:
+        out.append(
+            "The sign search was stopped before it could prove its answer (lower bound "
+            f"{done.search.lower_bound:.4g}, found {done.search.cost:.4g}): treat every sign as a "
+            "guess. Record less noisy torque, or give signs of single stretches."
+        )
+    if friction_missing:
+        out.append(
+            "The torque shows friction that the model leaves out; signs were found with Coulomb "
+            "and viscous friction added. Fit with a friction model."
+        )
+    if overall > MISFIT:
+        out.append(
+            f"The model leaves {np.sqrt(overall):.1f} times the recording's noise unexplained "
+            f"(chi2 per degree of freedom {overall:.3g}); the best-fitting signs need not be the "
+            "true ones. Try a richer friction model, check the robot description, or record some "
+            "torque with its sign."
+        )
+    if np.any(wrong_model):
+        out.append(
+            f"The model does not explain {_joints(wrong_model)} well: all their signs are flagged. "
+            "Their friction, offset or geometry is wrong, or the motion hardly moves them."
+        )
+    if np.any(noisy):
+        out.append(
+            f"Noise is above {100 * NOISE:.0f} % of the torque of {_joints(noisy)}: all their signs "
+            "are flagged. Record faster or more loaded motions of these joints, and average "
+            "repeated periods."
+        )
+    if np.any(done.undecided):
+        held = np.zeros(model.robot.joints, bool)
+        held[done.segmentation.joint[done.undecided[: len(done.segmentation)]]] = True
+        out.append(
+            f"Torque and its mirror image explain {_joints(held)} equally well. Record a faster "
+            "motion (inertia decides it), or give the sign of one stretch."
+        )
+    close = [s for s in segments if s.reason.startswith("another")]
+    if close:
+        told = ", ".join(f"joint {s.joint + 1} at {s.t0:.2f}-{s.t1:.2f} s" for s in close[:5])
+        more = f" and {len(close) - 5} more" if len(close) > 5 else ""
+        out.append(
+            f"{len(close)} of {len(segments)} segments could have the other sign: {told}{more}. "
+            "Record a longer motion, or one in which these joints carry more load."
+        )
+    return tuple(out)
+
+
+def _joints(mask: Bool[Array, " j"]) -> str:
+    numbers = [str(i + 1) for i in np.flatnonzero(mask)]
+    return ("joint " if len(numbers) == 1 else "joints ") + ", ".join(numbers)
