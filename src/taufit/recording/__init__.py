@@ -1,20 +1,32 @@
-"""What was measured. In: a file a robot or a logger wrote. Out: a `Recording`.
+"""What was measured. In: a file a robot or a logger wrote. Out: a `Recording`, row by row credible.
 
-Left to others: resampling, filtering and derivatives (signals).
+Left to others: resampling, filtering, derivatives and gains (signals).
 """
 
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.finding import Finding
-from taufit.recording.read import read_recording, read_recordings
+from taufit.recording.live import RecordingWriter, compact
+from taufit.recording.quality import Quality, in_motion, quality
+from taufit.recording.read import READERS, read_recording, read_recordings
 from taufit.recording.recording import Recording
-from taufit.recording.write import write_recording
+from taufit.recording.timing import Timing, timing
+from taufit.recording.write import WRITERS, write_recording
 
 __all__ = [
+    "READERS",
+    "WRITERS",
     "ColumnMap",
     "Finding",
+    "Quality",
     "Recording",
+    "RecordingWriter",
+    "Timing",
+    "compact",
+    "in_motion",
+    "quality",
     "read_map",
     "read_recording",
     "read_recordings",
+    "timing",
     "write_recording",
 ]

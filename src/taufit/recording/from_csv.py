@@ -7,7 +7,6 @@ that every cell that is no number is known by row, column and text.
 from __future__ import annotations
 
 import io
-import json
 import zlib
 from pathlib import Path
 
@@ -42,17 +41,8 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
     has_header = column_map.header if column_map else None
     if has_header is None:
         has_header = not all(_number(cell, decimal)[1] for cell in first)
-    meta: dict = {}
-    for line in comments:
-        if line.startswith(META_MARK):
-            try:
-                meta["canonical"] = json.loads(line[len(META_MARK) :])
-            except ValueError:
-                findings.append(
-                    Finding(
-                        "metadata", "warning", "the file's own metadata line is damaged", "ignored"
-                    )
-                )
+    page = next((line for line in comments if line.startswith(META_MARK)), None)
+    meta = {} if page is None else {"page": page[len(META_MARK) :]}
     if has_header:
         names = tuple(cell.strip().strip('"') for cell in first)
         text = text.lstrip("\n").partition("\n")[2]
@@ -60,7 +50,7 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
             raise RecordingError(f"{path} has a header and no rows.")
     else:
         commented = _cells(comments[-1].lstrip("#% "), delimiter) if comments else []
-        named = len(commented) == len(first) and "canonical" not in meta
+        named = len(commented) == len(first) and not meta
         names = tuple(cell.strip() for cell in commented) if named else ("",) * len(first)
 
     cut = not text.endswith("\n")

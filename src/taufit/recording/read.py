@@ -4,80 +4,142 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from taufit.errors import RecordingError
+from taufit.recording.assemble import assemble
+from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
+from taufit.recording.from_arrays import needs_map, read_hdf5, read_mat, read_npz
+from taufit.recording.from_bag import read_bag
+from taufit.recording.from_csv import read_csv_table
+from taufit.recording.from_lerobot import read_lerobot
+from taufit.recording.from_parquet import read_parquet
+from taufit.recording.from_ur import ur_map
+from taufit.recording.live import read_live
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table
 
 Map = str | os.PathLike[str] | Mapping[str, Any] | ColumnMap
+_Reader = Callable[[Path, ColumnMap | None], list[Recording]]
 
 
 def read_recording(
-    path: str | os.PathLike[str], *, map: Map | None = None, run: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    map: Map | None = None,
+    run: int | None = None,
+    topic: str | None = None,
+    effort: str | None = None,
+    payload: float | None = None,
 ) -> Recording:
-    """Read one run.
+    """Read one run, in SI units, with findings about everything that was not as it should be.
 
     Args:
-        path: .parquet, .csv, .tsv, .txt (also .gz), ...
-        map: What the columns are: a YAML file, the same as a dict, or a `ColumnMap`. Files in
-            taufit's own form need none.
+        path: .parquet, .csv, .tsv, .txt (also .gz), .npz, .mat, .h5, .mcap, .bag, a ROS 2 bag
+            or LeRobot directory, or a .live file of a recording that was not finished.
+        map: What the columns are: a YAML file, the same as a dict, or a `ColumnMap`. taufit's
+            own files, UR RTDE records and joint states need none.
         run: Which run, where the file holds several.
+        topic, effort: For bags: the joint states to read, and what their effort is ("torque",
+            "current" or "raw").
+        payload: Mass the robot carried [kg]; goes before what the file or map says.
     """
-    recordings = read_recordings(path, map=map)
+    recordings = read_recordings(path, map=map, topic=topic, effort=effort, payload=payload)
     if run is not None:
         for recording in recordings:
             if recording.meta.get("run") == run:
                 return recording
         runs = [recording.meta.get("run") for recording in recordings]
-        have = f"runs {runs[0]} to {runs[-1]}" if runs[0] is not None else "no run numbers"
-        raise RecordingError(f"{path} has {have}, not run {run}.")
+        have = f"runs {runs[0]} to {runs[-1]}" if runs[0] is not None else "one run, unnumbered"
+        raise RecordingError(f"{path} has {have}; there is no run {run}.")
     if len(recordings) > 1:
+        first, last = recordings[0].meta["run"], recordings[-1].meta["run"]
         raise RecordingError(
-            f"{path} holds {len(recordings)} runs; say which one (run=..., --run), or read them "
-            "all with read_recordings."
+            f"{path} holds {len(recordings)} runs ({first} to {last}); say which one with "
+            "run=..., --run K, or read them all with read_recordings."
         )
     return recordings[0]
 
 
-def read_recordings(path: str | os.PathLike[str], *, map: Map | None = None) -> list[Recording]:
-    """Read every run of a file; one recording each, never mixed."""
+def read_recordings(
+    path: str | os.PathLike[str],
+    *,
+    map: Map | None = None,
+    topic: str | None = None,
+    effort: str | None = None,
+    payload: float | None = None,
+) -> list[Recording]:
+    """Read every run of a file; one recording each, never mixed. Arguments as `read_recording`."""
     path = Path(path)
     if not path.exists():
         raise RecordingError(f"there is no file {path}.")
     column_map = None if map is None else read_map(map)
-    return _reader(path)(path, column_map)
+    read = _reader(path)
+    if read is read_bag:
+        recordings = read_bag(path, column_map, topic=topic, effort=effort)
+    elif topic is not None or effort is not None:
+        raise RecordingError(f"{path} is no ROS bag: topic and effort do not apply to it.")
+    else:
+        recordings = read(path, column_map)
+    if payload is not None:
+        if not 0 <= payload < 1e5:
+            raise RecordingError(f"a payload of {payload:g} kg is not possible.")
+        recordings = [replace(recording, payload=float(payload)) for recording in recordings]
+    return recordings
 
 
-def _reader(path: Path) -> Callable[[Path, ColumnMap | None], list[Recording]]:
+def _reader(path: Path) -> _Reader:
+    if path.is_dir():
+        if (path / "meta" / "info.json").exists():
+            return read_lerobot
+        if (path / "metadata.yaml").exists():
+            return read_bag
+        raise RecordingError(
+            f"{path} is a directory, but neither a ROS 2 bag (metadata.yaml) nor a LeRobot dataset "
+            "(meta/info.json)."
+        )
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] == ".gz":
-        suffixes = suffixes[:-1]
-    suffix = suffixes[-1] if suffixes else ""
-    if suffix in (".csv", ".tsv", ".txt", ".dat", ".log"):
         return _from_csv
-    if suffix == ".parquet":
-        from taufit.recording.from_parquet import read_parquet
-
-        return read_parquet
-    raise RecordingError(f"{path}: recordings end in .parquet or .csv[.gz]; this one does not.")
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix not in READERS:
+        raise RecordingError(
+            f"{path}: the ending {suffix or '(none)'} is not known; taufit reads "
+            f"{', '.join(READERS)}, text also packed with gzip, ROS 2 bags and LeRobot datasets."
+        )
+    return READERS[suffix]
 
 
 def _from_csv(path: Path, column_map: ColumnMap | None) -> list[Recording]:
-    from taufit.recording.assemble import assemble
-    from taufit.recording.from_csv import read_csv_table
-
     table = read_csv_table(path, column_map)
     if column_map is None:
-        raise _needs_map(table)
+        page = table.meta.pop("page", None)
+        if page is not None and not table.bad_cells:
+            columns = {name: table.values[:, i] for i, name in enumerate(table.names)}
+            recording = from_columns(columns, from_text(page, str(path)), str(path))
+            return [replace(recording, findings=(*recording.findings, *table.findings))]
+        column_map = ur_map(table)
+        if column_map is None:
+            raise needs_map(table)
+    table.meta.pop("page", None)
     return assemble(table, column_map)
 
 
-def _needs_map(table: Table) -> RecordingError:
-    shown = ", ".join(table.labels[:40]) + (", ..." if len(table.labels) > 40 else "")
-    return RecordingError(
-        f"{table.source} does not say what its columns are ({shown}). Give a column map: map=..., "
-        "--map FILE.yaml; examples/columns has some to start from."
-    )
+READERS: dict[str, _Reader] = {
+    ".parquet": read_parquet,
+    ".csv": _from_csv,
+    ".tsv": _from_csv,
+    ".txt": _from_csv,
+    ".dat": _from_csv,
+    ".log": _from_csv,
+    ".npz": read_npz,
+    ".mat": read_mat,
+    ".h5": read_hdf5,
+    ".hdf5": read_hdf5,
+    ".mcap": read_bag,
+    ".bag": read_bag,
+    ".db3": read_bag,
+    ".live": read_live,
+}

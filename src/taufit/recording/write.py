@@ -7,13 +7,33 @@ from pathlib import Path
 
 from taufit.errors import RecordingError
 from taufit.recording.recording import Recording
+from taufit.recording.to_bag import write_mcap, write_ros2_bag
 from taufit.recording.to_parquet import write_parquet
+from taufit.recording.to_text import write_csv, write_npz
+
+WRITERS = {
+    ".parquet": write_parquet,
+    ".csv": write_csv,
+    ".csv.gz": write_csv,
+    ".tsv": write_csv,
+    ".tsv.gz": write_csv,
+    ".npz": write_npz,
+    ".mcap": write_mcap,
+}
 
 
 def write_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """Write one run so that `read_recording` returns it unchanged."""
+    """Write one run so that `read_recording` returns it unchanged.
+
+    A name without an ending becomes a ROS 2 bag, which is a directory.
+    """
     name = Path(path).name.lower()
-    if name.endswith(".parquet"):
-        write_parquet(recording, path)
-    else:
-        raise RecordingError(f"{path}: recordings are written as .parquet.")
+    for ending, write in WRITERS.items():
+        if name.endswith(ending):
+            return write(recording, path)
+    if "." not in name:
+        return write_ros2_bag(recording, path)
+    raise RecordingError(
+        f"{path}: recordings are written as {', '.join(WRITERS)}, or as a ROS 2 bag (a name "
+        "without an ending)."
+    )

@@ -1,0 +1,225 @@
+"""Containers of named arrays: .npz, MATLAB .mat, HDF5. Each becomes a table of named columns.
+
+An array of n numbers is one column under its own name; n x j (or j x n) numbers are the columns
+name_1 ... name_j. Structures and groups join their names with a dot.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array
+from taufit.errors import MissingExtraError, RecordingError
+from taufit.recording.assemble import assemble
+from taufit.recording.canonical import from_columns, from_text, looks_canonical
+from taufit.recording.column_map import ColumnMap
+from taufit.recording.finding import Finding
+from taufit.recording.recording import Recording
+from taufit.recording.table import Table
+
+META_NAME = "taufit"
+_HDF5_MARK = b"\x89HDF\r\n\x1a\n"
+
+
+def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
+    """NumPy's .npz."""
+    arrays: dict[str, Array] = {}
+    page = None
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not hasattr(archive, "files"):
+                raise ValueError("it holds one array without a name")
+            for name in archive.files:
+                if name == META_NAME:
+                    page = from_text(str(archive[name]), str(path))
+                else:
+                    arrays[name] = archive[name]
+    except RecordingError:
+        raise
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        EOFError,
+        TypeError,
+        MemoryError,
+        AttributeError,
+        NotImplementedError,
+        RuntimeError,
+        SyntaxError,
+        OverflowError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        raise RecordingError(f"{path} cannot be read as .npz: {str(error)[:200]}.") from None
+    return _recordings(arrays, page, path, column_map)
+
+
+def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
+    """MATLAB files: up to v7 with SciPy, v7.3 is HDF5."""
+    with path.open("rb") as file:
+        head = file.read(520)
+    if _HDF5_MARK in (head[:8], head[512:520]):
+        return read_hdf5(path, column_map)
+    import scipy.io
+
+    try:
+        content = scipy.io.loadmat(path, simplify_cells=True)
+    except NotImplementedError:
+        return read_hdf5(path, column_map)
+    # Damaged files raise nearly anything in the parser; all of it means the same.
+    except Exception as error:
+        raise RecordingError(f"{path} cannot be read as .mat: {str(error)[:200]}.") from None
+    arrays = dict(_leaves({k: v for k, v in content.items() if not k.startswith("__")}))
+    return _recordings(arrays, None, path, column_map)
+
+
+def read_hdf5(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
+    """HDF5, groups and all."""
+    try:
+        import h5py
+    except ImportError:
+        raise MissingExtraError(
+            f"{path} is HDF5; reading it needs h5py: pip install 'taufit[hdf5]'."
+        ) from None
+    arrays: dict[str, Array] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiub" and item.ndim in (1, 2):
+            arrays[name.strip("/").replace("/", ".")] = np.asarray(item[()], float)
+
+    try:
+        with h5py.File(path, "r") as file:
+            file.visititems(visit)
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError, MemoryError) as error:
+        raise RecordingError(f"{path} cannot be read as HDF5: {str(error)[:200]}.") from None
+    return _recordings(arrays, None, path, column_map)
+
+
+def _leaves(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Array]]:
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            array = np.asarray(value)
+            if array.dtype.kind in "fiub":
+                yield f"{prefix}{name}", array
+
+
+def _recordings(
+    arrays: dict[str, Array],
+    page: dict[str, Any] | None,
+    path: Path,
+    column_map: ColumnMap | None,
+) -> list[Recording]:
+    table = tabulate(arrays, str(path))
+    columns = {name: table.values[:, i] for i, name in enumerate(table.names)}
+    if column_map is None and (page is not None or looks_canonical(table.names)):
+        return [from_columns(columns, page, str(path))]
+    if column_map is None:
+        raise needs_map(table)
+    return assemble(table, column_map)
+
+
+def tabulate(arrays: dict[str, Array], source: str) -> Table:
+    """Arrays that share their longest length, side by side."""
+    shapes = {name: np.squeeze(array).shape for name, array in arrays.items()}
+    lengths = Counter(max(shape) for shape in shapes.values() if 1 <= len(shape) <= 2)
+    if not lengths:
+        raise RecordingError(f"{source} holds no arrays of numbers.")
+    # Most arrays agree on the number of samples; among equals the longest is it.
+    length = max(lengths, key=lambda n: (lengths[n], n))
+    columns: dict[str, Array] = {}
+    left_out = []
+    for name, array in arrays.items():
+        array = np.squeeze(array)
+        if array.dtype.kind not in "fiub" or length not in array.shape or array.ndim > 2:
+            left_out.append(name)
+            continue
+        array = array.astype(float)
+        if array.ndim == 1:
+            columns[name] = array
+            continue
+        if array.shape[0] == array.shape[1]:
+            raise RecordingError(
+                f"{source}: {name} is {length} x {length}, so samples and joints cannot be told "
+                "apart."
+            )
+        array = array if array.shape[0] == length else array.T
+        columns.update({f"{name}_{i + 1}": array[:, i] for i in range(array.shape[1])})
+    if not columns:
+        raise RecordingError(f"{source} holds no arrays of numbers.")
+    findings = ()
+    if left_out:
+        findings = (
+            Finding(
+                "unread_columns",
+                "info",
+                f"{', '.join(left_out[:20])} have another length than {length} samples",
+                "not read",
+            ),
+        )
+    return Table.from_columns(source, columns, findings=findings)
+
+
+def needs_map(table: Table) -> RecordingError:
+    """Why a table alone is not enough, with the beginning of a map for it."""
+    shown = ", ".join(table.labels[:40]) + (", ..." if len(table.labels) > 40 else "")
+    return RecordingError(
+        f"{table.source} does not say what its columns are ({shown}). Give a column map: map=..., "
+        f"--map FILE.yaml; examples/columns has some to start from.{_draft(table)}"
+    )
+
+
+_GUESSES = {
+    "time": ("t", "time", "timestamp", "Time"),
+    "position": (
+        "q{joint}",
+        "q_{joint}",
+        "pos{joint}",
+        "position_{joint}",
+        "observation.state_{joint}",
+    ),
+    "velocity": (
+        "dq{joint}",
+        "dq_{joint}",
+        "qd_{joint}",
+        "qd{joint}",
+        "vel{joint}",
+        "velocity_{joint}",
+    ),
+    "torque": (
+        "tau{joint}",
+        "tau_{joint}",
+        "torque{joint}",
+        "effort_{joint}",
+        "observation.effort_{joint}",
+    ),
+    "current": (
+        "i{joint}",
+        "cur{joint}",
+        "current{joint}",
+        "I_{joint}",
+        "observation.current_{joint}",
+    ),
+}
+
+
+def _draft(table: Table) -> str:
+    lines = []
+    for quantity, patterns in _GUESSES.items():
+        for pattern in patterns:
+            if pattern.replace("{joint}", "1") in table.names:
+                lines.append(f"  {quantity}: {json.dumps(pattern)}")
+                break
+    if not lines:
+        return ""
+    return "\nA map that may fit, once you have checked it:\ncolumns:\n" + "\n".join(lines)

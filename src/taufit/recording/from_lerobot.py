@@ -1,0 +1,112 @@
+"""LeRobot datasets: a directory of Parquet files and meta/info.json; one recording per episode."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taufit.errors import RecordingError
+from taufit.recording.assemble import assemble
+from taufit.recording.column_map import ColumnMap, read_map
+from taufit.recording.finding import Finding
+from taufit.recording.from_arrays import needs_map
+from taufit.recording.from_parquet import flat
+from taufit.recording.recording import Recording
+from taufit.recording.table import Table
+
+_STATE = "observation.state"
+# Such datasets seldom hold torques; where they do, it is under one of these names.
+_SIGNALS = (
+    "observation.effort",
+    "observation.torque",
+    "observation.current",
+    "observation.efforts",
+    "observation.torques",
+    "observation.currents",
+    "observation.state.effort",
+    "observation.state.torque",
+)
+
+
+def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
+    """Every episode of a dataset.
+
+    Columns are named after the dataset's features: observation.state_1, ..., action_1, ...,
+    timestamp, episode_index.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        info = json.loads((path / "meta" / "info.json").read_text(encoding="utf-8"))
+        features = dict(info.get("features", {}))
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise RecordingError(f"{path}/meta/info.json cannot be read: {error}.") from None
+    files = sorted((path / "data").rglob("*.parquet"))
+    if not files:
+        raise RecordingError(f"{path} has no Parquet files under data/.")
+    parts: list[dict[str, Any]] = []
+    for file in files:
+        try:
+            table = pq.read_table(file, use_threads=False)
+            columns: dict[str, Any] = {}
+            for name in table.column_names:
+                columns.update(flat(table.column(name), name))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise RecordingError(f"{file} cannot be read: {str(error)[:200]}.") from None
+        parts.append(columns)
+    names = [name for name in parts[0] if all(name in part for part in parts)]
+    merged = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    if not merged or not len(next(iter(merged.values()))):
+        raise RecordingError(f"{path} has no rows of numbers.")
+    table = Table.from_columns(
+        str(path), merged, meta={"lerobot": info.get("codebase_version", "?")}
+    )
+    remark = None
+    if column_map is None:
+        column_map, remark = _own_map(table, info, features)
+    elif column_map.of("run") is None and "episode_index" in names:
+        run = read_map({"columns": {"position": 1, "signal": 2, "time": 3, "run": "episode_index"}})
+        column_map = replace(column_map, columns=(*column_map.columns, run.columns[-1]))
+    recordings = assemble(table, column_map)
+    if remark is None:
+        return recordings
+    return [replace(r, findings=(*r.findings, remark)) for r in recordings]
+
+
+def _own_map(
+    table: Table, info: dict[str, Any], features: dict[str, Any]
+) -> tuple[ColumnMap, Finding]:
+    joints = len([name for name in table.names if re.fullmatch(re.escape(_STATE) + r"_\d+", name)])
+    signal = next((name for name in _SIGNALS if f"{name}_{joints}" in table.names), None)
+    if signal is None or "timestamp" not in table.names:
+        raise needs_map(table)
+    columns: dict[str, Any] = {
+        "time": "timestamp",
+        "position": _STATE + "_{joint}",
+        "signal": signal + "_{joint}",
+    }
+    if "episode_index" in table.names:
+        columns["run"] = "episode_index"
+    page: dict[str, Any] = {"columns": columns}
+    names = (
+        features.get(_STATE, {}).get("names") if isinstance(features.get(_STATE), dict) else None
+    )
+    names = names.get("motors") if isinstance(names, dict) else names
+    if isinstance(names, list) and len(names) == joints and all(isinstance(n, str) for n in names):
+        page["joint_names"] = names
+    if isinstance(info.get("robot_type"), str):
+        page["robot"] = info["robot_type"]
+    remark = Finding(
+        "units_assumed",
+        "warning",
+        f"LeRobot does not say the units of {_STATE} and {signal}",
+        "positions are taken as radians and the torque channel as raw numbers; give a column map "
+        "to say otherwise",
+    )
+    return read_map(page), remark

@@ -1,0 +1,105 @@
+"""Recording -> MCAP or a ROS 2 bag: joint states any ROS tool plays, and the rest beside them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from taufit.errors import MissingExtraError, TaufitError
+from taufit.files import replacing
+from taufit.recording.canonical import to_columns, to_text
+from taufit.recording.from_bag import META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC
+from taufit.recording.recording import Recording
+
+
+def write_mcap(recording: Recording, path: str | os.PathLike[str]) -> None:
+    """One .mcap file."""
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TaufitError(f"{target} cannot be written: {error.strerror or error}.") from None
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bag-") as folder:
+        bag = Path(folder) / "bag"
+        _write(recording, bag)
+        with replacing(target) as temporary:
+            shutil.move(bag / "bag.mcap", temporary)
+
+
+def write_ros2_bag(recording: Recording, path: str | os.PathLike[str]) -> None:
+    """A ROS 2 bag: a directory with metadata.yaml and one .mcap file. It must not exist yet."""
+    target = Path(path)
+    if target.exists():
+        raise TaufitError(f"{target} exists; a bag is not written over another.")
+    _write(recording, target)
+
+
+def _write(recording: Recording, bag: Path) -> None:
+    """effort is the torque channel as recorded; time stamps are rounded to nanoseconds.
+
+    /taufit/samples repeats the exact time beside the columns a JointState has no room for, and
+    /taufit/recording holds the JSON page, so that reading returns the same recording.
+    """
+    try:
+        from rosbags.rosbag2 import StoragePlugin, Writer
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError:
+        raise MissingExtraError(
+            "writing bags and MCAP needs rosbags: pip install 'taufit[ros]'."
+        ) from None
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    types = store.types
+    State, Header = types["sensor_msgs/msg/JointState"], types["std_msgs/msg/Header"]
+    Time, Text = types["builtin_interfaces/msg/Time"], types["std_msgs/msg/String"]
+    Numbers = types["std_msgs/msg/Float64MultiArray"]
+    Layout = types["std_msgs/msg/MultiArrayLayout"]
+
+    j = recording.joints
+    columns, page = to_columns(recording)
+    prefix = {"A": "current", "N m": "torque"}.get(recording.signal_unit, "signal")
+    in_state = [f"q_{i + 1}" for i in range(j)]
+    if recording.velocity is not None:
+        in_state += [f"v_{i + 1}" for i in range(j)]
+    in_state += [f"{prefix}_{i + 1}" for i in range(j)]
+    beside = [name for name in columns if name not in in_state]
+    places = {name: i for i, name in enumerate([*beside, *in_state])}
+    page["bag"] = {"columns": list(columns), "at": [places[name] for name in columns]}
+    names = recording.meta.get("joint_names") or [f"joint_{i + 1}" for i in range(j)]
+    start = int(recording.meta.get("start_time_ns", 0))
+    stamps = start + np.round((recording.time - recording.time[0]) * 1e9).astype(np.int64)
+    side = np.column_stack([columns[name] for name in beside])
+    none = np.zeros(0)
+    velocity = recording.velocity
+
+    with Writer(bag, version=8, storage_plugin=StoragePlugin.MCAP) as writer:
+        links = {
+            topic: writer.add_connection(topic, kind.__msgtype__, typestore=store)
+            for topic, kind in (
+                (META_TOPIC, Text),
+                (STATE_TOPIC, State),
+                (SAMPLES_TOPIC, Numbers),
+            )
+        }
+
+        def put(topic: str, stamp: int, message: object) -> None:
+            raw = store.serialize_cdr(message, message.__msgtype__)  # type: ignore[attr-defined]
+            writer.write(links[topic], stamp, raw)
+
+        put(META_TOPIC, int(stamps[0]), Text(to_text(page)))
+        layout = Layout([], 0)
+        for i, stamp in enumerate(stamps.tolist()):
+            header = Header(Time(stamp // 10**9, stamp % 10**9), "")
+            speed = none if velocity is None else np.ascontiguousarray(velocity[i])
+            state = State(
+                header,
+                list(names),
+                np.ascontiguousarray(recording.position[i]),
+                speed,
+                np.ascontiguousarray(recording.signal[i]),
+            )
+            put(STATE_TOPIC, stamp, state)
+            put(SAMPLES_TOPIC, stamp, Numbers(layout, side[i]))

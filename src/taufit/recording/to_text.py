@@ -1,0 +1,40 @@
+"""Recording -> CSV and .npz, in taufit's own columns."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+
+import numpy as np
+
+from taufit.files import replacing
+from taufit.recording.canonical import to_columns, to_text
+from taufit.recording.from_arrays import META_NAME
+from taufit.recording.from_csv import META_MARK
+from taufit.recording.recording import Recording
+
+
+def write_csv(recording: Recording, path: str | os.PathLike[str]) -> None:
+    """Every number in the shortest form that reads back to the same bits.
+
+    The first line is a comment with the JSON page; `pandas.read_csv(..., comment="#")` skips it.
+    """
+    columns, page = to_columns(recording)
+    separator = "\t" if ".tsv" in str(path).lower() else ","
+    text = io.StringIO()
+    text.write(f"{META_MARK}{to_text(page)}\n")
+    text.write(separator.join(columns) + "\n")
+    for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+        text.write(separator.join(map(repr, row)) + "\n")
+    data = text.getvalue().encode()
+    with replacing(path) as temporary:
+        packed = str(path).lower().endswith(".gz")
+        temporary.write_bytes(gzip.compress(data, 6, mtime=0) if packed else data)
+
+
+def write_npz(recording: Recording, path: str | os.PathLike[str]) -> None:
+    """One array per column, and the JSON page as text under "taufit"."""
+    columns, page = to_columns(recording)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **{**columns, META_NAME: np.array(to_text(page))})
