@@ -25,6 +25,7 @@ class Segmentation:
 
     Attributes:
         label: Segment of each sample and joint; -1 where a sample is left out of the search.
+        stretch: The same with the samples left out inside a segment, e.g. next to a crossing.
         joint: Of each segment.
         first, last: Its first and last sample that take part (inclusive).
         begin, end: When it starts and ends [s within its run], between samples where a crossing
@@ -32,6 +33,7 @@ class Segmentation:
     """
 
     label: Int[Array, "n j"]
+    stretch: Int[Array, "n j"]
     joint: Int[Array, " s"]
     first: Int[Array, " s"]
     last: Int[Array, " s"]
@@ -125,7 +127,9 @@ def cut_segments(
     cut |= reversal
     if predicted is not None:
         crossing = np.zeros((n, joints), bool)
-        crossing[1:] = predicted[1:] * predicted[:-1] <= 0.0
+        # Believe a crossing only where the magnitude does not contradict the model.
+        fits = magnitude - np.abs(predicted) < 4.0 * noise
+        crossing[1:] = (predicted[1:] * predicted[:-1] <= 0.0) & (fits[1:] | fits[:-1])
         moved = _crossings(crossing, predicted, time)
         where = np.where(np.isnan(moved), where, moved)
         cut |= crossing
@@ -215,6 +219,7 @@ def _collect(
     end_time = np.where(run_end, time[last_sample % n], border[np.minimum(follow, n * joints - 1)])
     return Segmentation(
         label.reshape(joints, n).T.copy(),
+        number[stretch].reshape(joints, n).T.copy(),
         first // n,
         first % n,
         last % n,

@@ -20,7 +20,7 @@ from taufit.dynamics import regressor
 from taufit.errors import PoorExcitationError, RecordingError
 from taufit.estimation.folded_normal import FoldedFit, fit_folded
 from taufit.estimation.sign_quadratic import JointRows, SignForm, joint_rows, sign_form
-from taufit.estimation.sign_search import SignSearch, search_signs
+from taufit.estimation.sign_search import SignSearch, search_signs, sign_candidates
 from taufit.estimation.sign_segments import (
     Segmentation,
     cut_segments,
@@ -176,8 +176,8 @@ class _Round:
     form: SignForm
     search: SignSearch
     signs: Int[Array, " s"]
+    margins: Float[Array, " s"]
     fit: FoldedFit
-    weight: Float[Array, "n j"]
     undecided: Bool[Array, " s"]
 
 
@@ -313,7 +313,7 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
         search = search_signs(
             form.quadratic, anchor=form.anchor, radius=RADIUS, node_cap=node_cap
         )
-        signs, undecided = _settle_blocks(data, cut, form, search)
+        signs, margins, undecided = _settle_blocks(data, cut, form, search)
         fit = fit_folded(
             data.rows,
             data.values,
@@ -322,7 +322,7 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
             form.parameters(signs),
             0.2 * data.noise,
         )
-        done = _Round(cut, form, search, signs, fit, weight, undecided)
+        done = _Round(cut, form, search, signs, margins, fit, undecided)
         predicted, noise = fit.predicted, np.maximum(fit.noise, data.noise)
         weight = _weights(data, fit)
     assert done is not None
@@ -331,60 +331,118 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
 
 def _settle_blocks(
     data: _Data, cut: Segmentation, form: SignForm, search: SignSearch
-) -> tuple[Int[Array, " s"], Bool[Array, " s"]]:
-    """Choose between s and -s, block by block, by the sign of the kinetic energy.
+) -> tuple[Int[Array, " s"], Float[Array, " s"], Bool[Array, " s"]]:
+    """Choose among near-optimal sign vectors, s and -s included, by what bodies can do.
 
-    T = 1/2 v'M(q; theta)v is linear in the parameters and positive for every body that can exist,
-    so theta and -theta cannot both be possible.
+    Kinetic energy is linear in the parameters and positive for every arm that can exist; friction
+    takes power. A choice of signs whose parameters break one of these, k'theta < 0, fits worse by
+    (k'theta / std)^2 once it is made to keep it: that much is added to its cost.
+
+    Returns signs, margins, and which signs are undecided as a block.
     """
-    signs = search.signs.astype(np.int64)
+    signs, margins = search.signs.astype(np.int64), search.margins.copy()
     undecided = np.zeros(len(signs), bool)
     for b in range(search.block.max(initial=-1) + 1):
         members = np.flatnonzero(search.block == b)
-        if form.anchor is not None and form.anchor in members:
-            continue
-        joints = np.unique(cut.joint[members])
-        theta = form.moments[:, members] @ signs[members]
-        for functional in positive_functionals(data, joints):
-            value, deviation = float(functional @ theta), form.deviation(functional)
-            if abs(value) >= 5.0 * deviation and value != 0.0:
-                if value < 0.0:
-                    signs[members] *= -1
-                break
-        else:
+        held = form.anchor is not None and form.anchor in members
+        joints = np.unique(cut.joint[members[members < len(cut)]])
+        maps = positive_functionals(data, joints)
+        deviation = np.array([form.deviation(k) for k in maps])
+        # Per functional and sign: k'theta(s) in standard deviations is level @ s.
+        level = (maps @ form.moments[:, members]) / np.maximum(deviation, 1e-300)[:, None]
+        best = signs[members]
+        if not held and _penalty(level, -best) < _penalty(level, best):
+            best = -best
+        penalty = _penalty(level, best)
+        if np.any(np.isfinite(margins[members])) or penalty > 1.0:
+            best, margins[members], penalty = _weigh(
+                form, members, level, best, penalty, held, margins[members]
+            )
+        if not held and _penalty(level, -best) - penalty < RADIUS:
             undecided[members] = True
-    return signs, undecided
+        signs[members] = best
+    return signs, margins, undecided
 
 
-def positive_functionals(
-    data: _Data, joints: Int[Array, " k"]
-) -> tuple[Float[Array, " b"], Float[Array, " b"]]:
-    """Kinetic energy and friction power of some joints' motion, as linear maps of the parameters.
+def _penalty(level: Float[Array, "k s"], signs: Int[Array, "... s"]) -> Any:
+    """Extra cost of the worst broken inequality."""
+    worst = np.min(np.minimum(signs @ level.T, 0.0), axis=-1, initial=0.0)
+    return worst**2
 
-    Kinetic energy needs no gravity: 1/2 v'(Y(q, 0, v) - Y(q, 0, 0)) theta. Both are summed over
-    recorded states and positive whatever the arm is.
+
+def _weigh(
+    form: SignForm,
+    members: Int[Array, " m"],
+    level: Float[Array, "k m"],
+    best: Int[Array, " m"],
+    penalty: float,
+    held: bool,
+    margins: Float[Array, " m"],
+) -> tuple[Int[Array, " m"], Float[Array, " m"], float]:
+    """The best of the near-optimal vectors with penalties added, and margins against it."""
+    quadratic = form.quadratic[np.ix_(members, members)]
+    anchor = len(members) - 1 if held else None
+    least = float(best @ quadratic @ best)
+    found: list[Int[Array, " m"]] = []
+    costs: list[float] = []
+    ended = False
+    for cost, signs in sign_candidates(quadratic, anchor=anchor, most=4096):
+        if cost > least + min(penalty, 4.0 * RADIUS) + RADIUS:
+            ended = True
+            break
+        found.append(signs.astype(np.int64))
+        costs.append(cost)
+    if not found:
+        return best, margins, penalty
+    table = np.array(found)
+    total = np.array(costs) + _penalty(level, table)
+    top = int(np.argmin(total))
+    chosen = table[top]
+    out = np.full(len(members), np.inf if ended else 0.0)
+    extra = np.maximum(total - total[top], 0.0)
+    near = np.flatnonzero(extra < RADIUS)
+    mirrored = (table[near] != chosen).mean(1) == 1.0
+    for k in near[~mirrored]:
+        changed = table[k] != chosen
+        out[changed] = np.minimum(out[changed], extra[k])
+    return chosen, out, float(total[top] - costs[top])
+
+
+def positive_functionals(data: _Data, joints: Int[Array, " k"]) -> Float[Array, "f b"]:
+    """Linear maps of the parameters that are positive for every arm: energies and friction powers.
+
+    Kinetic energy needs no gravity: 1/2 v'(Y(q, 0, v) - Y(q, 0, 0)) theta, summed over recorded
+    states, for these joints moving together and each alone; friction power for each alone.
     """
     samples, model = data.samples, data.model
-    chosen = np.linspace(0, len(samples) - 1, min(len(samples), 100)).astype(int)
+    chosen = np.linspace(0, len(samples) - 1, min(len(samples), 60)).astype(int)
     q = samples.position[chosen]
-    v = np.zeros_like(q)
-    v[:, joints] = samples.velocity[np.ix_(chosen, joints)]
+    speed = np.zeros_like(q)
+    speed[:, joints] = samples.velocity[np.ix_(chosen, joints)]
     zero = np.zeros_like(q)
-    links = regressor(model.robot, q, zero, v) - regressor(model.robot, q, zero, zero)
-    width = len(model.names)
-    energy, power = np.zeros(width), np.zeros(width)
-    energy[: links.shape[-1]] = 0.5 * np.einsum("ni,nip->p", v, links)
-    at = links.shape[-1]
-    if model.rotor_inertia:
-        rotor = model.rotor_columns(v)
-        energy[at : at + rotor.shape[-1]] = 0.5 * np.einsum("ni,nip->p", v, rotor)
-        at += rotor.shape[-1]
-    friction = model.friction_columns(v, temperature=_some(samples.temperature, chosen))
+    weight = regressor(model.robot, q, zero, zero)
+    at = weight.shape[-1]
+    out = []
+    for moving in ([*joints], *([i] for i in joints)) if len(joints) > 1 else ([*joints],):
+        v = np.zeros_like(q)
+        v[:, moving] = speed[:, moving]
+        energy = np.zeros(len(model.names))
+        links = regressor(model.robot, q, zero, v) - weight
+        energy[:at] = 0.5 * np.einsum("ni,nip->p", v, links)
+        if model.rotor_inertia:
+            rotor = model.rotor_columns(v)
+            energy[at : at + rotor.shape[-1]] = 0.5 * np.einsum("ni,nip->p", v, rotor)
+        out.append(energy[data.rows.kept])
+    at += model.robot.joints if model.rotor_inertia else 0
+    friction = model.friction_columns(speed, temperature=_some(samples.temperature, chosen))
     terms = model.nonnegative[at : at + friction.shape[-1]]
-    power[at : at + friction.shape[-1]] = np.where(
-        terms, np.einsum("ni,nip->p", v, friction), 0.0
-    )
-    return energy[data.rows.kept], power[data.rows.kept]
+    for i in joints:
+        power = np.zeros(len(model.names))
+        taken = np.einsum("n,np->p", speed[:, i], friction[:, i])
+        power[at : at + friction.shape[-1]] = np.where(terms, taken, 0.0)
+        if np.any(power[data.rows.kept]):
+            out.append(power[data.rows.kept])
+    return np.array(out)
 
 
 def _some(values: Float[Array, "n j"] | None, chosen: Int[Array, " k"]) -> Array | None:
@@ -472,7 +530,7 @@ def _judge(
     samples, cut = data.samples, done.segmentation
     overall, joint_chi2, unexplained = _chi2(data, done)
     count = len(cut)
-    signs, margins = done.signs[:count], done.search.margins[:count]
+    signs, margins = done.signs[:count], done.margins[:count]
     reason = np.array([""] * count, object)
     predicted = done.fit.predicted
 
@@ -490,9 +548,14 @@ def _judge(
     if not done.search.certified:
         reason[:] = "the search was stopped before it was exhausted"
 
-    sample_sign = np.where(predicted >= 0.0, 1, -1)
-    inside = cut.label >= 0
-    sample_sign[inside] = signs[cut.label[inside]]
+    # The model signs a sample whose magnitude it explains; elsewhere the segment does.
+    explained = np.abs(data.magnitude - np.abs(predicted)) < 3.0 * done.fit.noise
+    segment_sign = np.append(signs, 0)[cut.stretch]
+    sample_sign = np.where(
+        (segment_sign == 0) | (explained & (cut.label < 0)),
+        np.where(predicted >= 0.0, 1, -1),
+        segment_sign,
+    )
     sample_sign = np.where(
         data.known, np.where(data.values >= 0.0, 1, -1), sample_sign
     ).astype(np.int8)
