@@ -1,0 +1,240 @@
+"""Drive gains from one known mass: the arm is run with it and without it.
+
+With gains K, recorded signal s, parameters theta of the bare arm and phi of the payload, joint by
+joint
+
+    K_j s_j = W_j theta                      without the payload,
+    K_j s_j = W_j theta + Y_j phi            with it,          phi = (m, h, I), m known.
+
+Everything but m is unknown, and linear; without m the equations fix only ratios.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from taufit.arrays import Array, Float, Int
+from taufit.errors import InfeasibleError, PoorExcitationError, RecordingError
+from taufit.robot.inertia import pseudo_inertia
+from taufit.signals.drive_gains import Gains
+
+METHODS = {
+    "total_least_squares": "total least squares",
+    "least_squares": "least squares",
+    "constrained": "physically constrained total least squares",
+}
+
+
+def identify_gains(
+    unloaded_signal: Float[Array, "n j"],
+    unloaded_regressor: Float[Array, "n j p"],
+    loaded_signal: Float[Array, "m j"],
+    loaded_regressor: Float[Array, "m j p"],
+    payload_regressor: Float[Array, "m j 10"],
+    mass: float,
+    *,
+    method: str = "total_least_squares",
+    mass_std: float = 0.0,
+    block: int = 100,
+) -> Gains:
+    """Joint torque per unit of the signal, from runs with and without a known mass.
+
+    The noise is in the signal, and the signal multiplies the unknown, so plain least squares
+    shrinks the gains. Total least squares does not; it minimises
+
+        |A x|^2 / (x' C x),      x = (K, h, I, 1),    A = (1 - Q Q') [S, -Y, -Y_m m],
+
+    where Q spans the bare arm's columns and C is the noise of the signal's columns alone: motion
+    and mass count as exact. "constrained" minimises x' (A'A - lambda C) x, lambda being that
+    smallest ratio, over K >= 0 and payloads whose pseudo-inertia is positive semidefinite, as a
+    body's is.
+
+    Args:
+        unloaded_signal, loaded_signal: Conditioned, e.g. `Samples.torque` with gains of one.
+        unloaded_regressor, loaded_regressor: Of the bare arm with friction and offsets, filtered
+            alike; columns may depend on each other.
+        payload_regressor: Per m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of the payload in the
+            last link's frame.
+        mass: Of the payload [kg].
+        method: "total_least_squares", "least_squares" or "constrained".
+        mass_std: Its standard deviation [kg].
+        block: Samples over which residuals may hang together, for the standard deviations.
+
+    Raises:
+        PoorExcitationError: The payload does not show in some joint's signal.
+    """
+    if not (np.isfinite(mass) and mass > 0):
+        raise RecordingError(f"the known mass is {mass:g} kg; gains need a positive one.")
+    if method not in METHODS:
+        raise RecordingError(f"unknown method {method!r}; there are {', '.join(METHODS)}.")
+    joints = unloaded_signal.shape[1]
+    rows = _stack(
+        np.concatenate([unloaded_signal, loaded_signal]),
+        np.concatenate([unloaded_regressor, loaded_regressor]),
+        np.concatenate([np.zeros((len(unloaded_signal), joints, 10)), payload_regressor]),
+        mass,
+        block,
+    )
+    weight = np.ones(joints)
+    for _ in range(4):
+        reduced = rows.reduced(weight)
+        x, curvature = _solve(reduced, rows, method, mass)
+        gains = x[:joints]
+        if not np.all(gains > 0):
+            bad = ", ".join(str(j + 1) for j in np.flatnonzero(~(gains > 0)))
+            raise PoorExcitationError(
+                f"the known mass does not show the drive gain of joint {bad}. Move it more with "
+                "the payload, use a heavier one, or read the gains from the controller."
+            )
+        residual = reduced @ x / weight[rows.joint]
+        spread = np.array([np.std(residual[rows.joint == j]) for j in range(joints)])
+        weight = 1.0 / np.maximum(spread, 1e-9 * max(float(spread.max()), 1e-300))
+
+    # Residuals hang together over a block: its scores count as one.
+    residual = reduced @ x
+    scores = np.zeros((int(rows.block.max()) + 1, len(x) - 1))
+    np.add.at(scores, rows.block, reduced[:, :-1] * residual[:, None])
+    bread = np.linalg.pinv(curvature[:-1, :-1], rcond=1e-12, hermitian=True)
+    covariance = bread @ (scores.T @ scores) @ bread
+    std = np.sqrt(np.maximum(np.diag(covariance)[:joints], 0.0))
+    return Gains(
+        gains,
+        np.hypot(std, gains * mass_std / mass),
+        (f"known mass of {mass:g} kg, {METHODS[method]}",) * joints,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Joint after joint: signal K = arm theta + payload (h, I) + known."""
+
+    signal: Float[Array, " r"]
+    joint: Int[Array, " r"]
+    block: Int[Array, " r"]
+    arm: Float[Array, "r q"]
+    payload: Float[Array, "r 9"]
+    known: Float[Array, " r"]
+
+    @property
+    def joints(self) -> int:
+        return int(self.joint[-1]) + 1
+
+    def reduced(self, weight: Float[Array, " j"]) -> Float[Array, "r x"]:
+        """A: weighted columns of K, (h, I) and 1, with the arm's own projected away."""
+        columns = np.zeros((len(self.signal), self.joints + 10))
+        columns[np.arange(len(self.signal)), self.joint] = self.signal
+        columns[:, self.joints : -1] = -self.payload
+        columns[:, -1] = -self.known
+        w = weight[self.joint][:, None]
+        basis = np.linalg.qr(self.arm * w)[0]
+        columns *= w
+        return columns - basis @ (basis.T @ columns)
+
+
+def _stack(
+    signal: Float[Array, "n j"],
+    arm: Float[Array, "n j p"],
+    payload: Float[Array, "n j 10"],
+    mass: float,
+    block: int,
+) -> _Rows:
+    n, joints = signal.shape
+    arm = arm.transpose(1, 0, 2).reshape(joints * n, -1)
+    payload = payload.transpose(1, 0, 2).reshape(joints * n, 10)
+    # Columns that depend on others add nothing to what they span together.
+    size = np.linalg.norm(arm, axis=0)
+    arm = arm[:, size > 1e-10 * size.max()]
+    arm = arm / np.linalg.norm(arm, axis=0)
+    upper, order = scipy.linalg.qr(np.linalg.qr(arm, mode="r"), mode="r", pivoting=True)
+    pivots = np.abs(np.diag(upper))
+    return _Rows(
+        signal=signal.T.ravel(),
+        joint=np.repeat(np.arange(joints), n),
+        block=np.tile(np.arange(n) // block, joints),
+        arm=arm[:, order[: np.count_nonzero(pivots > 1e-8 * pivots[0])]],
+        payload=payload[:, 1:],
+        known=mass * payload[:, 0],
+    )
+
+
+def _solve(
+    reduced: Float[Array, "r x"], rows: _Rows, method: str, mass: float
+) -> tuple[Float[Array, " x"], Float[Array, "x x"]]:
+    """x = (K, h, I, 1) and the curvature of what was minimised."""
+    joints = rows.joints
+    scale = np.linalg.norm(reduced, axis=0)
+    if np.any(scale[:joints] == 0) or scale[-1] == 0:
+        raise PoorExcitationError(
+            "the known mass cannot be seen: a joint's signal, or the payload's own torque, is "
+            "explained by the bare arm alone. Record the loaded run with another motion."
+        )
+    scale = np.maximum(scale, 1e-12 * scale.max())
+    normal = (reduced / scale).T @ (reduced / scale)
+    x = np.append(np.linalg.lstsq(normal[:-1, :-1], -normal[:-1, -1], rcond=1e-13)[0], 1.0)
+    if method == "least_squares":
+        return x * scale[-1] / scale, normal * np.outer(scale, scale)
+    counts = np.bincount(rows.joint).astype(float)
+    diagonal = np.arange(joints)
+    noise = np.zeros_like(normal)
+    ratio = 0.0
+    for _ in range(50):
+        # Rows are weighted by their residual K e, so the signal's own noise e is 1 / K in them.
+        gains = np.maximum(np.abs(x[:joints] * scale[-1] / scale[:joints]), 1e-12)
+        noise[diagonal, diagonal] = counts / np.square(gains * scale[:joints])
+        # The smallest ratio x'Nx / x'Cx is one over the largest eigenvalue of the swapped pair.
+        values, vectors = scipy.linalg.eigh(
+            noise, normal + 1e-14 * np.eye(len(normal)), subset_by_index=[len(x) - 1, len(x) - 1]
+        )
+        before, x, ratio = x, vectors[:, 0] / vectors[-1, 0], 1.0 / float(values[0])
+        if np.allclose(x, before, rtol=1e-9, atol=1e-12):
+            break
+    corrected = normal - ratio * noise
+    if method == "constrained":
+        x = _constrained(corrected, scale, joints, mass)
+    return x * scale[-1] / scale, corrected * np.outer(scale, scale)
+
+
+def _constrained(
+    curvature: Float[Array, "x x"], scale: Float[Array, " x"], joints: int, mass: float
+) -> Float[Array, " x"]:
+    """min x' H x over K >= 0 and P(m, h, I) >= 0, with the last entry of x one."""
+    import clarabel
+
+    size = len(curvature) - 1
+    hessian = curvature[:-1, :-1]
+    # Rounding may leave the smallest eigenvalue a hair below zero.
+    hessian = hessian + 1e-12 * np.trace(hessian) / size * np.eye(size)
+    upper = np.triu_indices(4)
+    order = np.lexsort(upper)
+    row, column = upper[0][order], upper[1][order]
+    stretch = np.where(row == column, 1.0, np.sqrt(2.0))
+    # Metres and kilograms to decimetres: the entries of P come to one size.
+    length = np.array([10.0, 10.0, 10.0, 1.0])
+    entries = pseudo_inertia(np.eye(10)) * np.outer(length, length)
+    triangle = (entries[:, row, column] * stretch).T
+    factor = scale[-1] / scale[:-1]
+    constraint = np.zeros((joints + 10, size))
+    constraint[:joints, :joints] = -np.eye(joints)
+    constraint[joints:, joints:] = -triangle[:, 1:] * factor[joints:]
+    bound = np.concatenate([np.zeros(joints), triangle[:, 0] * mass])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1
+    answer = clarabel.DefaultSolver(
+        scipy.sparse.csc_matrix(np.triu(hessian)),
+        curvature[:-1, -1],
+        scipy.sparse.csc_matrix(constraint),
+        bound,
+        [clarabel.NonnegativeConeT(joints), clarabel.PSDTriangleConeT(4)],
+        settings,
+    ).solve()
+    if "Solved" not in str(answer.status):
+        raise InfeasibleError(
+            f"the constrained gains could not be found ({answer.status}). Use "
+            "method='total_least_squares', and check the known mass and its frame."
+        )
+    return np.append(np.array(answer.x), 1.0)
