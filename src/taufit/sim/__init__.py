@@ -17,6 +17,8 @@ from taufit.sim.effects import (
     effects_from_dict,
 )
 from taufit.sim.payload import Carried
+from taufit.sim.preset import Preset, presets, read_preset, typical_effects, typical_rotor
+from taufit.sim.random_motion import random_fourier
 from taufit.sim.twin import Run, Trace, Twin
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "Elasticity",
     "Encoder",
     "Friction",
+    "Preset",
     "Push",
     "Ripple",
     "Run",
@@ -35,4 +38,9 @@ __all__ = [
     "Trace",
     "Twin",
     "effects_from_dict",
+    "presets",
+    "random_fourier",
+    "read_preset",
+    "typical_effects",
+    "typical_rotor",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError
 from taufit.robot import Robot
+from taufit.sim.effects import PerJoint, per_joint
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +22,7 @@ class Controller:
     with M the joint's effective inertia and r the command, `delay` seconds ago.
 
     Attributes:
-        bandwidth_hz: Of the position loop.
+        bandwidth_hz: Of the position loop, one for all joints or one each.
         damping: z.
         integral_hz: Corner of the integral action; 0 for none.
         delay: From command to reference [s].
@@ -30,7 +31,7 @@ class Controller:
         knows_payload: Whether its model carries the payload.
     """
 
-    bandwidth_hz: float = 12.0
+    bandwidth_hz: PerJoint = 12.0
     damping: float = 1.0
     integral_hz: float = 0.3
     delay: float = 0.012
@@ -43,7 +44,7 @@ class Controller:
     ) -> tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]:
         """Stiffness, damping and integral gain per joint, from inertia matrices on the way."""
         effective = np.median(effective_inertia(mass), 0)
-        w = 2.0 * np.pi * self.bandwidth_hz
+        w = 2.0 * np.pi * per_joint(self.bandwidth_hz, mass.shape[-1], "bandwidth_hz")
         stiffness = effective * w**2
         return (
             stiffness,

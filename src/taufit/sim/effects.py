@@ -93,7 +93,7 @@ class Thermal:
     copper: PerJoint = 0.01
     ambient: float = 22.0
     initial: PerJoint | None = None
-    reference: float = 30.0
+    reference: PerJoint = 30.0
     coulomb_slope: PerJoint = 0.0
     viscous_slope: PerJoint = 0.0
     speed_up: float = 1.0
@@ -143,6 +143,7 @@ class Sensing:
         gain_error: True gain over nominal gain, minus 1.
         gain_scatter: Standard deviation of a further gain error, drawn from the seed.
         white: Standard deviation of white noise, in joint torque [N m].
+        relative: White noise as a share of each joint's rms torque in the run, besides `white`.
         coloured: Standard deviation of low-frequency noise (first order) [N m].
         corner_hz: Above which the coloured noise falls.
         quantum: Smallest step of the channel, in its own unit (A or N m); 0 for none.
@@ -154,6 +155,7 @@ class Sensing:
     gain_error: PerJoint = 0.0
     gain_scatter: float = 0.0
     white: PerJoint = 0.0
+    relative: float = 0.0
     coloured: PerJoint = 0.0
     corner_hz: float = 2.0
     quantum: PerJoint = 0.0

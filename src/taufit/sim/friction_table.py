@@ -80,11 +80,12 @@ def tabulate(
     speed_span = np.arcsinh(top_speed / speed_scale)
     grid = speed_scale[:, None] * np.sinh(speed_span[:, None] * np.linspace(0.0, 1.0, SPEEDS))
     level = np.empty((joints, 2, loads, warms, SPEEDS))
-    slopes = np.zeros((2, joints))
+    slopes = np.zeros((3, joints))
     warmth = np.array([temperature]) if thermal is None else np.linspace(*WARMTH, WARMS)
     if thermal is not None:
         slopes[0] = per_joint(thermal.coulomb_slope, joints, "coulomb_slope")
         slopes[1] = per_joint(thermal.viscous_slope, joints, "viscous_slope")
+        slopes[2] = per_joint(thermal.reference, joints, "reference")
     for i in range(joints):
         # A hard sign is 0 at 0; friction at the verge of motion is what it tends to.
         speed = np.maximum(grid[i], 1e-9 * top_speed[i])
@@ -100,7 +101,7 @@ def tabulate(
                     value = sign * (columns @ coefficients[i])
                     if thermal is not None:
                         value = value + (slopes[0, i] + slopes[1, i] * speed) * (
-                            degrees - thermal.reference
+                            degrees - slopes[2, i]
                         )
                     level[i, side, l, w] = scale[i] * np.maximum(value, 0.0)
     return FrictionTable(level, grid, speed_scale, speed_span, top_load)

@@ -73,17 +73,18 @@ def true_gain_ratio(sensing: Sensing | None, joints: int, seed: int) -> Float[Ar
 
 
 def torque_noise(
-    sensing: Sensing | None, ticks: Int[Array, " n"], joints: int, seed: int
+    sensing: Sensing | None, ticks: Int[Array, " n"], torque: Float[Array, "n j"], seed: int
 ) -> Float[Array, "n j"]:
     """White and coloured noise at the rows' instants, in joint torque.
 
     The coloured part is an Ornstein-Uhlenbeck process, exact for any spacing of rows.
     """
-    n = len(ticks)
+    n, joints = torque.shape
     noise = np.zeros((n, joints))
     if sensing is None:
         return noise
-    white = per_joint(sensing.white, joints, "white")
+    share = sensing.relative * np.sqrt((torque**2).mean(0))
+    white = np.hypot(per_joint(sensing.white, joints, "white"), share)
     if np.any(white):
         noise += white * stream(seed, "white").standard_normal((n, joints))
     coloured = per_joint(sensing.coloured, joints, "coloured")

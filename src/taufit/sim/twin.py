@@ -286,7 +286,9 @@ class _Simulation:
         effects, joints = self.twin.effects, self.joints
         friction, thermal = effects.friction, effects.thermal
         # What the controller's friction compensation is set for.
-        self.warmth = self.twin.temperature if thermal is None else thermal.reference
+        self.warmth = (
+            self.twin.temperature if thermal is None else float(np.mean(thermal.reference))
+        )
         self.scale = np.ones(joints)
         self.slip = np.ones(joints)
         if friction is None:
@@ -473,7 +475,7 @@ class _Simulation:
         if side == "link":
             share = sensing.friction_share if sensing is not None else 0.0
             torque = trace.link_torque + share * trace.friction
-        torque = torque + measure.torque_noise(sensing, ticks, joints, seed)
+        torque = torque + measure.torque_noise(sensing, ticks, torque, seed)
         if side == "motor":
             # tau = C' tau_m, so the motors give C'^-1 tau.
             torque = np.linalg.solve(drives.coupling.T, torque.T).T
@@ -565,7 +567,7 @@ class _Simulation:
                 for time, total in self.timeline
             ],
             "controller": {
-                "bandwidth_hz": twin.controller.bandwidth_hz,
+                "bandwidth_hz": np.asarray(twin.controller.bandwidth_hz).tolist(),
                 "delay": twin.controller.delay,
                 "stiffness": self.gains[0].tolist(),
                 "damping": self.gains[1].tolist(),

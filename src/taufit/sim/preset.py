@@ -1,0 +1,157 @@
+"""Twins that look like the real thing, kept as YAML beside this file.
+
+A preset names a bundled robot and adds what is known beyond it: true inertial parameters, rotor
+inertias, drive gains, controller, effects, rate and a motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from taufit.errors import TaufitError
+from taufit.excitation import Motion
+from taufit.excitation.motion_file import motion_from_dict
+from taufit.robot import Robot, read_robot
+from taufit.sim.controller import Controller
+from taufit.sim.effects import (
+    Effects,
+    Encoder,
+    Friction,
+    Ripple,
+    Sensing,
+    effects_from_dict,
+)
+from taufit.sim.payload import Carried
+from taufit.sim.random_motion import random_fourier
+from taufit.sim.twin import Twin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preset:
+    """A twin, a motion for it and where its numbers come from.
+
+    Attributes:
+        name: Its name.
+        about: What it stands for, and what in it is measured, printed or assumed.
+        twin: The simulated arm.
+        payload: The payload of its experiment, or None.
+        sources: The motion's description; `motion` builds it.
+    """
+
+    name: str
+    about: str
+    twin: Twin
+    payload: Carried | None
+    sources: Mapping[str, Any]
+
+    def motion(self, seed: int = 0, periods: float | None = None) -> Motion:
+        """Its motion; where that is random, drawn from `seed`."""
+        data = dict(self.sources)
+        if data.get("kind") == "random":
+            settings = {key: value for key, value in data.items() if key != "kind"}
+            if periods is not None:
+                settings["periods"] = periods
+            return random_fourier(self.twin.robot, seed=seed, **settings)
+        if periods is not None:
+            data["periods"] = periods
+        return motion_from_dict(data, f"the motion of {self.name}")
+
+
+@cache
+def presets() -> tuple[str, ...]:
+    """Names of all presets that belong to a robot."""
+    folder = resources.files("taufit.sim") / "presets"
+    return tuple(sorted(file.name[:-5] for file in folder.iterdir() if file.name.endswith(".yaml")))
+
+
+def read_preset(name: str) -> Preset:
+    """A preset by its name."""
+    import yaml
+
+    if name not in presets():
+        raise TaufitError(f"there is no preset {name!r}; there are {', '.join(presets())}.")
+    text = (resources.files("taufit.sim") / "presets" / f"{name}.yaml").read_text("utf-8")
+    data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    robot = _robot(data)
+    settings = dict(data.get("controller", {}))
+    if isinstance(settings.get("bandwidth_hz"), list):
+        settings["bandwidth_hz"] = np.array(settings["bandwidth_hz"], float)
+    controller = Controller(**settings)
+    if "believed" in data:
+        controller = replace(controller, model=_robot({**data, **data["believed"]}))
+    twin = Twin(
+        robot,
+        effects_from_dict(data["effects"], name),
+        controller,
+        rate_hz=float(data["rate_hz"]),
+        name=name,
+    )
+    payload = data.get("payload")
+    carried = None if payload is None else Carried(np.array(payload, float))
+    return Preset(name, data["about"], twin, carried, data["motion"])
+
+
+def _robot(data: Mapping[str, Any]) -> Robot:
+    robot = read_robot(data["robot"])
+    if "parameters" in data:
+        robot = robot.with_parameters(np.array(data["parameters"], float))
+    if "rotor" in data:
+        links = tuple(
+            replace(link, rotor_inertia=float(x))
+            for link, x in zip(robot.links, data["rotor"], strict=True)
+        )
+        robot = replace(robot, links=links)
+    if "gain" in data:
+        gain = np.array(data["gain"], float)
+        robot = replace(robot, drives=replace(robot.drives, gain=gain))
+    return robot
+
+
+def typical_effects(robot: Robot) -> Effects:
+    """Plausible friction and noise for an arm nobody has measured.
+
+    Sizes follow what each joint has to bear: its torque limit where it has one, else the weight it
+    can meet. A guess that makes a recording look like one, not a statement about this robot.
+    """
+    bears = _bears(robot)
+    coefficients = np.stack([0.03 * bears, 0.03 * bears], 1)
+    return Effects(
+        friction=Friction(
+            coefficients=coefficients, load_factor=0.01, presliding=5e-4, breakaway=0.1
+        ),
+        ripple=Ripple(amplitude=np.outer(0.002 * bears, [1.0, 0.5]), cycles=(2.0, 4.0)),
+        sensing=Sensing(white=0.004 * bears, coloured=0.001 * bears),
+        encoder=Encoder(noise=2e-5, velocity_noise=2e-3),
+    )
+
+
+def typical_rotor(robot: Robot) -> Robot:
+    """The arm with rotor inertias where it has none: about 0.3 % of what the joint bears."""
+    if np.any(robot.rotor_inertias > 0.0):
+        return robot
+    bears = _bears(robot)
+    links = tuple(
+        replace(link, rotor_inertia=float(0.003 * x))
+        for link, x in zip(robot.links, bears, strict=True)
+    )
+    return replace(robot, links=links)
+
+
+def _bears(robot: Robot) -> Any:
+    """Torque each joint is built for [N m]: its limit, or three times what it may have to hold."""
+    from taufit.sim.mujoco_arm import build_arm
+
+    rng = np.random.default_rng(0)
+    pose = rng.uniform(-np.pi, np.pi, (200, robot.joints))
+    holding = np.abs(build_arm(robot).torque(pose, 0 * pose, 0 * pose)).max(0)
+    guess = np.maximum(3.0 * holding, 0.05 * 3.0 * holding.max())
+    return np.where(np.isfinite(robot.limits.torque), robot.limits.torque, guess)
+
+
+__all__ = ["Preset", "presets", "read_preset", "typical_effects", "typical_rotor"]

@@ -1,0 +1,80 @@
+"""A lively motion for any arm, when no designed one is at hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError
+from taufit.excitation import Fourier
+from taufit.robot import Robot
+
+
+def random_fourier(
+    robot: Robot,
+    *,
+    seed: int = 0,
+    harmonics: int = 5,
+    frequency_hz: float = 0.1,
+    periods: float = 1.0,
+    centre: Float[Array, " j"] | None = None,
+    at_rest: bool = True,
+    speed: float = 1.6,
+    reach: float = 1.2,
+    acceleration: float = 6.0,
+) -> Fourier:
+    """A random Fourier motion inside the robot's limits.
+
+    Args:
+        robot: Whose limits hold.
+        seed: Of the coefficients.
+        harmonics: How many.
+        frequency_hz: Of the first.
+        periods: How often it is played.
+        centre: Where it starts and ends; the middle of the joints' ranges where None.
+        at_rest: Whether it starts and ends at rest, at `centre`.
+        speed: Fastest a joint may be [rad/s], besides its limit.
+        reach: Farthest from the centre [rad].
+        acceleration: Largest [rad/s^2].
+    """
+    limits, joints = robot.limits, robot.joints
+    if centre is None:
+        finite = np.isfinite(limits.lower) & np.isfinite(limits.upper)
+        low, high = np.where(finite, limits.lower, 0.0), np.where(finite, limits.upper, 0.0)
+        centre = 0.5 * (low + high)
+    centre = np.asarray(centre, float)
+    if centre.shape != (joints,):
+        raise InfeasibleError(f"the centre of a motion of {robot.name} has {joints} numbers.")
+    rng = np.random.default_rng(seed)
+    order = np.arange(1, harmonics + 1)
+    sine = rng.normal(size=(joints, harmonics)) / np.sqrt(order)
+    cosine = rng.normal(size=(joints, harmonics)) / np.sqrt(order)
+    if at_rest:
+        if harmonics < 3:
+            raise InfeasibleError("a motion that starts and ends at rest needs 3 harmonics.")
+        # Velocity form: sum a = 0 (velocity), sum l b = 0 (acceleration), sum b/l = 0 (position).
+        sine = _without(sine, np.ones((1, harmonics)))
+        cosine = _without(cosine, np.stack([order, 1.0 / order]).astype(float))
+    motion = Fourier(np.zeros(joints), sine, cosine, frequency_hz, "velocity", 1.0)
+    time = np.linspace(0.0, motion.period, 64 * harmonics + 1)
+    q, v, a = (np.abs(x).max(0) for x in motion.at(time))
+    room = np.minimum(limits.upper - centre, centre - limits.lower)
+    if np.any(room <= 0.0):
+        joint = robot.joint_names[int(np.argmin(room))]
+        raise InfeasibleError(f"the centre of the motion is outside the limits of {joint}.")
+    scale = np.minimum.reduce(
+        [
+            np.minimum(0.9 * room, reach) / q,
+            np.minimum(0.9 * limits.velocity, speed) / v,
+            np.minimum(0.9 * limits.acceleration, acceleration) / a,
+        ]
+    )[:, None]
+    return Fourier(centre, scale * sine, scale * cosine, frequency_hz, "velocity", periods)
+
+
+def _without(
+    coefficients: Float[Array, "j h"], conditions: Float[Array, "c h"]
+) -> Float[Array, "j h"]:
+    """The part of each row that meets `conditions` x = 0."""
+    basis = np.linalg.qr(conditions.T)[0]
+    return coefficients - coefficients @ basis @ basis.T
