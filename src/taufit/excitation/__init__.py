@@ -3,9 +3,41 @@
 Left to others: playing it (live, sim) and fitting what it showed (estimation).
 """
 
+from taufit.excitation.basis import FourierBasis, SplineBasis
+from taufit.excitation.criteria import CRITERIA
+from taufit.excitation.design import Design, default_limits, design
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.excitation.motion_file import MOTIONS, read_motion, write_motion
+from taufit.excitation.programs import to_csv, to_joint_trajectory, to_urscript
 from taufit.excitation.sampled import Sampled
+from taufit.excitation.scene import Capsule, Plane, Scene, mounting_plane, scene_for
+from taufit.excitation.special import envelope_of, friction_strokes, warm_up
+from taufit.excitation.spline import Spline
 
-__all__ = ["MOTIONS", "Fourier", "Motion", "Sampled", "read_motion", "write_motion"]
+__all__ = [
+    "CRITERIA",
+    "MOTIONS",
+    "Capsule",
+    "Design",
+    "Fourier",
+    "FourierBasis",
+    "Motion",
+    "Plane",
+    "Sampled",
+    "Scene",
+    "Spline",
+    "SplineBasis",
+    "default_limits",
+    "design",
+    "envelope_of",
+    "friction_strokes",
+    "mounting_plane",
+    "read_motion",
+    "scene_for",
+    "to_csv",
+    "to_joint_trajectory",
+    "to_urscript",
+    "warm_up",
+    "write_motion",
+]

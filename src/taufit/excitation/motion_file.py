@@ -11,9 +11,10 @@ from taufit.errors import TaufitError
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.excitation.sampled import Sampled
+from taufit.excitation.spline import Spline
 from taufit.files import write_json
 
-MOTIONS: dict[str, Any] = {"fourier": Fourier, "sampled": Sampled}
+MOTIONS: dict[str, Any] = {"fourier": Fourier, "sampled": Sampled, "spline": Spline}
 
 
 def motion_to_dict(motion: Motion) -> dict[str, Any]:

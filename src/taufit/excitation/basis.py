@@ -1,0 +1,182 @@
+"""Motions that are linear in their coefficients, at rest at both ends by construction.
+
+Every joint moves as q(t) = centre + Phi(t) c; the conditions "velocity and acceleration are zero at
+both ends" (and, where asked, "starts at the centre") are linear in c and are eliminated once, so
+any c gives a motion that starts and ends at rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError
+from taufit.excitation.fourier import Fourier
+from taufit.excitation.motion import Motion
+from taufit.excitation.spline import Spline
+
+
+class Basis(Protocol):
+    """A family of motions of one joint, linear in `size` coefficients."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def period(self) -> float:
+        """Length of one run through the motion [s]."""
+        ...
+
+    def matrices(self, time: Float[Array, " n"]) -> Float[Array, "4 n m"]:
+        """Position, velocity, acceleration and jerk per unit coefficient."""
+        ...
+
+    def motion(self, centre: Float[Array, " j"], coefficients: Float[Array, "j m"]) -> Motion:
+        """The motion with these coefficients."""
+        ...
+
+
+def _null_space(conditions: Float[Array, "c m"]) -> Float[Array, "m k"]:
+    """Orthonormal columns Z with conditions @ Z = 0."""
+    _, values, right = np.linalg.svd(conditions)
+    rank = int(np.sum(values > 1e-12 * values[0])) if len(values) else 0
+    return right[rank:].T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FourierBasis:
+    """Fourier series of `harmonics` terms with a free offset.
+
+    Attributes:
+        harmonics: How many; at least 3, since rest at the ends takes two conditions away.
+        frequency_hz: Of the first.
+        fixed_start: Start and end at the centre pose itself.
+        periods: How often it is played.
+        form: How the coefficients are written down in the end.
+    """
+
+    harmonics: int = 5
+    frequency_hz: float = 0.1
+    fixed_start: bool = False
+    periods: int = 1
+    form: str = "velocity"
+
+    def __post_init__(self) -> None:
+        if self.harmonics < 2:
+            raise InfeasibleError(
+                f"{self.harmonics} harmonics cannot start and end at rest: use at least 2 "
+                "(5 is usual)."
+            )
+        if not (np.isfinite(self.frequency_hz) and self.frequency_hz > 0):
+            raise InfeasibleError("the frequency of a Fourier motion must be positive.")
+
+    @property
+    def period(self) -> float:
+        return 1.0 / self.frequency_hz
+
+    @property
+    def pulsations(self) -> Float[Array, " h"]:
+        return 2 * np.pi * self.frequency_hz * np.arange(1, self.harmonics + 1)
+
+    def _free(self) -> Float[Array, "m k"]:
+        """Free directions of (offset, a_1.., b_1..), amplitude form, scaled to equal speeds."""
+        w, h = self.pulsations, self.harmonics
+        rows = [np.r_[0.0, w, np.zeros(h)], np.r_[0.0, np.zeros(h), w**2 / w[-1]]]
+        if self.fixed_start:
+            rows.append(np.r_[1.0, np.zeros(h), -np.ones(h)])
+        # Unit coefficients move at comparable speed whatever their harmonic.
+        scale = np.r_[1.0, w[0] / w, w[0] / w]
+        return scale[:, None] * _null_space(np.array(rows) * scale)
+
+    @property
+    def size(self) -> int:
+        return self._free().shape[1]
+
+    def matrices(self, time: Float[Array, " n"]) -> Float[Array, "4 n m"]:
+        w = self.pulsations
+        phase = np.asarray(time)[:, None] * w
+        s, c = np.sin(phase), np.cos(phase)
+        one, nil = np.ones((len(phase), 1)), np.zeros((len(phase), 1))
+        raw = np.stack(
+            [
+                np.hstack([one, s, -c]),
+                np.hstack([nil, c * w, s * w]),
+                np.hstack([nil, -s * w**2, c * w**2]),
+                np.hstack([nil, -c * w**3, -s * w**3]),
+            ]
+        )
+        return raw @ self._free()
+
+    def motion(self, centre: Float[Array, " j"], coefficients: Float[Array, "j m"]) -> Fourier:
+        full = np.asarray(coefficients) @ self._free().T
+        h = self.harmonics
+        motion = Fourier(
+            centre + full[:, 0],
+            full[:, 1 : 1 + h],
+            full[:, 1 + h :],
+            self.frequency_hz,
+            "amplitude",
+            float(self.periods),
+        )
+        return motion.with_form(self.form)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SplineBasis:
+    """Quintic B-splines with equal knots: local in time, for motions that are not periodic.
+
+    Attributes:
+        pieces: Polynomial pieces over the duration.
+        seconds: Duration.
+        fixed_start: Start at the centre pose itself (the end is free).
+    """
+
+    pieces: int = 16
+    seconds: float = 10.0
+    fixed_start: bool = False
+
+    def __post_init__(self) -> None:
+        if self.pieces < 6:
+            raise InfeasibleError(
+                "a spline motion needs at least 6 pieces to start and end at rest."
+            )
+        if not (np.isfinite(self.seconds) and self.seconds > 0):
+            raise InfeasibleError("the duration of a spline motion must be positive.")
+
+    @property
+    def period(self) -> float:
+        return self.seconds
+
+    def _knots(self) -> Float[Array, " k"]:
+        inner = np.linspace(0.0, self.seconds, self.pieces + 1)
+        return np.r_[[0.0] * 5, inner, [self.seconds] * 5]
+
+    def _raw(self, time: Float[Array, " n"]) -> list[Any]:
+        from scipy.interpolate import BSpline
+
+        knots = self._knots()
+        spline = BSpline(knots, np.eye(len(knots) - 6), 5)
+        t = np.clip(time, 0.0, self.seconds)
+        return [spline.derivative(k)(t) if k else spline(t) for k in range(4)]
+
+    def _free(self) -> Float[Array, "m k"]:
+        ends = self._raw(np.array([0.0, self.seconds]))
+        # Derivatives grow with powers of pieces/seconds; rows are scaled before the null space.
+        rows = [row / np.linalg.norm(row) for order in (1, 2) for row in ends[order]]
+        if self.fixed_start:
+            rows.append(ends[0][0])
+        return _null_space(np.array(rows))
+
+    @property
+    def size(self) -> int:
+        return self._free().shape[1]
+
+    def matrices(self, time: Float[Array, " n"]) -> Float[Array, "4 n m"]:
+        return np.stack(self._raw(np.asarray(time))) @ self._free()
+
+    def motion(self, centre: Float[Array, " j"], coefficients: Float[Array, "j m"]) -> Spline:
+        full = np.asarray(coefficients) @ self._free().T
+        return Spline(self._knots(), (np.asarray(centre)[:, None] + full).T)

@@ -1,0 +1,114 @@
+"""Is a motion allowed? Every constraint on a fine grid, with the tightest moment of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import inverse_dynamics, jacobian
+from taufit.excitation.gauge import Envelope
+from taufit.excitation.motion import Motion
+from taufit.excitation.scene import Clearances, Scene
+from taufit.torque_model import TorqueModel
+
+POINTS = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One constraint over the whole motion.
+
+    Attributes:
+        name: e.g. "velocity of joint 3".
+        margin: Room left at the tightest moment, as a fraction of the limit; in metres for
+            distances. Negative is a violation.
+        time: Of that moment [s].
+        unit: "1" or "m".
+    """
+
+    name: str
+    margin: float
+    time: float
+    unit: str = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """All constraints of a motion, checked on `points` moments.
+
+    Attributes:
+        checks: One per constraint, in no particular order.
+        points: How many moments were looked at.
+    """
+
+    checks: tuple[Check, ...]
+    points: int
+
+    @property
+    def tightest(self) -> Check:
+        return min(self.checks, key=lambda check: check.margin)
+
+    @property
+    def feasible(self) -> bool:
+        return self.tightest.margin >= -1e-9
+
+
+def certify(
+    motion: Motion,
+    envelope: Envelope,
+    scene: Scene,
+    model: TorqueModel,
+    torque: Float[Array, " j"],
+    points: int = POINTS,
+) -> Certificate:
+    """Look at every constraint at `points` moments of the motion."""
+    time = np.linspace(0.0, motion.duration, points)
+    q, v, a = motion.at(time)
+    jerk = np.gradient(a, time, axis=0)
+    moved = np.stack([q - envelope.centre, v, a, jerk])
+    checks = []
+    ratios = np.abs(envelope.ratios(moved))
+    bounds = (envelope.above, envelope.velocity, envelope.acceleration, envelope.jerk)
+    names = ("position", "velocity", "acceleration", "jerk")
+    for name, ratio, bound in zip(names, ratios, bounds, strict=True):
+        for joint in np.flatnonzero(np.isfinite(bound)):
+            at = int(np.argmax(ratio[:, joint]))
+            checks.append(Check(f"{name} of joint {joint + 1}", 1.0 - ratio[at, joint], time[at]))
+    if np.any(np.isfinite(torque)):
+        load = np.abs(predicted_torque(model, q, v, a)) / torque
+        for joint in np.flatnonzero(np.isfinite(torque)):
+            at = int(np.argmax(load[:, joint]))
+            checks.append(Check(f"torque of joint {joint + 1}", 1.0 - load[at, joint], time[at]))
+    if np.isfinite(scene.tip_speed):
+        speed = np.linalg.norm(np.einsum("nij,nj->ni", jacobian(model.robot, q)[:, 3:], v), axis=1)
+        at = int(np.argmax(speed))
+        checks.append(Check("speed of the tip", 1.0 - speed[at] / scene.tip_speed, time[at]))
+    clearances = Clearances(model.robot, scene)
+    if clearances.names:
+        worst = np.full(len(clearances.names), np.inf)
+        when = np.zeros(len(clearances.names))
+        for start in range(0, points, 1000):
+            free, _ = clearances.evaluate(q[start : start + 1000], slope=False)
+            low = free.min(0)
+            at = np.argmin(free, 0)
+            better = low < worst
+            worst[better], when[better] = low[better], time[start + at[better]]
+        checks += [
+            Check(f"clearance of {name}", float(margin), float(t), "m")
+            for name, margin, t in zip(clearances.names, worst, when, strict=True)
+        ]
+    return Certificate(tuple(checks), points)
+
+
+def predicted_torque(
+    model: TorqueModel,
+    q: Float[Array, "n j"],
+    v: Float[Array, "n j"],
+    a: Float[Array, "n j"],
+) -> Float[Array, "n j"]:
+    """Joint torque by the prior model: fitted where it is, else the links' nominal values."""
+    if model.values is not None:
+        return model.torque(q, v, a, temperature=np.full_like(q, 25.0))
+    return inverse_dynamics(model.robot, q, v, a)

@@ -1,0 +1,180 @@
+"""What makes a motion worth recording, as functions of its information matrix.
+
+M = W'W/N is the mean over samples of the weighted base regressor's products. Each criterion is a
+smooth function of M to be minimised, with its exact derivative with respect to M.
+
+A low condition number is not information: it can be reached by shrinking what is large. Criteria
+"a" and "d" ask for small standard deviations instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+
+Gradient = Float[Array, "b b"]
+
+
+class Criterion(Protocol):
+    """A function of the information matrix, smaller is better."""
+
+    def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
+        """Value and derivative: d value = sum(gradient * dM)."""
+        ...
+
+
+def _eigen(matrix: Float[Array, "b b"]) -> tuple[Float[Array, " b"], Float[Array, "b b"]]:
+    values, vectors = np.linalg.eigh(matrix)
+    # What a motion does not show at all is finitely bad, so that a search can leave it.
+    return np.maximum(values, 1e-14 * values[-1]), vectors
+
+
+def condition_number(matrix: Float[Array, "b b"]) -> float:
+    """Of the regressor: the root of M's."""
+    values = np.linalg.eigvalsh(matrix)
+    return float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else np.inf
+
+
+def scaled(matrix: Float[Array, "b b"]) -> Float[Array, "b b"]:
+    """M with every column of the regressor scaled to unit length."""
+    inverse = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    return matrix * np.outer(inverse, inverse)
+
+
+def log_determinant(matrix: Float[Array, "b b"]) -> float:
+    """ln det M; -inf where something is not shown."""
+    sign, value = np.linalg.slogdet(matrix)
+    return float(value) if sign > 0 else -np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """ln of the condition number, smoothed: (ln |lambda|_P + ln |1/lambda|_P)/2.
+
+    Attributes:
+        norm: P; the larger, the closer to the true number and the rougher.
+        columns_scaled: Of the regressor with unit columns.
+    """
+
+    norm: float = 32.0
+    columns_scaled: bool = False
+
+    def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
+        if self.columns_scaled:
+            root = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+            unit = matrix * np.outer(root, root)
+            value, inner = self._plain(unit)
+            gradient = inner * np.outer(root, root)
+            # d root_i = -root_i^3/2 dM_ii, and unit_ik has root_i in row and column i.
+            gradient[np.diag_indices(len(matrix))] -= np.sum(inner * unit, 1) * root**2
+            return value, gradient
+        return self._plain(matrix)
+
+    def _plain(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
+        values, vectors = _eigen(matrix)
+        half = 0.5 * self.norm
+        up, down = values / values[-1], values[0] / values
+        sum_up, sum_down = np.sum(up**half), np.sum(down**half)
+        value = 0.5 * (
+            np.log(values[-1]) + np.log(sum_up) / half - np.log(values[0]) + np.log(sum_down) / half
+        )
+        slope = 0.5 * (up**half / sum_up - down**half / sum_down) / values
+        return float(value), (vectors * slope) @ vectors.T
+
+
+@dataclass(frozen=True, slots=True)
+class DOptimal:
+    """-ln det M: the volume of the confidence ellipsoid, whatever the units."""
+
+    def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
+        values, vectors = _eigen(matrix)
+        return float(-np.sum(np.log(values))), -(vectors / values) @ vectors.T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AOptimal:
+    """ln of the mean squared standard deviation, each in units of `scale`.
+
+    Attributes:
+        scale: What counts as one unit of each parameter's standard deviation; ones when None.
+        focus: Indices of the parameters that matter, the rest being nuisance; all when None.
+    """
+
+    scale: Float[Array, " b"] | None = None
+    focus: tuple[int, ...] | None = None
+
+    def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
+        values, vectors = _eigen(matrix)
+        inverse = (vectors / values) @ vectors.T
+        weight = np.ones(len(matrix)) if self.scale is None else self.scale**-2.0
+        if self.focus is not None:
+            chosen = np.zeros(len(matrix))
+            chosen[list(self.focus)] = 1.0
+            weight = weight * chosen
+        total = float(np.sum(weight * np.diag(inverse)))
+        gradient = -(inverse * weight) @ inverse / total
+        return float(np.log(total)), gradient
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """-sum of ln column norms: an upper bound on the information, quick and crude (F)."""
+
+    def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
+        norms = np.maximum(np.diag(matrix), 1e-300)
+        return float(-0.5 * np.sum(np.log(norms))), np.diag(-0.5 / norms)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedBlocks:
+    """10 cond(J) + 5 cond(J_inertia) + cond(J_moment) + cond(J_friction), as paper U weighs them.
+
+    Attributes:
+        blocks: Parameter indices of inertias, first moments (and masses), joint terms.
+        norm: Of the smoothed condition number.
+    """
+
+    blocks: tuple[tuple[int, ...], ...]
+    norm: float = 32.0
+
+    def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
+        smooth = Condition(self.norm)
+        everything = tuple(range(len(matrix)))
+        total, gradient = 0.0, np.zeros_like(matrix)
+        for weight, block in zip((10.0, 5.0, 1.0, 1.0), (everything, *self.blocks), strict=True):
+            if len(block) < 2:
+                continue
+            index = np.ix_(block, block)
+            value, inner = smooth.evaluate(matrix[index])
+            condition = np.exp(value)
+            total += weight * condition
+            gradient[index] += weight * condition * inner
+        return float(np.log(total)), gradient / total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConditionAbove:
+    """The condition number, with information kept: smoothed cond + a wall at ln det M = `floor`.
+
+    The second stage of paper F: minimise cond while ln det stays at least what stage one reached.
+
+    Attributes:
+        floor: Least ln det M.
+        norm: Of the smoothed condition number.
+    """
+
+    floor: float
+    norm: float = 32.0
+
+    def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
+        value, gradient = Condition(self.norm).evaluate(matrix)
+        information, slope = DOptimal().evaluate(matrix)
+        short = max(0.0, self.floor + information)
+        return value + 0.5 * short**2, gradient + short * slope
+
+
+CRITERIA = ("a", "d", "cond", "cond_scaled", "product", "three_stage", "weighted_blocks")
