@@ -19,7 +19,12 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.dynamics.base_parameters import BaseParameters, Model, random_states
+from taufit.dynamics.base_parameters import (
+    BaseParameters,
+    Model,
+    friction_inputs,
+    random_states,
+)
 from taufit.dynamics.batch import regressor
 from taufit.robot import Robot
 
@@ -42,6 +47,13 @@ class Factor:
     @property
     def is_number(self) -> bool:
         return not self.over and all(not product for _, product in self.terms)
+
+    @property
+    def is_negative(self) -> bool:
+        return bool(self.terms) and all(number < 0.0 for number, _ in self.terms)
+
+    def negated(self) -> Factor:
+        return Factor(tuple((-number, product) for number, product in self.terms), self.over)
 
     def value(self, lengths: Mapping[str, float]) -> float:
         """The factor for given lengths [m]."""
@@ -93,21 +105,14 @@ class Expression:
         for name, factor in self.factors:
             groups.setdefault(factor.text, (factor, []))[1].append(name)
         out = ""
-        for written, (factor, names) in groups.items():
-            single = len(factor.terms) == 1
-            negative = single and factor.terms[0][0] < 0.0
-            size = written.removeprefix("-") if negative else written
-            inside = f"({' + '.join(names)})" if len(names) > 1 else names[0]
-            if factor.is_number and single and size == "1":
-                # A plain sum needs no brackets.
-                joint = " - " if negative else " + "
-                part = joint.join(names)
+        for factor, names in groups.values():
+            size = (factor.negated() if factor.is_negative else factor).text
+            sign = " - " if factor.is_negative else " + "
+            if size == "1":
+                part = sign.join(names)
             else:
-                part = f"{size} {inside}"
-            if not out:
-                out = f"-{part}" if negative else part
-            else:
-                out += f" - {part}" if negative else f" + {part}"
+                part = f"{size} ({' + '.join(names)})" if len(names) > 1 else f"{size} {names[0]}"
+            out = f"{out}{sign}{part}" if out else part
         return out
 
 
@@ -267,15 +272,11 @@ def _combined(
 ) -> Float[Array, "r c"]:
     """The columns that combine, for another geometry: links and rotor inertias are enough."""
     q, v, a = states
-    if isinstance(model, Robot):
+    if isinstance(model, Robot) or max(columns) < 10 * robot.joints:
         matrix = regressor(robot, q, v, a)
     else:
-        rigid = 10 * robot.joints
-        inertial = [i for i in columns if i < rigid]
-        if len(inertial) == len(columns):
-            matrix = regressor(robot, q, v, a)
-        else:
-            matrix = replace(model, robot=robot).regressor(q, v, a)  # type: ignore[type-var]
+        moved = replace(model, robot=robot)  # type: ignore[type-var]
+        matrix = moved.regressor(q, v, a, **friction_inputs(model, v))
     return matrix[..., list(columns)].reshape(-1, len(columns))
 
 

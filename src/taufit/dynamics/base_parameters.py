@@ -11,9 +11,9 @@ links' columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -37,13 +37,8 @@ class Model(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
 
-    def regressor(
-        self,
-        position: Float[Array, "n j"],
-        velocity: Float[Array, "n j"],
-        acceleration: Float[Array, "n j"],
-        **more: Any,
-    ) -> Float[Array, "n j p"]: ...
+    @property
+    def regressor(self) -> Callable[..., Float[Array, "n j p"]]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,6 +116,8 @@ def base_parameters(
         names=names,
         rule=rule,
         order=readable_order(names, robot.joints) if order is None else order,
+        # At these states every real effect is of the order of one; a tilt of 1e-7 rad is not.
+        smallest=3e-6,
     )
 
 
@@ -130,10 +127,18 @@ def base_of_regressor(
     names: Sequence[str] | None = None,
     rule: str = "qr",
     order: Sequence[int] | Sequence[str] | None = None,
+    smallest: float = 1e-9,
 ) -> BaseParameters:
     """The base parameters that the rows of W show.
 
     For a recorded motion this is what that motion shows, which may be less than the arm has.
+
+    Args:
+        matrix: W, stacked over samples and joints.
+        names: Of its columns.
+        rule: As in `base_parameters`.
+        order: For "leftmost"; None goes from left to right.
+        smallest: Columns shorter than this fraction of the longest count as zero.
     """
     w = np.asarray(matrix, float)
     if w.ndim != 2 or w.shape[0] == 0 or w.shape[1] == 0:
@@ -150,13 +155,13 @@ def base_of_regressor(
 
     norms = np.linalg.norm(w, axis=0)
     # A column that only rounding left is no column.
-    present = norms > 1e-7 * norms.max() if norms.max() > 0.0 else np.zeros(count, bool)
+    present = norms > smallest * norms.max()
     scale = np.where(present, norms, 1.0)
     alive = np.flatnonzero(present)
     if len(alive) == 0:
         empty = np.empty(0, int)
         return BaseParameters(labels, empty, np.zeros((0, count)), empty, empty, np.arange(count))
-    upper = np.linalg.qr(w[:, alive] / scale[alive], mode="r")
+    upper = np.asarray(np.linalg.qr(w[:, alive] / scale[alive], mode="r"))
     _, singular, right = np.linalg.svd(upper)
     rank = _rank(singular, len(alive))
     null = right[rank:].T
@@ -164,7 +169,7 @@ def base_of_regressor(
 
     wanted = None
     if rule == "leftmost":
-        place = {column: k for k, column in enumerate(alive)}
+        place = {int(column): k for k, column in enumerate(alive)}
         wanted = [place[i] for i in sequence if i in place]
     kept = _select(upper, rank, wanted)
     others = np.setdiff1d(np.arange(len(alive)), kept)
@@ -197,14 +202,24 @@ def sampled_regressor(model: Model | Robot, *, seed: int = 0) -> Float[Array, "r
     q, v, a = random_states(robot, n, seed)
     if isinstance(model, Robot):
         return regressor(model, q, v, a).reshape(n * robot.joints, columns)
-    more: dict[str, Float[Array, "n j"]] = {}
+    matrix = model.regressor(q, v, a, **friction_inputs(model, v, seed))
+    return np.asarray(matrix, float).reshape(n * robot.joints, columns)
+
+
+def friction_inputs(
+    model: Model, velocity: Float[Array, "n j"], seed: int = 0
+) -> dict[str, Float[Array, "n j"]]:
+    """Random loads, temperatures and displacements, where the model's friction asks for them."""
     friction = getattr(model, "friction", None)
     rng = np.random.default_rng((seed, 1))
+    out: dict[str, Float[Array, "n j"]] = {}
     if getattr(friction, "uses_load", False):
-        more["load"] = 30.0 * rng.normal(size=q.shape)
+        out["load"] = 30.0 * rng.normal(size=velocity.shape)
     if getattr(friction, "uses_temperature", False):
-        more["temperature"] = rng.uniform(15.0, 55.0, q.shape)
-    return np.asarray(model.regressor(q, v, a, **more), float).reshape(n * robot.joints, columns)
+        out["temperature"] = rng.uniform(15.0, 55.0, velocity.shape)
+    if getattr(friction, "uses_travel", False):
+        out["travel"] = np.sign(velocity) * 10.0 ** rng.uniform(-6.0, 0.0, velocity.shape)
+    return out
 
 
 def random_states(

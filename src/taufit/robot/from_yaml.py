@@ -67,7 +67,7 @@ def from_yaml(text: str) -> Robot:
         for i, row in enumerate(rows)
     ]
     parameters = np.array([_inertial(row, i) for i, row in enumerate(rows)])
-    common = {
+    common: dict[str, Any] = {
         "name": str(data.get("name", "arm")),
         "source": str(data.get("source", "")).strip(),
         "tip": _pose(data.get("tip"), scale),
