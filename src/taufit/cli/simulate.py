@@ -1,0 +1,316 @@
+"""`taufit simulate`: a recording of an arm that does not exist, and the truth beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taufit.cli.common import print_json, progress
+
+if TYPE_CHECKING:
+    from taufit.excitation import Motion
+    from taufit.sim import Carried, Run, Twin
+
+
+def command(
+    robot: Annotated[str, typer.Argument(help="A bundled name, .urdf, or .yaml.")],
+    motion: Annotated[
+        str,
+        typer.Argument(
+            help="A motion file, a recording to play again, `fourier` (random), or `preset`."
+        ),
+    ] = "fourier",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Recording to write.")] = Path(
+        "recording.parquet"
+    ),
+    preset: Annotated[
+        str, typer.Option(help="clean, typical, or a preset of this robot; `list` shows them.")
+    ] = "typical",
+    effects: Annotated[
+        Path | None, typer.Option(help="YAML with effects; each replaces the preset's.")
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Fitted model whose parameters and friction are the truth.")
+    ] = None,
+    payload: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="MASS[,CX,CY,CZ][@PICK[:DROP]]: kg, m in the last link's frame, s. Repeatable."
+        ),
+    ] = None,
+    rate_hz: Annotated[
+        float | None, typer.Option(help="Rows per second, up to 1000; default the preset's or 500.")
+    ] = None,
+    periods: Annotated[float | None, typer.Option(help="How often the motion is played.")] = None,
+    rest: Annotated[float, typer.Option(help="Standstill before and after the motion [s].")] = 0.5,
+    bandwidth_hz: Annotated[
+        float | None, typer.Option(help="Of the controller's position loop.")
+    ] = None,
+    mounting: Annotated[
+        str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
+    runs: Annotated[
+        int, typer.Option(help="Recordings to write, seeds counting up; numbered files.", min=1)
+    ] = 1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Record a simulated arm: MuJoCo's bodies, a controller, friction, warmth, noise.
+
+    The recording is the file a robot would give. What was true (parameters, friction, gains,
+    payload) goes to NAME.truth.json beside it, which nothing else in taufit reads.
+
+    Next: `taufit fit ROBOT RECORDING` fits a model; the truth file says how well.
+    """
+    import time
+
+    from taufit.cli.common import plain
+    from taufit.files import write_json
+    from taufit.recording import write_recording
+    from taufit.sim import presets, read_preset
+    from taufit.sim.batch import run_many
+
+    if preset == "list":
+        about = {name: read_preset(name).about for name in presets()}
+        if as_json:
+            print_json({"presets": about})
+        else:
+            for name, text in about.items():
+                print(f"{name}\n  {text.strip()}")
+        return
+    twin, path = _twin(robot, motion, preset, effects, model, mounting, bandwidth_hz)
+    carried = tuple(_payload(text) for text in payload or ())
+    wall, cpu = time.perf_counter(), time.process_time()
+    files: list[dict[str, Any]] = []
+    with progress("simulating") as bar:
+        task = bar.add_task("simulating", total=runs)
+        many = run_many(
+            twin,
+            lambda chosen: path(chosen, periods),
+            range(seed, seed + runs),
+            payload=carried,
+            rate_hz=rate_hz,
+            rest=(rest, rest),
+        )
+        for number, run in enumerate(many):
+            target = output if runs == 1 else _numbered(output, number + 1)
+            write_recording(run.recording, target)
+            truth = _truth_path(target)
+            write_json(truth, plain(run.truth))
+            files.append(_summary(run, target, truth))
+            bar.advance(task)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    simulated = sum(item["duration"] for item in files)
+    result = {
+        **files[0],
+        "robot": twin.robot.name,
+        "preset": preset,
+        "seed": seed,
+        "runs": runs,
+        "files": files,
+        "cpu_seconds": cpu,
+        "real_time_factor": simulated / wall,
+    }
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+
+
+def _twin(
+    robot: str,
+    motion: str,
+    preset: str,
+    effects: Path | None,
+    model: Path | None,
+    mounting: str | None,
+    bandwidth_hz: float | None,
+) -> tuple[Twin, Any]:
+    """The arm, and a function (seed, periods) -> motion."""
+    from dataclasses import replace
+
+    from taufit.errors import TaufitError
+    from taufit.robot import read_robot
+    from taufit.sim import Twin, presets, read_preset, typical_effects, typical_rotor
+
+    given = None
+    if preset in ("clean", "typical"):
+        arm = read_robot(robot)
+        if preset == "typical":
+            arm = typical_rotor(arm)
+        twin = Twin(arm, name=preset)
+        if preset == "typical":
+            twin = replace(twin, effects=typical_effects(arm))
+    else:
+        if preset not in presets():
+            raise TaufitError(
+                f"there is no preset {preset!r}; there are clean, typical, {', '.join(presets())}."
+            )
+        given = read_preset(preset)
+        twin = given.twin
+        if robot != twin.robot.name:
+            raise TaufitError(
+                f"preset {preset!r} is a {twin.robot.name}, not {robot!r}: "
+                f"use `taufit simulate {twin.robot.name} ... --preset {preset}`."
+            )
+    if model is not None:
+        twin = _from_model(twin, model)
+    if mounting is not None:
+        twin = replace(twin, robot=twin.robot.with_mounting(mounting))
+        believed = twin.controller.model
+        if believed is not None:
+            moved = replace(twin.controller, model=believed.with_mounting(mounting))
+            twin = replace(twin, controller=moved)
+    if effects is not None:
+        twin = replace(twin, effects=_merged(twin, effects))
+    if bandwidth_hz is not None:
+        twin = replace(twin, controller=replace(twin.controller, bandwidth_hz=bandwidth_hz))
+    return twin, _motion(twin, motion, given)
+
+
+def _from_model(twin: Twin, path: Path) -> Twin:
+    from dataclasses import replace
+
+    import taufit
+    from taufit.errors import TaufitError
+    from taufit.sim import Twin
+
+    fitted = taufit.read_model(path)
+    if fitted.robot.joints != twin.robot.joints:
+        raise TaufitError(
+            f"{path} is a model of {fitted.robot.joints} joints; {twin.robot.name} has "
+            f"{twin.robot.joints}."
+        )
+    made = Twin.from_model(fitted, twin.effects)
+    drives = twin.robot.drives
+    return replace(
+        twin,
+        robot=replace(made.robot, drives=drives, limits=twin.robot.limits),
+        effects=made.effects,
+        controller=replace(twin.controller, model=None),
+    )
+
+
+def _merged(twin: Twin, path: Path) -> Any:
+    """The twin's effects with those of a file in their place; `name: null` switches one off."""
+    from dataclasses import fields, replace
+
+    import yaml
+
+    from taufit.errors import TaufitError
+    from taufit.sim import Effects, effects_from_dict
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TaufitError(f"{path} cannot be read: {error.strerror}.") from None
+    except yaml.YAMLError as error:
+        raise TaufitError(f"{path} is not YAML: {error}.") from None
+    new = effects_from_dict(data or {}, str(path))
+    named = [item.name for item in fields(Effects) if item.name in (data or {})]
+    return replace(twin.effects, **{name: getattr(new, name) for name in named})
+
+
+def _motion(twin: Twin, text: str, given: Any) -> Any:
+    from dataclasses import replace
+
+    from taufit.errors import TaufitError
+    from taufit.excitation import read_motion
+    from taufit.sim import random_fourier
+
+    if text == "preset":
+        if given is None:
+            raise TaufitError("`preset` plays a preset's own motion: name one with --preset.")
+        return lambda seed, periods: given.motion(seed, periods)
+    if text == "fourier":
+        if given is not None and given.sources.get("kind") == "random":
+            return lambda seed, periods: given.motion(seed, periods)
+        return lambda seed, periods: random_fourier(twin.robot, seed=seed, periods=periods or 1.0)
+    path = Path(text)
+    if not path.exists():
+        raise TaufitError(
+            f"there is no motion {text!r}: give a motion file (`taufit design` writes one), a "
+            "recording, `fourier` for a random motion, or `preset`."
+        )
+    if path.suffix == ".json":
+        fixed: Motion = read_motion(path)
+    else:
+        from taufit.recording import read_recording
+        from taufit.sim.replay import replay
+
+        fixed = replay(read_recording(path))
+
+    def played(seed: int, periods: float | None) -> Motion:
+        if periods is None:
+            return fixed
+        if not hasattr(fixed, "periods"):
+            raise TaufitError(f"{text} is no periodic motion; --periods does not apply.")
+        return replace(fixed, periods=periods)  # type: ignore[type-var]
+
+    return played
+
+
+def _payload(text: str) -> Carried:
+    """MASS[,CX,CY,CZ][@PICK[:DROP]]."""
+    from taufit.sim import Carried
+
+    body, _, when = text.partition("@")
+    pick, _, drop = when.partition(":")
+    try:
+        numbers = [float(x) for x in body.split(",")]
+        times = [float(x) if x else None for x in (pick, drop)]
+    except ValueError:
+        numbers, times = [], []
+    if len(numbers) not in (1, 4):
+        raise typer.BadParameter(
+            f"{text!r} is not MASS[,CX,CY,CZ][@PICK[:DROP]], for example 2.5,0,0,0.05@3:8",
+            param_hint="--payload",
+        )
+    centre = tuple(numbers[1:]) if len(numbers) == 4 else (0.0, 0.0, 0.0)
+    return Carried.lump(numbers[0], centre, pick=times[0], drop=times[1])
+
+
+def _truth_path(recording: Path) -> Path:
+    return recording.with_name(recording.name.split(".")[0] + ".truth.json")
+
+
+def _numbered(path: Path, number: int) -> Path:
+    stem, dot, ending = path.name.partition(".")
+    return path.with_name(f"{stem}_{number:03d}{dot}{ending}")
+
+
+def _summary(run: Run, target: Path, truth: Path) -> dict[str, Any]:
+    import numpy as np
+
+    recording = run.recording
+    return {
+        "file": str(target),
+        "truth": str(truth),
+        "samples": len(recording),
+        "duration": float(recording.time[-1] - recording.time[0]),
+        "joints": recording.joints,
+        "signal_unit": recording.signal_unit,
+        "torque_source": recording.torque_source,
+        "payload": recording.payload,
+        "torque_rms": np.sqrt((run.trace.motor_torque**2).mean(0)),
+        "tracking_error_rms": run.truth["tracking_error_rms"],
+        "temperature_end": run.truth["temperature_end"],
+    }
+
+
+def _show(result: dict[str, Any]) -> None:
+    for item in result["files"]:
+        print(
+            f"{item['file']}: {item['samples']} rows, {item['duration']:.2f} s, "
+            f"{result['robot']} ({result['preset']}), {item['torque_source']} in "
+            f"{item['signal_unit']}"
+        )
+    error = ", ".join(f"{1e3 * x:.2f}" for x in result["tracking_error_rms"])
+    print(f"tracking error per joint: {error} mrad rms")
+    print(f"simulated {result['real_time_factor']:.0f} times faster than real time")
+    print(f"Truth: {result['truth']}")
+    print(f"Next: taufit fit {result['robot']} {result['files'][0]['file']}")

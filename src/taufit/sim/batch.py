@@ -1,0 +1,40 @@
+"""Many runs at once: the inner loop lets go of Python, so threads fill the cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from taufit.excitation import Motion
+from taufit.sim.payload import Carried
+from taufit.sim.twin import Run, Twin
+
+
+def run_many(
+    twin: Twin,
+    motion: Motion | Callable[[int], Motion],
+    seeds: Iterable[int],
+    *,
+    payload: Carried | tuple[Carried, ...] = (),
+    workers: int | None = None,
+    **settings: Any,
+) -> Iterator[Run]:
+    """`twin.run` for every seed, in order.
+
+    Args:
+        twin: The arm.
+        motion: For all runs, or a function from seed to motion.
+        seeds: One run each.
+        payload: As for `Twin.run`.
+        workers: Threads; all cores where None.
+        settings: Further arguments of `Twin.run`.
+    """
+
+    def one(seed: int) -> Run:
+        chosen = motion(seed) if callable(motion) else motion
+        return twin.run(chosen, seed=seed, payload=payload, **settings)
+
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+        yield from pool.map(one, seeds)

@@ -1,0 +1,33 @@
+"""The motion of a recording, to be played again."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.signal import butter, sosfiltfilt
+
+from taufit.errors import RecordingError
+from taufit.excitation import Sampled
+from taufit.recording import Recording
+
+_GRID_HZ = 100.0
+
+
+def replay(recording: Recording, *, cutoff_hz: float = 6.0) -> Sampled:
+    """The commanded motion of a recording, or where there is none the measured one, smoothed.
+
+    Both are resampled at 100 Hz; a measured motion passes a zero-phase low-pass first, so that the
+    twin does not have to follow an encoder's noise.
+    """
+    commanded = recording.commanded_position
+    position = recording.position if commanded is None else commanded
+    time, first = np.unique(np.asarray(recording.time, float), return_index=True)
+    good = np.isfinite(time) & np.all(np.isfinite(position[first]), axis=1)
+    time, position = time[good], position[first][good]
+    if len(time) < 12:
+        raise RecordingError("this recording is too short to be played again.")
+    grid = np.arange(time[0], time[-1], 1.0 / _GRID_HZ)
+    path = np.stack([np.interp(grid, time, column) for column in position.T], 1)
+    if commanded is None:
+        filter_ = butter(2, cutoff_hz, fs=_GRID_HZ, output="sos")
+        path = sosfiltfilt(filter_, path, axis=0, padlen=min(100, len(path) - 1))
+    return Sampled(grid - grid[0], path)
