@@ -133,10 +133,11 @@ def condition(
         )
     delay = 0.0
     if delay_s == "auto":
-        delay, note = estimate_delay(
+        found = estimate_delay(
             [(run.position, run.velocity, run.torque) for run in runs], rate_hz, cutoff
         )
-        reason = "; ".join(filter(None, (reason, note)))
+        delay = found.seconds
+        reason = "; ".join(filter(None, (reason, found.reason)))
     else:
         delay = float(delay_s)
     runs = [run.shifted(delay) for run in runs]
@@ -239,7 +240,7 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
             Finding(
                 "missing",
                 "warning",
-                f"{np.count_nonzero(missing)} values of {name} are missing or not finite.",
+                f"{np.count_nonzero(missing)} values of {name} are missing or not finite",
                 "bridged by straight lines; stretches too long for that are left out",
             )
         )
@@ -258,7 +259,11 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
             continue  # this stretch lacks a channel altogether
         if outliers:
             found = np.concatenate(
-                [find_outliers(whole[:, k * joints : (k + 1) * joints]) for k in range(3)], axis=1
+                [
+                    find_outliers(whole[:, k * joints : (k + 1) * joints], least=least)
+                    for k, least in enumerate((1e-3, 5 * SLOWEST, 0.0))
+                ],
+                axis=1,
             )
             if found.any():
                 spikes += np.count_nonzero(found)
@@ -281,7 +286,7 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
             Finding(
                 "time_backwards",
                 "warning",
-                f"Time jumps back {len(stretches) - 1} times in {name}.",
+                f"time jumps back {len(stretches) - 1} times in {name}",
                 "each stretch became a run of its own",
             )
         )
@@ -291,7 +296,7 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
                 "duplicate",
                 "info",
                 f"{absorbed} samples of {name} repeat a time stamp or follow the last one within a "
-                "quarter of a period.",
+                "quarter of a period",
                 "averaged into one",
             )
         )
@@ -300,7 +305,7 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
             Finding(
                 "outlier",
                 "warning",
-                f"{spikes} values of {name} are single spikes far from their neighbours.",
+                f"{spikes} values of {name} are single spikes far from their neighbours",
                 "replaced by the line between their neighbours",
             )
         )
@@ -427,7 +432,7 @@ def _on_grid(track: _Track, rate_hz: float, cutoff: float, *, derived: bool) -> 
             Finding(
                 "gap",
                 "warning",
-                f"{cuts} gaps in {track.name} are longer than {1e3 * longest:.0f} ms.",
+                f"{cuts} gaps in {track.name} are longer than {1e3 * longest:.0f} ms",
                 f"cut there into {len(runs)} runs"
                 + (f"; {short} too short to filter were left out" if short else ""),
             )

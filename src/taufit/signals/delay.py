@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import qr
@@ -14,12 +15,31 @@ from taufit.signals.filtering import settling_time, zero_phase
 from taufit.signals.resampling import interpolate
 from taufit.signals.windows import motion_mask
 
+# Joints whose own delays differ by more do not have one in common [s].
+_APART = 0.01
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delay:
+    """How much later torque is than motion.
+
+    Attributes:
+        seconds: Over all joints, rounded to 0.1 ms.
+        joints: Joint by joint; nan where none stands out.
+        reason: How it was found, in words.
+    """
+
+    seconds: float
+    joints: Float[Array, " j"]
+    reason: str
+
+
 Run = tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]
 
 
 def estimate_delay(
     runs: Sequence[Run], rate_hz: float, cutoff_hz: float, *, longest_s: float = 0.06
-) -> tuple[float, str]:
+) -> Delay:
     """Delay of torque behind motion, without a model of the arm.
 
     Torque is regressed on what any arm's torque is made of: accelerations, products of velocities,
@@ -33,11 +53,7 @@ def estimate_delay(
         runs: Position, velocity and torque on the uniform grid, unfiltered.
         rate_hz: Of the grid.
         cutoff_hz: Of the low-pass put on both sides.
-        longest_s: Delays from -longest/3 to longest are tried.
-
-    Returns:
-        The delay [s], rounded to 0.1 ms, and how it was found, in words.
-    """
+        longest_s: Delays from -longest/3 to longest are tried."""
     cutoff = min(cutoff_hz, 0.2 * rate_hz, 20.0)
     lags = np.arange(-longest_s / 3, longest_s + 1e-9, 0.002)
     columns, shifted = [], []
@@ -73,17 +89,36 @@ def estimate_delay(
     q = q[:, pivots > 1e-8 * pivots[0]]
     left = np.stack([np.sum(np.square(t), 0) - np.sum(np.square(q.T @ t), 0) for t in y])
     left = np.maximum(left, 1e-12 * np.sum(np.square(y), 1).max(axis=0) + 1e-300)
-    cost = len(x) * np.log(left).sum(axis=1)
+    cost = len(x) * np.log(left)
+    each = np.array([_minimum(lags, c) for c in cost.T])
+    best = _minimum(lags, cost.sum(axis=1))
+    told = ", ".join("-" if np.isnan(d) else f"{1e3 * d:.0f}" for d in each)
+    if np.isnan(best):
+        return Delay(
+            0.0,
+            each,
+            f"no delay between motion and torque stands out within {1e3 * lags[0]:.0f} to "
+            f"{1e3 * lags[-1]:.0f} ms (joint by joint {told})",
+        )
+    apart = np.abs(each[np.isfinite(each)] - best)
+    if not len(apart) or np.percentile(apart, 75.0) > _APART:
+        return Delay(
+            0.0, each, f"the joints agree on no delay between motion and torque ({told} ms)"
+        )
+    delay = round(best, 4)
+    reason = f"torque lags motion by {1e3 * delay:.1f} ms (joint by joint {told})"
+    if np.ptp(each[np.isfinite(each)]) > _APART:
+        reason += "; friction seems to lag more than inertia"
+    return Delay(delay, each, reason)
+
+
+def _minimum(lags: Float[Array, " d"], cost: Float[Array, " d"]) -> float:
+    """Where the cost is smallest, between the lags tried; nan at the ends of their range."""
     best = int(np.argmin(cost))
     if best in (0, len(lags) - 1):
-        return 0.0, (
-            f"no delay between motion and torque stands out within {1e3 * lags[0]:.0f} to "
-            f"{1e3 * lags[-1]:.0f} ms; none was compensated"
-        )
+        return np.nan
     a, b, c = cost[best - 1 : best + 2]
-    fraction = 0.5 * (a - c) / (a - 2 * b + c)
-    delay = round(float(lags[best] + fraction * 0.002), 4)
-    return delay, f"torque lags motion by {1e3 * delay:.1f} ms (best fit over all joints)"
+    return float(lags[best] + 0.5 * (a - c) / (a - 2 * b + c) * (lags[1] - lags[0]))
 
 
 def tracking_delay(
@@ -91,8 +126,8 @@ def tracking_delay(
 ) -> float:
     """By how much the measured position lags the commanded one, in closed form [s].
 
-    With q_m(t) = q_c(t - d) to first order, d = -sum v_c (q_m - q_c) / sum v_c^2, improved by
-    Newton's method on the shifted command.
+    With q_m(t) = q_c(t - d) + b to first order, d = -sum v_c (q_m - q_c - b) / sum v_c^2, improved
+    by Newton's method on the shifted command; b is a constant offset per joint.
     """
     time = np.arange(len(commanded)) / rate_hz
     velocity = central(commanded, rate_hz, np.inf)
@@ -103,7 +138,8 @@ def tracking_delay(
         power = float(np.sum(np.square(slope)))
         if power == 0.0:
             return 0.0
-        delay -= float(np.sum(slope * (measured - shifted))) / power
+        error = measured - shifted
+        delay -= float(np.sum(slope * (error - error.mean(axis=0)))) / power
     return delay
 
 

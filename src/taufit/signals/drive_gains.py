@@ -157,7 +157,7 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
             Finding(
                 "drive_gain",
                 "warning",
-                f"The drive gain of joint {j + 1} is not measurable: it {seen}.",
+                f"the drive gain of joint {j + 1} is not measurable (it {seen})",
                 f"assumed {assumed}, {why}; its standard deviation is set to {100 * spread:.1f} %",
                 joint=j + 1,
             )

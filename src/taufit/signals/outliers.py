@@ -9,7 +9,9 @@ from taufit.arrays import Array, Bool, Float
 _HALF = 3
 
 
-def find_outliers(columns: Float[Array, "n c"], sigmas: float = 6.0) -> Bool[Array, "n c"]:
+def find_outliers(
+    columns: Float[Array, "n c"], sigmas: float = 6.0, least: float = 0.0
+) -> Bool[Array, "n c"]:
     """Samples far from the median of the seven around them (Hampel).
 
     Far means beyond `sigmas` robust standard deviations of those seven and of the whole column's
@@ -19,6 +21,7 @@ def find_outliers(columns: Float[Array, "n c"], sigmas: float = 6.0) -> Bool[Arr
     Args:
         columns: Of one quantity.
         sigmas: How far is too far.
+        least: Deviations below this are never outliers, in the columns' unit.
     """
     n = len(columns)
     found = np.zeros(columns.shape, bool)
@@ -31,7 +34,7 @@ def find_outliers(columns: Float[Array, "n c"], sigmas: float = 6.0) -> Bool[Arr
         x = np.ascontiguousarray(x)
         bend = np.abs(x[1:-1] - 0.5 * (x[:-2] + x[2:]))
         scale = 1.4826 * float(np.median(bend[::coarse]))
-        floor = max(sigmas * scale, float(reach[c]))
+        floor = max(sigmas * scale, float(reach[c]), least)
         # A lone spike bends the curve at itself by its height, at its neighbours by half of it.
         suspects = np.flatnonzero(bend > 0.5 * floor) + 1
         if len(suspects) == 0 or floor == 0.0:

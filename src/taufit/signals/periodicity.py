@@ -91,7 +91,7 @@ def fold(run: UniformRun, period_s: float, count: int) -> UniformRun:
             Finding(
                 "period",
                 "info",
-                f"The motion of {run.name} repeats every {period_s:.4g} s, {periods} times.",
+                f"the motion of {run.name} repeats every {period_s:.4g} s, {periods} times",
                 f"averaged into one period of {count} samples",
             ),
         ),

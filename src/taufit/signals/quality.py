@@ -1,0 +1,420 @@
+"""What a user should know about a recording before fitting anything to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float
+from taufit.errors import RecordingError
+from taufit.recording import Recording
+from taufit.recording.finding import Finding
+from taufit.recording.timing import timing
+from taufit.robot import Robot
+from taufit.signals.conditioning import condition, name_of
+from taufit.signals.delay import estimate_delay, tracking_delay
+from taufit.signals.drive_gains import Gains
+from taufit.signals.periodicity import find_period
+from taufit.signals.resampling import grid_rate, interpolate
+from taufit.signals.samples import Samples
+from taufit.signals.windows import motion_mask, speed_threshold, stretches
+
+# Jitter above this part of a period is worth a warning.
+_JITTER = 0.05
+
+
+def quality_report(
+    recording: Recording, robot: Robot | None = None, samples: Samples | None = None
+) -> tuple[Finding, ...]:
+    """Everything noticed about a recording, and what `condition` does about it.
+
+    The reader's findings come first, then: rate and jitter, gaps, rest and motion, repetition,
+    saturated, frozen and missing channels, joints that only move together, units, drive gains,
+    delay, noise. What needs a model (excitation per base parameter, sign against gravity) is told
+    by the fit.
+
+    Args:
+        recording: As it was read.
+        robot: For its torque limits, where units are judged.
+        samples: The same recording conditioned, where that was done already.
+    """
+    if len(recording) < 5:
+        return (
+            *recording.findings,
+            Finding(
+                "too_short",
+                "error",
+                f"{name_of(recording)} has {len(recording)} samples",
+                "cannot be used for a fit",
+            ),
+        )
+    findings = list(recording.findings)
+    known = {finding.kind for finding in findings}
+    findings += _sampling(recording, known)
+    note: Finding | None = None
+    if samples is None:
+        try:
+            samples = condition(recording, trim=False, cutoff_hz=_gentle_cutoff(recording))
+        except RecordingError as error:
+            note = Finding("conditioning", "error", str(error), "cannot be used for a fit as it is")
+            try:
+                samples = condition(
+                    recording,
+                    trim=False,
+                    cutoff_hz=_gentle_cutoff(recording),
+                    gains=Gains.given(np.ones(recording.joints)),
+                )
+            except RecordingError:
+                return (*findings, note)
+    threshold = speed_threshold(samples.velocity)
+    moving = motion_mask(_speed_on_grid(recording, samples), samples.rate_hz, threshold=threshold)
+    findings += _windows(samples, moving)
+    findings += _channels(recording, known)
+    findings += _together(samples, moving)
+    findings += _units(recording, robot)
+    findings += [f for f in samples.findings if f.kind not in ("duplicate", "gap")]
+    findings += _delays(recording, samples, moving)
+    findings += _noise(samples, moving, "N m" if note is None else recording.signal_unit)
+    return tuple(findings) if note is None else (*findings, note)
+
+
+def _gentle_cutoff(recording: Recording) -> float | None:
+    rate = timing(recording.time).nominal_hz
+    return 10.0 if rate > 25.0 else None
+
+
+def _speed_on_grid(recording: Recording, samples: Samples) -> Float[Array, "n j"]:
+    """Measured velocity where there is one: at rest it is zero at once, a filtered one fades."""
+    if recording.velocity is None or len(set(samples.names)) != len(samples.run_slices()):
+        return samples.velocity
+    return samples.friction_velocity if samples.cutoff_hz < np.inf else samples.velocity
+
+
+def _sampling(recording: Recording, known: set[str]) -> list[Finding]:
+    clock = timing(recording.time)
+    jitter = clock.jitter * clock.nominal_hz
+    findings = [
+        Finding(
+            "rate",
+            "warning" if jitter > _JITTER else "info",
+            f"{len(recording)} samples in {clock.duration:.4g} s: {clock.mean_hz:.4g} Hz on "
+            f"average, meant to be {grid_rate(clock):.4g} Hz; steps of "
+            f"{1e3 * clock.shortest:.3g} to {1e3 * clock.longest:.3g} ms, jitter "
+            f"{1e3 * clock.jitter:.2g} ms",
+            "resampled to a uniform grid from the time stamps",
+            value=clock.mean_hz,
+        )
+    ]
+    if len(clock.gaps) and "gaps" not in known:
+        share = clock.lost / (clock.lost + len(recording))
+        findings.append(
+            Finding(
+                "gaps",
+                "warning" if share > 0.01 else "info",
+                f"{len(clock.gaps)} gaps longer than {1.5e3 / clock.nominal_hz:.3g} ms, about "
+                f"{clock.lost} samples ({share:.1%}) missing; the longest is "
+                f"{1e3 * clock.longest:.3g} ms",
+                "short ones are bridged, the run is cut at long ones",
+                value=clock.lost,
+            )
+        )
+    return findings
+
+
+def _windows(samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
+    """When it moves, when it rests, and whether it repeats."""
+    if not moving.any():
+        return [
+            Finding(
+                "motion",
+                "warning",
+                "nothing moves: these are static poses",
+                "used only where a method asks for poses",
+            )
+        ]
+    findings = []
+    for rows in samples.run_slices()[:20]:
+        inside = stretches(moving[rows])
+        time = samples.time[rows]
+        if not inside:
+            continue
+        told = ", ".join(f"{time[a]:.2f} to {time[b - 1]:.2f} s" for a, b in inside[:8])
+        more = f" and {len(inside) - 8} more" if len(inside) > 8 else ""
+        before, after = inside[0][0], len(time) - inside[-1][1]
+        findings.append(
+            Finding(
+                "motion",
+                "info",
+                f"moves from {told}{more}; {before / samples.rate_hz:.2f} s of rest before and "
+                f"{after / samples.rate_hz:.2f} s after",
+                "fits use the part in motion, rest lets the filter settle",
+                time=float(time[inside[0][0]]),
+                value=float(np.mean(moving[rows])),
+            )
+        )
+        if min(before, after) < 0.1 * samples.rate_hz:
+            where = "starts" if before < 0.1 * samples.rate_hz else "ends"
+            findings.append(
+                Finding(
+                    "no_rest",
+                    "info",
+                    f"the recording {where} in motion",
+                    "the first and last moments, where the filter settles, are left out",
+                )
+            )
+        longest = max(inside, key=lambda s: s[1] - s[0])
+        period = find_period(samples.velocity[rows][longest[0] : longest[1]], samples.rate_hz)
+        if period is not None:
+            duration = (longest[1] - longest[0]) / samples.rate_hz
+            findings.append(
+                Finding(
+                    "period",
+                    "info",
+                    f"the motion repeats every {period:.4g} s, {duration / period:.1f} times",
+                    "average_periods=True would fold it onto one period",
+                    value=period,
+                )
+            )
+    return findings
+
+
+def _channels(recording: Recording, known: set[str]) -> list[Finding]:
+    """Channels that are missing, frozen, or stand at their limit."""
+    findings = []
+    signal, position = np.asarray(recording.signal), np.asarray(recording.position)
+    for j in range(recording.joints):
+        finite = np.isfinite(signal[:, j])
+        if not finite.any():
+            findings.append(
+                Finding(
+                    "missing_joint",
+                    "error",
+                    f"joint {j + 1} has no torque signal",
+                    "cannot be used for a fit",
+                    joint=j + 1,
+                )
+            )
+            continue
+        x = signal[finite, j]
+        if np.ptp(x) == 0:
+            if "constant_signal" not in known:
+                findings.append(
+                    Finding(
+                        "constant_signal",
+                        "warning",
+                        f"the torque channel of joint {j + 1} is {x[0]:g} throughout: stuck, or "
+                        "not recorded",
+                        joint=j + 1,
+                    )
+                )
+            continue
+        for limit, side in ((x.max(), "highest"), (x.min(), "lowest")):
+            at = x == limit
+            longest = max((b - a for a, b in stretches(at)), default=0)
+            # A peak touches its top once; a limit is held.
+            if longest >= 5 and np.count_nonzero(at) > 0.002 * len(x) and abs(limit) > 0:
+                findings.append(
+                    Finding(
+                        "saturation",
+                        "warning",
+                        f"joint {j + 1} stays at its {side} signal, {limit:.4g}, for "
+                        f"{np.count_nonzero(at)} samples (up to {longest} in a row): a limit?",
+                        "kept; leave such moments out, or record with less load",
+                        joint=j + 1,
+                        value=float(limit),
+                    )
+                )
+        same = np.concatenate([[False], np.diff(signal[:, j]) == 0])
+        changes = np.concatenate([[False], np.diff(position[:, j]) != 0])
+        step = float(np.median(np.diff(recording.time)))
+        frozen = [s for s in stretches(same & changes) if (s[1] - s[0]) * step > 0.25]
+        if frozen and "saturation" not in {f.kind for f in findings if f.joint == j + 1}:
+            total = sum(b - a for a, b in frozen)
+            findings.append(
+                Finding(
+                    "frozen_signal",
+                    "warning",
+                    f"the torque of joint {j + 1} does not change for {total} samples while it "
+                    f"moves, first at t = {recording.time[frozen[0][0]]:.6g} s",
+                    "kept; check the logger",
+                    joint=j + 1,
+                    time=float(recording.time[frozen[0][0]]),
+                )
+            )
+    return findings
+
+
+def _together(samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
+    """Joints whose motion is the same signal: a fit cannot tell their parameters apart."""
+    if np.count_nonzero(moving) < 50:
+        return []
+    velocity = samples.velocity[moving]
+    active = np.flatnonzero(np.std(velocity, axis=0) > 5e-3)
+    if len(active) < 2:
+        return []
+    correlation = np.abs(np.corrcoef(velocity[:, active].T))
+    groups: list[list[int]] = []
+    for a in range(len(active)):
+        home = next((g for g in groups if correlation[a, g[0]] > 0.99), None)
+        if home is None:
+            groups.append([a])
+        else:
+            home.append(a)
+    return [
+        Finding(
+            "moves_together",
+            "warning",
+            f"joints {_listed(active[group] + 1)} move together (correlation above 0.99)",
+            "their parameters can be told apart only by constraints; record a motion in which "
+            "every joint has a course of its own",
+        )
+        for group in groups
+        if len(group) > 1
+    ]
+
+
+def _units(recording: Recording, robot: Robot | None) -> list[Finding]:
+    """Signals that cannot be what they are called."""
+    findings = []
+    signal = np.abs(np.nan_to_num(recording.signal))
+    top = np.percentile(signal, 99.0, axis=0)
+    if recording.signal_unit == "N m" and recording.gain is None:
+        target = recording.target_torque
+        if target is not None and np.isfinite(target).all():
+            power = np.sum(np.square(target), axis=0)
+            fine = power > 1e-6 * power.max()
+            slope = np.sum(target * np.nan_to_num(recording.signal), axis=0)[fine] / power[fine]
+            if len(slope) and np.median(np.abs(slope)) < 0.4:
+                findings.append(
+                    Finding(
+                        "unit_suspicion",
+                        "warning",
+                        f"the torque is about {np.median(slope):.2g} of the controller's own "
+                        "target torque: a current, or torque before the gear?",
+                        "taken as newton metres at the joint, as the map says",
+                        value=float(np.median(slope)),
+                    )
+                )
+        if robot is not None and robot.joints == recording.joints:
+            limit = robot.limits.torque
+            for j in np.flatnonzero(np.isfinite(limit) & (top > 2.0 * limit)):
+                findings.append(
+                    Finding(
+                        "unit_suspicion",
+                        "warning",
+                        f"joint {j + 1} shows {top[j]:.4g} N m, more than twice its limit of "
+                        f"{limit[j]:.4g} N m: another unit?",
+                        "taken as the map says",
+                        joint=int(j) + 1,
+                        value=float(top[j]),
+                    )
+                )
+            usual = np.isfinite(limit) & (limit > 0)
+            if usual.any() and np.max(top[usual] / limit[usual]) < 0.01:
+                findings.append(
+                    Finding(
+                        "unit_suspicion",
+                        "warning",
+                        "no joint reaches 1 % of its torque limit: currents, motor-side torque or "
+                        "another unit?",
+                        "taken as the map says",
+                    )
+                )
+    if robot is not None and robot.joints == recording.joints:
+        span = np.ptp(np.nan_to_num(recording.position), axis=0)
+        room = robot.limits.upper - robot.limits.lower
+        for j in np.flatnonzero(np.isfinite(room) & (span > 1.2 * room)):
+            findings.append(
+                Finding(
+                    "unit_suspicion",
+                    "warning",
+                    f"joint {j + 1} moves over {span[j]:.4g}, its range is {room[j]:.4g} rad: "
+                    "degrees?",
+                    "taken as the map says",
+                    joint=int(j) + 1,
+                    value=float(span[j]),
+                )
+            )
+    return findings
+
+
+def _delays(recording: Recording, samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
+    findings = []
+    if np.count_nonzero(moving) > 2.0 * samples.rate_hz and (
+        samples.signed is None or samples.signed.all()
+    ):
+        raw = samples.torque if samples.raw_torque is None else samples.raw_torque
+        runs = [
+            (samples.position[r], samples.friction_velocity[r], raw[r])
+            for r in samples.run_slices()
+        ]
+        try:
+            delay = estimate_delay(runs, samples.rate_hz, samples.cutoff_hz)
+        except RecordingError:
+            pass
+        else:
+            findings.append(
+                Finding(
+                    "delay",
+                    "info",
+                    delay.reason,
+                    "not compensated unless asked for (delay_s, friction_delay_s)",
+                    value=delay.seconds,
+                )
+            )
+    if recording.commanded_position is not None:
+        at = (
+            recording.time[0]
+            + np.arange(int((recording.time[-1] - recording.time[0]) * samples.rate_hz) + 1)
+            / samples.rate_hz
+        )
+        commanded = interpolate(recording.time, np.asarray(recording.commanded_position), at)
+        measured = interpolate(recording.time, np.asarray(recording.position), at)
+        if np.isfinite(commanded).all() and np.isfinite(measured).all():
+            lag = tracking_delay(commanded, measured, samples.rate_hz)
+            findings.append(
+                Finding(
+                    "tracking_delay",
+                    "info",
+                    f"the arm follows its command {1e3 * lag:.1f} ms later"
+                    if lag >= 0
+                    else f"the arm is {-1e3 * lag:.1f} ms ahead of its recorded command",
+                    "measured positions are used",
+                    value=lag,
+                )
+            )
+    return findings
+
+
+def _noise(samples: Samples, moving: Bool[Array, " n"], unit: str) -> list[Finding]:
+    if samples.noise is None:
+        return []
+    told = ", ".join(f"{x:.3g}" for x in samples.noise)
+    findings = [
+        Finding(
+            "noise", "info", f"torque noise per joint {told} {unit}".rstrip(), "used as weights"
+        )
+    ]
+    if moving.any():
+        signal = np.std(samples.torque[moving], axis=0)
+        left = samples.noise * np.sqrt(
+            min(1.0, 2.0 * min(samples.cutoff_hz, 1e9) / samples.rate_hz)
+        )
+        for j in np.flatnonzero((signal > 0) & (left > 0.5 * signal)):
+            findings.append(
+                Finding(
+                    "noise",
+                    "warning",
+                    f"the torque of joint {j + 1} is mostly noise "
+                    f"({left[j]:.2g} of {signal[j]:.2g})",
+                    "kept with little weight; a lower cut-off or more repetitions would help",
+                    joint=int(j) + 1,
+                )
+            )
+    return findings
+
+
+def _listed(numbers: Sequence[int] | Array) -> str:
+    words = [str(int(n)) for n in numbers]
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
