@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import numpy as np
@@ -19,18 +20,21 @@ TOKENS = [
     *("world", "base_link", "revolute", "floating", "mimic", "joint", "link", "screws", "frames"),
 ]
 
+VALUE = re.compile(r'(?<=")[^"<>]*(?=")|-?[0-9]+\.?[0-9]*|\b[a-z_]+\b')
+
 
 def mutants(text: str, count: int, rng: np.random.Generator):
     """Cut, doubled, swapped, overwritten and truncated versions of a text, as bytes."""
     for _ in range(count):
         data = text
+        syntax = rng.random() < 0.5
         for _ in range(int(rng.integers(1, 5))):
             size = len(data)
             if size < 2:
                 break
             at = int(rng.integers(0, size))
             end = min(size, at + int(rng.integers(1, 60)))
-            kind = int(rng.integers(0, 8))
+            kind = int(rng.integers(0, 12)) if syntax else 8
             token = TOKENS[int(rng.integers(0, len(TOKENS)))]
             if kind == 0:
                 data = data[:at] + data[end:]
@@ -51,6 +55,15 @@ def mutants(text: str, count: int, rng: np.random.Generator):
                 words = data.split(" ")
                 words[int(rng.integers(0, len(words)))] = token
                 data = " ".join(words)
+            elif kind >= 8:
+                # One value for another, syntax intact: what the reader itself must refuse.
+                found = list(VALUE.finditer(data))
+                if found:
+                    one = found[int(rng.integers(0, len(found)))]
+                    two = found[int(rng.integers(0, len(found)))]
+                    value = two.group() if rng.random() < 0.5 else token
+                    if "<" not in value and '"' not in value:
+                        data = data[: one.start()] + value + data[one.end() :]
             else:
                 lines = data.split("\n")
                 i, j = rng.integers(0, len(lines), 2)

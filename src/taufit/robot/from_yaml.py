@@ -127,8 +127,15 @@ def load_yaml(text: str) -> dict[str, Any]:
         line = f" in line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "it contains characters YAML does not allow"
         raise RobotError(f"this is not valid YAML{line}: {problem}.") from None
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        # Timestamps and integers that cannot exist, keys that cannot be looked up.
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        # The parser's own slips: dates that do not exist, `!!float` without a value.
         raise RobotError(f"this is not valid YAML: {error}.") from None
     if not isinstance(data, dict):
         raise RobotError("a robot description is a mapping with `convention` and `joints`.")
