@@ -73,6 +73,7 @@ def command(
     from taufit.recording import write_recording
     from taufit.sim import presets, read_preset
     from taufit.sim.batch import run_many
+    from taufit.sim.mujoco_arm import import_mujoco
 
     if preset == "list":
         about = {name: read_preset(name).about for name in presets()}
@@ -84,6 +85,7 @@ def command(
         return
     twin, path = _twin(robot, motion, preset, effects, model, mounting, bandwidth_hz)
     carried = tuple(_payload(text) for text in payload or ())
+    import_mujoco()
     wall, cpu = time.perf_counter(), time.process_time()
     files: list[dict[str, Any]] = []
     with progress("simulating") as bar:

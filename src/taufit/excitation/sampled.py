@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import BSpline, make_interp_spline
 
 from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
@@ -24,7 +23,7 @@ class Sampled:
 
     time: Float[Array, " n"]
     position: Float[Array, "n j"]
-    _splines: tuple[BSpline, BSpline, BSpline] = field(init=False, repr=False)
+    _splines: tuple[Any, Any, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         time, position = np.asarray(self.time, float), np.asarray(self.position, float)
@@ -39,6 +38,8 @@ class Sampled:
             row = int(np.argmax(steps <= 0.0)) + 1
             raise TaufitError(f"the times of a sampled motion must increase; row {row} does not.")
         time = time - time[0]
+        from scipy.interpolate import make_interp_spline
+
         spline = make_interp_spline(time, position, k=5)
         object.__setattr__(self, "time", time)
         object.__setattr__(self, "position", position)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 
 import numpy as np
-from scipy.signal import lfilter
+from scipy.linalg import solve_banded
 
 from taufit.arrays import Array, Float, Int
 from taufit.sim.effects import Encoder, Sensing, Timing, per_joint
@@ -90,19 +90,12 @@ def torque_noise(
     coloured = per_joint(sensing.coloured, joints, "coloured")
     if np.any(coloured) and n:
         drive = stream(seed, "coloured").standard_normal((n, joints))
-        keep = np.exp(-2.0 * np.pi * sensing.corner_hz * TICK * np.diff(ticks, prepend=ticks[0]))
-        if np.ptp(keep[1:]) < 1e-12 and n > 1:
-            state = drive[:1]
-            rest = np.sqrt(1.0 - keep[1] ** 2) * drive[1:]
-            tail = lfilter([1.0], [1.0, -keep[1]], rest, axis=0, zi=keep[1] * state)[0]
-            noise += coloured * np.concatenate([state, tail])
-        else:
-            value = drive[0]
-            for k in range(n):
-                value = (
-                    drive[0] if k == 0 else keep[k] * value + np.sqrt(1 - keep[k] ** 2) * drive[k]
-                )
-                noise[k] += coloured * value
+        keep = np.exp(-2.0 * np.pi * sensing.corner_hz * TICK * np.diff(ticks))
+        # x_k = keep_k x_(k-1) + sqrt(1 - keep_k^2) n_k for all k at once: a bidiagonal system.
+        drive[1:] *= np.sqrt(1.0 - keep**2)[:, None]
+        bands = np.ones((2, n))
+        bands[1, :-1] = -keep
+        noise += coloured * solve_banded((1, 0), bands, drive)
     return noise
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import butter, sosfiltfilt
 
 from taufit.errors import RecordingError
 from taufit.excitation import Sampled
@@ -28,6 +27,8 @@ def replay(recording: Recording, *, cutoff_hz: float = 6.0) -> Sampled:
     grid = np.arange(time[0], time[-1], 1.0 / _GRID_HZ)
     path = np.stack([np.interp(grid, time, column) for column in position.T], 1)
     if commanded is None:
+        from scipy.signal import butter, sosfiltfilt
+
         filter_ = butter(2, cutoff_hz, fs=_GRID_HZ, output="sos")
         path = sosfiltfilt(filter_, path, axis=0, padlen=min(100, len(path) - 1))
     return Sampled(grid - grid[0], path)
