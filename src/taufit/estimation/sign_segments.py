@@ -83,6 +83,7 @@ def cut_segments(
     rate_hz: float,
     *,
     predicted: Float[Array, "n j"] | None = None,
+    untrusted: Bool[Array, " n"] | None = None,
     borders: Bool[Array, "n j"] | None = None,
     evidence: float = 60.0,
 ) -> Segmentation:
@@ -96,6 +97,8 @@ def cut_segments(
         noise: Standard deviation per joint.
         rate_hz: Of the samples.
         predicted: Signed torque by an earlier round, where there is one.
+        untrusted: Samples whose motion is doubtful: they are left out, and crossings predicted there
+            are not believed.
         borders: Further cuts, before the marked samples.
         evidence: Least sum of (|torque| / noise)^2 of a segment; weaker stretches are left to the
             fitted model, which knows their sign better than the search does.
@@ -130,6 +133,8 @@ def cut_segments(
         # Believe a crossing only where the magnitude does not contradict the model.
         fits = magnitude - np.abs(predicted) < 4.0 * noise
         crossing[1:] = (predicted[1:] * predicted[:-1] <= 0.0) & (fits[1:] | fits[:-1])
+        if untrusted is not None:
+            crossing &= ~untrusted[:, None]
         moved = _crossings(crossing, predicted, time)
         where = np.where(np.isnan(moved), where, moved)
         cut |= crossing
@@ -147,6 +152,8 @@ def cut_segments(
     if predicted is not None:
         large |= np.abs(predicted) >= enough
     use = keep & large & ~dip
+    if untrusted is not None:
+        use &= ~untrusted[:, None]
     return _collect(cut, where, use, time, ends, (magnitude / noise) ** 2, evidence)
 
 

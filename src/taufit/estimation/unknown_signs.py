@@ -17,7 +17,11 @@ import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.dynamics import regressor
-from taufit.errors import PoorExcitationError, RecordingError
+from taufit.errors import PoorExcitationError, RecordingError, TaufitError
+from taufit.estimation.consistent_sdp import ConsistentSdp
+from taufit.estimation.estimate import Estimate
+from taufit.estimation.estimator import Estimator
+from taufit.estimation.fit_samples import fit_samples
 from taufit.estimation.folded_normal import FoldedFit, fit_folded
 from taufit.estimation.sign_quadratic import JointRows, SignForm, joint_rows, sign_form
 from taufit.estimation.sign_search import SignSearch, search_signs, sign_candidates
@@ -106,7 +110,10 @@ class FoundSigns:
     Attributes:
         segments: Stretches with their signs, joint after joint, in time order.
         sample_sign: Sign of every sample, +1 or -1.
-        samples: The samples given, torque signed.
+        samples: The samples given, torque signed; samples whose motion is doubtful (the ends of runs
+            where derivatives have not settled) are no longer kept.
+        expected: Expected signed torque of every sample, on the grid and before any low-pass: near
+            zero, where a magnitude does not tell its sign, both signs count with their probability.
         certified: Whether no other choice of signs fits better, proven.
         chi2_per_dof: Unexplained torque against the noise of the recording: 1 for a right model.
         joint_chi2: The same joint by joint.
@@ -116,11 +123,13 @@ class FoundSigns:
         nodes: Partial sign vectors the search visited.
         method: "exact" or "tree".
         values: Least-squares parameters of the model used in the search (not made consistent).
+        recorded: Per joint, whether the sign was recorded.
     """
 
     segments: tuple[SignedSegment, ...]
     sample_sign: Int[Array, "n j"]
     samples: Samples
+    expected: Float[Array, "n j"]
     certified: bool
     chi2_per_dof: float
     joint_chi2: Float[Array, " j"]
@@ -130,6 +139,12 @@ class FoundSigns:
     nodes: int
     method: str
     values: Float[Array, " p"]
+    recorded: Bool[Array, " j"]
+
+    @property
+    def fit_samples(self) -> Samples:
+        """The samples to fit: torque is `expected`, which does not bias the model near zero."""
+        return signed_samples(replace(self.samples, signed=self.recorded), self.expected)
 
     @property
     def signs(self) -> Int[Array, " s"]:
@@ -149,6 +164,78 @@ class FoundSigns:
             "chi2_per_dof": self.chi2_per_dof,
             "signs_confident": self.confident,
         }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnsignedFit:
+    """A model fitted to torque without signs.
+
+    Attributes:
+        found: The signs, and how sure they are.
+        estimate: The parameters.
+    """
+
+    found: FoundSigns
+    estimate: Estimate
+
+    @property
+    def segments(self) -> tuple[SignedSegment, ...]:
+        return self.found.segments
+
+    @property
+    def signs(self) -> Int[Array, " s"]:
+        return self.found.signs
+
+    @property
+    def ambiguous(self) -> Bool[Array, " s"]:
+        return self.found.ambiguous
+
+    @property
+    def certified(self) -> bool:
+        return self.found.certified
+
+    @property
+    def chi2_per_dof(self) -> float:
+        return self.found.chi2_per_dof
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return (*self.found.warnings, *self.estimate.warnings)
+
+
+def fit_unsigned(
+    model: TorqueModel,
+    samples: Samples,
+    method: str = "exact",
+    *,
+    estimator: Estimator | None = None,
+    hints: Sequence[SignHint] = (),
+    constrained: bool = False,
+    **settings: Any,
+) -> UnsignedFit:
+    """Find the signs and fit the model.
+
+    Args:
+        model: What is fitted.
+        samples: Motion and magnitudes; `samples.signed` tells which joints carry their sign.
+        method: "exact", or "tree" for the pruned tree search of the literature.
+        estimator: Of the final fit; physically consistent by default.
+        hints: Stretches whose sign is known.
+        constrained: Settle the signs on the physically constrained cost (exact method only).
+        settings: Of the method: see `find_signs` and `find_signs_by_tree`.
+    """
+    if method == "exact":
+        found = find_signs(model, samples, hints=hints, constrained=constrained, **settings)
+    elif method == "tree":
+        from taufit.estimation.sign_tree import find_signs_by_tree
+
+        found = find_signs_by_tree(model, samples, **settings)
+    else:
+        raise TaufitError(f"there is no sign method {method!r}: use exact or tree.")
+    estimate = fit_samples(
+        model, found.fit_samples, estimator or ConsistentSdp(), require_excitation=False
+    )
+    return UnsignedFit(found, estimate)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,6 +266,7 @@ class _Round:
     margins: Float[Array, " s"]
     fit: FoldedFit
     undecided: Bool[Array, " s"]
+    untrusted: Bool[Array, " n"]
 
 
 def find_signs(
@@ -188,6 +276,7 @@ def find_signs(
     hints: Sequence[SignHint] = (),
     rounds: int = 2,
     node_cap: int = 1_000_000,
+    constrained: bool = False,
 ) -> FoundSigns:
     """Recover torque signs from magnitudes, exactly, and say how sure they are.
 
@@ -218,7 +307,7 @@ def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()
             f"the recording has {samples.joints} joints, the robot {joints}. Choose the robot that "
             "was recorded."
         )
-    signed = np.zeros(joints, bool) if samples.signed is None else np.asarray(samples.signed, bool)
+    signed = _recorded(samples)
     raw = samples.raw_torque is not None
     values = np.array(samples.raw_torque if raw else samples.torque, float)
     values[:, ~signed] = np.abs(values[:, ~signed])
@@ -252,6 +341,12 @@ def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()
         )
     rows = joint_rows(np.concatenate([links, rest], -1), np.where(keep, 1.0 / noise, 0.0))
     return _Data(model, samples, values, known, borders, noise, rows)
+
+
+def _recorded(samples: Samples) -> Bool[Array, " j"]:
+    if samples.signed is None:
+        return np.zeros(samples.joints, bool)
+    return np.asarray(samples.signed, bool)
 
 
 def _apply_hints(
@@ -290,6 +385,7 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
     keep = np.asarray(samples.keep, bool)
     weight = np.broadcast_to(1.0 / data.noise, data.values.shape)
     noise, predicted = data.noise, None
+    untrusted = np.zeros(len(samples), bool)
     done: _Round | None = None
     for _ in range(max(rounds, 1)):
         cut = cut_segments(
@@ -301,9 +397,11 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
             noise,
             samples.rate_hz,
             predicted=predicted,
+            untrusted=untrusted,
             borders=data.borders,
         )
-        label = np.where(data.known & keep, len(cut), cut.label)
+        trusted = keep & ~untrusted[:, None]
+        label = np.where(data.known & trusted, len(cut), cut.label)
         if not np.any(label >= 0):
             raise PoorExcitationError(
                 "no stretch of torque stands out of the noise: signs cannot be told. Record a "
@@ -318,12 +416,13 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
             data.rows,
             data.values,
             data.known,
-            keep,
+            trusted,
             form.parameters(signs),
             0.2 * data.noise,
         )
-        done = _Round(cut, form, search, signs, margins, fit, undecided)
+        done = _Round(cut, form, search, signs, margins, fit, undecided, untrusted)
         predicted, noise = fit.predicted, np.maximum(fit.noise, data.noise)
+        untrusted = _doubtful_ends(data, fit)
         weight = _weights(data, fit)
     assert done is not None
     return done
@@ -457,7 +556,7 @@ def _weights(data: _Data, fit: FoldedFit) -> Float[Array, "n j"]:
     model error persists over neighbouring samples, so they count as fewer.
     """
     samples = data.samples
-    keep = np.asarray(samples.keep, bool)
+    keep = np.asarray(samples.keep, bool) & ~_doubtful_ends(data, fit)[:, None]
     residual = np.where(keep, fit.expected - fit.predicted, 0.0)
     near = _near_reversal(samples.velocity, samples.run)
     out = np.empty(residual.shape)
@@ -471,6 +570,28 @@ def _weights(data: _Data, fit: FoldedFit) -> Float[Array, "n j"]:
                 deviation[near[:, i]] = local
         scaled = residual[:, i] / deviation
         out[:, i] = 1.0 / (deviation * np.sqrt(correlation_length(scaled, samples.run)))
+    return out
+
+
+def _doubtful_ends(data: _Data, fit: FoldedFit, reach: int = 25) -> Bool[Array, " n"]:
+    """Samples at the ends of runs where residuals are larger than elsewhere.
+
+    Filters and derivatives have not settled there, so the motion, not the torque, is wrong.
+    """
+    samples = data.samples
+    out = np.zeros(len(samples), bool)
+    unit = np.where(samples.keep, fit.expected - fit.predicted, 0.0) / fit.noise
+    starts = np.flatnonzero(np.diff(samples.run, prepend=samples.run[0] - 1))
+    stops = np.append(starts[1:], len(samples))
+    reach = min(reach, int((stops - starts).min()) // 8)
+    if reach < 1:
+        return out
+    step = np.arange(reach)
+    rows = np.concatenate([starts[:, None] + step, stops[:, None] - 1 - step])
+    size = np.sqrt(np.mean(unit[rows] ** 2, axis=(0, 2)))
+    large = np.flatnonzero(size > 2.0)
+    if len(large):
+        out[rows[:, : min(large[-1] + 4, reach)]] = True
     return out
 
 
@@ -508,7 +629,7 @@ def correlation_length(residual: Float[Array, " n"], run: Int[Array, " n"]) -> f
 
 def _chi2(data: _Data, done: _Round) -> tuple[float, Float[Array, " j"], Float[Array, " j"]]:
     """chi2 per degree of freedom overall and per joint, and relative unexplained torque."""
-    keep = np.asarray(data.samples.keep, bool)
+    keep = np.asarray(data.samples.keep, bool) & ~done.untrusted[:, None]
     residual = np.where(keep, done.fit.expected - done.fit.predicted, 0.0)
     count = np.maximum(keep.sum(0), 1)
     # Near zero a magnitude says little: the variance comes from samples whose sign is clear.
@@ -552,7 +673,7 @@ def _judge(
     explained = np.abs(data.magnitude - np.abs(predicted)) < 3.0 * done.fit.noise
     segment_sign = np.append(signs, 0)[cut.stretch]
     sample_sign = np.where(
-        (segment_sign == 0) | (explained & (cut.label < 0)),
+        (segment_sign == 0) | (explained & (cut.label < 0) & ~done.untrusted[:, None]),
         np.where(predicted >= 0.0, 1, -1),
         segment_sign,
     )
@@ -590,7 +711,8 @@ def _judge(
     return FoundSigns(
         segments,
         sample_sign,
-        signed_samples(samples, sample_sign),
+        signed_samples(samples, sample_sign * data.magnitude, ~done.untrusted),
+        np.where(data.known, data.values, done.fit.expected),
         done.search.certified,
         overall,
         joint_chi2,
@@ -600,6 +722,7 @@ def _judge(
         done.search.nodes,
         "exact",
         values,
+        _recorded(samples),
     )
 
 
@@ -613,16 +736,25 @@ def _agreement(
     return np.bincount(label[use], weight, minlength=len(cut))
 
 
-def signed_samples(samples: Samples, sign: Int[Array, "n j"]) -> Samples:
-    """The samples with torque signed before the low-pass, as if it had been recorded so."""
+def signed_samples(
+    samples: Samples, torque: Float[Array, "n j"], trusted: Bool[Array, " n"] | None = None
+) -> Samples:
+    """The samples with their torque signed before the low-pass, as if it had been recorded so.
+
+    Args:
+        samples: With magnitudes.
+        torque: Signed, on the same grid, not filtered where `raw_torque` is there.
+        trusted: Samples to go on using; None for all.
+    """
+    signed = _recorded(samples)
     every = np.ones(samples.joints, bool)
-    unsigned = np.zeros(samples.joints, bool) if samples.signed is None else samples.signed
+    keep = samples.keep if trusted is None else samples.keep & trusted[:, None]
     if samples.raw_torque is None:
-        torque = np.where(unsigned, samples.torque, np.abs(samples.torque) * sign)
-        return replace(samples, torque=torque, signed=every)
-    raw = np.where(unsigned, samples.raw_torque, np.abs(samples.raw_torque) * sign)
-    torque = np.where(unsigned, samples.torque, lowpass(samples, raw))
-    return replace(samples, torque=torque, raw_torque=raw, signed=every)
+        new = np.where(signed, samples.torque, torque)
+        return replace(samples, torque=new, signed=every, keep=keep)
+    raw = np.where(signed, samples.raw_torque, torque)
+    new = np.where(signed, samples.torque, lowpass(samples, raw))
+    return replace(samples, torque=new, raw_torque=raw, signed=every, keep=keep)
 
 
 def _warnings(
