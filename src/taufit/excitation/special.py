@@ -25,7 +25,7 @@ def friction_strokes(
     *,
     pose: Float[Array, " j"],
     stroke: float = 0.4,
-    acceleration: float = 2.0,
+    acceleration: float = 4.0,
     longest_s: float = 20.0,
 ) -> Sampled:
     """One joint to and fro at constant speeds, the others still.
@@ -38,7 +38,7 @@ def friction_strokes(
         joint: Which joint moves, from 0.
         speeds: Magnitudes [rad/s].
         pose: Where the others stay, and the middle of the strokes.
-        stroke: Length of a stroke [rad].
+        stroke: Length of a slow stroke [rad].
         acceleration: At the turns [rad/s^2].
         longest_s: Longest time for one stroke.
     """
@@ -50,7 +50,9 @@ def friction_strokes(
             f"a stroke at {speeds.max():.3g} rad/s is faster than joint {joint + 1} may move "
             f"({robot.limits.velocity[joint]:.3g} rad/s)."
         )
-    halves = 0.5 * np.minimum(stroke, speeds * longest_s)
+    # Fast strokes get the length that half a second of steady speed takes.
+    steady = speeds * (0.5 + 2.0 * speeds / acceleration)
+    halves = 0.5 * np.maximum(np.minimum(stroke, speeds * longest_s), steady)
     moves: list[tuple[float, float]] = []
     for speed, half in zip(speeds, halves, strict=True):
         moves += [(-half, max(speed, 0.1)), (half, speed), (-half, speed)]

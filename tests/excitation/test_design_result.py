@@ -1,0 +1,299 @@
+"""Designed motions keep every limit, start and end at rest, and show what they are for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+
+from taufit.errors import InfeasibleError, TaufitError
+from taufit.excitation import (
+    CRITERIA,
+    Fourier,
+    FourierBasis,
+    Plane,
+    SplineBasis,
+    default_limits,
+    design,
+    envelope_of,
+    friction_strokes,
+    mounting_plane,
+    read_motion,
+    scene_for,
+    to_csv,
+    to_joint_trajectory,
+    to_urscript,
+    warm_up,
+    write_motion,
+)
+from taufit.excitation.scene import closest_parameters
+from taufit.robot import Limits, read_robot
+
+ARMS = ("ur3", "ur5", "ur10", "kr5", "panda")
+
+
+def _within(motion, limits, points=5000):
+    time = np.linspace(0.0, motion.duration, points)
+    q, v, a = motion.at(time)
+    assert np.all(q >= limits.lower - 1e-9) and np.all(q <= limits.upper + 1e-9)
+    assert np.all(np.abs(v) <= limits.velocity + 1e-9)
+    assert np.all(np.abs(a) <= limits.acceleration + 1e-9)
+
+
+@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_seed_is_feasible(arm, seed):
+    robot = read_robot(arm)
+    scene = scene_for(robot, planes=(mounting_plane(robot),))
+    result = design(robot, scene=scene, seconds=0.2, seed=seed)
+    assert result.feasible
+    _within(result.motion, default_limits(robot))
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_every_criterion_gives_a_motion(criterion):
+    result = design(read_robot("ur5"), criterion=criterion, seconds=0.3)
+    assert result.feasible and np.isfinite(result.condition_number)
+    assert result.condition_number < 5000
+
+
+@pytest.mark.parametrize("basis", [FourierBasis(5, 0.1), SplineBasis(14, 8.0)])
+def test_motions_start_and_end_at_rest_at_the_wanted_pose(basis):
+    pose = np.array([0.1, -1.2, 0.4, -1.0, 0.3, 0.2])
+    result = design(read_robot("ur10"), basis=basis, start=pose, seconds=0.3)
+    q, v, a = result.motion.at(np.array([0.0, result.motion.duration]))
+    # Rounding of the null space, in rad, rad/s, rad/s^2.
+    np.testing.assert_allclose(q[0], pose, atol=1e-9)
+    np.testing.assert_allclose(v, 0.0, atol=1e-8)
+    np.testing.assert_allclose(a, 0.0, atol=1e-7)
+
+
+def test_the_condition_number_beats_the_printed_motion_in_its_own_envelope(reference_dir):
+    import json
+
+    printed = json.loads((reference_dir / "ur10_online_payload.json").read_text())["trajectory"]
+    motion = Fourier(
+        np.array([0, -np.pi / 2, 0, -np.pi / 2, 0, 0]),
+        np.array(printed["a"]),
+        np.array(printed["b"]),
+        0.1,
+    )
+    limits = envelope_of(motion)
+    result = design(read_robot("ur10"), criterion="cond", limits=limits, seconds=6.0, target=73.0)
+    # In this metric the printed motion has 121; the search may stop as soon as it is below 73.
+    assert result.condition_number < 74.0
+    _within(result.motion, limits)
+
+
+def _mujoco_contacts(robot, scene, motion, points):
+    mujoco = pytest.importorskip("mujoco")
+    from taufit.dynamics import forward_kinematics
+
+    spec = mujoco.MjSpec()
+    for i, capsule in enumerate(scene.capsules):
+        body = spec.worldbody.add_body(name=f"b{i}", mocap=True)
+        length = np.linalg.norm(capsule.end - capsule.start)
+        body.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_CAPSULE,
+            fromto=[0, 0, 0, 0, 0, length],
+            size=[capsule.radius, 0, 0],
+            contype=0,
+            conaffinity=0,
+        )
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    q, _, _ = motion.at(np.linspace(0.0, motion.duration, points))
+    poses = forward_kinematics(robot, q)
+    poses[:, -1] = np.eye(4)
+    worst = np.inf
+    for pose in poses:
+        for i, capsule in enumerate(scene.capsules):
+            frame = pose[capsule.link]
+            start = frame[:3, :3] @ capsule.start + frame[:3, 3]
+            axis = frame[:3, :3] @ (capsule.end - capsule.start)
+            axis = axis / np.linalg.norm(axis)
+            data.mocap_pos[i] = start
+            quat = np.zeros(4)
+            mujoco.mju_quatZ2Vec(quat, axis)
+            data.mocap_quat[i] = quat
+        mujoco.mj_kinematics(model, data)
+        for a, b in scene.pairs:
+            worst = min(worst, mujoco.mj_geomDistance(model, data, a, b, 1.0, None))
+        for plane in scene.planes:
+            for i, capsule in enumerate(scene.capsules):
+                if capsule.link > 0:
+                    centre, half = data.geom_xpos[i], 0.5 * model.geom_size[i][1] * 2
+                    axis = data.geom_xmat[i].reshape(3, 3)[:, 2]
+                    low = plane.normal @ centre - abs(plane.normal @ axis) * half
+                    worst = min(worst, low - capsule.radius - plane.offset)
+    return worst
+
+
+def test_a_cell_with_table_and_wall_is_never_touched():
+    robot = read_robot("ur5")
+    planes = (mounting_plane(robot), Plane("wall", np.array([1.0, 0.0, 0.0]), -0.5))
+    scene = scene_for(robot, planes=planes, clearance=0.02)
+    for seed in range(2):
+        result = design(robot, scene=scene, seconds=0.4, seed=seed)
+        # The independent engine sees at least the clearance that was asked for, less what can
+        # happen between 5000 checked moments.
+        assert _mujoco_contacts(robot, scene, result.motion, 400) > 0.019
+
+
+def test_tip_speed_and_torque_limits_hold():
+    from taufit.dynamics import inverse_dynamics, jacobian
+
+    robot = read_robot("ur5e")
+    limits = default_limits(robot)
+    limits = replace(limits, torque=np.array([60.0, 60.0, 40.0, 10.0, 10.0, 10.0]))
+    scene = scene_for(robot, planes=(mounting_plane(robot),), tip_speed=0.5)
+    result = design(robot, scene=scene, limits=limits, seconds=1.0)
+    q, v, a = result.motion.at(np.linspace(0, result.motion.duration, 3000))
+    speed = np.linalg.norm(np.einsum("nij,nj->ni", jacobian(robot, q)[:, 3:], v), axis=1)
+    assert speed.max() <= 0.5 + 1e-6
+    assert np.all(np.abs(inverse_dynamics(robot, q, v, a)) <= limits.torque + 1e-6)
+
+
+def test_a_second_motion_shows_what_the_first_did_not():
+    from taufit.excitation.purpose import prior_information
+    from taufit.friction import Linear
+    from taufit.torque_model import TorqueModel
+
+    robot = read_robot("ur5")
+    model = TorqueModel(robot, Linear(), rotor_inertia=False)
+    limits = default_limits(robot)
+    # A first motion that hardly moves the wrist.
+    still = np.array([1.0, 1.0, 1.0, 0.02, 0.02, 0.02])
+    first = design(robot, seconds=0.3, limits=replace(limits, velocity=limits.velocity * still))
+    prior = prior_information(model, [first.motion])
+    blind = design(robot, seconds=0.5, seed=1)
+    aware = design(robot, seconds=0.5, seed=1, prior=prior)
+    assert np.median(aware.standard_deviation) < np.median(first.standard_deviation)
+    assert np.median(aware.standard_deviation) <= np.median(blind.standard_deviation) * 1.05
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"basis": (1, 0.1)}, "harmonics"),
+        ({"basis": (5, -1.0)}, "frequency"),
+        ({"start": np.full(6, 7.0)}, "start pose"),
+        ({"start": np.zeros(5)}, "6 finite"),
+        ({"criterion": "nonsense"}, "nonsense"),
+        ({"velocity": 0.0}, "velocity limit"),
+        ({"swap": True}, "not below"),
+        ({"torque": 0.1}, "torque limit"),
+        ({"tip_speed": 0.0}, "tip speed"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(settings, words):
+    robot = read_robot("ur10")
+    limits = default_limits(robot)
+    if "velocity" in settings:
+        limits = replace(limits, velocity=np.full(6, settings.pop("velocity")))
+    if settings.pop("swap", False):
+        limits = replace(limits, lower=limits.upper, upper=limits.lower)
+    if "torque" in settings:
+        limits = replace(limits, torque=np.full(6, settings.pop("torque")))
+    scene = None
+    if "tip_speed" in settings:
+        scene = scene_for(robot, tip_speed=settings.pop("tip_speed"))
+    with pytest.raises(InfeasibleError, match=words):
+        basis = FourierBasis(*settings.pop("basis")) if "basis" in settings else None
+        design(robot, limits=limits, scene=scene, basis=basis, seconds=0.1, **settings)
+
+
+def test_a_start_pose_in_the_table_is_refused():
+    robot = read_robot("ur5")
+    scene = scene_for(robot, planes=(mounting_plane(robot),))
+    with pytest.raises(InfeasibleError, match="start pose"):
+        design(robot, scene=scene, start=np.array([0, 0.8, 0, 0, 0, 0.0]), seconds=0.1)
+
+
+def test_closest_points_of_segments_beat_a_dense_search():
+    rng = np.random.default_rng(0)
+    p, u, r, v = rng.normal(size=(4, 200, 3))
+    v[:20] = u[:20] * rng.normal(size=(20, 1))
+    s, t = closest_parameters(p, u, r, v)
+    exact = np.linalg.norm(p + s[:, None] * u - r - t[:, None] * v, axis=1)
+    grid = np.linspace(0, 1, 101)
+    a = p[:, None] + grid[None, :, None] * u[:, None]
+    b = r[:, None] + grid[None, :, None] * v[:, None]
+    dense = np.linalg.norm(a[:, :, None] - b[:, None, :], axis=-1).min((1, 2))
+    # The dense grid can only be worse, and by no more than its spacing.
+    assert np.all(exact <= dense + 1e-9)
+    assert np.all(exact >= dense - 0.05)
+
+
+def test_motion_files_read_back_to_the_same_motion(tmp_path):
+    robot = read_robot("ur5")
+    for basis in (FourierBasis(4, 0.2), SplineBasis(10, 5.0)):
+        motion = design(robot, basis=basis, seconds=0.2).motion
+        write_motion(motion, tmp_path / "m.json", robot="ur5")
+        back = read_motion(tmp_path / "m.json")
+        time = np.linspace(0, motion.duration, 50)
+        for one, other in zip(motion.at(time), back.at(time), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+def test_the_urscript_program_evaluates_to_the_motion():
+    motion = design(read_robot("ur10e"), seconds=0.3).motion
+    text = to_urscript(motion)
+    names = {"sin": np.sin, "cos": np.cos}
+    for name, value in re.findall(r"local (\w+) = ([^\n]+)", text):
+        if name not in ("q", "t"):
+            names[name] = eval(value, {}, {})
+    rows = re.findall(r"q\[(\d)\] = ([^\n]+)", text)
+    for t in (0.0, 1.234, 7.7):
+        want = motion.at(np.array([t]))[0][0]
+        got = [eval(expression, {}, {**names, "t": t}) for _, expression in rows]
+        # Nine printed digits.
+        np.testing.assert_allclose(got, want, atol=1e-6)
+    assert text.count("while") == 1 and text.rstrip().endswith("taufit_excitation()")
+
+
+def test_tables_and_trajectories_hold_the_motion():
+    robot = read_robot("panda")
+    motion = design(robot, seconds=0.2).motion
+    table = np.loadtxt(to_csv(motion).splitlines(), delimiter=",", skiprows=1)
+    np.testing.assert_allclose(table[:, 1:8], motion.at(table[:, 0])[0], atol=1e-7)
+    points = yaml.safe_load(to_joint_trajectory(motion, robot.joint_names))["points"]
+    assert points[0]["time_from_start"]["sec"] == 5
+    np.testing.assert_allclose(points[-1]["velocities"], 0.0, atol=1e-7)
+    with pytest.raises(TaufitError, match="six joints"):
+        to_urscript(motion)
+
+
+def test_friction_strokes_pass_each_speed_both_ways():
+    robot = read_robot("ur5")
+    speeds = np.radians([5.0, 20.0, 60.0])
+    pose = np.array([0.0, -1.5, 0.5, -1.0, 0.2, 0.0])
+    motion = friction_strokes(robot, 2, speeds, pose=pose)
+    time = np.arange(0, motion.duration, 0.01)
+    _, v, _ = motion.at(time)
+    assert np.all(np.abs(np.delete(v, 2, axis=1)) < 1e-9)
+    for speed in speeds:
+        for direction in (1, -1):
+            steady = np.abs(v[:, 2] - direction * speed) < 0.01 * speed
+            assert steady.sum() * 0.01 > 0.15
+    with pytest.raises(InfeasibleError, match="faster"):
+        friction_strokes(robot, 2, np.array([50.0]), pose=pose)
+
+
+def test_warm_up_keeps_the_limits():
+    robot = read_robot("ur5")
+    limits = default_limits(robot)
+    motion = warm_up(robot, limits, centre=np.zeros(6), minutes=1.0)
+    _within(motion, limits)
+    _, v, a = motion.at(np.zeros(1))
+    np.testing.assert_allclose(v, 0, atol=1e-12)
+    np.testing.assert_allclose(a, 0, atol=1e-12)
+
+
+def test_limits_without_position_get_half_a_turn():
+    robot = replace(read_robot("ur5"), limits=Limits.none(6))
+    result = design(robot, seconds=0.2)
+    _within(result.motion, default_limits(robot))
