@@ -76,6 +76,8 @@ class BaseParameters:
     @property
     def gap(self) -> float:
         """Smallest singular value that counts over the largest that does not."""
+        if self.rank == 0:
+            return 1.0
         rest = self.singular_values[self.rank :]
         floor = float(rest[0]) if len(rest) else 0.0
         return float(self.singular_values[self.rank - 1]) / max(floor, 1e-300)
