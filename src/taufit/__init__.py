@@ -34,6 +34,14 @@ _NAMES = {
     "FittedWidth": "taufit.friction",
     "TemperatureDependent": "taufit.friction",
     "NoFriction": "taufit.friction",
+    "Presliding": "taufit.friction",
+    "fit": "taufit.estimation",
+    "automatic_model": "taufit.estimation",
+    "fitted_model": "taufit.estimation",
+    "predicted_torque": "taufit.estimation",
+    "check": "taufit.validation",
+    "write_model": "taufit.model_file",
+    "read_model": "taufit.model_file",
     "FRICTION_MODELS": "taufit.friction",
 }
 

@@ -7,10 +7,12 @@ from taufit.estimation.consistent_sdp import ConsistentSdp
 from taufit.estimation.constraints import is_consistent, smallest_eigenvalues
 from taufit.estimation.estimate import Estimate
 from taufit.estimation.estimator import Estimator, Problem, Solution
+from taufit.estimation.fit import automatic_model, fit, fitted_model
 from taufit.estimation.fit_samples import fit_samples
 from taufit.estimation.information import Information
 from taufit.estimation.irls import Irls
 from taufit.estimation.ols import Ols
+from taufit.estimation.prediction import predicted_rows, predicted_torque, rigid_torque
 from taufit.estimation.rows import ArrayRows, SampleRows
 from taufit.estimation.weights import WEIGHTINGS
 from taufit.estimation.wls import Wls
@@ -36,7 +38,13 @@ __all__ = [
     "SampleRows",
     "Solution",
     "Wls",
+    "automatic_model",
+    "fit",
     "fit_samples",
+    "fitted_model",
     "is_consistent",
+    "predicted_rows",
+    "predicted_torque",
+    "rigid_torque",
     "smallest_eigenvalues",
 ]
