@@ -30,6 +30,8 @@ def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     static = files("taufit.report") / "static"
     style = (static / "page.css").read_text()
     script = (static / "charts.js").read_text()
+    if "arm3d" in "".join(s.body for s in sections):
+        script += (static / "arm3d.js").read_text()
     links = "".join(f'<a href="#{s.anchor}">{html.escape(s.title)}</a>' for s in sections[1:])
     body = sections[0].body if sections else ""
     body += f"<nav>{links}</nav>"
