@@ -133,9 +133,7 @@ def condition(
         )
     delay = 0.0
     if delay_s == "auto":
-        found = estimate_delay(
-            [(run.position, run.velocity, run.torque) for run in runs], rate_hz, cutoff
-        )
+        found = estimate_delay([(run.position, run.velocity, run.torque) for run in runs], rate_hz)
         delay = found.seconds
         reason = "; ".join(filter(None, (reason, found.reason)))
     else:

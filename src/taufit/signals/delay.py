@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from taufit.arrays import Array, Float
+from taufit.arrays import Array, Float, Int
 from taufit.errors import RecordingError
 from taufit.signals.differentiation import central
 from taufit.signals.filtering import settling_time, zero_phase
@@ -38,7 +38,7 @@ Run = tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]
 
 
 def estimate_delay(
-    runs: Sequence[Run], rate_hz: float, cutoff_hz: float, *, longest_s: float = 0.06
+    runs: Sequence[Run], rate_hz: float, *, cutoff_hz: float = 20.0, longest_s: float = 0.06
 ) -> Delay:
     """Delay of torque behind motion, without a model of the arm.
 
@@ -52,9 +52,10 @@ def estimate_delay(
     Args:
         runs: Position, velocity and torque on the uniform grid, unfiltered.
         rate_hz: Of the grid.
-        cutoff_hz: Of the low-pass put on both sides.
+        cutoff_hz: Of the low-pass put on both sides, at most a fifth of the rate; friction's steps
+            show the delay best, so it may be higher than for a fit.
         longest_s: Delays from -longest/3 to longest are tried."""
-    cutoff = min(cutoff_hz, 0.2 * rate_hz, 20.0)
+    cutoff = min(cutoff_hz, 0.2 * rate_hz)
     lags = np.arange(-longest_s / 3, longest_s + 1e-9, 0.002)
     columns, shifted = [], []
     for position, velocity, torque in runs:
@@ -66,9 +67,7 @@ def estimate_delay(
         if len(rows) < 50:
             continue
         columns.append(_basis(position, velocity, rate_hz, cutoff)[rows])
-        filtered = zero_phase(torque, rate_hz, cutoff)
-        time = np.arange(n) / rate_hz
-        shifted.append(np.stack([interpolate(time, filtered, time[rows] + d) for d in lags]))
+        shifted.append(_advanced(zero_phase(torque, rate_hz, cutoff), rate_hz, lags, rows))
     if not columns:
         raise RecordingError(
             "the delay between motion and torque cannot be estimated: too little motion. "
@@ -143,11 +142,36 @@ def tracking_delay(
     return delay
 
 
+def _advanced(
+    signal: Float[Array, "n j"],
+    rate_hz: float,
+    lags: Float[Array, " d"],
+    rows: Int[Array, " m"],
+) -> Float[Array, "d m j"]:
+    """x(t + d) for every lag, by a turn of phase.
+
+    Interpolation would weaken noise more between the samples than on them, and so prefer lags of
+    half a step.
+    """
+    n = len(signal)
+    ramp = np.linspace(0.0, 1.0, n)[:, None] * (signal[-1] - signal[0])
+    spectrum = np.fft.rfft(signal - ramp, axis=0)
+    turn = 2j * np.pi * np.fft.rfftfreq(n, 1.0 / rate_hz)
+    out = []
+    for d in lags:
+        moved = np.fft.irfft(spectrum * np.exp(turn * d)[:, None], n, axis=0)
+        slope = (signal[-1] - signal[0]) * (d * rate_hz / max(n - 1, 1))
+        out.append((moved + ramp + slope)[rows])
+    return np.stack(out)
+
+
 def _basis(
     position: Float[Array, "n j"], velocity: Float[Array, "n j"], rate_hz: float, cutoff: float
 ) -> Float[Array, "n c"]:
     joints = position.shape[1]
-    friction = zero_phase(np.tanh(velocity / 0.005), rate_hz, cutoff)
+    # Noise must not decide the sign of a slow velocity.
+    clean = zero_phase(velocity, rate_hz, min(3.0 * cutoff, 0.45 * rate_hz))
+    friction = zero_phase(np.tanh(clean / 0.005), rate_hz, cutoff)
     q = zero_phase(position, rate_hz, cutoff)
     v = zero_phase(velocity, rate_hz, cutoff)
     a = central(v, rate_hz, cutoff)

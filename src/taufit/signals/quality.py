@@ -350,7 +350,7 @@ def _delays(recording: Recording, samples: Samples, moving: Bool[Array, " n"]) -
             for r in samples.run_slices()
         ]
         try:
-            delay = estimate_delay(runs, samples.rate_hz, samples.cutoff_hz)
+            delay = estimate_delay(runs, samples.rate_hz)
         except RecordingError:
             pass
         else:
