@@ -5,6 +5,7 @@ Left to others: resampling, filtering, derivatives and gains (signals).
 
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.finding import Finding
+from taufit.recording.joint_order import in_order
 from taufit.recording.live import RecordingWriter, compact
 from taufit.recording.quality import Quality, in_motion, quality
 from taufit.recording.read import READERS, read_recording, read_recordings
@@ -23,6 +24,7 @@ __all__ = [
     "Timing",
     "compact",
     "in_motion",
+    "in_order",
     "quality",
     "read_map",
     "read_recording",

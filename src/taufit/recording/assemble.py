@@ -79,6 +79,12 @@ def _quantities(
             taken[index] = entry.quantity
         raw[entry.quantity] = table.values[:, list(indices)]
         labels[entry.quantity] = tuple(table.labels[index] for index in indices)
+    unread = [label for index, label in enumerate(table.labels) if index not in taken]
+    if unread:
+        shown = ", ".join(unread[:20]) + (f" and {len(unread) - 20} more" if unread[20:] else "")
+        findings.append(
+            Finding("unread_columns", "info", f"the map does not use columns {shown}", "not read")
+        )
     joints = raw["position"].shape[1]
     for quantity, values in raw.items():
         if QUANTITIES[quantity].per_joint and values.shape[1] != joints:
@@ -162,6 +168,16 @@ def _recording(
     meta["torque_side"] = "link" if torque_source == "joint_torque_sensor" else "motor"
     if isinstance(column_map.gains, str):
         meta["gains"] = column_map.gains
+        if not {"target_current", "target_torque"} <= raw.keys():
+            remarks.append(
+                Finding(
+                    "gain_unknown",
+                    "warning",
+                    "gains: auto needs the controller's target current and target torque, and the "
+                    "file has not both",
+                    "gains stay unknown; give them in the map",
+                )
+            )
     if column_map.gear_ratio is not None:
         meta["gear_ratio"] = column_map.gear_ratio.tolist()
 

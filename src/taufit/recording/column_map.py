@@ -136,9 +136,7 @@ def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> 
         return source
     if isinstance(source, Mapping):
         return _parse(source, "map")
-    path = Path(source)
-    if not path.suffix:
-        path = path.with_suffix(".yaml")
+    path = _find(Path(source))
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -157,10 +155,29 @@ def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> 
     return _parse(data, str(path))
 
 
+def _shipped() -> Path | None:
+    """examples/columns of the checkout we run in or from, or None."""
+    for folder in (Path.cwd(), Path(__file__).resolve().parents[3]):
+        if (folder / "examples" / "columns").is_dir():
+            return folder / "examples" / "columns"
+    return None
+
+
+def _find(path: Path) -> Path:
+    """The map itself, or the shipped one of that bare name."""
+    if path.exists():
+        return path
+    named = path if path.suffix in (".yaml", ".yml") else path.with_name(path.name + ".yaml")
+    shipped = _shipped()
+    if not named.exists() and len(path.parts) == 1 and shipped and (shipped / named).exists():
+        return shipped / named
+    return named
+
+
 def _neighbours(path: Path) -> str:
-    folder = path.parent if path.parent.is_dir() else Path("examples/columns")
-    names = sorted(p.name for p in folder.glob("*.yaml")) if folder.is_dir() else []
-    return f" {folder} has {', '.join(names)}." if names else ""
+    folder = path.parent if len(path.parts) > 1 and path.parent.is_dir() else _shipped()
+    names = sorted(p.name for p in folder.glob("*.yaml")) if folder else []
+    return f" Maps beside it or shipped: {', '.join(names)}." if names else ""
 
 
 class _Reader:
@@ -451,7 +468,7 @@ def _parse(data: Mapping[str, Any], source: str) -> ColumnMap:
 def locate(entry: Columns, names: Sequence[str], source: str) -> tuple[int, ...] | None:
     """Indices (from 0) of an entry's columns in a file; None where an optional one is absent."""
     if len(entry.keys) == 1 and _is_pattern(entry.keys[0]):
-        found = _match(str(entry.keys[0]), names)
+        found = _match(entry, names, source)
         if found or entry.optional:
             return found or None
         raise _missing(entry, str(entry.keys[0]), names, source)
@@ -469,15 +486,27 @@ def locate(entry: Columns, names: Sequence[str], source: str) -> tuple[int, ...]
     return tuple(indices)
 
 
-def _match(pattern: str, names: Sequence[str]) -> tuple[int, ...]:
-    where = {name: index for index, name in enumerate(names)}
-    found = []
-    for joint in range(1, len(names) + 1):
-        name = pattern.replace("{joint}", str(joint)).replace("{joint0}", str(joint - 1))
-        if name not in where:
-            break
-        found.append(where[name])
-    return tuple(found)
+def _match(entry: Columns, names: Sequence[str], source: str) -> tuple[int, ...]:
+    """Columns of a pattern, joint after joint; a hole in the numbers is an error."""
+    pattern = str(entry.keys[0])
+    parts = re.split(r"(\{joint0?\})", pattern)
+    first = 0 if "{joint0}" in parts else 1
+    regex = "".join(
+        "(\\d+)" if part in ("{joint}", "{joint0}") else re.escape(part) for part in parts
+    )
+    found = {}
+    for index, name in enumerate(names):
+        match = re.fullmatch(regex, name)
+        if match and match[1] == str(int(match[1])) and len(set(match.groups())) == 1:
+            found[int(match[1]) - first] = index
+    joints = sorted(found)
+    if joints != list(range(len(joints))):
+        have = ", ".join(names[found[joint]] for joint in joints)
+        raise RecordingError(
+            f"{source} has {have} for {entry.quantity} ({pattern}): joints are numbered from "
+            f"{first} without holes. Give the columns one by one in the column map."
+        )
+    return tuple(found[joint] for joint in joints)
 
 
 def _missing(entry: Columns, key: Key, names: Sequence[str], source: str) -> RecordingError:

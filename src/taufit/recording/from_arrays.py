@@ -6,11 +6,13 @@ name_1 ... name_j. Structures and groups join their names with a dot.
 
 from __future__ import annotations
 
+import io
 import json
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
     arrays: dict[str, Array] = {}
     page = None
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             if not hasattr(archive, "files"):
                 raise ValueError("it holds one array without a name")
             for name in archive.files:
@@ -69,17 +71,46 @@ def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
         head = file.read(520)
     if _HDF5_MARK in (head[:8], head[512:520]):
         return read_hdf5(path, column_map)
-    import scipy.io
-
-    try:
-        content = scipy.io.loadmat(path, simplify_cells=True)
-    except NotImplementedError:
+    # SciPy's reader can bring the whole process down over a damaged file, so it gets its own.
+    command = [sys.executable, "-c", _MAT_CHILD, str(path)]
+    ran = subprocess.run(command, capture_output=True, check=False)
+    if ran.returncode == _MAT_IS_HDF5:
         return read_hdf5(path, column_map)
-    # Damaged files raise nearly anything in the parser; all of it means the same.
-    except Exception as error:
-        raise RecordingError(f"{path} cannot be read as .mat: {str(error)[:200]}.") from None
-    arrays = dict(_leaves({k: v for k, v in content.items() if not k.startswith("__")}))
+    if ran.returncode != 0:
+        lines = ran.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1][:200] if lines and ran.returncode > 0 else "the file is damaged"
+        raise RecordingError(f"{path} cannot be read as .mat: {reason}.")
+    with np.load(io.BytesIO(ran.stdout), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
     return _recordings(arrays, None, path, column_map)
+
+
+_MAT_IS_HDF5 = 73
+# Numbers by name, structures joined with dots, as .npz on stdout.
+_MAT_CHILD = f"""
+import io, sys
+import numpy as np
+import scipy.io
+try:
+    content = scipy.io.loadmat(sys.argv[1], simplify_cells=True)
+except NotImplementedError:
+    sys.exit({_MAT_IS_HDF5})
+def leaves(content, prefix=""):
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from leaves(value, prefix + name + ".")
+        else:
+            try:
+                array = np.asarray(value)
+            except ValueError:
+                continue
+            if array.dtype.kind in "fiub":
+                yield prefix + name, array
+found = dict(leaves({{k: v for k, v in content.items() if not k.startswith("__")}}))
+out = io.BytesIO()
+np.savez(out, **found)
+sys.stdout.buffer.write(out.getvalue())
+"""
 
 
 def read_hdf5(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
@@ -102,16 +133,6 @@ def read_hdf5(path: Path, column_map: ColumnMap | None = None) -> list[Recording
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise RecordingError(f"{path} cannot be read as HDF5: {str(error)[:200]}.") from None
     return _recordings(arrays, None, path, column_map)
-
-
-def _leaves(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Array]]:
-    for name, value in content.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            array = np.asarray(value)
-            if array.dtype.kind in "fiub":
-                yield f"{prefix}{name}", array
 
 
 def _recordings(

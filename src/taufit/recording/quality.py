@@ -25,8 +25,8 @@ class Quality:
     Attributes:
         timing: Of its time stamps.
         rest: (first, last) time stamp of every stretch in which no joint moves [s].
-        motion: (first, last) time stamp of the part from the first to the last movement, or
-            None where nothing moves.
+        motion: (first, last) time stamp of the longest stretch between rests, or None where
+            nothing moves.
         travel: Range each joint covers [rad or m].
         findings: The reader's.
     """
@@ -59,20 +59,29 @@ def quality(recording: Recording) -> Quality:
     """Clock, rest windows and travel of a recording."""
     moving = in_motion(recording)
     time = recording.time
-    edges = np.flatnonzero(np.diff(np.concatenate([[True], moving, [True]]).astype(int)))
-    rest = tuple(
-        (float(time[first]), float(time[last - 1]))
-        for first, last in zip(edges[::2], edges[1::2], strict=True)
-        if time[last - 1] - time[first] >= SHORTEST_REST
-    )
-    where = np.flatnonzero(moving)
+    resting = [
+        (first, last)
+        for first, last in _stretches(~moving)
+        if time[last] - time[first] >= SHORTEST_REST
+    ]
+    busy = np.ones(len(recording), bool)
+    for first, last in resting:
+        busy[first : last + 1] = False
+    motions = [span for span in _stretches(busy) if moving[span[0] : span[1] + 1].any()]
+    longest = max(motions, key=lambda span: time[span[1]] - time[span[0]], default=None)
     return Quality(
         timing=timing(time),
-        rest=rest,
-        motion=(float(time[where[0]]), float(time[where[-1]])) if len(where) else None,
+        rest=tuple((float(time[first]), float(time[last])) for first, last in resting),
+        motion=None if longest is None else (float(time[longest[0]]), float(time[longest[1]])),
         travel=np.ptp(recording.position, axis=0),
         findings=recording.findings,
     )
+
+
+def _stretches(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
+    """First and last index of every stretch in which the mask is true."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
+    return [(int(first), int(end) - 1) for first, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def in_motion(recording: Recording, speed: float = REST_SPEED) -> Bool[Array, " n"]:

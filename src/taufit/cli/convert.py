@@ -1,0 +1,203 @@
+"""`taufit convert`: any recording in, a report and any other form out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taufit.errors import RecordingError
+
+
+def command(
+    recording: Annotated[
+        Path, typer.Argument(help="what the robot or logger wrote", metavar="RECORDING")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help=".parquet, .csv[.gz], .tsv, .npz, .mcap; no ending: ROS 2 bag"
+        ),
+    ] = None,
+    map: Annotated[
+        Path | None, typer.Option("--map", help="YAML that says what the columns are")
+    ] = None,
+    report: Annotated[bool, typer.Option("--report", help="only tell how good it is")] = False,
+    robot: Annotated[
+        str | None,
+        typer.Option("--robot", help="bundled name, .urdf or .yaml; joints are put into its order"),
+    ] = None,
+    mounting: Annotated[
+        str | None, typer.Option("--mounting", help="ground, ceiling, wall or ROLL,PITCH,YAW")
+    ] = None,
+    payload: Annotated[
+        float | None, typer.Option("--payload", help="mass the robot carried [kg]", metavar="KG")
+    ] = None,
+    run: Annotated[
+        int | None, typer.Option("--run", help="one run of a file that holds several", metavar="K")
+    ] = None,
+    topic: Annotated[str | None, typer.Option("--topic", help="joint states of a bag")] = None,
+    effort: Annotated[
+        str | None, typer.Option("--effort", help="what a bag's effort is: torque, current, raw")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="one JSON object on stdout")] = False,
+) -> None:
+    """Read any recording, report its quality, write it as Parquet, CSV or MCAP.
+
+    RECORDING: .parquet, .csv, .tsv, .txt (also .gz), .npz, .mat, .h5, .mcap, .bag, a ROS 2 bag or
+    LeRobot directory, a UR RTDE record, or the .live file of a recording that was not finished.
+
+    Without -o and --report it is written as RECORDING's name with .parquet into this directory.
+    A file of several runs becomes one file per run, unless --run picks one.
+
+    Next: `taufit fit ROBOT RECORDING.parquet` fits a model to it.
+    """
+    from taufit.cli.common import print_json
+    from taufit.recording import in_order, quality, read_recordings, write_recording
+
+    recordings = read_recordings(recording, map=map, topic=topic, effort=effort, payload=payload)
+    if run is not None:
+        recordings = [r for r in recordings if r.meta.get("run") == run] or _no_run(
+            recording, recordings, run
+        )
+    arm = None
+    if robot is not None or mounting is not None:
+        arm, about = _robot(robot, mounting)
+        recordings = [replace(r, meta={**r.meta, **about}) for r in recordings]
+        if arm is not None:
+            recordings = [in_order(r, arm.joint_names) for r in recordings]
+    outputs: list[Path | None] = [None] * len(recordings)
+    if output is not None or not report:
+        outputs = _outputs(recording, output, recordings)
+        for item, path in zip(recordings, outputs, strict=True):
+            assert path is not None
+            write_recording(item, path)
+    pages = []
+    for item, path in zip(recordings, outputs, strict=True):
+        found = quality(item)
+        findings = [*item.findings, *_signal_findings(item, arm if robot else None)]
+        pages.append(_page(item, found, findings, path))
+    if json:
+        first = pages[0] if len(pages) == 1 else {}
+        print_json({"file": str(recording), **first, "runs": pages})
+        return
+    for page in pages if len(pages) <= 5 or report else pages[:1]:
+        print("\n".join(_text(recording, page)))
+    if len(pages) > 5 and not report:
+        print(f"... and {len(pages) - 1} more runs; --report shows them all")
+    for path in [path for path in outputs if path is not None][:5]:
+        print(f"written: {path}")
+    if len(pages) > 5 and outputs[0] is not None:
+        print(f"written: {len(pages)} files in all")
+    print("Next: `taufit fit ROBOT RECORDING` fits a model to it.")
+
+
+def _no_run(path: Path, recordings: list[Any], run: int) -> list[Any]:
+    runs = [r.meta.get("run") for r in recordings]
+    have = f"runs {runs[0]} to {runs[-1]}" if runs[0] is not None else "one run, unnumbered"
+    raise RecordingError(f"{path} has {have}; there is no run {run}.")
+
+
+def _robot(name: str | None, mounting: str | None) -> tuple[Any, dict[str, Any]]:
+    from taufit.robot.mounting import parse_mounting
+
+    about: dict[str, Any] = {}
+    if mounting is not None:
+        parse_mounting(mounting)
+        about["mounting"] = mounting
+    if name is None:
+        return None, about
+    from taufit.robot import read_robot
+
+    arm = read_robot(name)
+    if mounting is not None:
+        arm = arm.with_mounting(mounting)
+    return arm, {**about, "robot": arm.name}
+
+
+def _outputs(source: Path, output: Path | None, recordings: list[Any]) -> list[Path]:
+    if output is None:
+        stem = source.name
+        for ending in (".gz", *reversed(source.suffixes)):
+            stem = stem.removesuffix(ending)
+        output = Path(f"{stem}.parquet")
+    if output.exists() and source.exists() and output.resolve() == source.resolve():
+        raise RecordingError(f"{output} is the recording itself; give another name with -o.")
+    if len(recordings) == 1:
+        return [output]
+    # All suffixes, so that run.csv.gz becomes run_007.csv.gz.
+    ending = "".join(
+        s for s in output.suffixes if s in (".gz", ".parquet", ".csv", ".tsv", ".npz", ".mcap")
+    )
+    stem = output.name.removesuffix(ending)
+    return [output.with_name(f"{stem}_{r.meta['run']:03d}{ending}") for r in recordings]
+
+
+def _signal_findings(recording: Any, robot: Any) -> tuple[Any, ...]:
+    """What the signals say, beyond what reading noticed."""
+    from taufit import signals
+
+    check = getattr(signals, "quality_report", None)
+    return tuple(check(recording, robot=robot)) if check is not None else ()
+
+
+def _page(recording: Any, found: Any, findings: list[Any], output: Path | None) -> dict[str, Any]:
+    page = {
+        "run": recording.meta.get("run"),
+        "samples": len(recording),
+        "rows": recording.meta.get("rows", len(recording)),
+        "joints": recording.joints,
+        "robot": recording.meta.get("robot"),
+        "signal_unit": recording.signal_unit,
+        "torque_source": recording.torque_source,
+        "signed": None if recording.signed is None else recording.signed.tolist(),
+        "gain": "auto" if recording.meta.get("gains") == "auto" else recording.gain,
+        "payload": recording.payload,
+        **found.to_dict(),
+        "fields": [
+            name
+            for name in recording.__dataclass_fields__
+            if getattr(getattr(recording, name), "ndim", 0) == 2 and name != "coupling"
+        ],
+        "findings": [finding.to_dict() for finding in findings],
+        "output": None if output is None else str(output),
+    }
+    return page
+
+
+def _text(source: Path, page: dict[str, Any]) -> list[str]:
+    run = "" if page["run"] is None else f", run {page['run']}"
+    unit = page["signal_unit"] or "raw numbers"
+    lines = [
+        f"{source.name}{run}: {page['samples']} samples of {page['rows']} rows, {page['joints']} "
+        f"joints, {page['torque_source'].replace('_', ' ')} [{unit}]",
+        f"  rate     {page['rate_hz']:.4g} Hz on average, {page['nominal_rate_hz']:.4g} Hz "
+        f"nominal; steps {page['shortest_step_s'] * 1e3:.3g} to "
+        f"{page['longest_step_s'] * 1e3:.3g} ms, jitter {page['jitter_s'] * 1e3:.2g} ms",
+        f"  gaps     {page['gaps']}, about {page['lost_samples']} samples missing",
+    ]
+    rest = ", ".join(f"{a:.2f}-{b:.2f}" for a, b in page["rest"][:6])
+    more = f" and {len(page['rest']) - 6} more" if len(page["rest"]) > 6 else ""
+    lines.append(f"  rest     {rest + more + ' s' if rest else 'none'}")
+    motion = page["motion"]
+    lines.append(f"  motion   {f'{motion[0]:.2f}-{motion[1]:.2f} s' if motion else 'none'}")
+    lines.append("  travel   " + ", ".join(f"{x:.3g}" for x in page["travel"]) + " rad")
+    gain = page["gain"]
+    if gain is None:
+        text = "unknown"
+    elif isinstance(gain, str):
+        text = "from the controller's own targets (auto)"
+    else:
+        text = ", ".join(f"{x:.4g}" for x in gain) + f" N m per {page['signal_unit'] or 'unit'}"
+    lines.append(f"  gains    {text}")
+    if page["payload"] is not None:
+        lines.append(f"  payload  {page['payload']:g} kg")
+    if not page["findings"]:
+        lines.append("  nothing unusual")
+    order = {"error": 0, "warning": 1, "info": 2}
+    for item in sorted(page["findings"], key=lambda f: order[f["severity"]]):
+        action = f" -> {item['action']}" if item.get("action") else ""
+        lines.append(f"  {item['severity']:<8} {item['message']}{action}")
+    return lines

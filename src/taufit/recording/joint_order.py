@@ -1,0 +1,52 @@
+"""The arm's joints in the arm's order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from taufit.errors import RecordingError
+from taufit.recording.finding import Finding
+from taufit.recording.recording import Recording
+from taufit.recording.screen import FIELDS
+
+
+def in_order(recording: Recording, joints: Sequence[str]) -> Recording:
+    """The recording with its joints in the given order.
+
+    Where the recording names its joints they are sorted by name, and others left out; where it
+    does not, or none of the names is known, their number must fit and their order is kept.
+    """
+    names = recording.meta.get("joint_names")
+    known = isinstance(names, list) and set(joints) <= set(names)
+    if not known:
+        if recording.joints != len(joints):
+            raise RecordingError(
+                f"the recording has {recording.joints} joints, the robot {len(joints)} "
+                f"({', '.join(joints)})."
+            )
+        return recording
+    at = [names.index(joint) for joint in joints]
+    if at == list(range(recording.joints)):
+        return recording
+    changes = {
+        name: getattr(recording, name)[:, at]
+        for name in FIELDS
+        if getattr(recording, name) is not None
+    }
+    for name in ("signed", "gain", "gain_std"):
+        if getattr(recording, name) is not None:
+            changes[name] = getattr(recording, name)[at]
+    if recording.coupling is not None:
+        changes["coupling"] = recording.coupling[at][:, at]
+    meta = {**recording.meta, "joint_names": list(joints)}
+    if isinstance(meta.get("gear_ratio"), list):
+        meta["gear_ratio"] = [meta["gear_ratio"][i] for i in at]
+    findings = tuple(f for f in recording.findings if f.kind != "joint_order")
+    sorted_now = Finding(
+        "joint_order",
+        "info",
+        f"the file's joints come as {', '.join(names)}",
+        f"put into the robot's order: {', '.join(joints)}",
+    )
+    return replace(recording, **changes, meta=meta, findings=(*findings, sorted_now))
