@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import yaml
@@ -270,3 +273,28 @@ def test_tip_frame_is_the_tool():
 
     reach = forward_kinematics(arm, q)[0, -1, :3, 3]
     np.testing.assert_allclose(np.abs(reach), [1.1843, 0.256141, 0.0116], atol=1e-12)
+
+
+def test_the_documented_yaml_is_read():
+    page = Path(__file__).parents[2] / "docs" / "robots.md"
+    (text,) = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
+    robot = from_yaml(text)
+
+    assert robot.name == "my_arm" and robot.joint_names == ("shoulder",)
+    assert robot.limits.torque[0] == 87 and robot.drives.gain[0] == 13.6
+    assert robot.links[0].rotor_inertia == 0.3
+
+
+def test_xacro_is_expanded(tmp_path):
+    pytest.importorskip("xacrodoc")
+    text = ur10_urdf().replace(
+        '<robot name="ur10_test">',
+        '<robot name="ur10_test" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:property name="height" value="${0.1 + 0.0273}"/>',
+    )
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text(text.replace("0 0 0.1273", "0 0 ${height}"))
+
+    robot = read_robot(path)
+    assert robot.joints == 6
+    assert robot.links[0].placement[2, 3] == pytest.approx(0.1273)

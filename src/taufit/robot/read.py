@@ -111,7 +111,9 @@ def _xacro(path: Path) -> str:
             "file with `xacro FILE > robot.urdf`."
         ) from None
     try:
-        return str(XacroDoc.from_file(str(path)).to_urdf_string())
+        # Meshes are not opened, so the packages they lie in need not exist.
+        document = XacroDoc.from_file(str(path), resolve_packages=False)
+        return str(document.to_urdf_string())
     except Exception as error:
         # The expander raises its own and Python's errors alike; each means a faulty file.
         text = str(error).splitlines() or [type(error).__name__]
