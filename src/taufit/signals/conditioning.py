@@ -263,6 +263,10 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
                 ],
                 axis=1,
             )
+            # An absolute value dips to zero at every change of sign: only peaks are spikes.
+            for j in np.flatnonzero(~signed):
+                dip = whole[:, 2 * joints + j] < np.median(whole[:, 2 * joints + j])
+                found[dip, 2 * joints + j] = False
             if found.any():
                 spikes += np.count_nonzero(found)
                 found = np.concatenate(

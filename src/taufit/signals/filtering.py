@@ -46,7 +46,7 @@ def zero_phase(
     sections = butter(ORDER, cutoff_hz, fs=rate_hz, output="sos")
     settle = int(np.ceil(settling_time(cutoff_hz) * 4 * rate_hz))
     if periodic:
-        pad = settle
+        pad = 2 * settle
         ahead = np.arange(-pad, n + pad) % n
         out = _forward_backward(sections, rows[:, ahead])[:, pad : pad + n]
     elif n < 2:

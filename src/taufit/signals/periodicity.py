@@ -24,11 +24,13 @@ def find_period(
 
         d(L) = sum |x(t + L) - x(t)|^2 / sum (|x(t + L)|^2 + |x(t)|^2)
 
-    is 0 for a period and 1 for unrelated motion; the shortest lag with a minimum below 0.02 counts.
+    is 0 for a period and 1 for unrelated motion. The shortest lag with a minimum below 0.15 counts,
+    if half of all instants repeat within 1 % of the power: starting and stopping may differ.
     """
     n = len(velocity)
-    top = np.max(np.abs(velocity), axis=0)
-    x = velocity[:, top > 0.02 * top.max(initial=0.0)] / top[top > 0.02 * top.max(initial=0.0)]
+    top = np.max(np.abs(velocity), axis=0, initial=0.0)
+    active = top > 0.02 * top.max(initial=0.0)
+    x = velocity[:, active] / top[active]
     longest, shortest = n // 2, max(2, int(shortest_s * rate_hz))
     if x.shape[1] == 0 or longest <= shortest + 2:
         return None
@@ -38,36 +40,62 @@ def find_period(
     both = (power[n] - power[lags]) + power[n - lags]
     mismatch = 1.0 - 2.0 * product[:longest] / np.maximum(both, 1e-300)
     inner = mismatch[1:-1]
-    minima = np.flatnonzero((inner <= mismatch[:-2]) & (inner < mismatch[2:]) & (inner < 0.02)) + 1
-    minima = minima[minima >= shortest]
-    if len(minima) == 0:
-        return None
-    best = int(minima[0])
-    a, b, c = mismatch[best - 1 : best + 2]
-    curvature = a - 2.0 * b + c
-    fraction = 0.5 * (a - c) / curvature if curvature > 0 else 0.0
-    return float((best + fraction) / rate_hz)
+    minima = np.flatnonzero((inner <= mismatch[:-2]) & (inner < mismatch[2:]) & (inner < 0.15)) + 1
+    for best in minima[minima >= shortest]:
+        apart = np.sum(np.square(x[best:] - x[:-best]), axis=1)
+        if np.median(apart) > 0.01 * 2.0 * power[n] / n:
+            continue
+        # One Newton step over the instants that repeat; starting and stopping would bend it.
+        steady = apart <= 4.0 * np.median(apart) + 1e-6 * power[n] / n
+        slope = (
+            0.5 * np.gradient(x, axis=0)[best:][steady]
+            + 0.5 * (np.gradient(x, axis=0)[:-best][steady])
+        )
+        error = (x[best:] - x[:-best])[steady]
+        fraction = -np.sum(slope * error) / max(float(np.sum(np.square(slope))), 1e-300)
+        return float((best + np.clip(fraction, -1.0, 1.0)) / rate_hz)
+    return None
 
 
 def fold(run: UniformRun, period_s: float, count: int) -> UniformRun:
-    """One period of `count` samples: the mean over the whole periods in the motion.
+    """One period of `count` samples: the mean over whole periods that agree.
 
-    Whole periods are taken from the end of the motion, where the start has died away.
+    As many whole periods as the motion holds, placed where they repeat best; fewer where they would
+    still take in its start or stop.
     """
     rate = (len(run.time) - 1) / (run.time[-1] - run.time[0])
     start, stop = max(
-        stretches(motion_mask(run.velocity, rate)), key=lambda s: s[1] - s[0], default=(0, 0)
+        stretches(motion_mask(run.velocity, rate)), key=lambda s: s[1] - s[0], default=(0, 1)
     )
-    duration = (stop - 1 - start) / rate
-    periods = int((duration + 0.5 / rate) / period_s)
-    if periods < 2:
-        raise RecordingError(
-            f"{run.name} holds {duration / period_s:.1f} periods of {period_s:.4g} s: there is "
-            "nothing to average. Leave average_periods out."
-        )
+    first, last = run.time[start], run.time[stop - 1]
     phase = np.arange(count) * (period_s / count)
-    first = run.time[stop - 1] - periods * period_s
-    instants = first + phase[None, :] + period_s * np.arange(periods)[:, None]
+    most = int((last - first) / period_s + 0.5 / count)
+    top = np.max(np.abs(run.velocity), axis=0)
+    speed = run.velocity / np.where(top > 0, top, 1.0)
+    power = np.mean(np.sum(np.square(speed[start:stop]), axis=1))
+
+    def best_place(periods: int) -> tuple[float, float]:
+        """How far these periods lie apart where they agree best, and where that starts."""
+        found = []
+        for begin in np.linspace(first, max(first, last - periods * period_s), 41):
+            instants = begin + phase[::8] + period_s * np.arange(periods)[:, None]
+            laid = interpolate(run.time, speed, instants.ravel()).reshape(*instants.shape, -1)
+            # Unbiased over the periods, so that few and many compare.
+            spread = np.sum(np.square(laid - laid.mean(axis=0)), axis=(0, 2)) / (periods - 1)
+            found.append((float(np.mean(spread)), float(begin)))
+        return min(found)
+
+    places = {periods: best_place(periods) for periods in range(2, most + 1)}
+    fewest = places[2][0] if places else np.inf
+    agreeing = [p for p, (apart, _) in places.items() if apart < 0.01 * power]
+    agreeing = [p for p in agreeing if places[p][0] <= 3.0 * fewest + 1e-6 * power]
+    if not agreeing:
+        raise RecordingError(
+            f"{run.name} holds {(last - first) / period_s:.1f} periods of {period_s:.4g} s, and no "
+            "two of them agree: there is nothing to average. Leave average_periods out."
+        )
+    periods = max(agreeing)
+    instants = places[periods][1] + phase[None, :] + period_s * np.arange(periods)[:, None]
 
     def averaged(columns: Float[Array, "n c"]) -> Float[Array, "p c"]:
         values = interpolate(run.time, columns, instants.ravel())
