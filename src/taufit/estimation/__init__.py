@@ -3,6 +3,7 @@
 Left to others: whether to believe it (validation), what an arm carries (payload).
 """
 
+from taufit.estimation.accumulate import Batch, accumulate, accumulate_by_joint
 from taufit.estimation.consistent_sdp import ConsistentSdp
 from taufit.estimation.constraints import is_consistent, smallest_eigenvalues
 from taufit.estimation.estimate import Estimate
@@ -28,6 +29,7 @@ __all__ = [
     "ESTIMATORS",
     "WEIGHTINGS",
     "ArrayRows",
+    "Batch",
     "ConsistentSdp",
     "Estimate",
     "Estimator",
@@ -38,6 +40,8 @@ __all__ = [
     "SampleRows",
     "Solution",
     "Wls",
+    "accumulate",
+    "accumulate_by_joint",
     "automatic_model",
     "fit",
     "fit_samples",
