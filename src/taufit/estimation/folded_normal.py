@@ -1,6 +1,7 @@
 """Parameters from magnitudes alone, once the signs are nearly known: folded-normal EM.
 
-A magnitude m = |mu + e|, e ~ N(0, sigma^2), is explained by both signs; the expected signed value is
+A magnitude m = |mu + e|, e ~ N(0, sigma^2), is explained by both signs; its expected signed value
+is
 
     z = m tanh(m mu / sigma^2),
 
@@ -71,7 +72,8 @@ def fit_folded(
     noise = _noise(residual**2, keep, count, floor)
     expected = magnitude
     done = 0
-    for done in range(1, most + 1):
+    while done < most:
+        done += 1
         expected = np.where(
             signed, magnitude, magnitude * np.tanh(magnitude * predicted / noise**2)
         )

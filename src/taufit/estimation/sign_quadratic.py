@@ -44,10 +44,7 @@ class JointRows:
     def torque(self, theta: Float[Array, " b"]) -> Float[Array, "n j"]:
         """Y theta."""
         return np.stack(
-            [
-                rows @ theta[columns]
-                for rows, columns in zip(self.rows, self.columns, strict=True)
-            ],
+            [rows @ theta[columns] for rows, columns in zip(self.rows, self.columns, strict=True)],
             1,
         )
 
@@ -183,13 +180,9 @@ def sign_form(
     lower = scipy.linalg.cholesky(
         gram / np.outer(scale, scale) + 1e-12 * np.eye(width), lower=True, check_finite=False
     )
-    half = scipy.linalg.solve_triangular(
-        lower, (moments / scale).T, lower=True, check_finite=False
-    )
+    half = scipy.linalg.solve_triangular(lower, (moments / scale).T, lower=True, check_finite=False)
     quadratic = np.diag(energy) - half.T @ half
-    solved = scipy.linalg.solve_triangular(
-        lower, half, lower=True, trans="T", check_finite=False
-    )
+    solved = scipy.linalg.solve_triangular(lower, half, lower=True, trans="T", check_finite=False)
     root = scipy.linalg.solve_triangular(
         lower, np.diag(1.0 / scale), lower=True, check_finite=False
     )

@@ -124,6 +124,8 @@ def _search_block(
         )
     # Roundoff may leave Q a hair indefinite.
     regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
+    # Without an anchor signs are told relative to the segment that says most.
+    free, anchor = anchor is None, _reference(regular, anchor)
     triangle = triangle_of(regular, anchor)
     fixed = _fixed(triangle, anchor)
     best, least, nodes, complete = decode(triangle.factor, fixed, np.inf, node_cap)
@@ -148,11 +150,9 @@ def _search_block(
         lower = least if complete else triangle.constant
     margin = np.zeros(size)
     if complete:
-        weights = np.diag(quadratic)[triangle.order] if anchor is None else np.empty(0)
+        weights = np.diag(quadratic)[triangle.order] if free else np.empty(0)
         inner = least - triangle.constant
-        margin, more = near_margins(
-            triangle.factor, fixed, best, weights, inner, radius, node_cap
-        )
+        margin, more = near_margins(triangle.factor, fixed, best, weights, inner, radius, node_cap)
         nodes += more
     signs, margins = np.empty(size, np.int8), np.empty(size)
     signs[triangle.order], margins[triangle.order] = best, margin
@@ -160,20 +160,22 @@ def _search_block(
     return SignSearch(signs, cost, min(lower, cost), margins, radius, complete, none, nodes)
 
 
-def _fixed(triangle: _Triangle, anchor: int | None) -> Int[Array, " s"]:
-    """The first decision is free of choice: the anchor is +1, and without one s and -s are equal."""
+def _reference(quadratic: Float[Array, "s s"], anchor: int | None) -> int:
+    return int(np.argmax(np.diag(quadratic))) if anchor is None else anchor
+
+
+def _fixed(triangle: _Triangle, anchor: int) -> Int[Array, " s"]:
+    """The first decision is no choice: the anchor is +1, and without one s and -s are equal."""
     fixed = np.zeros(len(triangle.order), np.int8)
     fixed[-1] = 1
-    assert anchor is None or triangle.order[-1] == anchor
+    assert triangle.order[-1] == anchor
     return fixed
 
 
-def triangle_of(quadratic: Float[Array, "s s"], anchor: int | None = None) -> _Triangle:
+def triangle_of(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
     """Q[order][:, order] = R'R, smallest Schur diagonal eliminated first, the anchor last."""
     factor = _kernel.sign_factor if _kernel else factor_in_python
-    order, upper = factor(
-        np.ascontiguousarray(quadratic, float), -1 if anchor is None else int(anchor)
-    )
+    order, upper = factor(np.ascontiguousarray(quadratic, float), int(anchor))
     return _Triangle(order, upper)
 
 
@@ -227,6 +229,7 @@ def sign_candidates(
     Ends after `most` vectors.
     """
     regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
+    free, anchor = anchor is None, _reference(regular, anchor)
     triangle = triangle_of(regular, anchor)
     fixed = _fixed(triangle, anchor)
     listing = _kernel.sign_list if _kernel else list_in_python
@@ -243,7 +246,7 @@ def sign_candidates(
             signs[triangle.order] = found[i]
             cost = float(signs @ quadratic @ signs)
             yield cost, signs
-            if anchor is None:
+            if free:
                 yield cost, -signs
         told = len(costs)
         if not complete or told >= 2 ** (len(quadratic) - 1):
@@ -251,7 +254,7 @@ def sign_candidates(
         radius *= 2.0
 
 
-def shifted_triangle(quadratic: Float[Array, "s s"], anchor: int | None = None) -> _Triangle:
+def shifted_triangle(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
     """The triangle of Q - diag(lambda), lambda from the semidefinite relaxation.
 
     min <Q, X> over X >= 0 with unit diagonal is solved by coordinate descent on X = VV'; its dual
@@ -271,9 +274,7 @@ def shifted_triangle(quadratic: Float[Array, "s s"], anchor: int | None = None) 
     return _Triangle(triangle.order, triangle.factor, float(np.sum(dual) - lift * size))
 
 
-def _start(
-    quadratic: Float[Array, "s s"], shifted: _Triangle, anchor: int | None
-) -> Int[Array, " s"]:
+def _start(quadratic: Float[Array, "s s"], shifted: _Triangle, anchor: int) -> Int[Array, " s"]:
     """A good sign vector to prune with: the first dive in the shifted form, then single flips."""
     fixed = _fixed(shifted, anchor)
     dive, _, _, _ = decode(shifted.factor, fixed, np.inf, 4 * len(fixed))

@@ -67,7 +67,7 @@ def noise_scale(
 
 
 def joint_rms(magnitude: Float[Array, "n j"], keep: Bool[Array, "n j"]) -> Float[Array, " j"]:
-    """Root mean square over the samples kept; tiny instead of zero for a joint that does nothing."""
+    """Root mean square over the samples kept; tiny, not zero, for a joint that does nothing."""
     count = np.maximum(keep.sum(0), 1)
     rms = np.sqrt(np.sum(np.where(keep, magnitude, 0.0) ** 2, 0) / count)
     return np.maximum(rms, 1e-12 * max(rms.max(initial=0.0), 1e-300))
@@ -85,6 +85,7 @@ def cut_segments(
     predicted: Float[Array, "n j"] | None = None,
     untrusted: Bool[Array, " n"] | None = None,
     borders: Bool[Array, "n j"] | None = None,
+    weight: Float[Array, "n j"] | None = None,
     evidence: float = 60.0,
 ) -> Segmentation:
     """Cut |torque| into stretches of one sign each.
@@ -97,10 +98,11 @@ def cut_segments(
         noise: Standard deviation per joint.
         rate_hz: Of the samples.
         predicted: Signed torque by an earlier round, where there is one.
-        untrusted: Samples whose motion is doubtful: they are left out, and crossings predicted there
-            are not believed.
+        untrusted: Samples whose motion is doubtful: they are left out, and crossings predicted
+            there are not believed.
         borders: Further cuts, before the marked samples.
-        evidence: Least sum of (|torque| / noise)^2 of a segment; weaker stretches are left to the
+        weight: Of each sample, 1 / noise where it is not given.
+        evidence: Least sum of (|torque| weight)^2 of a segment; weaker stretches are left to the
             fitted model, which knows their sign better than the search does.
     """
     n, joints = magnitude.shape
@@ -154,7 +156,8 @@ def cut_segments(
     use = keep & large & ~dip
     if untrusted is not None:
         use &= ~untrusted[:, None]
-    return _collect(cut, where, use, time, ends, (magnitude / noise) ** 2, evidence)
+    strength = (magnitude / noise if weight is None else magnitude * weight) ** 2
+    return _collect(cut, where, use, time, ends, strength, evidence)
 
 
 def smoothed(

@@ -23,6 +23,7 @@ from taufit.estimation.estimate import Estimate
 from taufit.estimation.estimator import Estimator
 from taufit.estimation.fit_samples import fit_samples
 from taufit.estimation.folded_normal import FoldedFit, fit_folded
+from taufit.estimation.sign_constrained import ConsistentCost, search_constrained
 from taufit.estimation.sign_quadratic import JointRows, SignForm, joint_rows, sign_form
 from taufit.estimation.sign_search import SignSearch, search_signs, sign_candidates
 from taufit.estimation.sign_segments import (
@@ -110,8 +111,10 @@ class FoundSigns:
     Attributes:
         segments: Stretches with their signs, joint after joint, in time order.
         sample_sign: Sign of every sample, +1 or -1.
-        samples: The samples given, torque signed; samples whose motion is doubtful (the ends of runs
-            where derivatives have not settled) are no longer kept.
+        sample_sure: Which of them can be relied on: those of segments that are not ambiguous, and
+            others whose magnitude the model explains with only one sign.
+        samples: The samples given, torque signed; samples whose motion is doubtful (the ends of
+            runs where derivatives have not settled) are no longer kept.
         expected: Expected signed torque of every sample, on the grid and before any low-pass: near
             zero, where a magnitude does not tell its sign, both signs count with their probability.
         certified: Whether no other choice of signs fits better, proven.
@@ -128,6 +131,7 @@ class FoundSigns:
 
     segments: tuple[SignedSegment, ...]
     sample_sign: Int[Array, "n j"]
+    sample_sure: Bool[Array, "n j"]
     samples: Samples
     expected: Float[Array, "n j"]
     certified: bool
@@ -267,6 +271,8 @@ class _Round:
     fit: FoldedFit
     undecided: Bool[Array, " s"]
     untrusted: Bool[Array, " n"]
+    weight: Float[Array, "n j"]
+    certified: bool
 
 
 def find_signs(
@@ -287,9 +293,14 @@ def find_signs(
         hints: Stretches whose sign is known.
         rounds: Times to cut, search and refine.
         node_cap: Partial sign vectors to visit before another bound is tried, and again with it.
+        constrained: Choose the signs whose best physically possible model fits best, instead of
+            those that fit best; exact too, and some hundredths of a second per sign vector in
+            question.
     """
     data = prepare(model, samples, hints)
     done = _rounds(data, rounds, node_cap)
+    if constrained:
+        return _judge(data, _constrain(data, done), model)
     if not _has_friction(model) and _chi2(data, done)[0] > MISFIT:
         # Unmodelled friction turns signs over; its columns cost little where there is none.
         other = prepare(replace(model, friction=Linear(), shape=None), samples, hints)
@@ -315,7 +326,7 @@ def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()
     if not np.all(np.isfinite(values[keep])):
         k, i = np.argwhere(keep & ~np.isfinite(values))[0]
         raise RecordingError(
-            f"torque of joint {i + 1} is not a number at sample {k + 1}. Repair or drop that sample."
+            f"torque of joint {i + 1} is not a number at sample {k + 1}. Repair or drop it."
         )
     known = np.broadcast_to(signed, values.shape).copy()
     borders = np.zeros(values.shape, bool)
@@ -324,14 +335,6 @@ def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()
     friction = model.friction
     if friction is not None and (friction.shapes or friction.uses_load):
         model = replace(model, friction=Linear(), shape=None)
-    links = regressor(
-        model.robot, samples.position, samples.velocity, samples.acceleration
-    )
-    rest = model.joint_columns(
-        samples.friction_velocity, samples.acceleration, temperature=samples.temperature
-    )
-    if not raw:
-        rest = lowpass(samples, rest)
     noise = noise_scale(np.abs(values), samples.run, keep)
     still = np.flatnonzero(~signed & ~np.any(keep, axis=0))
     if len(still):
@@ -339,8 +342,19 @@ def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()
             f"joint {still[0] + 1} has no sample left to fit: it does not move in this recording, "
             "or all its samples were rejected. Record a motion of every joint."
         )
-    rows = joint_rows(np.concatenate([links, rest], -1), np.where(keep, 1.0 / noise, 0.0))
+    rows = joint_rows(_regressor(model, samples), np.where(keep, 1.0 / noise, 0.0))
     return _Data(model, samples, values, known, borders, noise, rows)
+
+
+def _regressor(model: TorqueModel, samples: Samples) -> Float[Array, "n j p"]:
+    """Rows for torque as it is searched: friction columns filtered only where the torque is."""
+    links = regressor(model.robot, samples.position, samples.velocity, samples.acceleration)
+    rest = model.joint_columns(
+        samples.friction_velocity, samples.acceleration, temperature=samples.temperature
+    )
+    if samples.raw_torque is None:
+        rest = lowpass(samples, rest)
+    return np.concatenate([links, rest], -1)
 
 
 def _recorded(samples: Samples) -> Bool[Array, " j"]:
@@ -362,9 +376,7 @@ def _apply_hints(
                 f"the sign {hint.sign:+d} given for joint {hint.joint + 1} makes no sense: joints "
                 f"are 1 to {samples.joints}, signs +1 or -1."
             )
-        inside = (
-            (samples.run == hint.run) & (samples.time >= hint.t0) & (samples.time <= hint.t1)
-        )
+        inside = (samples.run == hint.run) & (samples.time >= hint.t0) & (samples.time <= hint.t1)
         if not np.any(inside):
             raise RecordingError(
                 f"run {hint.run + 1} has no sample of joint {hint.joint + 1} between {hint.t0:g} "
@@ -399,6 +411,7 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
             predicted=predicted,
             untrusted=untrusted,
             borders=data.borders,
+            weight=weight,
         )
         trusted = keep & ~untrusted[:, None]
         label = np.where(data.known & trusted, len(cut), cut.label)
@@ -408,9 +421,7 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
                 "faster motion, or one with more load."
             )
         form = sign_form(data.rows, data.values, weight, label, len(cut))
-        search = search_signs(
-            form.quadratic, anchor=form.anchor, radius=RADIUS, node_cap=node_cap
-        )
+        search = search_signs(form.quadratic, anchor=form.anchor, radius=RADIUS, node_cap=node_cap)
         signs, margins, undecided = _settle_blocks(data, cut, form, search)
         fit = fit_folded(
             data.rows,
@@ -420,12 +431,64 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
             form.parameters(signs),
             0.2 * data.noise,
         )
-        done = _Round(cut, form, search, signs, margins, fit, undecided, untrusted)
+        done = _Round(
+            cut, form, search, signs, margins, fit, undecided, untrusted, weight, search.certified
+        )
         predicted, noise = fit.predicted, np.maximum(fit.noise, data.noise)
         untrusted = _doubtful_ends(data, fit)
         weight = _weights(data, fit)
     assert done is not None
     return done
+
+
+def _constrain(data: _Data, done: _Round) -> _Round:
+    """The same round with the signs of the best physically possible model."""
+    samples, cut, form = data.samples, done.segmentation, done.form
+    keep = np.asarray(samples.keep, bool) & ~done.untrusted[:, None]
+    label = np.where(data.known & keep, len(cut), cut.label)
+    use = label >= 0
+    weight = done.weight[use]
+    every = _regressor(data.model, samples)[use]
+    cost = ConsistentCost(
+        data.model,
+        every * weight[:, None],
+        data.values[use] * weight,
+        label[use],
+        len(form.quadratic),
+    )
+    level = _levels(data, form, np.unique(cut.joint))
+    found = search_constrained(
+        form.quadratic,
+        cost,
+        anchor=form.anchor,
+        lower_bound=lambda s: float(s @ form.quadratic @ s) + _penalty(level, s),
+        radius=RADIUS,
+    )
+    fit = fit_folded(
+        data.rows,
+        data.values,
+        data.known,
+        keep,
+        form.parameters(found.signs),
+        0.2 * data.noise,
+    )
+    return replace(
+        done,
+        signs=found.signs,
+        margins=found.margins,
+        fit=fit,
+        undecided=np.zeros(len(found.signs), bool),
+        certified=found.certified,
+    )
+
+
+def _levels(
+    data: _Data, form: SignForm, joints: Int[Array, " k"], members: Any = slice(None)
+) -> Float[Array, "f s"]:
+    """What each sign adds to the positive functionals, in their standard deviations."""
+    maps = positive_functionals(data, joints)
+    deviation = np.array([form.deviation(k) for k in maps])
+    return (maps @ form.moments[:, members]) / np.maximum(deviation, 1e-300)[:, None]
 
 
 def _settle_blocks(
@@ -445,10 +508,7 @@ def _settle_blocks(
         members = np.flatnonzero(search.block == b)
         held = form.anchor is not None and form.anchor in members
         joints = np.unique(cut.joint[members[members < len(cut)]])
-        maps = positive_functionals(data, joints)
-        deviation = np.array([form.deviation(k) for k in maps])
-        # Per functional and sign: k'theta(s) in standard deviations is level @ s.
-        level = (maps @ form.moments[:, members]) / np.maximum(deviation, 1e-300)[:, None]
+        level = _levels(data, form, joints, members)
         best = signs[members]
         if not held and _penalty(level, -best) < _penalty(level, best):
             best = -best
@@ -497,7 +557,8 @@ def _weigh(
     total = np.array(costs) + _penalty(level, table)
     top = int(np.argmin(total))
     chosen = table[top]
-    out = np.full(len(members), np.inf if ended else 0.0)
+    # Too many to list: what the search knows of each sign alone has to do.
+    out = np.full(len(members), np.inf) if ended else margins.copy()
     extra = np.maximum(total - total[top], 0.0)
     near = np.flatnonzero(extra < RADIUS)
     mirrored = (table[near] != chosen).mean(1) == 1.0
@@ -599,13 +660,16 @@ def _near_reversal(
     velocity: Float[Array, "n j"], run: Int[Array, " n"], reach: int = 2
 ) -> Bool[Array, "n j"]:
     """Samples within `reach` of a change of sign of their joint's velocity."""
-    turn = np.zeros(velocity.shape, bool)
-    turn[1:] = (velocity[1:] * velocity[:-1] <= 0.0) & (run[1:] == run[:-1])[:, None]
-    near = turn.copy()
-    for step in range(1, reach + 1):
-        near[:-step] |= turn[step:]
-        if step < reach:
-            near[step:] |= turn[:-step]
+    turn = (velocity[1:] * velocity[:-1] <= 0.0) & (run[1:] == run[:-1])[:, None]
+    return _near(turn, reach)
+
+
+def _near(between: Bool[Array, "m j"], reach: int = 2) -> Bool[Array, "n j"]:
+    """Samples within `reach` of an event between two neighbours, m = n - 1."""
+    near = np.zeros((len(between) + 1, between.shape[1]), bool)
+    for step in range(reach):
+        near[: len(between) - step] |= between[step:]
+        near[1 + step :] |= between[: len(between) - step]
     return near
 
 
@@ -657,16 +721,14 @@ def _judge(
 
     relative_noise = data.noise / joint_rms(data.magnitude, np.asarray(samples.keep, bool))
     noisy = (np.maximum(unexplained, relative_noise) > NOISE) & ~np.all(data.known, axis=0)
-    wrong_model = (
-        (joint_chi2 > MISFIT) & (unexplained > MODEL_ERROR) & ~np.all(data.known, axis=0)
-    )
+    wrong_model = (joint_chi2 > MISFIT) & (unexplained > MODEL_ERROR) & ~np.all(data.known, axis=0)
     agree = _agreement(cut, predicted, data.magnitude)
     reason[np.isfinite(margins)] = "another choice of signs fits almost as well"
     reason[agree * signs < 0.0] = "the refined model contradicts the search"
     reason[wrong_model[cut.joint]] = "the model leaves much of this joint's torque unexplained"
     reason[noisy[cut.joint]] = "noise drowns this joint's torque"
     reason[done.undecided[:count]] = "its sign as a whole is undecided"
-    if not done.search.certified:
+    if not done.certified:
         reason[:] = "the search was stopped before it was exhausted"
 
     # The model signs a sample whose magnitude it explains; elsewhere the segment does.
@@ -677,9 +739,19 @@ def _judge(
         np.where(predicted >= 0.0, 1, -1),
         segment_sign,
     )
-    sample_sign = np.where(
-        data.known, np.where(data.values >= 0.0, 1, -1), sample_sign
-    ).astype(np.int8)
+    sample_sign = np.where(data.known, np.where(data.values >= 0.0, 1, -1), sample_sign).astype(
+        np.int8
+    )
+    doubted = np.append(reason != "", True)
+    inner = (cut.label >= 0) & ~doubted[cut.label]
+    # Odds of the two signs are exp(2 m mu / sigma^2): 5 standard deviations are exp(12.5).
+    clear = data.magnitude * np.abs(predicted) > 6.25 * done.fit.noise**2
+    clear &= explained & ~(noisy | wrong_model) & ~done.untrusted[:, None]
+    clear &= ~(doubted[cut.stretch] & (cut.stretch >= 0)) & done.certified
+    # When exactly a sign turns over is known to some hundredths of a second only.
+    reach = max(2, round(0.05 * samples.rate_hz))
+    turning = _near(sample_sign[1:] != sample_sign[:-1], min(reach, len(sample_sign) - 1))
+    sample_sure = data.known | ((inner | (clear & (cut.label < 0))) & ~turning)
     segments = tuple(
         SignedSegment(
             int(cut.joint[k]),
@@ -697,7 +769,7 @@ def _judge(
     )
     flagged = sum(segment.ambiguous for segment in segments)
     confident = (
-        done.search.certified
+        done.certified
         and overall <= MISFIT
         and not np.any(noisy | wrong_model)
         and flagged <= 0.05 * max(count, 1)
@@ -711,9 +783,10 @@ def _judge(
     return FoundSigns(
         segments,
         sample_sign,
+        sample_sure,
         signed_samples(samples, sample_sign * data.magnitude, ~done.untrusted),
         np.where(data.known, data.values, done.fit.expected),
-        done.search.certified,
+        done.certified,
         overall,
         joint_chi2,
         done.fit.noise,
@@ -768,7 +841,7 @@ def _warnings(
     friction_missing: bool,
 ) -> tuple[str, ...]:
     out = []
-    if not done.search.certified:
+    if not done.certified:
         out.append(
             "The sign search was stopped before it could prove its answer (lower bound "
             f"{done.search.lower_bound:.4g}, found {done.search.cost:.4g}): treat every sign as a "
@@ -793,8 +866,8 @@ def _warnings(
         )
     if np.any(noisy):
         out.append(
-            f"Noise is above {100 * NOISE:.0f} % of the torque of {_joints(noisy)}: all their signs "
-            "are flagged. Record faster or more loaded motions of these joints, and average "
+            f"Noise is above {100 * NOISE:.0f} % of the torque of {_joints(noisy)}: all signs "
+            "there are flagged. Record faster or more loaded motions of these joints, and average "
             "repeated periods."
         )
     if np.any(done.undecided):
