@@ -126,8 +126,8 @@ class Elasticity:
         encoder: "motor" or "link", which side the recorded and controlled position is of.
     """
 
-    stiffness: PerJoint = 2.0e4
-    damping: PerJoint = 20.0
+    stiffness: PerJoint = 1.0e4
+    damping: PerJoint = 1.0
     rotor: PerJoint = 0.1
     encoder: str = "motor"
 

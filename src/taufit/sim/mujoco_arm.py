@@ -178,11 +178,14 @@ def build_arm(
     # The compiler would refuse or round what is possible but thin; the numbers are checked above
     # and set here as they are.
     for i, link in enumerate(robot.links):
-        _set_body(mujoco, model, i + 1, link.parameters)
-    _set_body(mujoco, model, robot.joints + 1, np.zeros(10) if payload is None else payload)
+        _set_body(model, i + 1, link.parameters)
+    _set_body(model, robot.joints + 1, np.zeros(10) if payload is None else payload)
     model.dof_armature[:] = 0.0 if coupled else inertias
     data = mujoco.MjData(model)
     mujoco.mj_setConst(model, data)
+    # MuJoCo skips shift and rotation of a body whose centre is at its origin; the payload may come
+    # and go, so it must always look.
+    model.body_sameframe[robot.joints + 1] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
     return MujocoArm(model, data, robot.joints)
 
 
@@ -231,12 +234,10 @@ def principal(
     return mass, centre, _quaternion(mujoco, axes), moments
 
 
-def _set_body(mujoco: Any, model: Any, body: int, parameters: Float[Array, " 10"]) -> None:
+def _set_body(model: Any, body: int, parameters: Float[Array, " 10"]) -> None:
     mass, centre, quaternion, moments = principal(parameters)
     model.body_mass[body], model.body_ipos[body] = mass, centre
     model.body_iquat[body], model.body_inertia[body] = quaternion, moments
-    # MuJoCo skips the rotation and shift where it believes they are the identity.
-    model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
 
 
 def _quaternion(mujoco: Any, rotation: Float[Array, "3 3"]) -> Float[Array, " 4"]:

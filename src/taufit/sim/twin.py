@@ -363,7 +363,7 @@ class _Simulation:
             "speed_drive": np.zeros(joints),
             "drag_drive": np.zeros(joints),
             "slow_width": slow_width,
-            "slow_torque": slow * self.scale[:, None],
+            "slow_torque": np.ascontiguousarray(slow * self.scale[:, None]),
             "slow_state": np.tile(
                 np.sign(robot.drives.coupling @ v[0])[:, None], (1, len(slow_width))
             ),
