@@ -25,7 +25,8 @@ MOST_BAD = 0.2
 # A fragment between two impossible steps is left out when it is shorter than this many rows.
 SHORT_FRAGMENT = 10
 # A step is impossible above this speed [rad/s or m/s], this length [rad or m] and this many times
-# the joint's own usual (90 %) speed, all three at once, unless the steps around it are alike.
+# the joint's own usual (median) speed, all three at once, unless the steps around it or the
+# recorded velocity bear it out.
 JUMP_SPEED, JUMP_LENGTH, JUMP_TIMES = 10.0, 0.05, 5.0
 # Sorting is trusted for rows that came this little too late [s], as from several threads.
 LATE = 0.5
@@ -348,14 +349,18 @@ def _impossible_steps(recording: Recording) -> Int[Array, " s"]:
     step = np.diff(recording.time)
     move = np.abs(np.diff(recording.position, axis=0))
     speed = move / step[:, None]
-    usual = np.quantile(speed, 0.9, axis=0)
+    usual = np.median(speed, axis=0)
     jump = (speed > JUMP_SPEED) & (move > JUMP_LENGTH) & (speed > JUMP_TIMES * usual)
     for index, joint in zip(*np.nonzero(jump), strict=True):
-        # A real motion, however fast and rare, goes on from step to step.
-        around = slice(max(0, index - 3), index + 4)
-        rates = np.diff(recording.position[around.start : around.stop + 1, joint]) / step[around]
-        here = rates[index - around.start]
-        jump[index, joint] = abs(here - np.median(rates)) > 0.5 * abs(here)
+        # A real motion, however fast and rare, goes on from step to step, and the recorded
+        # velocity knows of it.
+        first = max(0, index - 3)
+        rates = np.diff(recording.position[first : index + 5, joint]) / step[first : index + 4]
+        here = rates[index - first]
+        known = np.median(rates)
+        if recording.velocity is not None:
+            known = max(known, recording.velocity[index : index + 2, joint].mean(), key=abs)
+        jump[index, joint] = abs(here - known) > 0.5 * abs(here)
     # The clock may be wrong as well: a wait longer than all the rest of the run cuts it too.
     longest = step.max()
     leap = step > max(10.0, 1.5 * (step.sum() - longest), 100 * float(np.median(step)))
