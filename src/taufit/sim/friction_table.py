@@ -89,21 +89,18 @@ def tabulate(
     for i in range(joints):
         # A hard sign is 0 at 0; friction at the verge of motion is what it tends to.
         speed = np.maximum(grid[i], 1e-9 * top_speed[i])
+        # All loads and temperatures in one call; one temperature where the model has no use for it.
+        felt = warmth if model.uses_temperature else warmth[:1]
+        load, degrees, fast = (
+            x.ravel()
+            for x in np.meshgrid(np.linspace(0.0, top_load[i], loads), felt, speed, indexing="ij")
+        )
+        above = (warmth - slopes[2, i])[:, None]
         for side, sign in enumerate((1.0, -1.0)):
-            for l, load in enumerate(np.linspace(0.0, top_load[i], loads)):
-                for w, degrees in enumerate(warmth):
-                    columns = model.columns(
-                        sign * speed,
-                        shape[i],
-                        np.full(SPEEDS, load),
-                        np.full(SPEEDS, degrees),
-                    )
-                    value = sign * (columns @ coefficients[i])
-                    if thermal is not None:
-                        value = value + (slopes[0, i] + slopes[1, i] * speed) * (
-                            degrees - slopes[2, i]
-                        )
-                    level[i, side, l, w] = scale[i] * np.maximum(value, 0.0)
+            columns = model.columns(sign * fast, shape[i], load, degrees)
+            value = sign * (columns @ coefficients[i]).reshape(loads, len(felt), SPEEDS)
+            warmer = value + (slopes[0, i] + slopes[1, i] * speed) * above
+            level[i, side] = scale[i] * np.maximum(warmer, 0.0)
     return FrictionTable(level, grid, speed_scale, speed_span, top_load)
 
 

@@ -29,7 +29,7 @@ from taufit.sim.payload import Carried, check_payload, timeline
 from taufit.torque_model import TorqueModel
 
 _CHUNK = 20_000
-_SETTLE = 0.5
+_SETTLE = 0.4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
