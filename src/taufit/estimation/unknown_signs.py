@@ -32,6 +32,7 @@ from taufit.estimation.sign_segments import (
     joint_rms,
     noise_scale,
 )
+from taufit.estimation.sign_tree import search_tree, segment_values
 from taufit.friction import Linear
 from taufit.signals import Samples, lowpass
 from taufit.torque_model import TorqueModel
@@ -231,9 +232,9 @@ def fit_unsigned(
     if method == "exact":
         found = find_signs(model, samples, hints=hints, constrained=constrained, **settings)
     elif method == "tree":
-        from taufit.estimation.sign_tree import find_signs_by_tree
-
         found = find_signs_by_tree(model, samples, **settings)
+        # phi2 is plain least squares.
+        estimator = estimator or ConsistentSdp(weighting="none")
     else:
         raise TaufitError(f"there is no sign method {method!r}: use exact or tree.")
     estimate = fit_samples(
@@ -308,6 +309,70 @@ def find_signs(
         if _chi2(other, retry)[0] < 0.5 * _chi2(data, done)[0]:
             return _judge(other, retry, model, friction_missing=True)
     return _judge(data, done, model)
+
+
+def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) -> FoundSigns:
+    """Recover torque signs by the pruned tree search of the literature; it proves nothing.
+
+    Args:
+        model: What is fitted; friction shapes must be known.
+        samples: Motion and magnitudes; all joints are taken as unsigned.
+        settings: Of `search_tree`.
+    """
+    found = search_tree(model, samples, **settings)
+    if len(found.signs) == 0:
+        raise PoorExcitationError(
+            "no stretch of torque exceeds the threshold: signs cannot be told. Lower the threshold."
+        )
+    sign, torque, keep = segment_values(found, samples)
+    signed = replace(
+        signed_samples(replace(samples, signed=None), sign * _magnitude(samples)), keep=keep
+    )
+    segments = tuple(
+        SignedSegment(
+            int(found.joint[k]),
+            int(samples.run[found.first[k]]),
+            float(samples.time[found.first[k]]),
+            float(samples.time[found.last[k]]),
+            int(found.first[k]),
+            int(found.last[k]),
+            int(found.signs[k]),
+            0.0,
+            True,
+            "the tree search does not tell how sure it is",
+        )
+        for k in range(len(found.signs))
+    )
+    noise = noise_scale(_magnitude(samples), samples.run, np.asarray(samples.keep, bool))
+    rows = joint_rows(_regressor(model, samples), np.where(keep, 1.0 / noise, 0.0))
+    form = sign_form(rows, torque, np.broadcast_to(1.0 / noise, torque.shape), keep - 1, 0)
+    theta = form.parameters(np.ones(1, np.int64))
+    residual = np.where(keep, torque - rows.torque(theta), 0.0)
+    count = np.maximum(keep.sum(0), 1)
+    square = np.sum((residual / noise) ** 2, 0)
+    values = np.zeros(len(model.names))
+    values[rows.kept] = theta
+    return FoundSigns(
+        segments,
+        sign,
+        np.zeros(sign.shape, bool),
+        signed,
+        torque,
+        False,
+        float(square.sum() / max(int(keep.sum()) - rows.width, 1)),
+        square / count,
+        np.sqrt(np.sum(residual**2, 0) / count),
+        False,
+        ("The tree search proves nothing about its signs; use the exact method to be sure.",),
+        found.solved,
+        "tree",
+        values,
+        np.zeros(samples.joints, bool),
+    )
+
+
+def _magnitude(samples: Samples) -> Float[Array, "n j"]:
+    return np.abs(samples.torque if samples.raw_torque is None else samples.raw_torque)
 
 
 def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()) -> _Data:
