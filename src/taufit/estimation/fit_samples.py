@@ -62,9 +62,13 @@ def fit_samples(
         load[~np.isfinite(load)] = 0.0
     base = base_of(model, dropped=dropped)
 
-    for _ in range(load_rounds if load is not None else 1):
+    start = model
+    for turn in range(load_rounds if load is not None else 1):
         if wanted:
-            model = replace(model, shape=fit_shapes(model, samples, load=load, dropped=dropped))
+            # The first load is only the measured torque: search again once it is a fitted one.
+            search = turn < 2 and start.shape is None
+            shape = fit_shapes(model, samples, load=load, dropped=dropped, search=search)
+            model = replace(model, shape=shape)
         rows = SampleRows(model, samples, load=load, dropped=dropped)
         solution, weights, information = solve_rows(rows, model, base, estimator)
         if load is None:
@@ -79,7 +83,9 @@ def fit_samples(
             rows = SampleRows(model, samples, load=load, dropped=dropped)
             solution, weights, information = solve_rows(rows, model, base, estimator)
 
-    condition = check_excitation(information, base, model, dropped, strict=require_excitation)
+    # Each joint in units of its own torque: a noise-free joint must not outshine the others.
+    seen = weighted_sum(rows.by_joint, WEIGHTINGS["joint"].first(rows.torque, rows.keep).joint)
+    condition = check_excitation(seen, base, start, dropped, strict=require_excitation)
     residuals = rows.residuals(solution.values)
     keep = rows.keep
     rms = np.sqrt(
