@@ -1,4 +1,32 @@
-"""Whether to believe a model. In: a fitted model and samples it has not seen. Out: figures, verdicts.
+"""Whether to believe a fitted model. In: a fitted `TorqueModel` and `Samples` it has not seen. Out:
+scores, spectra, findings and a verdict.
 
-Left to others: pictures (report).
+Left to others: how it is shown (report).
 """
+
+from taufit.validation.before import before_identification
+from taufit.validation.cross_validation import cross_validate
+from taufit.validation.gravity_sign import gravity_findings
+from taufit.validation.identification import Identification, condition_like, identify
+from taufit.validation.range_of_training import range_findings
+from taufit.validation.score import Score, check, score
+from taufit.validation.spectrum import Spectrum, residual_spectrum
+from taufit.validation.verdict import Limits, Verdict, verdict
+
+__all__ = [
+    "Identification",
+    "Limits",
+    "Score",
+    "Spectrum",
+    "Verdict",
+    "before_identification",
+    "check",
+    "condition_like",
+    "cross_validate",
+    "gravity_findings",
+    "identify",
+    "range_findings",
+    "residual_spectrum",
+    "score",
+    "verdict",
+]

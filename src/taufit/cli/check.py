@@ -1,0 +1,160 @@
+"""`taufit check`: a fitted model on recordings it has not seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taufit.cli.common import print_json, progress
+
+if TYPE_CHECKING:
+    from taufit.torque_model import TorqueModel
+    from taufit.validation import Score, Verdict
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="What `taufit fit` wrote.", metavar="MODEL")],
+    recording: Annotated[
+        list[Path],
+        typer.Argument(help="Recordings of the same robot.", metavar="RECORDING"),
+    ],
+    map: Annotated[
+        Path | None, typer.Option("--map", help="YAML that says what the columns are.")
+    ] = None,
+    cutoff_hz: Annotated[
+        float | None,
+        typer.Option(help="Low-pass; by default that of the training data.", metavar="HZ"),
+    ] = None,
+    run: Annotated[
+        int | None, typer.Option(help="One run of files that hold several.", metavar="K")
+    ] = None,
+    max_mean_nrmse: Annotated[
+        float | None, typer.Option(help="FAIL above this mean nrmse (default 0.25).")
+    ] = None,
+    max_nrmse: Annotated[
+        float | None, typer.Option(help="FAIL with any joint's nrmse above this.")
+    ] = None,
+    max_rmse: Annotated[
+        str | None, typer.Option(help="FAIL above this RMSE [N m]; one, or one per joint: A,B,..")
+    ] = None,
+    min_correlation: Annotated[
+        float | None, typer.Option(help="FAIL with any joint's correlation below this.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Test a fitted model on recordings it has not seen.
+
+    Both sides pass the same low-pass. Recordings in amperes use the gains found with the training
+    data. With limits of your own the exit code is 1 where one is broken.
+
+    Next: `taufit export MODEL --format urdf -o FILE` puts the model to use.
+    """
+    from time import process_time
+
+    from taufit.cli.fit import _numbers, _read
+    from taufit.model_file import read_model
+    from taufit.validation import Limits, condition_like, residual_spectrum, score, verdict
+
+    started = process_time()
+    if cutoff_hz is not None and not 0.0 < cutoff_hz < 1e6:
+        raise typer.BadParameter("give a positive frequency in Hz.", param_hint="--cutoff-hz")
+    limits = Limits(max_mean_nrmse, max_nrmse, _numbers(max_rmse), min_correlation)
+    fitted = read_model(model)
+    scores: list[Score] = []
+    files: list[dict[str, Any]] = []
+    with progress("check") as bar:
+        task = bar.add_task("checking", total=len(recording))
+        for path in recording:
+            samples = condition_like(
+                fitted, _read(path, map, run), cutoff_hz=cutoff_hz, name=str(path)
+            )
+            one = score(fitted, samples, file=str(path))
+            spectrum = residual_spectrum(fitted, samples) if one.samples >= 64 else None
+            scores.append(one)
+            files.append(
+                {
+                    **one.to_dict(),
+                    "residual_median_hz": None
+                    if spectrum is None
+                    else spectrum.median_frequency.tolist(),
+                    "warnings": [
+                        *one.findings,
+                        *(str(f) for f in samples.findings if f.severity != "info"),
+                    ],
+                }
+            )
+            bar.advance(task)
+    judged = verdict(scores, limits)
+    if as_json:
+        print_json(
+            {
+                "model": str(model),
+                "robot": fitted.robot.name,
+                "files": files,
+                "mean_nrmse": sum(s.mean_nrmse for s in scores) / len(scores),
+                "training_mean_nrmse": fitted.meta.get("score", {}).get("mean_nrmse"),
+                **judged.to_dict(),
+                "warnings": list(fitted.meta.get("warnings", [])),
+                "cpu_seconds": process_time() - started,
+            }
+        )
+    else:
+        _show(fitted, scores, files, judged, model)
+    if limits.given and not judged.passed:
+        from taufit.errors import InfeasibleError
+
+        raise InfeasibleError(f"the model breaks the limits: {'; '.join(judged.reasons)}.")
+
+
+def _show(
+    fitted: TorqueModel,
+    scores: list[Score],
+    files: list[dict[str, Any]],
+    judged: Verdict,
+    model: Path,
+) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from taufit.cli.fit import _short
+
+    console = Console()
+    console.print(
+        f"[bold]{judged.word}[/bold]  {escape('; '.join(judged.reasons))}", highlight=False
+    )
+    training = fitted.meta.get("score", {})
+    table = Table(
+        title=f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
+    )
+    table.add_column("recording", overflow="fold")
+    for j in range(fitted.robot.joints):
+        table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
+    table.add_column("mean", justify="right", style="bold", no_wrap=True)
+    table.add_column("e_N", justify="right", no_wrap=True)
+    table.add_column("N", justify="right", no_wrap=True)
+    if "nrmse" in training:
+        cells = [*(f"{x:.3f}" for x in training["nrmse"]), f"{training['mean_nrmse']:.3f}"]
+        table.add_row("training", *cells, f"{training['e_n']:.3g}", str(training["n_val"]))
+    for one in scores:
+        cells = [*(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}"]
+        table.add_row(_short(one.file), *cells, f"{one.e_n:.3g}", str(one.samples))
+    table.add_section()
+    for one in scores:
+        cells = [f"{x:.2f}" for x in one.rmse]
+        table.add_row(f"RMSE [N m] {_short(one.file)}", *cells, "", "", "")
+    console.print(table)
+    for entry in files:
+        for text in entry["warnings"]:
+            console.print(
+                f"warning: {_short(entry['file'])}: {text}", highlight=False, markup=False
+            )
+    console.print(
+        f"Next: `taufit export {model} --format urdf -o FILE` puts the model to use.",
+        highlight=False,
+        markup=False,
+    )

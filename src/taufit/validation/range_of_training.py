@@ -1,0 +1,47 @@
+"""Whether a motion stays where the model was fitted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.signals.samples import Samples
+from taufit.torque_model import TorqueModel
+
+# A motion may leave the range of training by this share of its span, for this share of its samples.
+_SLACK = 0.05
+_RARE = 0.01
+
+_QUANTITIES = (
+    ("position", "positions", 180.0 / np.pi, "deg", "m"),
+    ("velocity", "speeds", 180.0 / np.pi, "deg/s", "m/s"),
+    ("temperature", "temperatures", 1.0, "degC", "degC"),
+)
+
+
+def range_findings(model: TorqueModel, samples: Samples) -> tuple[str, ...]:
+    """One sentence per quantity for joints that leave the range the model was fitted in."""
+    told = []
+    moving = samples.in_motion
+    for name, spoken, scale, unit, slide_unit in _QUANTITIES:
+        span = model.meta.get("range", {}).get(name)
+        values = getattr(samples, name)
+        if span is None or values is None or not np.any(moving):
+            continue
+        low, high = np.array(span["low"], float), np.array(span["high"], float)
+        slack = _SLACK * np.maximum(high - low, 1e-12)
+        outside = (values[moving] < low - slack) | (values[moving] > high + slack)
+        share = outside.mean(axis=0)
+        which = np.flatnonzero(share > _RARE)
+        if len(which) == 0:
+            continue
+        worst = int(which[np.argmax(share[which])])
+        slides = model.robot.links[worst].prismatic
+        k, label = (1.0, slide_unit) if slides else (scale, unit)
+        reach = values[moving, worst]
+        told.append(
+            f"{spoken} of joint {', '.join(str(j + 1) for j in which)} leave the range of training "
+            f"(worst: joint {worst + 1}, {k * reach.min():.3g} .. {k * reach.max():.3g} {label} where "
+            f"{k * low[worst]:.3g} .. {k * high[worst]:.3g} was fitted, {100 * share[worst]:.0f} % of "
+            "the samples)"
+        )
+    return tuple(told)

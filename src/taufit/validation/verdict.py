@@ -1,0 +1,111 @@
+"""PASS or FAIL against limits the user sets, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taufit.errors import TaufitError
+from taufit.validation.score import Score, short_name
+
+# Without limits of the user's own: a quarter of the torque unexplained is no model for control.
+DEFAULT_MEAN_NRMSE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a model must reach on every recording; None where the user does not care.
+
+    Attributes:
+        mean_nrmse: Largest mean of nrmse over the joints.
+        nrmse: Largest nrmse of any joint.
+        rmse: Largest RMSE of any joint, or one limit per joint [N m].
+        correlation: Smallest correlation of any joint.
+    """
+
+    mean_nrmse: float | None = None
+    nrmse: float | None = None
+    rmse: tuple[float, ...] | None = None
+    correlation: float | None = None
+
+    def __post_init__(self) -> None:
+        single = [x for x in (self.mean_nrmse, self.nrmse, *(self.rmse or ())) if x is not None]
+        if any(not np.isfinite(x) or x <= 0.0 for x in single):
+            raise TaufitError("limits for errors are positive numbers.")
+        if self.correlation is not None and not -1.0 <= self.correlation <= 1.0:
+            raise TaufitError("a limit for the correlation lies between -1 and 1.")
+
+    @property
+    def given(self) -> bool:
+        return any(
+            x is not None for x in (self.mean_nrmse, self.nrmse, self.rmse, self.correlation)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Attributes:
+    passed: Whether every limit holds on every recording.
+    reasons: Every limit that does not hold, in words; with a pass, what it was judged by.
+    """
+
+    passed: bool
+    reasons: tuple[str, ...]
+
+    @property
+    def word(self) -> str:
+        return "PASS" if self.passed else "FAIL"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"verdict": self.word, "reasons": list(self.reasons)}
+
+
+def verdict(scores: Sequence[Score], limits: Limits | None = None) -> Verdict:
+    """Judge scores; without limits a mean nrmse of 0.25 must not be exceeded."""
+    limits = limits if limits is not None and limits.given else Limits(DEFAULT_MEAN_NRMSE)
+    told = []
+    for score in scores:
+        name = short_name(score.file)
+        if limits.mean_nrmse is not None and not score.mean_nrmse <= limits.mean_nrmse:
+            told.append(f"{name}: mean nrmse {score.mean_nrmse:.3f} exceeds {limits.mean_nrmse:g}")
+        if limits.nrmse is not None:
+            told += [
+                f"{name}: nrmse of joint {j + 1} is {x:.3f}, above {limits.nrmse:g}"
+                for j, x in enumerate(score.nrmse)
+                if not x <= limits.nrmse
+            ]
+        if limits.rmse is not None:
+            bounds = limits.rmse
+            if len(bounds) not in (1, len(score.rmse)):
+                raise TaufitError(
+                    f"{len(bounds)} RMSE limits were given for {len(score.rmse)} joints: give one, "
+                    "or one per joint."
+                )
+            bounds = bounds * len(score.rmse) if len(bounds) == 1 else bounds
+            told += [
+                f"{name}: RMSE of joint {j + 1} is {x:.3g} N m, above {bound:g}"
+                for j, (x, bound) in enumerate(zip(score.rmse, bounds, strict=True))
+                if not x <= bound
+            ]
+        if limits.correlation is not None:
+            told += [
+                f"{name}: correlation of joint {j + 1} is {x:.3f}, below {limits.correlation:g}"
+                for j, x in enumerate(score.correlation)
+                if not x >= limits.correlation
+            ]
+    if told:
+        return Verdict(False, tuple(told))
+    held = [
+        f"{label} {value:g}" if not isinstance(value, tuple) else f"{label} {list(value)}"
+        for label, value in (
+            ("mean nrmse <=", limits.mean_nrmse),
+            ("nrmse <=", limits.nrmse),
+            ("RMSE <=", limits.rmse),
+            ("correlation >=", limits.correlation),
+        )
+        if value is not None
+    ]
+    return Verdict(True, (f"{', '.join(held)} on {len(scores)} recording(s)",))
