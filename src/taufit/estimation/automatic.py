@@ -44,12 +44,14 @@ class Choice:
         prior_weight: Of the nominal links, in squared noise levels of a row.
         correlation_samples: Rows that hang together: residuals are independent only that far apart.
         cost: Root mean square of the torque predicted for stretches left out, per joint [N m].
+        load: Rigid-body torque of a first fit, where friction depends on it, else None.
     """
 
     dropped: tuple[str, ...]
     prior_weight: float
     correlation_samples: float
     cost: Float[Array, " j"]
+    load: Float[Array, "n j"] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +112,7 @@ def choose(model: TorqueModel, samples: Samples, *, select: bool = True) -> Choi
             for name, member in zip(model.names, _members(model, out), strict=True)
             if member and name.startswith(f"joint_{k + 1}.")
         ]
-    return Choice(tuple(dropped), weight, correlation, chosen)
+    return Choice(tuple(dropped), weight, correlation, chosen, load)
 
 
 def gaussian_prior(

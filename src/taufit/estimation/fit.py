@@ -107,7 +107,8 @@ def fit(
         estimator,
         dropped=dropped,
         require_excitation=strict,
-        load_rounds=4 if automatic else 12,
+        load_rounds=1 if choice is not None else 12,
+        load=None if choice is None else choice.load,
     )
     values = np.where(np.isin(estimate.names, dropped), 0.0, estimate.values)
     warnings = list(estimate.warnings)

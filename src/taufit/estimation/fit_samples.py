@@ -35,6 +35,7 @@ def fit_samples(
     shapes: bool | None = None,
     require_excitation: bool = True,
     load_rounds: int = 12,
+    load: Float[Array, "n j"] | None = None,
 ) -> Estimate:
     """The parameters of `model` that explain `samples`.
 
@@ -46,6 +47,7 @@ def fit_samples(
         shapes: Whether friction shapes are fitted; by default where the model has none yet.
         require_excitation: Refuse motion that does not show every base parameter.
         load_rounds: Most rounds for load-dependent friction, which needs the torque being fitted.
+        load: Rigid-body torque to begin those rounds with; by default the measured torque [N m].
     """
     estimator = estimator or Wls()
     friction = model.friction
@@ -57,9 +59,10 @@ def fit_samples(
         )
     has_shapes = friction is not None and bool(friction.shapes)
     wanted = has_shapes and (model.shape is None if shapes is None else shapes)
-    load = np.array(samples.torque) if friction is not None and friction.uses_load else None
-    if load is not None:
-        load[~np.isfinite(load)] = 0.0
+    if friction is None or not friction.uses_load:
+        load = None
+    elif load is None:
+        load = np.where(np.isfinite(samples.torque), samples.torque, 0.0)
     base = base_of(model, dropped=dropped)
 
     start = model
@@ -95,7 +98,9 @@ def fit_samples(
         names=model.names,
         values=solution.values,
         base=base,
-        base_covariance=base_covariance(rows, base, weights, information),
+        base_covariance=base_covariance(
+            rows, base, weights, information, residuals, estimator.weighting
+        ),
         torque_rms=rms,
         information=information,
         count=int(keep.sum()),
