@@ -12,7 +12,7 @@ then confirmed at geometries the search has not seen. What is not found stays a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -30,6 +30,10 @@ from taufit.robot import Robot
 
 # Relative error an expression may have at geometries it was not fitted to.
 _CONFIRMED = 1e-9
+# Geometries with all lengths changed, enough for every product of two of the most lengths that
+# one factor may depend on.
+_MOST_LENGTHS = 7
+_RANDOM = 36
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +168,20 @@ def _degrees(model: Model | Robot, names: Sequence[str]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
-    """The mapping of the combined columns at many geometries, and the search through it."""
+    """The mapping of the combined columns at many geometries, and the search through it.
+
+    The first geometry is the arm itself, the next change one length each and tell which lengths
+    an entry depends on, the rest change all; the last five of them are kept for confirmation.
+    """
 
     lengths: tuple[str, ...]
     geometries: Float[Array, "g l"]
     columns: tuple[int, ...]
     mappings: dict[tuple[int, int], Float[Array, " g"]]
+    # Monomials at every geometry and the least-squares solver for their numbers, made once.
+    solvers: dict[Any, tuple[Float[Array, "g m"], Float[Array, "m f"]]] = field(
+        default_factory=dict
+    )
 
     @classmethod
     def sample(cls, model: Model | Robot, base: BaseParameters, seed: int) -> _Finder | None:
@@ -179,36 +191,34 @@ class _Finder:
         if not names or len(robot.length_slopes) != len(names):
             return None
         columns = tuple(int(i) for i in base.in_combination)
-        kept = [i for i in columns if i in set(base.columns.tolist())]
-        others = [i for i in columns if i not in set(kept)]
+        chosen = set(base.columns.tolist())
+        kept = [k for k, i in enumerate(columns) if i in chosen]
+        others = [k for k, i in enumerate(columns) if i not in chosen]
         if not others:
             return None
-        monomials = len(names) * (len(names) + 1) // 2
-        count = monomials + 6
-        rng = np.random.default_rng(seed)
         nominal = np.array([value for _, value in robot.lengths])
-        # The first row is the arm itself; the last five are kept for confirmation.
-        stretch = np.exp(rng.uniform(-0.5, 0.5, (count, len(names))))
-        stretch[0] = 1.0
-        geometries = nominal * stretch
+        together = np.exp(np.random.default_rng(seed).uniform(-0.5, 0.5, (_RANDOM, len(names))))
+        one_by_one = np.ones((len(names), len(names))) + 0.37 * np.eye(len(names))
+        geometries = nominal * np.vstack([np.ones(len(names)), one_by_one, together])
         n = max(40, -(-4 * len(columns) // robot.joints))
         states = random_states(robot, n, seed)
-        values = np.empty((count, len(kept), len(others)))
+        values = np.empty((len(geometries), len(kept), len(others)))
         for g, geometry in enumerate(geometries):
             moved = robot.with_lengths(dict(zip(names, geometry, strict=True)))
             matrix = _combined(model, moved, states, columns)
-            a = matrix[:, [columns.index(i) for i in kept]]
-            b = matrix[:, [columns.index(i) for i in others]]
-            scale, size = np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0)
-            if np.any(scale == 0.0) or np.any(size == 0.0):
+            size = np.linalg.norm(matrix, axis=0)
+            if np.any(size == 0.0):
                 return None
-            solution, _, rank, _ = np.linalg.lstsq(a / scale, b / size, rcond=1e-10)
-            left = a / scale @ solution - b / size
+            matrix = matrix / size
+            solution, _, rank, _ = np.linalg.lstsq(matrix[:, kept], matrix[:, others], rcond=1e-10)
+            left = matrix[:, kept] @ solution - matrix[:, others]
             if rank < len(kept) or np.abs(left).max() > 1e-8:
                 return None
-            values[g] = solution * size / scale[:, None]
+            values[g] = solution * size[others] / size[kept][:, None]
         mappings = {
-            (k, c): values[:, i, j] for i, k in enumerate(kept) for j, c in enumerate(others)
+            (columns[k], columns[c]): values[:, i, j]
+            for i, k in enumerate(kept)
+            for j, c in enumerate(others)
         }
         return cls(names, geometries, columns, mappings)
 
@@ -224,39 +234,42 @@ class _Finder:
             return Factor(((_neat(float(np.median(values))), ()),))
         if degree is None:
             return None
-        for over in self._denominators():
-            top = degree + len(over)
+        moved = np.abs(values[1 : 1 + len(self.lengths)] - values[0])
+        used = tuple(
+            name for name, change in zip(self.lengths, moved, strict=True) if change > 1e-9 * size
+        )
+        if len(used) > _MOST_LENGTHS:
+            return None
+        for power in range(3):
+            top = degree + power
             if not 0 <= top <= 2:
                 continue
-            terms = self._polynomial(values * self._products(over), top)
-            if terms is not None:
-                return Factor(terms, over)
+            for over in combinations_with_replacement(used, power):
+                terms = self._polynomial(values * self._products(over), used, top)
+                if terms is not None:
+                    return Factor(terms, over)
         return None
-
-    def _denominators(self) -> list[tuple[str, ...]]:
-        """Nothing, one length, a product of two."""
-        return [
-            tuple(product)
-            for power in range(3)
-            for product in combinations_with_replacement(self.lengths, power)
-        ]
 
     def _products(self, product: tuple[str, ...]) -> Float[Array, " g"]:
         columns = [self.lengths.index(name) for name in product]
         return np.prod(self.geometries[:, columns], axis=1)
 
     def _polynomial(
-        self, values: Float[Array, " g"], degree: int
+        self, values: Float[Array, " g"], used: tuple[str, ...], degree: int
     ) -> tuple[tuple[float, tuple[str, ...]], ...] | None:
         """Numbers before the monomials of one degree, if they explain all geometries."""
-        monomials = list(combinations_with_replacement(self.lengths, degree))
-        matrix = np.stack([self._products(product) for product in monomials], 1)
-        fit = len(values) - 5
-        scale = np.linalg.norm(matrix[:fit], axis=0)
-        numbers = np.linalg.lstsq(matrix[:fit] / scale, values[:fit], rcond=None)[0] / scale
+        monomials = tuple(combinations_with_replacement(used, degree))
+        if monomials not in self.solvers:
+            matrix = np.stack([self._products(product) for product in monomials], 1)
+            scale = np.linalg.norm(matrix, axis=0)
+            self.solvers[monomials] = matrix, np.linalg.pinv(matrix[:-5] / scale) / scale[:, None]
+        matrix, solver = self.solvers[monomials]
+        numbers = solver @ values[:-5]
+        allowed = _CONFIRMED * max(float(np.abs(values).max()), 1e-3)
+        if np.abs(matrix @ numbers - values).max() > allowed:
+            return None
         numbers = np.array([_neat(float(x)) for x in numbers])
-        error = np.abs(matrix @ numbers - values).max()
-        if error > _CONFIRMED * max(float(np.abs(values).max()), 1e-3):
+        if np.abs(matrix @ numbers - values).max() > allowed:
             return None
         found = [
             (float(number), product)
