@@ -126,14 +126,14 @@ def _body(mass: float, rng: np.random.Generator) -> Float[Array, " 10"]:
 
 
 def multisine(
-    joints: int, seed: int, seconds: float, harmonics: int, rate_hz: float, amplitude: float = 1.0
+    joints: int, seed: int, seconds: float, harmonics: int, rate_hz: float, amplitude: float = 1.6
 ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
     """Position, velocity, acceleration of random harmonics of 1/seconds, peak about `amplitude`."""
     rng = np.random.default_rng(seed)
     time = np.arange(round(seconds * rate_hz) + 1) / rate_hz
     order = np.arange(1, harmonics + 1)
     w = 2.0 * np.pi * order / seconds
-    a, b = rng.normal(size=(2, harmonics, joints)) / np.sqrt(order)[:, None]
+    a, b = rng.normal(size=(2, harmonics, joints))
     phase = w[:, None] * time
     shape = a.T @ np.sin(phase) + b.T @ np.cos(phase)
     scale = amplitude * rng.uniform(0.7, 1.3, joints) / np.abs(shape).max(1)

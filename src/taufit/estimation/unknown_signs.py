@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ from taufit.dynamics import regressor
 from taufit.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.estimation.consistent_sdp import ConsistentSdp
 from taufit.estimation.estimate import Estimate
-from taufit.estimation.estimator import Estimator
+from taufit.estimation.estimator import Estimator, Problem
 from taufit.estimation.fit_samples import fit_samples
 from taufit.estimation.folded_normal import FoldedFit, fit_folded
+from taufit.estimation.rows import SampleRows
 from taufit.estimation.sign_constrained import ConsistentCost, search_constrained
 from taufit.estimation.sign_quadratic import JointRows, SignForm, joint_rows, sign_form
 from taufit.estimation.sign_search import SignSearch, search_signs, sign_candidates
@@ -33,6 +35,7 @@ from taufit.estimation.sign_segments import (
     noise_scale,
 )
 from taufit.estimation.sign_tree import search_tree, segment_values
+from taufit.estimation.weights import Weights
 from taufit.friction import Linear
 from taufit.signals import Samples, lowpass
 from taufit.torque_model import TorqueModel
@@ -171,17 +174,32 @@ class FoundSigns:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class UnsignedFit:
     """A model fitted to torque without signs.
 
     Attributes:
         found: The signs, and how sure they are.
-        estimate: The parameters.
+        model: What was fitted, with its parameters.
+        estimator: What fitted it.
     """
 
     found: FoundSigns
-    estimate: Estimate
+    model: TorqueModel
+    estimator: Estimator
+
+    @property
+    def values(self) -> Float[Array, " p"]:
+        """The parameters."""
+        assert self.model.values is not None
+        return self.model.values
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The fit with everything about its uncertainty, worked out when first asked for."""
+        return fit_samples(
+            self.model, self.found.fit_samples, self.estimator, require_excitation=False
+        )
 
     @property
     def segments(self) -> tuple[SignedSegment, ...]:
@@ -205,7 +223,7 @@ class UnsignedFit:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return (*self.found.warnings, *self.estimate.warnings)
+        return self.found.warnings
 
 
 def fit_unsigned(
@@ -237,10 +255,18 @@ def fit_unsigned(
         estimator = estimator or ConsistentSdp(weighting="none")
     else:
         raise TaufitError(f"there is no sign method {method!r}: use exact or tree.")
-    estimate = fit_samples(
-        model, found.fit_samples, estimator or ConsistentSdp(), require_excitation=False
-    )
-    return UnsignedFit(found, estimate)
+    estimator = estimator or ConsistentSdp()
+    friction = model.friction
+    if friction is not None and (friction.shapes or friction.uses_load):
+        estimate = fit_samples(model, found.fit_samples, estimator, require_excitation=False)
+        fitted = replace(model, shape=estimate.shape).with_values(estimate.values)
+        return UnsignedFit(found, fitted, estimator)
+    rows = SampleRows(model, found.fit_samples)
+    # Refinement already knows each joint's noise: weights need no further rounds.
+    alike = estimator.weighting == "none"
+    weights = Weights(np.ones(samples.joints) if alike else 1.0 / found.noise)
+    solution = estimator.solve(rows.information(weights), Problem.of(model))
+    return UnsignedFit(found, model.with_values(solution.values), estimator)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
