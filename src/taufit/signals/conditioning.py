@@ -41,6 +41,9 @@ FASTEST_HZ = 250.0
 # A step up to this many periods is bridged whatever the cut-off.
 _BRIDGE_PERIODS = 3.5
 
+# Nothing an arm does is larger, in any unit.
+_LARGEST = 1e12
+
 
 def condition(
     recording: Recording | Sequence[Recording],
@@ -221,19 +224,22 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
     temperature = _finite(recording.temperature, name, "temperature", joints)
     if velocity is None:
         velocity = np.full(position.shape, np.nan)
-    measured = np.isfinite(velocity).any(axis=0)
-    velocity[:, ~measured] = 0.0
+    measured = ~np.isnan(velocity).all(axis=0)
+    if not measured.all():
+        velocity = np.where(measured, velocity, 0.0)
     if acceleration is not None and not np.isfinite(acceleration).any(axis=0).all():
         acceleration = None
     if temperature is not None:
-        temperature[:, ~np.isfinite(temperature).any(axis=0)] = 0.0
+        temperature = np.where(np.isnan(temperature).all(axis=0), 0.0, temperature)
     extra = [c for c in (acceleration, temperature) if c is not None]
-    columns = np.concatenate([position, velocity, torque, *extra], axis=1)[stamped]
-    time = time[stamped]
+    columns = np.concatenate([position, velocity, torque, *extra], axis=1)
+    if not stamped.all():
+        columns, time = columns[stamped], time[stamped]
 
     findings: list[Finding] = []
-    missing = ~np.isfinite(columns)
-    if missing.any():
+    missing = np.isnan(columns)
+    holes = bool(missing.any())
+    if holes:
         findings.append(
             Finding(
                 "missing",
@@ -252,9 +258,11 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
             continue
         lacking = missing[a:b, :joints] | missing[a:b, 2 * joints : 3 * joints]
         lacking |= missing[a:b, joints : 2 * joints]
-        whole = bridged(time[a:b], columns[a:b], missing[a:b])
-        if np.isnan(whole).any():
-            continue  # this stretch lacks a channel altogether
+        whole = columns[a:b]
+        if holes:
+            whole = bridged(time[a:b], whole, missing[a:b])
+            if np.isnan(whole).any():
+                continue  # this stretch lacks a channel altogether
         if outliers:
             found = np.concatenate(
                 [
@@ -273,11 +281,11 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
                     [found, np.zeros((b - a, whole.shape[1] - 3 * joints), bool)], axis=1
                 )
                 whole = bridged(time[a:b], whole, found)
-        stamps, merged_columns, close = merged(
-            time[a:b], np.concatenate([whole, lacking], axis=1), period
-        )
-        absorbed += close
-        parts.append((stamps, merged_columns[:, :-joints], merged_columns[:, -joints:] == 1.0))
+        stamps, whole, groups = merged(time[a:b], whole, period)
+        if groups is not None:
+            lacking = np.logical_and.reduceat(lacking[groups.order], groups.first)
+            absorbed += (b - a) - len(stamps)
+        parts.append((stamps, whole, lacking))
     if not parts:
         raise RecordingError(
             f"{name} has no stretch in which position and torque of every joint are there. "
@@ -353,11 +361,14 @@ def _finite(
     *,
     required: bool = False,
 ) -> Float[Array, "n j"] | None:
-    """A copy with nan for everything that is no measurement."""
+    """The values, with nan for everything that is no measurement."""
     if values is None:
         return None
-    out = np.array(values, float)
-    out[~(np.abs(out) < 1e12)] = np.nan
+    out = np.asarray(values, float)
+    # Comparisons with nan are false, so this also sees what is missing.
+    if not (out.max() < _LARGEST and out.min() > -_LARGEST):
+        out = np.array(out)
+        out[~(np.abs(out) < _LARGEST)] = np.nan
     if required:
         empty = ~np.isfinite(out).any(axis=0)
         if empty.any():
@@ -539,9 +550,7 @@ def _samples(
     def smooth(columns: Float[Array, "n c"], hz: float = cutoff) -> Float[Array, "n c"]:
         return zero_phase(columns, rate_hz, hz, periodic=periodic)
 
-    j = run.position.shape[1]
-    both = smooth(np.concatenate([run.position, run.velocity, run.torque], axis=1))
-    position, velocity, torque = both[:, :j], both[:, j : 2 * j], both[:, 2 * j :]
+    position, velocity, torque = (smooth(c) for c in (run.position, run.velocity, run.torque))
     if not run.measured.all():
         velocity = np.where(run.measured, velocity, derive(position, rate_hz, cutoff, periodic))
     if measured_acceleration and run.acceleration is not None:

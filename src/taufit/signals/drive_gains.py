@@ -127,7 +127,7 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
         seen = (
             "never carries load at standstill"
             if not np.isfinite(value[j])
-            else f"carries too little load at standstill ({value[j]:.4g} +- {std[j]:.2g} N m/A)"
+            else f"carries too little load at standstill: {value[j]:.4g} +- {std[j]:.2g} N m/A"
         )
         twin = _same_size(value[settled], moving, j, settled)
         if twin is not None:
@@ -197,8 +197,11 @@ def joint_gains(
 
 
 def _at_standstill(recordings: Sequence[Recording], j: int) -> tuple[float, float]:
-    """K and its standard deviation where joint j stands still; nan without any load."""
-    currents, moments = [], []
+    """K and its standard deviation where joint j stands still; nan without any load.
+
+    Recordings are weighted by what each of them tells.
+    """
+    gains, weights = [], []
     for recording in recordings:
         speed = _speed(recording, j)
         rate = 1.0 / max(float(np.median(np.diff(recording.time))), 1e-6)
@@ -207,20 +210,21 @@ def _at_standstill(recordings: Sequence[Recording], j: int) -> tuple[float, floa
         assert recording.target_current is not None and recording.target_torque is not None
         i, m = recording.target_current[still, j], recording.target_torque[still, j]
         fine = np.isfinite(i) & np.isfinite(m)
-        currents.append(i[fine])
-        moments.append(m[fine])
-    i, m = np.concatenate(currents), np.concatenate(moments)
-    power = float(i @ i)
-    if len(i) < 10 or power == 0.0:
+        i, m = i[fine], m[fine]
+        power = float(i @ i)
+        if len(i) < 10 or power == 0.0:
+            continue
+        gain = float(i @ m) / power
+        # Rounding does not average out at one pose, so it counts once per distinct current.
+        rounding = np.hypot(_resolution(m), gain * _resolution(i)) / np.sqrt(12.0)
+        poses = min(len(np.unique(i)), 100)
+        scatter = float(np.std(m - gain * i)) / np.sqrt(power)
+        std = float(np.hypot(scatter, rounding / np.sqrt(power / len(i) * poses)))
+        gains.append(gain)
+        weights.append(1.0 / max(std, 1e-9 * abs(gain), 1e-12) ** 2)
+    if not gains:
         return np.nan, np.inf
-    gain = float(i @ m) / power
-    residual = m - gain * i
-    rms = np.sqrt(power / len(i))
-    # Rounding does not average out at one pose, so it counts once per distinct current.
-    rounding = np.hypot(_quantum(m), gain * _quantum(i)) / np.sqrt(12.0)
-    poses = max(1, min(len(np.unique(i)), 100))
-    std = np.hypot(np.std(residual) / np.sqrt(power), rounding / (rms * np.sqrt(poses)))
-    return gain, float(std)
+    return float(np.average(gains, weights=weights)), float(1.0 / np.sqrt(np.sum(weights)))
 
 
 def _in_motion(recordings: Sequence[Recording], j: int) -> tuple[float, float]:
@@ -272,11 +276,14 @@ def _speed(recording: Recording, j: int) -> Float[Array, " n"]:
     return np.abs(np.gradient(recording.position[:, j]) / step)
 
 
-def _quantum(x: Float[Array, " n"]) -> float:
-    """Smallest step between the values a channel takes: its resolution."""
-    steps = np.diff(np.unique(x))
-    steps = steps[steps > 1e-9 * max(1e-9, float(np.abs(x).max(initial=0.0)))]
-    return float(steps.min()) if len(steps) else 0.0
+def _resolution(x: Float[Array, " n"]) -> float:
+    """The last decimal a logger printed; zero for numbers that were never printed."""
+    size = max(float(np.abs(x).max(initial=0.0)), 1e-300)
+    for digits in range(10):
+        scaled = x * 10.0**digits
+        if np.all(np.abs(scaled - np.round(scaled)) < 1e-6 + 1e-13 * size * 10.0**digits):
+            return float(10.0**-digits)
+    return 0.0
 
 
 def _names(recordings: Sequence[Recording]) -> str:

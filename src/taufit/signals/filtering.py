@@ -41,8 +41,22 @@ def zero_phase(
         real = zero_phase(signal.real, rate_hz, cutoff_hz, periodic=periodic)
         return real + 1j * zero_phase(signal.imag, rate_hz, cutoff_hz, periodic=periodic)
     n = len(signal)
+    flat = np.asarray(signal, float).reshape(n, -1)
+    out = np.empty(flat.shape)
+    # Few columns at a time keep the work in the cache.
+    width = max(1, 100_000 // n)
+    for start in range(0, flat.shape[1], width):
+        columns = slice(start, start + width)
+        out[:, columns] = _filtered(flat[:, columns], rate_hz, cutoff_hz, periodic)
+    return out.reshape(signal.shape)
+
+
+def _filtered(
+    columns: Float[Array, "n c"], rate_hz: float, cutoff_hz: float, periodic: bool
+) -> Float[Array, "n c"]:
+    n = len(columns)
     # Channels become rows: the recursion then runs along contiguous memory.
-    rows = np.ascontiguousarray(np.asarray(signal, float).reshape(n, -1).T)
+    rows = np.ascontiguousarray(columns.T)
     sections = butter(ORDER, cutoff_hz, fs=rate_hz, output="sos")
     settle = int(np.ceil(settling_time(cutoff_hz) * 4 * rate_hz))
     if periodic:
@@ -53,7 +67,7 @@ def zero_phase(
         out = rows
     else:
         out = sosfiltfilt(sections, rows, axis=-1, padtype="odd", padlen=min(settle, n - 1))
-    return np.ascontiguousarray(out.T).reshape(signal.shape)
+    return out.T
 
 
 def settling_time(cutoff_hz: float) -> float:
@@ -87,13 +101,13 @@ def smeared(
     """True within `reach_s` of any True, along the first axis."""
     reach = round(reach_s * rate_hz)
     n = len(mask)
-    if reach < 1 or n == 0:
+    if reach < 1 or not mask.any():
         return np.array(mask)
     if periodic:
         ahead = np.arange(-reach, n + reach) % n
         return smeared(mask[ahead], rate_hz, reach_s)[reach : reach + n]
-    counts = np.zeros((n + 2 * reach + 1, *mask.shape[1:]), np.int64)
-    counts[reach + 1 : reach + 1 + n] = np.cumsum(mask, axis=0)
+    counts = np.zeros((n + 2 * reach + 1, *mask.shape[1:]), np.int32)
+    counts[reach + 1 : reach + 1 + n] = np.cumsum(mask, axis=0, dtype=np.int32)
     counts[reach + 1 + n :] = counts[reach + n]
     return (counts[2 * reach + 1 :] - counts[:n]) > 0
 

@@ -8,6 +8,7 @@ from scipy.special import comb
 from taufit.arrays import Array, Bool, Float
 
 ORDER = 4
+_CHUNK, _CHUNKS = 2_000, 40
 
 
 def noise_std(
@@ -26,14 +27,21 @@ def noise_std(
     n = len(columns)
     if n <= 2 * ORDER:
         return np.zeros(columns.shape[1])
+    if n > 4 * _CHUNK * _CHUNKS:
+        # Stretches spread over a long recording judge it as well as all of it.
+        starts = np.linspace(0, n - _CHUNK, _CHUNKS).astype(int)
+        parts = [
+            noise_std(columns[a : a + _CHUNK], None if where is None else where[a : a + _CHUNK])
+            for a in starts
+        ]
+        return np.sqrt(np.mean(np.square(parts), axis=0))
     gain = np.sqrt(np.sum(comb(ORDER, np.arange(ORDER + 1)) ** 2))
     difference = np.diff(columns, ORDER, axis=0) / gain
     if where is not None:
         usable = np.convolve(where, np.ones(ORDER + 1), "valid") == ORDER + 1
         if np.count_nonzero(usable) > 20:
             difference = difference[usable]
-    step = max(1, len(difference) // 100_000)
-    magnitude = np.abs(difference[::step])
+    magnitude = np.abs(difference)
     robust = 1.4826 * np.median(magnitude, axis=0)
     trimmed = np.minimum(magnitude, np.percentile(magnitude, 99.0, axis=0))
     plain = np.sqrt(np.mean(np.square(trimmed), axis=0))

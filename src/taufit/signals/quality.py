@@ -29,10 +29,10 @@ def quality_report(
 ) -> tuple[Finding, ...]:
     """Everything noticed about a recording, and what `condition` does about it.
 
-    The reader's findings come first, then: rate and jitter, gaps, rest and motion, repetition,
-    saturated, frozen and missing channels, joints that only move together, units, drive gains,
-    delay, noise. What needs a model (excitation per base parameter, sign against gravity) is told
-    by the fit.
+    The reader's findings come first, then: rate and jitter, gaps, saturated, frozen and missing
+    channels, units, rest and motion, repetition, joints that only move together, drive gains,
+    delay, noise. What needs a model of the arm (excitation per base parameter, sign against
+    gravity) is told by `validation.excitation`.
 
     Args:
         recording: As it was read.
@@ -52,6 +52,8 @@ def quality_report(
     findings = list(recording.findings)
     known = {finding.kind for finding in findings}
     findings += _sampling(recording, known)
+    findings += _channels(recording, known)
+    findings += _units(recording, robot)
     note: Finding | None = None
     if samples is None:
         try:
@@ -70,9 +72,7 @@ def quality_report(
     threshold = speed_threshold(samples.velocity)
     moving = motion_mask(_speed_on_grid(recording, samples), samples.rate_hz, threshold=threshold)
     findings += _windows(samples, moving)
-    findings += _channels(recording, known)
     findings += _together(samples, moving)
-    findings += _units(recording, robot)
     findings += [f for f in samples.findings if f.kind not in ("duplicate", "gap")]
     findings += _delays(recording, samples, moving)
     findings += _noise(samples, moving, "N m" if note is None else recording.signal_unit)

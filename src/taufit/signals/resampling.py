@@ -9,11 +9,12 @@ solve; against straight lines its error at frequency f is of order (2 pi f h)^4 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy.signal import resample_poly
 
-from taufit.arrays import Array, Bool, Float
+from taufit.arrays import Array, Bool, Float, Int
 from taufit.recording.timing import Timing
 
 # Rates loggers are set to; a jittered clock is taken to mean the nearest.
@@ -22,6 +23,7 @@ _NICE = (1.0, 1.25, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 # Two stamps closer than this part of a period are one sample: a cubic through both would turn their
 # noise into slope.
 MERGE = 0.25
+_BLOCK = 8192
 
 
 def grid_rate(clock: Timing) -> float:
@@ -43,25 +45,29 @@ def rising(time: Float[Array, " n"]) -> tuple[slice, ...]:
     return tuple(slice(a, b) for a, b in pairwise(edges))
 
 
+class Groups(NamedTuple):
+    """Samples in order of time, and where in that order each group of close ones starts."""
+
+    order: Int[Array, " n"]
+    first: Int[Array, " m"]
+
+
 def merged(
     time: Float[Array, " n"], columns: Float[Array, "n c"], period: float
-) -> tuple[Float[Array, " m"], Float[Array, "m c"], int]:
+) -> tuple[Float[Array, " m"], Float[Array, "m c"], Groups | None]:
     """Samples in order of time, those closer than a quarter of a period averaged into one.
 
-    Returns the new times and columns and how many samples were absorbed.
+    Returns the new times and columns and who went where; None where nothing changed.
     """
-    if np.any(np.diff(time) < 0):
-        order = np.argsort(time, kind="stable")
-        time, columns = time[order], columns[order]
-    close = np.diff(time) <= MERGE * period
-    if not close.any():
-        return time, columns, 0
-    starts = np.concatenate([[True], ~close])
-    first = np.flatnonzero(starts)
+    if np.all(np.diff(time) > MERGE * period):
+        return time, columns, None
+    order = np.argsort(time, kind="stable")
+    time, columns = time[order], columns[order]
+    first = np.flatnonzero(np.concatenate([[True], np.diff(time) > MERGE * period]))
     counts = np.diff(np.concatenate([first, [len(time)]])).astype(float)
     time = np.add.reduceat(time, first) / counts
     columns = np.add.reduceat(columns, first, axis=0) / counts[:, None]
-    return time, columns, int(close.sum())
+    return time, columns, Groups(order, first)
 
 
 def pieces(time: Float[Array, " n"], longest_s: float) -> tuple[slice, ...]:
@@ -89,15 +95,21 @@ def interpolate(
         return np.stack([np.interp(at, time, c) for c in columns.T], axis=1)
     if m == len(at) and np.abs(time - at).max() < 1e-9 * max(1.0, abs(at[-1] - at[0])):
         return np.array(columns, float)
-    first = np.clip(np.searchsorted(time, at, side="right") - 2, 0, m - 4)
-    nodes = [time[first + k] for k in range(4)]
-    out = np.zeros((len(at), columns.shape[1]))
-    for k in range(4):
-        weight = np.ones_like(at)
-        for other in range(4):
-            if other != k:
-                weight *= (at - nodes[other]) / (nodes[k] - nodes[other])
-        out += weight[:, None] * columns[first + k]
+    out = np.empty((len(at), columns.shape[1]))
+    # Block by block the samples in use stay in the cache.
+    for start in range(0, len(at), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        instants = at[block]
+        first = np.clip(np.searchsorted(time, instants, side="right") - 2, 0, m - 4)
+        nodes = [time[first + k] for k in range(4)]
+        total = np.zeros((len(instants), columns.shape[1]))
+        for k in range(4):
+            weight = np.ones_like(instants)
+            for other in range(4):
+                if other != k:
+                    weight *= (instants - nodes[other]) / (nodes[k] - nodes[other])
+            total += weight[:, None] * columns[first + k]
+        out[block] = total
     return out
 
 
