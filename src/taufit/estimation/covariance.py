@@ -6,26 +6,228 @@ An estimate is linear in the torque noise n: with G the weighted rows and A = G'
 
 Gamma the covariance of n over time and joints. Noise of each joint is taken as autoregressive,
 driven by innovations correlated between joints; the fit itself takes the part of the noise that
-looks like motion out of the residuals, which is put back.
+looks like motion out of the residuals, which is put back by fitting simulated noise alike.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import scipy.linalg
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.signal import lfilter
 
-from taufit.arrays import Array, Float
+from taufit.arrays import Array, Bool, Float, Int
 from taufit.dynamics import BaseParameters
 from taufit.estimation.information import Information
 from taufit.estimation.rows import _Rows
-from taufit.estimation.weights import Weights
+from taufit.estimation.weights import HUBER, TUKEY, Weights
+
+MOST_LAGS = 40
+DRAWS = 12
+ROUNDS = 2
 
 
 def base_covariance(
-    rows: _Rows, base: BaseParameters, weights: Weights, information: Information
+    rows: _Rows,
+    base: BaseParameters,
+    weights: Weights,
+    information: Information,
+    residuals: Float[Array, "n j"],
+    weighting: str = "joint",
 ) -> Float[Array, "b b"]:
-    """Covariance of the base parameters under the residuals' own colour."""
+    """Covariance of the base parameters under the residuals' own colour.
+
+    Args:
+        rows: What was fitted.
+        base: The base parameters.
+        weights: Of the rows in the fit.
+        information: What those rows say.
+        residuals: What the fit left over, unweighted.
+        weighting: Name of the rule behind the weights; robust ones bound the residuals.
+    """
+    scored, bread = residuals, 1.0
+    if weights.rows is not None:
+        # An M-estimate moves by psi(n), not n, and by as much more as psi is flat.
+        scored = residuals * weights.rows**2
+        bread = _flatness(residuals * weights.joint, rows.keep, weighting)
+    keep = rows.keep
+    scored = np.where(keep, scored, 0.0)
     upper = np.linalg.qr(information.factor[:, base.columns], mode="r")
-    spare = max(information.count - base.rank, 1)
-    inverse = scipy.linalg.pinv(upper, rtol=1e-13)
-    return inverse @ inverse.T * (information.residual / spare)
+    norms = np.linalg.norm(upper, axis=0)
+    norms[norms == 0.0] = 1.0
+    inverse = scipy.linalg.pinv(upper / norms, rtol=1e-12)
+    spans = rows.blocks()
+
+    noise = _coloured(scored, keep, rows.run)
+    if np.any(noise.std > 0):
+        for _ in range(ROUNDS):
+            noise = _unshrunk(noise, scored, rows, base, weights, inverse, norms, spans)
+    spread = np.zeros((base.rank, base.rank))
+    for first, last in spans:
+        score = _scores(rows, base, weights, first, last) / norms
+        filtered = noise.applied(score)
+        flat = filtered.reshape(-1, base.rank)
+        spread += flat.T @ flat
+    covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / bread**2
+    return covariance / np.outer(norms, norms)
+
+
+def _flatness(scaled: Array, keep: Array, weighting: str) -> float:
+    """Mean derivative of the robust loss's influence at the residuals, relative to its weight."""
+    u = np.abs(scaled[keep])
+    if weighting == "huber":
+        slope, weight = (u < HUBER).astype(float), np.minimum(1.0, HUBER / np.maximum(u, HUBER))
+    else:
+        inside = u < TUKEY
+        x = (u / TUKEY) ** 2
+        slope = np.where(inside, (1 - x) * (1 - 5 * x), 0.0)
+        weight = np.where(inside, (1 - x) ** 2, 0.0)
+    return float(max(slope.mean() / max(weight.mean(), 1e-12), 0.2))
+
+
+def _scores(
+    rows: _Rows, base: BaseParameters, weights: Weights, first: int, last: int
+) -> Float[Array, "n j b"]:
+    """G: what each unit of noise adds to the normal equations."""
+    block = rows.block(first, last)[..., base.columns]
+    keep = rows.keep[first:last]
+    if weights.whitener is None:
+        return block * (keep * weights.joint**2)[..., None]
+    weight = weights.whitener.T @ weights.whitener
+    return weight @ (block * keep[..., None])
+
+
+class _Noise:
+    """Autoregressive noise per joint with correlated innovations.
+
+    Attributes:
+        filters: Denominators 1, a1, a2, ... of each joint.
+        mixing: Lower triangle L with innovations L e, e white of unit variance.
+        std: Of each joint's noise.
+    """
+
+    def __init__(self, filters: list[Array], mixing: Array, std: Array) -> None:
+        self.filters, self.mixing, self.std = filters, mixing, std
+
+    def applied(self, score: Float[Array, "n j b"]) -> Float[Array, "n j b"]:
+        """L' of noise covariance L L' times the scores: noise filters run backwards in time."""
+        padded = np.concatenate([np.zeros((MOST_LAGS * 5, *score.shape[1:])), score])
+        out = np.empty_like(padded)
+        for i, denominator in enumerate(self.filters):
+            out[::-1, i] = lfilter([1.0], denominator, padded[::-1, i], axis=0)
+        return np.einsum("ik,nib->nkb", self.mixing, out)
+
+    def draw(self, rng: np.random.Generator, n: int) -> Float[Array, "n j"]:
+        """One realisation."""
+        warm = 500
+        white = rng.normal(size=(n + warm, len(self.filters))) @ self.mixing.T
+        for i, denominator in enumerate(self.filters):
+            white[:, i] = lfilter([1.0], denominator, white[:, i])
+        return white[warm:]
+
+
+def _autocovariance(
+    x: Float[Array, "n j *d"], keep: Bool[Array, "n j"], run: Int[Array, " n"]
+) -> Float[Array, "l j *d"]:
+    """Per joint, lags 0..MOST_LAGS, over pairs of samples in one run; x is 0 where not kept."""
+    lags = min(MOST_LAGS, max(len(x) // 20, 1))
+    out = np.zeros((lags + 1, *x.shape[1:]))
+    edges = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), len(run)]
+    for start, stop in pairwise(edges):
+        length = next_fast_len(stop - start + lags, real=True)
+        power = np.abs(rfft(x[start:stop], length, axis=0)) ** 2
+        own = irfft(power, length, axis=0)[: lags + 1]
+        out += own
+    # The biased divisor keeps the sequence positive definite.
+    count = np.maximum(keep.sum(axis=0), 1)
+    return out / count.reshape(1, -1, *([1] * (x.ndim - 2)))
+
+
+def _from_autocovariance(c: Array, correlation: Array, count: Array) -> _Noise:
+    """Autoregressions by Levinson's recursion, order by Akaike's criterion."""
+    joints = c.shape[1]
+    filters, scale = [], np.zeros(joints)
+    for i in range(joints):
+        denominator, variance = _levinson(c[:, i], int(count[i]))
+        filters.append(denominator)
+        scale[i] = np.sqrt(variance)
+    return _Noise(filters, scale[:, None] * correlation, np.sqrt(np.maximum(c[0], 0.0)))
+
+
+def _levinson(c: Array, count: int) -> tuple[Array, float]:
+    if c[0] <= 0.0:
+        return np.array([1.0]), 0.0
+    a, variance = np.array([1.0]), float(c[0])
+    best, found = np.log(variance), (a, variance)
+    for order in range(1, len(c)):
+        reflection = -float(a @ c[order - len(a) + 1 : order + 1][::-1]) / variance
+        if abs(reflection) >= 1.0 - 1e-9:
+            break
+        a = np.append(a, 0.0) + reflection * np.append(a, 0.0)[::-1]
+        variance *= 1.0 - reflection**2
+        score = np.log(variance) + 2.0 * order / count
+        if score < best - 1e-12:
+            best, found = score, (a.copy(), variance)
+    return found
+
+
+def _coloured(x: Array, keep: Array, run: Array) -> _Noise:
+    whole = np.all(keep, axis=1)
+    c = _autocovariance(x, keep, run)
+    return _from_autocovariance(c, _correlation(x, whole, c), keep.sum(axis=0))
+
+
+def _correlation(x: Array, whole: Array, c: Array) -> Array:
+    """Lower triangle of the correlation between joints' innovations, from whitened residuals."""
+    joints = x.shape[1]
+    if whole.sum() < 20 * joints or np.any(c[0] <= 0):
+        return np.eye(joints)
+    white = np.stack(
+        [lfilter(_levinson(c[:, i], len(x))[0], [1.0], x[:, i]) for i in range(joints)], -1
+    )[whole]
+    matrix = np.corrcoef(white.T) if joints > 1 else np.eye(1)
+    # Correlations within chance are none.
+    chance = 3.0 / np.sqrt(whole.sum())
+    matrix = np.where(np.abs(matrix) > chance, matrix, 0.0)
+    np.fill_diagonal(matrix, 1.0)
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return np.eye(joints)
+
+
+def _unshrunk(
+    noise: _Noise,
+    residuals: Array,
+    rows: _Rows,
+    base: BaseParameters,
+    weights: Weights,
+    inverse: Array,
+    norms: Array,
+    spans: list[tuple[int, int]],
+) -> _Noise:
+    """Noise whose residuals, after a fit, look like those seen.
+
+    Noise drawn from the model is fitted as the data were; where its residuals have less
+    autocovariance than the noise had, the model is raised by as much.
+    """
+    rng = np.random.default_rng(0)
+    keep, run, n = rows.keep, rows.run, len(rows)
+    draws = np.stack([noise.draw(rng, n) for _ in range(DRAWS)], -1) * keep[..., None]
+    right = np.zeros((base.rank, DRAWS))
+    for first, last in spans:
+        score = _scores(rows, base, weights, first, last) / norms
+        right += np.tensordot(score, draws[first:last], ([0, 1], [0, 1]))
+    error = inverse @ (inverse.T @ right)
+    left = np.empty_like(draws)
+    for first, last in spans:
+        block = rows.block(first, last)[..., base.columns] / norms
+        left[first:last] = draws[first:last] - (block * keep[first:last, :, None]) @ error
+    before = _autocovariance(draws, keep, run).mean(-1)
+    after = _autocovariance(left, keep, run).mean(-1)
+    seen = _autocovariance(residuals, keep, run)
+    raised = seen + (before - after)
+    whole = np.all(keep, axis=1)
+    return _from_autocovariance(raised, _correlation(residuals, whole, seen), keep.sum(axis=0))
