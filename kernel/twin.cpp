@@ -257,7 +257,7 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
       }
       acceleration(m, d);
       for (size_t i = 0; i < j; ++i) {
-        if (!(std::fabs(qacc[i]) < 1e12) || !(std::fabs(half[i]) < runaway)) return k;
+        if (!(std::fabs(half[i] + h * qacc[i]) < runaway)) return k;
         load[i] = applied[i];
         if (!elastic && !coupled) load[i] -= rotor[i] * qacc[i];
         if (coupled) // C' diag(rotor) C a

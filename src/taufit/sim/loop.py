@@ -200,7 +200,7 @@ def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> in
                     x["xfrc_hand"][3:] += moment + np.cross(arm_length, force)
             mujoco.mj_fwdAcceleration(model, data)
             a = data.qacc_smooth
-            if not (np.all(np.abs(a) < 1e12) and np.all(np.abs(half) < RUNAWAY)):
+            if not np.all(np.abs(half + h * a) < RUNAWAY):
                 return k
             x["load"][:] = data.qfrc_applied
             if coupled:

@@ -180,13 +180,30 @@ def build_arm(
     for i, link in enumerate(robot.links):
         _set_body(model, i + 1, link.parameters)
     _set_body(model, robot.joints + 1, np.zeros(10) if payload is None else payload)
-    model.dof_armature[:] = 0.0 if coupled else inertias
+    armature = np.zeros(robot.joints) if coupled else np.array(inertias, float)
     data = mujoco.MjData(model)
+    # With one unit of armature more nothing is singular yet, and MuJoCo has nothing to warn about.
+    model.dof_armature[:] = armature + 1.0
     mujoco.mj_setConst(model, data)
+    _check_movable(robot, MujocoArm(model, data, robot.joints))
+    model.dof_armature[:] = armature
     # MuJoCo skips shift and rotation of a body whose centre is at its origin; the payload may come
     # and go, so it must always look.
     model.body_sameframe[robot.joints + 1] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
     return MujocoArm(model, data, robot.joints)
+
+
+def _check_movable(robot: Robot, heavier: MujocoArm) -> None:
+    """Refuse an arm with a joint that has nothing to move; `heavier` has unit armature added."""
+    poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (4, robot.joints))
+    for matrix in heavier.mass_matrix(poses) - np.eye(robot.joints):
+        values, vectors = np.linalg.eigh(matrix)
+        if values[0] < 1e-10 * max(values[-1], 1e-3):
+            joint = robot.joint_names[int(np.abs(vectors[:, 0]).argmax())]
+            raise InfeasibleError(
+                f"{joint} has no inertia to move: its links are too thin about the axis and it has "
+                "no rotor inertia. Give it a rotor inertia, or links with an extent."
+            )
 
 
 def check_bodies(robot: Robot) -> None:

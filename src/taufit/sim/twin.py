@@ -10,6 +10,7 @@ import numpy as np
 from taufit.arrays import Array, Float, Int
 from taufit.errors import InfeasibleError, TaufitError
 from taufit.excitation import Motion
+from taufit.friction import Presliding
 from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.sim import measure
@@ -30,6 +31,8 @@ from taufit.torque_model import TorqueModel
 
 _CHUNK = 20_000
 _SETTLE = 0.4
+# Speed below which a controller does not trust the sign of its velocity [rad/s].
+_STANDSTILL = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -307,7 +310,9 @@ class _Simulation:
         highest = self.table.level[..., : len(self.table.speed_grid[0]) // 2].max((1, 2, 3, 4))
         highest = highest + per_joint(friction.load_factor, joints, "load_factor") * self.top_load
         floor = np.maximum(4.0 * highest * age * step**2 / carrying, 1e-9)
-        self.slip = np.maximum(per_joint(friction.presliding, joints, "presliding"), floor)
+        own = friction.model.widths[0] if isinstance(friction.model, Presliding) else 0.0
+        given = np.maximum(per_joint(friction.presliding, joints, "presliding"), own)
+        self.slip = np.maximum(given, floor)
 
     def _arrays(self) -> dict[str, Any]:
         """Everything the loop reads and writes that does not change from chunk to chunk."""
@@ -420,7 +425,10 @@ class _Simulation:
         """Friction the controller expects at the joints, from its drives' speeds."""
         friction, coupling = self.twin.effects.friction, self.twin.robot.drives.coupling
         assert friction is not None
-        return steady_friction(friction, velocity @ coupling.T, self.warmth) @ coupling
+        speed = velocity @ coupling.T
+        # Faded out towards standstill, where the sign of a velocity means little.
+        fade = np.tanh(np.abs(speed) / _STANDSTILL)
+        return (fade * steady_friction(friction, speed, self.warmth)) @ coupling
 
     def _reference(self, ticks: Int[Array, " n"]) -> dict[str, Float[Array, "n j"]]:
         """Reference and feed-forward of the controller at some ticks."""
