@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from arm_texts import ur10_urdf
 
@@ -204,3 +206,36 @@ def test_xacro_without_the_extra_names_it(tmp_path, monkeypatch):
 
     with pytest.raises(MissingExtraError, match=r"taufit\[xacro\]"):
         read_robot(path)
+
+
+def long_chain(count: int, kind: str) -> str:
+    links = "".join(f'<link name="l{i}"/>' for i in range(count + 1))
+    joints = "".join(
+        f'<joint name="j{i}" type="{kind}"><parent link="l{i}"/><child link="l{i + 1}"/>'
+        '<axis xyz="0 0 1"/></joint>'
+        for i in range(count)
+    )
+    return f'<robot name="snake">{links}{joints}</robot>'
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        (long_chain(20_000, "revolute"), "20000 joints are more"),
+        (long_chain(20_000, "fixed"), "no joint moves"),
+        ("<robot>" + "<!--" * 500_000, "not complete"),
+        ("<robot>" + "<a>" * 100_000, "not complete"),
+        ("<robot>" + "<a>" * 100_000 + "</a>" * 100_000 + "</robot>", "no links"),
+        ("<robot>" + "<link name='x'/>" * 100_000, "not complete"),
+    ],
+    ids=["moving chain", "fixed chain", "comments", "cut depth", "depth", "width"],
+)
+def test_huge_descriptions_do_not_hang(text, says):
+    start = time.process_time()
+    with pytest.raises(RobotError, match=says):
+        from_urdf(text)
+    assert time.process_time() - start < 5.0
+
+
+def test_a_document_type_inside_a_comment_is_only_a_comment():
+    assert from_urdf("<!-- <!DOCTYPE robot> -->" + GOOD).joints == 6

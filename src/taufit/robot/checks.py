@@ -11,6 +11,8 @@ from taufit.errors import RobotError
 from taufit.robot.inertia import pseudo_inertia
 from taufit.robot.robot import Robot
 
+MOST_JOINTS = 100
+
 
 def number(value: Any, what: str) -> float:
     """A finite number, or an error that says where it was expected.

@@ -5,15 +5,16 @@ Meshes are never opened, so missing ones do not matter.
 
 from __future__ import annotations
 
-import re
+from contextlib import suppress
 from dataclasses import dataclass
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RobotError
-from taufit.robot.checks import checked, number, unit_axis
+from taufit.robot.checks import MOST_JOINTS, checked, number, unit_axis
 from taufit.robot.inertia import from_centre_of_mass, transform_parameters
 from taufit.robot.mounting import rotation_rpy
 from taufit.robot.pose import pose_from_rpy
@@ -58,6 +59,8 @@ def from_urdf(
     moving = [joint for joint in chain if joint.moves]
     if not moving:
         raise RobotError(f"no joint moves between link {start!r} and link {last!r}.")
+    if len(moving) > MOST_JOINTS:
+        raise RobotError(f"{len(moving)} joints are more than a serial arm has ({MOST_JOINTS}).")
     for joint in moving:
         _refuse(joint)
 
@@ -101,12 +104,11 @@ def from_urdf(
 
 def _parse(text: str) -> ElementTree.Element:
     """The tree of an XML text without a document type, hence without entities that expand."""
-    bare = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    if "<!DOCTYPE" in bare or "<!ENTITY" in bare:
-        raise RobotError(
-            "this XML declares a document type or entities, which a URDF does not need and which "
-            "can expand without end: remove the declaration."
-        )
+    parser = expat.ParserCreate("utf-8")
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    # What else is wrong, the tree builder below says in the same words.
+    with suppress(expat.ExpatError):
+        parser.Parse(text.encode("utf-8", "replace"), True)
     try:
         root = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
@@ -114,6 +116,13 @@ def _parse(text: str) -> ElementTree.Element:
     if root.tag.rsplit("}", 1)[-1] != "robot":
         raise RobotError(f"a URDF starts with <robot>, this file with <{root.tag[:40]}>.")
     return root
+
+
+def _refuse_doctype(*_: object) -> None:
+    raise RobotError(
+        "this XML declares a document type or entities, which a URDF does not need and which "
+        "can expand without end: remove the declaration."
+    )
 
 
 def _links(root: ElementTree.Element) -> dict[str, Float[Array, " 10"]]:
@@ -183,14 +192,18 @@ def _joints(root: ElementTree.Element, links: dict[str, Float[Array, " 10"]]) ->
             )
         origin = pose_from_rpy(*_origin(element, f"origin of joint {name!r}"))
         out[child] = _Joint(name, kind, parent, child, origin, element)
+    known: set[str] = set()
     for child in out:
-        at, steps = child, 0
-        while at in out:
-            at, steps = out[at].parent, steps + 1
-            if steps > len(out):
+        path: set[str] = set()
+        at = child
+        while at in out and at not in known:
+            if at in path:
                 raise RobotError(
-                    f"the joints form a loop through link {child!r}: taufit needs a tree."
+                    f"the joints form a loop through link {at!r}: taufit needs a tree."
                 )
+            path.add(at)
+            at = out[at].parent
+        known |= path
     return out
 
 
@@ -283,15 +296,19 @@ def _existing(links: dict[str, Float[Array, " 10"]], name: str, what: str) -> st
     return name
 
 
-def _moves_above(joints: dict[str, _Joint], start: str, link: str) -> int | None:
-    """How many joints move between start and link; None when link is not below start."""
-    count, at = 0, link
-    while at != start:
-        if at not in joints:
-            return None
-        count += joints[at].moves
-        at = joints[at].parent
-    return count
+def _depths(joints: dict[str, _Joint], start: str) -> dict[str, int]:
+    """How many joints move between start and each link below it."""
+    below: dict[str, list[_Joint]] = {}
+    for joint in joints.values():
+        below.setdefault(joint.parent, []).append(joint)
+    out = {start: 0}
+    stack = [start]
+    while stack:
+        link = stack.pop()
+        for joint in below.get(link, []):
+            out[joint.child] = out[link] + joint.moves
+            stack.append(joint.child)
+    return out
 
 
 def _tip(
@@ -301,16 +318,16 @@ def _tip(
     tip: str | None,
 ) -> str:
     """The link where the chain ends: the one asked for, or the child of the farthest joint."""
+    depths = _depths(joints, start)
     if tip is not None:
-        if _moves_above(joints, start, _existing(links, tip, "tip")) is None:
+        if _existing(links, tip, "tip") not in depths:
             raise RobotError(f"link {tip!r} does not hang below link {start!r}.")
         return tip
-    depth = {}
-    for joint in joints.values():
-        if joint.moves:
-            count = _moves_above(joints, start, joint.child)
-            if count is not None:
-                depth[joint.child] = count
+    depth = {
+        joint.child: depths[joint.child]
+        for joint in joints.values()
+        if joint.moves and joint.child in depths
+    }
     if not depth:
         raise RobotError(f"no joint moves below link {start!r}.")
     most = max(depth.values())
@@ -319,12 +336,12 @@ def _tip(
         raise RobotError(
             f"this URDF branches into {len(ends)} equally long chains, ending at "
             f"{', '.join(ends[:10])}: choose the end with --tip, for example "
-            f"--tip {_shared(joints, start, ends)}."
+            f"--tip {_shared(joints, depths, start, ends)}."
         )
     return ends[0]
 
 
-def _shared(joints: dict[str, _Joint], start: str, ends: list[str]) -> str:
+def _shared(joints: dict[str, _Joint], depths: dict[str, int], start: str, ends: list[str]) -> str:
     """The farthest link that all ends hang on, if a joint moves before it, else the first end."""
 
     def above(link: str) -> list[str]:
@@ -333,9 +350,9 @@ def _shared(joints: dict[str, _Joint], start: str, ends: list[str]) -> str:
             path.append(joints[path[-1]].parent)
         return path
 
-    common = set(above(ends[0])).intersection(*(above(end) for end in ends[1:]))
+    common = set(above(ends[0])).intersection(*(above(end) for end in ends[1:20]))
     first = next(link for link in above(ends[0]) if link in common)
-    return first if _moves_above(joints, start, first) else ends[0]
+    return first if depths[first] else ends[0]
 
 
 def _chain(joints: dict[str, _Joint], start: str, last: str) -> list[_Joint]:

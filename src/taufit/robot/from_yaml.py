@@ -14,7 +14,7 @@ import yaml
 
 from taufit.arrays import Array, Float
 from taufit.errors import RobotError
-from taufit.robot.checks import checked, number, numbers, short
+from taufit.robot.checks import MOST_JOINTS, checked, number, numbers, short
 from taufit.robot.from_dh import from_dh
 from taufit.robot.from_screws import from_screws, normal_screw
 from taufit.robot.inertia import from_centre_of_mass
@@ -54,8 +54,8 @@ def from_yaml(text: str) -> Robot:
     rows = data.get("joints")
     if not isinstance(rows, list) or not rows:
         raise RobotError("a robot needs a list `joints` with one entry per joint.")
-    if len(rows) > 100:
-        raise RobotError(f"{len(rows)} joints are more than a serial arm has (100).")
+    if len(rows) > MOST_JOINTS:
+        raise RobotError(f"{len(rows)} joints are more than a serial arm has ({MOST_JOINTS}).")
     for i, row in enumerate(rows):
         if not isinstance(row, dict):
             raise RobotError(f"joint {i + 1} must be a mapping such as {{d: 0.1, a: 0.4}}.")
