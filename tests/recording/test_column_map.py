@@ -201,3 +201,35 @@ def test_holes_in_a_pattern_are_no_shorter_arm(tmp_path):
     spec = {"columns": {"time": "t", "position": "q{joint}", "current": "i{joint}"}}
     with pytest.raises(RecordingError, match=r"q1, q3 .*without holes"):
         read_recording(path, map=spec)
+
+
+@pytest.mark.parametrize("text", ["inf", "nan", "1e200", "word"])
+def test_a_bad_cell_is_named_as_the_file_has_it_even_behind_a_coupling(tmp_path, text):
+    path = file(tmp_path, TIME, np.degrees(ANGLE), CURRENT)
+    lines = path.read_text().split("\n")
+    cells = lines[9].split(",")
+    cells[2] = text
+    lines[9] = ",".join(cells)
+    path.write_text("\n".join(lines))
+    spec = page(
+        columns={"position": {"columns": "2-3", "unit": "deg", "side": "motor"}},
+        gear_ratio=[10, 10],
+        coupling=[[1, 0], [1, 1]],
+        gains=1,
+    )
+    (finding,) = [f for f in read_recording(path, map=spec).findings if f.kind == "corrupt_rows"]
+    assert finding.rows == (10,)
+    assert "row 10: column 3 holds" in finding.message and text.rstrip(
+        "0"
+    ) in finding.message.replace("e+", "e")
+
+
+def test_words_in_columns_nobody_reads_do_not_matter(tmp_path):
+    path = file(tmp_path, TIME, ANGLE, CURRENT)
+    lines = [line + ",running" for line in path.read_text().split("\n") if line]
+    lines[4] = lines[4].replace(lines[4].split(",")[1], "lost", 1)
+    path.write_text("\n".join(lines) + "\n")
+    recording = read_recording(path, map=page(header=False))
+    (finding,) = [f for f in recording.findings if f.kind == "corrupt_rows"]
+    assert finding.rows == (5,) and "column 2 holds 'lost'" in finding.message
+    assert len(recording) == N - 1

@@ -54,7 +54,7 @@ def command(
 
     Next: `taufit fit ROBOT RECORDING.parquet` fits a model to it.
     """
-    from taufit.cli.common import print_json
+    from taufit.cli.common import print_json, progress
     from taufit.recording import in_order, quality, read_recordings, write_recording
 
     recordings = read_recordings(recording, map=map, topic=topic, effort=effort, payload=payload)
@@ -75,10 +75,12 @@ def command(
             assert path is not None
             write_recording(item, path)
     pages = []
-    for item, path in zip(recordings, outputs, strict=True):
-        found = quality(item)
-        findings = [*item.findings, *_signal_findings(item, arm if robot else None)]
-        pages.append(_page(item, found, findings, path))
+    with progress("checking") as bar:
+        task = bar.add_task("checking", total=len(recordings))
+        for item, path in zip(recordings, outputs, strict=True):
+            findings = [*item.findings, *_signal_findings(item, arm)]
+            pages.append(_page(item, quality(item), findings, path))
+            bar.advance(task)
     if json:
         first = pages[0] if len(pages) == 1 else {}
         print_json({"file": str(recording), **first, "runs": pages})
@@ -135,12 +137,12 @@ def _outputs(source: Path, output: Path | None, recordings: list[Any]) -> list[P
     return [output.with_name(f"{stem}_{r.meta['run']:03d}{ending}") for r in recordings]
 
 
-def _signal_findings(recording: Any, robot: Any) -> tuple[Any, ...]:
+def _signal_findings(recording: Any, robot: Any) -> list[Any]:
     """What the signals say, beyond what reading noticed."""
-    from taufit import signals
+    from taufit.signals import quality_report
 
-    check = getattr(signals, "quality_report", None)
-    return tuple(check(recording, robot=robot)) if check is not None else ()
+    found = quality_report(recording, robot=robot)
+    return [finding for finding in found if finding not in recording.findings]
 
 
 def _page(recording: Any, found: Any, findings: list[Any], output: Path | None) -> dict[str, Any]:

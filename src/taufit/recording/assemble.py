@@ -18,10 +18,10 @@ from taufit.recording.table import Table
 
 def assemble(table: Table, column_map: ColumnMap, *, name: str = "") -> list[Recording]:
     """One recording per run of a table, in the order in which the runs first appear."""
-    raw, labels, findings = _quantities(table, column_map)
+    raw, places, findings = _quantities(table, column_map)
     run = raw.pop("run", None)
     if run is None:
-        return [_recording(table, column_map, raw, labels, findings, np.arange(len(table.rows)))]
+        return [_recording(table, column_map, raw, places, findings, np.arange(len(table.rows)))]
     run = run[:, 0]
     sound = np.isfinite(run)
     if not sound.any():
@@ -43,18 +43,18 @@ def assemble(table: Table, column_map: ColumnMap, *, name: str = "") -> list[Rec
     for key in run[sound][np.sort(first)]:
         rows = np.flatnonzero(run == key)
         recordings.append(
-            _recording(table, column_map, raw, labels, findings, rows, run=float(key))
+            _recording(table, column_map, raw, places, findings, rows, run=float(key))
         )
     return recordings
 
 
 def _quantities(
     table: Table, column_map: ColumnMap
-) -> tuple[dict[str, Float[Array, "n c"]], dict[str, tuple[str, ...]], list[Finding]]:
-    """Every quantity of the map in SI, the labels of its columns, and what was missing."""
+) -> tuple[dict[str, Float[Array, "n c"]], dict[str, list[int]], list[Finding]]:
+    """Every quantity of the map in SI, which columns it came from, and what was missing."""
     findings = list(table.findings)
     raw: dict[str, Float[Array, "n c"]] = {}
-    labels: dict[str, tuple[str, ...]] = {}
+    places: dict[str, list[int]] = {}
     taken: dict[int, str] = {}
     for entry in column_map.columns:
         indices = locate(entry, table.names, table.source)
@@ -78,7 +78,7 @@ def _quantities(
                 )
             taken[index] = entry.quantity
         raw[entry.quantity] = table.values[:, list(indices)]
-        labels[entry.quantity] = tuple(table.labels[index] for index in indices)
+        places[entry.quantity] = list(indices)
     unread = [label for index, label in enumerate(table.labels) if index not in taken]
     if unread:
         shown = ", ".join(unread[:20]) + (f" and {len(unread) - 20} more" if unread[20:] else "")
@@ -88,14 +88,15 @@ def _quantities(
     joints = raw["position"].shape[1]
     for quantity, values in raw.items():
         if QUANTITIES[quantity].per_joint and values.shape[1] != joints:
+            found = ", ".join(table.labels[index] for index in places[quantity])
             raise RecordingError(
                 f"{table.source}: there are {joints} position columns and {values.shape[1]} of "
-                f"{quantity} ({', '.join(labels[quantity])}). Every joint needs one of each."
+                f"{quantity} ({found}). Every joint needs one of each."
             )
     for entry in column_map.columns:
         if entry.quantity in raw:
             raw[entry.quantity] = _to_si(raw[entry.quantity], entry, column_map)
-    return raw, labels, findings
+    return raw, places, findings
 
 
 def _to_si(
@@ -142,7 +143,7 @@ def _recording(
     table: Table,
     column_map: ColumnMap,
     raw: dict[str, Float[Array, "n c"]],
-    labels: dict[str, tuple[str, ...]],
+    places: dict[str, list[int]],
     findings: list[Finding],
     rows: Array,
     run: float | None = None,
@@ -198,7 +199,13 @@ def _recording(
         time = np.arange(len(rows)) / column_map.rate_hz
         meta["time"] = f"synthesised at {column_map.rate_hz:g} Hz"
     payload_column = raw["payload"][rows, 0] if "payload" in raw else None
-    kept = np.isin([cell[0] for cell in table.bad_cells], table.rows[rows])
+    used = {-1, *(index for indices in places.values() for index in indices)}
+    here = set(table.rows[rows].tolist()) if table.bad_cells else set()
+    of_field = {QUANTITIES[name].field: indices for name, indices in places.items()}
+
+    def cells(field: str, index: int) -> Float[Array, " c"]:
+        return table.values[rows[index], of_field[field]]
+
     recording = Recording(
         time=time,
         **fields,
@@ -216,8 +223,11 @@ def _recording(
         recording,
         source=table.source,
         rows=table.rows[rows],
-        labels={QUANTITIES[name].field: names for name, names in labels.items()},
-        bad_cells=[cell for cell, keep in zip(table.bad_cells, kept, strict=True) if keep],
+        labels={
+            name: [table.labels[index] for index in indices] for name, indices in of_field.items()
+        },
+        cells=cells,
+        bad_cells=[c for c in table.bad_cells if c[0] in here and c[1] in used],
         names=table.labels,
         payload=payload_column,
     )

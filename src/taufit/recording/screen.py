@@ -8,7 +8,7 @@ do not move, and units that cannot be right.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -69,6 +69,7 @@ def screen(
     labels: Mapping[str, Sequence[str]],
     bad_cells: Sequence[tuple[int, int, str]] = (),
     names: Sequence[str] = (),
+    cells: Callable[[str, int], Float[Array, " c"]] | None = None,
     payload: Float[Array, " n"] | None = None,
 ) -> Recording:
     """The rows that can be believed, and findings about the others and about the whole.
@@ -80,6 +81,7 @@ def screen(
         labels: What the file calls the columns of each field.
         bad_cells: (row, column, text) the reader could not read.
         names: What the file calls all its columns, for `bad_cells`.
+        cells: The numbers of a field in one row as the file has them, before units and gears.
         payload: The file's payload column [kg], or None.
     """
     if not len(recording):
@@ -87,7 +89,7 @@ def screen(
     findings: list[Finding] = list(recording.findings)
     recording = _without_hollow_fields(recording, findings)
 
-    bad, samples = _corrupt(recording, labels, rows)
+    bad, samples = _corrupt(recording, labels, cells)
     texts = {row: (column, text) for row, column, text in reversed(list(bad_cells))}
     bad |= np.isin(rows, [row for row, column, _ in bad_cells if column < 0])
     total = len(rows)
@@ -188,7 +190,9 @@ def _without_hollow_fields(recording: Recording, findings: list[Finding]) -> Rec
 
 
 def _corrupt(
-    recording: Recording, labels: Mapping[str, Sequence[str]], rows: Int[Array, " n"]
+    recording: Recording,
+    labels: Mapping[str, Sequence[str]],
+    cells: Callable[[str, int], Float[Array, " c"]] | None,
 ) -> tuple[Bool[Array, " n"], dict[int, tuple[str, float]]]:
     """Rows with a cell that is not finite or larger than any arm's, and the first such cell."""
     unit = next(name for name, unit in SIGNAL_UNITS.items() if unit == recording.signal_unit)
@@ -205,9 +209,12 @@ def _corrupt(
         bad |= wrong.any(1)
         for index in np.flatnonzero(wrong.any(1)):
             if int(index) not in where:
-                column = int(np.argmax(wrong[index]))
+                # Coupled motors spread what is not finite over all joints: the cell itself counts.
+                source = values[index] if cells is None else cells(name, int(index))
+                empty = ~np.isfinite(source)
+                column = int(np.argmax(empty if empty.any() else wrong[index]))
                 label = labels[name][column] if name in labels else f"{name}_{column + 1}"
-                where[int(index)] = (label, float(values[index, column]))
+                where[int(index)] = (label, float(source[column]))
     return bad, where
 
 
