@@ -6,5 +6,6 @@ In: a fitted `TorqueModel`. Out: files. Left to others: reading those forms (rob
 from taufit.export.to_c import to_c
 from taufit.export.to_mjcf import to_mjcf
 from taufit.export.to_urdf import to_urdf
+from taufit.export.write import FORMATS, write_export
 
-__all__ = ["to_c", "to_mjcf", "to_urdf"]
+__all__ = ["FORMATS", "to_c", "to_mjcf", "to_urdf", "write_export"]

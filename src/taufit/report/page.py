@@ -67,7 +67,10 @@ def cards(items: Sequence[tuple[str, str]]) -> str:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[int] = ()) -> str:
     """A table; floats get four digits, columns listed in `text` are set as words."""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
+    head = "".join(
+        f"<th{' class=text' if i in text else ''}>{html.escape(name)}</th>"
+        for i, name in enumerate(header)
+    )
     lines = []
     for row in rows:
         cells = []

@@ -1,0 +1,43 @@
+"""`taufit export`: a fitted model in other tools' forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taufit.cli.common import print_json
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="What `taufit fit` wrote.", metavar="MODEL")],
+    format: Annotated[
+        str, typer.Option("--format", help="urdf, mjcf, json or c.", metavar="NAME")
+    ] = "urdf",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write; C gets a header beside it."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Write a fitted model as URDF, MJCF, JSON or C.
+
+    A URDF you started from keeps everything but its inertials. What a format cannot hold (friction
+    beyond Coulomb and viscous in URDF, say) is told, never dropped in silence. A model that is not
+    physically possible is refused.
+
+    Next: load it in your simulator or controller.
+    """
+    from taufit.export import write_export
+    from taufit.model_file import read_model
+
+    fitted = read_model(model)
+    files, lost = write_export(fitted, format, output)
+    if as_json:
+        print_json({"format": format, "files": [str(f) for f in files], "lost": list(lost)})
+        return
+    print("Written: " + ", ".join(str(f) for f in files))
+    for part in lost:
+        print(f"This format cannot hold: {part}.")
+    print("Next: load it in your simulator or controller.")

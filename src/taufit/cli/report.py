@@ -1,0 +1,61 @@
+"""`taufit report`: one HTML page about a fitted model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taufit.cli.common import print_json, progress
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="What `taufit fit` wrote.", metavar="MODEL")],
+    recording: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Recordings to show it on; the first in full.", metavar="RECORDING"),
+    ] = None,
+    map: Annotated[
+        Path | None, typer.Option("--map", help="YAML that says what the columns are.")
+    ] = None,
+    cutoff_hz: Annotated[
+        float | None,
+        typer.Option(help="Low-pass; by default that of the training data.", metavar="HZ"),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The page.", metavar="FILE.html")
+    ] = Path("report.html"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Write one self-contained HTML page about a fitted model.
+
+    The verdict comes first, then measured and predicted torque, what is left over, friction,
+    parameters with intervals, what the motion could not show, and how to reproduce the fit. The
+    page needs no network.
+
+    Next: open the page in a browser.
+    """
+    from taufit.cli.fit import _read
+    from taufit.files import write_text
+    from taufit.model_file import read_model
+    from taufit.report import Run, model_page
+    from taufit.validation import condition_like, score
+
+    fitted = read_model(model)
+    runs = []
+    with progress("report") as bar:
+        task = bar.add_task("reading", total=len(recording or []) + 1)
+        for path in recording or []:
+            samples = condition_like(
+                fitted, _read(path, map, None), cutoff_hz=cutoff_hz, name=str(path)
+            )
+            runs.append(Run(path.name, samples, score(fitted, samples, file=str(path))))
+            bar.advance(task)
+        text = model_page(fitted, runs)
+        write_text(output, text)
+        bar.advance(task)
+    if as_json:
+        print_json({"output": str(output), "bytes": len(text.encode()), "recordings": len(runs)})
+    else:
+        print(f"Written: {output}\nNext: open it in a browser.")
