@@ -276,6 +276,7 @@ class _Layout:
         )
         coupling = model.robot.drives.coupling
         friction = part.friction
+        assert friction is not None  # `_part` makes it
         motor = part.acceleration @ coupling.T
         terms = friction.shape[2]
         first_term = links + joints * model.rotor_inertia
@@ -305,9 +306,8 @@ class _Layout:
             self._whiten(part.whitening, n)
 
     def _whiten(self, whitening: Float[Array, "... j j"], n: int) -> None:
-        upper = whitening
-        if np.any(np.tril(upper, -1)):
-            upper = np.linalg.qr(upper, mode="r")
+        lower = np.any(np.tril(whitening, -1))
+        upper = np.asarray(np.linalg.qr(whitening, mode="r")) if lower else whitening
         each = [stack[:, len(stack) : len(stack) + n] for stack in self.stacks]
         for i, data in enumerate(each):
             # Later joints' rows are still as they were.
@@ -364,7 +364,7 @@ def _counts(batch: Batch) -> Int[Array, " j"]:
 def _check(model: TorqueModel, batch: Batch) -> None:
     n, joints = len(batch), model.robot.joints
     terms = len(model.friction.terms) if model.friction else 0
-    shapes = {
+    shapes: dict[str, list[tuple[int, ...]]] = {
         "position": [(n, joints)],
         "velocity": [(n, joints)],
         "acceleration": [(n, joints)],

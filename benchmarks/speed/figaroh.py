@@ -1,0 +1,137 @@
+"""Regressor, base parameters and least squares of 1e5 samples, against FIGAROH doing the same.
+
+FIGAROH runs in a process of its own: the interpreter in FIGAROH_PYTHON, or this one if it has
+FIGAROH (extra: figaroh).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import Row
+from benchmarks.pinocchio_arm import arrays_of
+
+SAMPLES = 100_000
+
+THEIRS = """
+import json, resource, sys, time, types
+import numpy as np
+import pinocchio
+from figaroh.tools.qrdecomposition import QRDecomposer
+from figaroh.tools.regressor import (
+    build_regressor_basic, build_regressor_reduced, get_index_eliminate,
+)
+from pinocchio_arm import pinocchio_model
+
+arm = np.load(sys.argv[1])
+model = pinocchio_model(arm)
+robot = types.SimpleNamespace(model=model, data=model.createData())
+settings = {"has_friction": True, "has_actuator_inertia": True, "has_joint_offset": True,
+            "is_joint_torques": True, "act_idxv": list(range(model.nv))}
+q, v, a = arm["states"]
+torque = arm["torque"].T.reshape(-1)
+names = {str(k): 0.0 for k in range(14 * model.nv)}
+start = time.process_time()
+whole = build_regressor_basic(robot, q, v, a, settings)
+gone, kept = get_index_eliminate(whole, names, 1e-6)
+found = QRDecomposer().decompose(build_regressor_reduced(whole, gone), kept, tau=torque)
+cpu = time.process_time() - start
+rms = float(np.sqrt(np.mean((torque - found.W_b @ found.phi_b) ** 2)))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({"cpu": cpu, "peak": peak, "rank": found.rank, "rms": rms}))
+"""
+
+OURS = """
+import json, resource, sys, time
+import numpy as np
+from taufit.estimation import Batch, accumulate
+from taufit.estimation.base import base_of
+from taufit.robot import read_robot
+from taufit.torque_model import TorqueModel
+
+arm = np.load(sys.argv[1])
+q, v, a = arm["states"]
+torque = arm["torque"]
+start = time.process_time()
+model = TorqueModel(read_robot("ur10"))
+base = base_of(model)
+found = accumulate(model, Batch(q, v, a, torque), columns=base.columns)
+values = np.linalg.solve(found.factor, found.target)
+cpu = time.process_time() - start
+rms = float(np.sqrt(found.cost(values) / found.count))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({"cpu": cpu, "peak": peak, "rank": len(base.columns), "rms": rms}))
+"""
+
+
+def _run(python: str, script: str, file: Path) -> dict[str, float]:
+    here = str(Path(__file__).resolve().parents[1])
+    settings = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONPATH=here)
+    done = subprocess.run(
+        [python, "-W", "ignore", "-c", script, str(file)],
+        capture_output=True,
+        text=True,
+        env=settings,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def rows() -> Iterator[Row]:
+    from taufit.robot import read_robot
+    from taufit.torque_model import TorqueModel
+
+    python = os.environ.get("FIGAROH_PYTHON", sys.executable)
+    probe = "from importlib.metadata import version; print(version('figaroh'))"
+    found = subprocess.run([python, "-c", probe], capture_output=True, text=True, check=False)
+    if found.returncode:
+        note = "install the extra figaroh, or set FIGAROH_PYTHON to an interpreter that has it"
+        yield Row("skipped: FIGAROH is not installed", 0.0, note=note)
+        return
+
+    robot = read_robot("ur10")
+    model = TorqueModel(robot)
+    rng = np.random.default_rng(0)
+    states = rng.uniform(-np.pi, np.pi, (3, SAMPLES, 6))
+    theta = rng.uniform(0.5, 1.5, len(model.names)) * np.where(model.nominal, model.nominal, 1.0)
+    torque = np.concatenate(
+        [model.regressor(*states[:, k : k + 10_000]) @ theta for k in range(0, SAMPLES, 10_000)]
+    )
+    torque += rng.normal(size=torque.shape)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "arm.npz"
+        np.savez(file, states=states, torque=torque, **arrays_of(robot))
+        ours = _run(sys.executable, OURS, file)
+        theirs = _run(python, THEIRS, file)
+    what = f"UR10, {SAMPLES:.0e} samples, against FIGAROH {found.stdout.strip()}"
+    yield Row(
+        f"{what}: CPU time",
+        theirs["cpu"] / ours["cpu"],
+        "x",
+        ">= 30",
+        f"{ours['cpu']:.2f} against {theirs['cpu']:.1f} CPU s, one thread",
+    )
+    yield Row(
+        f"{what}: peak memory",
+        theirs["peak"] / ours["peak"],
+        "x",
+        ">= 10",
+        f"{ours['peak'] / 1024:.0f} against {theirs['peak'] / 1024:.0f} MB, whole processes",
+    )
+    yield Row(
+        f"{what}: residual",
+        ours["rms"] / theirs["rms"],
+        "x",
+        "<= 1.000001",
+        f"base parameters {ours['rank']} and {theirs['rank']}",
+    )
