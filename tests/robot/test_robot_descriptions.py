@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,12 @@ from arm_texts import ur10_urdf, urdf_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taufit.dynamics import forward_kinematics, gravity_torque, inverse_dynamics
+from taufit.dynamics import (
+    base_parameters,
+    forward_kinematics,
+    gravity_torque,
+    inverse_dynamics,
+)
 from taufit.robot import (
     Robot,
     bundled_robots,
@@ -111,6 +117,41 @@ def test_dh_mdh_screws_and_urdf_of_the_ur10_give_one_torque():
         np.testing.assert_allclose(forward_kinematics(same, q)[:, -1, :3, 3], tip, atol=1e-12)
     other = forward_kinematics(standard, q)[:, -1, :3, 3] @ turned[:3, :3].T
     np.testing.assert_allclose(other, tip, atol=1e-12)
+
+
+def on_its_axes(robot: Robot) -> Robot:
+    """The same arm with every link frame moved onto its joint's axis, as a URDF needs it."""
+    links, before = [], np.eye(4)
+    for link in robot.links:
+        moved = np.eye(4)
+        if not link.prismatic:
+            moved[:3, 3] = np.cross(link.screw[:3], link.screw[3:])
+        links.append(
+            replace(
+                link,
+                placement=inverse_pose(before) @ link.placement @ moved,
+                screw=adjoint(inverse_pose(moved)) @ link.screw,
+                parameters=transform_parameters(link.parameters, inverse_pose(moved)),
+            )
+        )
+        before = moved
+    return replace(robot, links=tuple(links), tip=inverse_pose(before) @ robot.tip)
+
+
+@pytest.mark.parametrize("name", bundled_robots())
+def test_every_bundled_arm_is_the_same_by_urdf_screws_and_yaml(name):
+    robot = read_robot(name)
+    others = [
+        from_urdf(urdf_of(on_its_axes(robot))),
+        as_screws(robot),
+        from_yaml(to_yaml(robot)),
+        from_yaml(to_yaml(as_screws(robot))),
+    ]
+
+    rank = base_parameters(robot).rank
+    for other in others:
+        assert_same_torque(robot, other)
+        assert base_parameters(other).rank == rank
 
 
 @LAW
