@@ -128,26 +128,28 @@ def _show(
         f"[bold]{judged.word}[/bold]  {escape('; '.join(judged.reasons))}", highlight=False
     )
     training = fitted.meta.get("score", {})
-    table = Table(
-        title=f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
-    )
+    title = f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
+    table = Table(title=title)
     table.add_column("recording", overflow="fold")
     for j in range(fitted.robot.joints):
         table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
     table.add_column("mean", justify="right", style="bold", no_wrap=True)
-    table.add_column("e_N", justify="right", no_wrap=True)
-    table.add_column("N", justify="right", no_wrap=True)
     if "nrmse" in training:
         cells = [*(f"{x:.3f}" for x in training["nrmse"]), f"{training['mean_nrmse']:.3f}"]
-        table.add_row("training", *cells, f"{training['e_n']:.3g}", str(training["n_val"]))
+        table.add_row("training", *cells)
     for one in scores:
-        cells = [*(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}"]
-        table.add_row(_short(one.file), *cells, f"{one.e_n:.3g}", str(one.samples))
+        table.add_row(_short(one.file), *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}")
     table.add_section()
     for one in scores:
-        cells = [f"{x:.2f}" for x in one.rmse]
-        table.add_row(f"RMSE [N m] {_short(one.file)}", *cells, "", "", "")
+        table.add_row("RMSE [N m]", *(f"{x:.2f}" for x in one.rmse), "")
     console.print(table)
+    for one in scores:
+        console.print(
+            f"{_short(one.file)}: {one.seconds:.1f} s of motion, e_N {one.e_n:.4g} N m with N = "
+            f"{one.samples}",
+            highlight=False,
+            markup=False,
+        )
     for entry in files:
         for text in entry["warnings"]:
             console.print(

@@ -82,6 +82,10 @@ def command(
     report: Annotated[
         Path | None, typer.Option(help="One HTML page about the fit.", metavar="FILE.html")
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Fit although the recording contradicts the robot."),
+    ] = False,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Fitted model.", metavar="MODEL")
     ] = Path("model.json"),
@@ -136,6 +140,7 @@ def command(
             rotor_inertia=rotor_inertia,
             offset=not no_offset,
             torque_signs=torque_signs,  # type: ignore[arg-type]
+            force=force,
             provenance={
                 "recordings": [{"file": p.name, "sha256": file_hash(p)} for p in recording],
                 "holdout": [{"file": p.name, "sha256": file_hash(p)} for p in kept_out],

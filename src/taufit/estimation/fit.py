@@ -21,7 +21,7 @@ from taufit.signals.samples import Samples
 from taufit.torque_model import TorqueModel
 
 # Fewer independent rows per base parameter than this determine nothing.
-_ROWS_PER_PARAMETER = 2.0
+_ROWS_PER_PARAMETER = 4.0
 # A joint that turns less than this shows neither friction nor inertia [rad or m].
 _SMALLEST_RANGE = 0.02
 # Data that leave more than this share of a base parameter's prior variance have not shown it.
@@ -258,8 +258,8 @@ def unseen_findings(model: TorqueModel, estimate: Estimate, prior_weight: float)
         return []
     return [
         f"the motion does not show {len(unseen)} of {np.count_nonzero(links)} base parameters of "
-        f"the links ({_listed(unseen)}); there the model rests on the nominal robot. Plan a motion "
-        "that shows them with `taufit design`."
+        f"the links ({_listed(unseen)}): they move this torque less than the noise does, and the "
+        "model takes them from the nominal robot. `taufit design` plans a motion that shows them."
     ]
 
 

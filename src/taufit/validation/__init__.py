@@ -5,6 +5,7 @@ Left to others: how it is shown (report).
 """
 
 from taufit.validation.before import before_identification
+from taufit.validation.contradictions import contradictions
 from taufit.validation.cross_validation import cross_validate
 from taufit.validation.gravity_sign import gravity_findings
 from taufit.validation.identification import Identification, condition_like, identify
@@ -22,6 +23,7 @@ __all__ = [
     "before_identification",
     "check",
     "condition_like",
+    "contradictions",
     "cross_validate",
     "gravity_findings",
     "identify",

@@ -30,7 +30,7 @@ from taufit.robot import Robot
 from taufit.signals import Samples, condition
 from taufit.torque_model import TorqueModel
 from taufit.validation.before import Before, before_identification
-from taufit.validation.gravity_sign import gravity_findings
+from taufit.validation.contradictions import contradictions
 from taufit.validation.score import Score, score, short_name
 
 Cutoff = float | Literal["auto"]
@@ -125,6 +125,7 @@ def identify(
     offset: bool = True,
     torque_signs: Literal["recorded", "unknown"] = "recorded",
     provenance: Mapping[str, Any] | None = None,
+    force: bool = False,
 ) -> Identification:
     """Fit a model to recordings of a robot and score it on others.
 
@@ -142,6 +143,7 @@ def identify(
         offset: Whether joints have a torque offset.
         torque_signs: "unknown" where only magnitudes were recorded.
         provenance: What the model file should say about where the data came from.
+        force: Fit although the recording contradicts the robot or holds impossible numbers.
     """
     if not recordings:
         raise RecordingError("there is no recording to fit.")
@@ -151,6 +153,11 @@ def identify(
     if samples.gain is not None:
         drives = replace(robot.drives, gain=samples.gain, gain_std=samples.gain_std)
         robot = replace(robot, drives=drives)
+    against = contradictions(robot, ordered, samples)
+    if against and not force:
+        raise RecordingError(
+            "\n".join(against) + "\nCorrect that, or fit nevertheless with --force (force=True)."
+        )
     model = automatic_model(robot, friction=friction, rotor_inertia=rotor_inertia, offset=offset)
 
     signs = None
@@ -179,7 +186,7 @@ def identify(
 
     told = [f"{short_name(s.file)}: {text}" for s in tested for text in s.findings]
     warnings = [
-        *gravity_findings(robot, samples),
+        *against,
         *estimate.warnings,
         *told,
         *_spoken(recordings, samples),

@@ -38,10 +38,10 @@ def range_findings(model: TorqueModel, samples: Samples) -> tuple[str, ...]:
         slides = model.robot.links[worst].prismatic
         k, label = (1.0, slide_unit) if slides else (scale, unit)
         reach = values[moving, worst]
+        listed = ", ".join(str(j + 1) for j in which)
         told.append(
-            f"{spoken} of joint {', '.join(str(j + 1) for j in which)} leave the range of training "
-            f"(worst: joint {worst + 1}, {k * reach.min():.3g} .. {k * reach.max():.3g} {label} where "
-            f"{k * low[worst]:.3g} .. {k * high[worst]:.3g} was fitted, {100 * share[worst]:.0f} % of "
-            "the samples)"
+            f"{spoken} of joint {listed} leave the range of training (worst: joint {worst + 1}, "
+            f"{k * reach.min():.3g} .. {k * reach.max():.3g} {label} where {k * low[worst]:.3g} .. "
+            f"{k * high[worst]:.3g} was fitted, {100 * share[worst]:.0f} % of the samples)"
         )
     return tuple(told)
