@@ -20,7 +20,7 @@ setup: .venv/.installed
 	touch $@
 
 demo: setup
-	$(BIN)/python examples/demo.py
+	$(BIN)/taufit demo
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile

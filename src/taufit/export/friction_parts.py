@@ -40,7 +40,7 @@ def linear_part(
             damping = np.maximum(column, 0.0)
         elif name == "coulomb":
             dry = np.maximum(column, 0.0)
-        elif np.any(column):
+        elif np.max(np.abs(column), initial=0.0) > 1e-6:
             lost.append(f"friction term {name!r} (up to {np.max(np.abs(column)):.3g})")
     if np.any(offsets(model)):
         lost.append(f"torque offsets (up to {np.max(np.abs(offsets(model))):.3g} N m)")

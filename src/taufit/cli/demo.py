@@ -1,0 +1,86 @@
+"""`taufit demo`: the whole way without a robot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def command(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for everything the demo writes.")
+    ] = Path("demo"),
+    robot: Annotated[str, typer.Option(help="A bundled arm of six joints or more.")] = "ur10",
+) -> None:
+    """Try taufit without a robot: describe, design, simulate, fit, check, report, export.
+
+    Every step prints the command you would type yourself.
+
+    Next: open the report it names in a browser.
+    """
+    from rich.console import Console
+
+    from taufit.errors import MissingExtraError
+
+    console = Console()
+    output.mkdir(parents=True, exist_ok=True)
+    for title, words in steps(output, robot):
+        console.rule(f"[bold]{title}")
+        console.print("$ taufit " + " ".join(words), style="dim", highlight=False, markup=False)
+        try:
+            run(words)
+        except MissingExtraError as error:
+            console.print(f"skipped: {error}", highlight=False, markup=False)
+    console.rule()
+    console.print(f"Report: {output / 'report.html'}", highlight=False)
+
+
+def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
+    """Title and command of every step."""
+    motion, train, test = (
+        str(out / name) for name in ("motion.json", "run.parquet", "test.parquet")
+    )
+    model, other = str(out / "model.json"), str(out / "validation.json")
+    return [
+        (
+            "What can this arm's motion tell?",
+            ["inspect", robot, "--friction", "linear", "--rotor-inertia"],
+        ),
+        (
+            "Plan a motion worth recording",
+            ["design", robot, "-o", motion, "--plot", str(out / "motion.html")],
+        ),
+        (
+            "Plan another one to test with",
+            ["design", robot, "--kind", "validation", "--seconds", "1", "-o", other],
+        ),
+        ("Record it (a simulated arm)", ["simulate", robot, motion, "--periods", "2", "-o", train]),
+        ("Record the other one", ["simulate", robot, other, "--seed", "1", "-o", test]),
+        ("Is the recording any good?", ["convert", train, "--report"]),
+        (
+            "Fit, and test on motion the fit has not seen",
+            ["fit", robot, train, "--holdout", test, "-o", model]
+            + ["--report", str(out / "report.html")],
+        ),
+        ("Check the model file again", ["check", model, test]),
+        (
+            "Put it to use",
+            ["export", model, "--format", "urdf", "-o", str(out / "arm.urdf")],
+        ),
+        ("... also in C", ["export", model, "--format", "c", "-o", str(out / "arm.c")]),
+    ]
+
+
+def run(words: list[str]) -> None:
+    """One command, in this process."""
+    from importlib import import_module
+
+    module: Any = import_module(f"taufit.cli.{words[0]}")
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    if hasattr(module, "app"):
+        app = module.app
+    else:
+        app.command(name=words[0])(module.command)
+    app(args=words[1:], prog_name=f"taufit {words[0]}", standalone_mode=False)
