@@ -79,6 +79,7 @@ class Thermal:
         copper: Heat per squared joint torque [W/(N m)^2].
         ambient: Air [degC].
         initial: Of both stores at the start [degC]; the air's where None.
+        initial_housing: Of the housing at the start where it differs, to go on from another run.
         reference: At which the friction coefficients hold [degC].
         coulomb_slope: [N m/K].
         viscous_slope: [N m s/rad/K].
@@ -93,6 +94,7 @@ class Thermal:
     copper: PerJoint = 0.01
     ambient: float = 22.0
     initial: PerJoint | None = None
+    initial_housing: PerJoint | None = None
     reference: PerJoint = 30.0
     coulomb_slope: PerJoint = 0.0
     viscous_slope: PerJoint = 0.0

@@ -415,7 +415,11 @@ class _Simulation:
             "age": np.zeros(joints) if self.flying else np.ones(joints),
             "integral": np.zeros(joints),
             "temperature": temperature.copy(),
-            "housing": temperature.copy(),
+            "housing": (
+                temperature.copy()
+                if thermal is None or thermal.initial_housing is None
+                else per_joint(thermal.initial_housing, joints, "initial_housing")
+            ),
             "load": self.model_arm.torque(q, v, a)[0],
             "command": np.zeros(joints),
             "loss": np.zeros(joints),
@@ -469,7 +473,9 @@ class _Simulation:
                 kept[name].append(outputs[f"out_{name}"])
             at += steps
         trace = Trace(ticks * TICK, **{name: np.concatenate(parts) for name, parts in kept.items()})
-        return self._measured(ticks, trace)
+        run = self._measured(ticks, trace)
+        run.truth["housing_end"] = arrays["housing"].tolist()
+        return run
 
     def _measured(self, ticks: Int[Array, " n"], trace: Trace) -> Run:
         twin, seed, joints = self.twin, self.seed, self.joints
