@@ -73,6 +73,14 @@ def _arm(name: str) -> Iterator[Row]:
     engine = prepared.kernel.instructions if prepared.compiled else "NumPy"
     yield Row(f"{name}: in cache, {engine}", theirs / ours, "x", ">= 12", note)
 
+    for instructions in ("plain", "avx2", "avx512") if prepared.compiled else ():
+        try:
+            prepared.kernel.use(instructions)
+        except ValueError:  # not on this processor
+            continue
+        (each,) = best(batches, rounds=9, clock=cpu)
+        yield Row(f"{name}: in cache, {instructions}, per sample", each * unit, "us")
+
     ours, theirs = best(
         lambda: regressor(robot, q, v, a),
         lambda: loop(n, np.empty((n, j, 10 * j))),
@@ -89,9 +97,9 @@ def _arm(name: str) -> Iterator[Row]:
     yield Row(f"{name}: N = 1e5, dense, memory used again", theirs / ours, "x", "", note)
 
     one, two = best(
-        lambda: regressor(robot, q, v, a, threads=1),
-        lambda: regressor(robot, q, v, a, threads=2),
-        rounds=15,
+        lambda: regressor(robot, q, v, a, threads=1, out=again),
+        lambda: regressor(robot, q, v, a, threads=2, out=again),
+        rounds=40,
         clock=wall,
     )
     note = f"wall time, {one / n * 1e6:.3f} and {two / n * 1e6:.3f} us per sample"
