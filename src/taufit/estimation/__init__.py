@@ -10,11 +10,21 @@ from taufit.estimation.estimate import Estimate
 from taufit.estimation.estimator import Estimator, Problem, Solution
 from taufit.estimation.fit import automatic_model, fit, fitted_model
 from taufit.estimation.fit_samples import fit_samples
+from taufit.estimation.friction_test import (
+    FrictionFit,
+    FrictionPairs,
+    fit_friction,
+    pairs_in,
+    pairs_of,
+)
 from taufit.estimation.information import Information
 from taufit.estimation.irls import Irls
 from taufit.estimation.ols import Ols
 from taufit.estimation.prediction import predicted_rows, predicted_torque, rigid_torque
+from taufit.estimation.pbpr import Pbpr
 from taufit.estimation.rows import ArrayRows, SampleRows
+from taufit.estimation.tls import Tls
+from taufit.estimation.variable_projection import fit_shapes
 from taufit.estimation.weights import WEIGHTINGS
 from taufit.estimation.wls import Wls
 
@@ -22,7 +32,9 @@ ESTIMATORS = {
     "ols": Ols,
     "wls": Wls,
     "irls": Irls,
+    "tls": Tls,
     "consistent_sdp": ConsistentSdp,
+    "pbpr": Pbpr,
 }
 
 __all__ = [
@@ -33,20 +45,28 @@ __all__ = [
     "ConsistentSdp",
     "Estimate",
     "Estimator",
+    "FrictionFit",
+    "FrictionPairs",
     "Information",
     "Irls",
     "Ols",
+    "Pbpr",
     "Problem",
     "SampleRows",
     "Solution",
+    "Tls",
     "Wls",
     "accumulate",
     "accumulate_by_joint",
     "automatic_model",
     "fit",
+    "fit_friction",
     "fit_samples",
+    "fit_shapes",
     "fitted_model",
     "is_consistent",
+    "pairs_in",
+    "pairs_of",
     "predicted_rows",
     "predicted_torque",
     "rigid_torque",
