@@ -126,7 +126,7 @@ def test_fast_but_real_motion_stays(tmp_path):
 
 
 def test_jumps_between_long_stretches_are_told_not_cured(tmp_path):
-    position = POSITION + np.where(TIME > 5, 2 * np.pi, 0)[:, None] * [0, 1, 0]
+    position = POSITION + np.where(TIME > 5, 1.5, 0)[:, None] * [0, 1, 0]
     recording = read(tmp_path, position=position)
     jump = found(recording)["jump"]
     assert jump.joint == 2 and jump.severity == "error" and len(recording) == N
@@ -219,3 +219,27 @@ def test_rest_and_motion_windows():
         # Without a velocity it is taken over 100 ms, so windows end half of that off.
         np.testing.assert_allclose(page.rest, [(0, 2), (7, 9.99)], atol=0.06)
         np.testing.assert_allclose(page.motion, (2, 7), atol=0.06)
+
+
+def test_angles_logged_modulo_a_turn_become_continuous(tmp_path):
+    turning = POSITION + TIME[:, None] * [2.0, 0, -3.0]
+    wrapped = (turning + np.pi) % (2 * np.pi) - np.pi
+    recording = read(tmp_path, position=wrapped, velocity=VELOCITY + [2.0, 0, -3.0])
+    turns = np.round((turning[0] - recording.position[0]) / (2 * np.pi))
+    np.testing.assert_allclose(recording.position + 2 * np.pi * turns, turning, atol=1e-12)
+    assert {f.joint for f in recording.findings if f.kind == "wrapped"} == {1, 3}
+    assert len(recording) == N and "jump" not in found(recording)
+
+
+def test_milliseconds_taken_for_seconds_are_suspected(tmp_path):
+    finding = found(read(tmp_path, time=TIME * 1e3, velocity=VELOCITY * 1e-3))["unit_suspicion"]
+    assert "are they in seconds?" in finding.message and finding.value == pytest.approx(0.1)
+
+
+def test_a_logger_faster_than_the_robot_is_found_out(tmp_path):
+    hold = np.arange(N) // 2 * 2
+    parts = (POSITION[hold], VELOCITY[hold], SIGNAL[hold])
+    recording = read(tmp_path, None, TIME, *parts)
+    assert found(recording)["stale_rows"].value == N // 2 - 2
+    resting = read(tmp_path, None, TIME, POSITION * 0, VELOCITY * 0, SIGNAL * 0)
+    assert "stale_rows" not in found(resting)

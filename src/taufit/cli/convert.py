@@ -70,7 +70,7 @@ def command(
             recordings = [in_order(r, arm.joint_names) for r in recordings]
     outputs: list[Path | None] = [None] * len(recordings)
     if output is not None or not report:
-        outputs = _outputs(recording, output, recordings)
+        outputs = [*_outputs(recording, output, recordings)]
         for item, path in zip(recordings, outputs, strict=True):
             assert path is not None
             write_recording(item, path)

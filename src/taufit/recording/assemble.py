@@ -123,8 +123,9 @@ def _to_si(
         if entry.side == "motor":
             # q_m / N are the motors referred to their joints, and those are C q.
             values = values / spread(column_map.gear_ratio, "gear_ratio")
-            if column_map.coupling is not None:
-                values = values @ np.linalg.inv(_square(column_map, width)).T
+            coupling = _square(column_map, width)
+            if coupling is not None:
+                values = values @ np.linalg.inv(coupling).T
         offset = spread(entry.offset, f"{where}.offset")
         return values + offset if offset.any() else values
 

@@ -190,7 +190,7 @@ def _page_fields(page: dict[str, Any], joints: int, signal: str, source: str) ->
         if value is None:
             return None
         try:
-            array = np.array(value, dtype)
+            array: Array = np.array(value, dtype)
         except (TypeError, ValueError):
             array = np.zeros(0)
         if array.shape != shape or not np.isfinite(array).all():

@@ -178,7 +178,7 @@ def tabulate(arrays: dict[str, Array], source: str) -> Table:
         columns.update({f"{name}_{i + 1}": array[:, i] for i in range(array.shape[1])})
     if not columns:
         raise RecordingError(f"{source} holds no arrays of numbers.")
-    findings = ()
+    findings: tuple[Finding, ...] = ()
     if left_out:
         findings = (
             Finding(

@@ -110,8 +110,9 @@ def _messages(path: Path, topic: str | None, own: bool) -> tuple[list[Any], Reco
         raise
     # A damaged bag raises nearly anything in the parsers; all of it means the same.
     except (Exception, sqlite3.Error) as error:
+        hint = " `mcap recover` saves what a stopped logger left." if path.suffix == ".mcap" else ""
         raise RecordingError(
-            f"{path} cannot be read as a ROS bag: {type(error).__name__}: {str(error)[:200]}."
+            f"{path} cannot be read as a ROS bag: {type(error).__name__}: {str(error)[:200]}.{hint}"
         ) from None
 
 
@@ -174,7 +175,7 @@ def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Tabl
         raise RecordingError(f"{path} has no joint states.")
     findings: list[Finding] = []
     name_sets = Counter(tuple(message.name) for _, message in states)
-    joints = list(order) if order else list(max(name_sets, key=lambda key: name_sets[key]))
+    joints = list(order) if order else list(name_sets.most_common(1)[0][0])
     if not joints:
         raise RecordingError(f"{path}: its joint states name no joints.")
     if len(set(joints)) != len(joints):

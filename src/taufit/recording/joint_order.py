@@ -18,8 +18,7 @@ def in_order(recording: Recording, joints: Sequence[str]) -> Recording:
     does not, or none of the names is known, their number must fit and their order is kept.
     """
     names = recording.meta.get("joint_names")
-    known = isinstance(names, list) and set(joints) <= set(names)
-    if not known:
+    if not isinstance(names, list) or not set(joints) <= set(names):
         if recording.joints != len(joints):
             raise RecordingError(
                 f"the recording has {recording.joints} joints, the robot {len(joints)} "

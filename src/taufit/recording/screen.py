@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,10 @@ SHORT_FRAGMENT = 10
 JUMP_SPEED, JUMP_LENGTH, JUMP_TIMES = 10.0, 0.05, 5.0
 # Sorting is trusted for rows that came this little too late [s], as from several threads.
 LATE = 0.5
+# No logger of joint torques is slower or faster [Hz]; milliseconds taken for seconds are.
+SLOW_HZ, FAST_HZ = 2.0, 50_000.0
+# A logger that repeats its last row for want of a new one does so for at most this many rows.
+STALE_ROWS = 5
 
 _LARGEST = {
     spec.field: spec.largest
@@ -102,7 +107,7 @@ def screen(
                 label = "" if column < 0 else f"column {names[column]} holds {text[:40]!r}"
                 found.append((row, label or text))
             else:
-                label, value = samples[index]
+                label, value = samples[int(index)]
                 found.append((row, f"column {label} holds {value:g}"))
         listed = "; ".join(f"row {row}: {text}" for row, text in found[:10])
         more = f"; and {len(found) - 10} more" if len(found) > 10 else ""
@@ -130,6 +135,7 @@ def screen(
     keep = _in_order(recording.time, rows, source, findings)
     recording, rows = rows_of(recording, keep), rows[keep]
     payload = payload[keep] if payload is not None else None
+    recording = _unwrapped(recording, findings)
     keep = _reachable(recording, rows, source, findings)
     recording, rows = rows_of(recording, keep), rows[keep]
     payload = payload[keep] if payload is not None else None
@@ -185,7 +191,8 @@ def _without_hollow_fields(recording: Recording, findings: list[Finding]) -> Rec
                     "read without it",
                 )
             )
-            recording = replace(recording, **{name: None})
+            gone: dict[str, Any] = {name: None}
+            recording = replace(recording, **gone)
     return recording
 
 
@@ -293,6 +300,37 @@ def _longest_rise(time: Float[Array, " n"]) -> Int[Array, " k"]:
     return np.array(chain[::-1])
 
 
+def _unwrapped(recording: Recording, findings: list[Finding]) -> Recording:
+    """Angles that were logged modulo a turn, made continuous: whole turns change no torque."""
+    if len(recording) < 3:
+        return recording
+    steps = np.diff(recording.position, axis=0)
+    turns = np.round(steps / (2 * np.pi))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        speed = np.abs(steps) / np.diff(recording.time)[:, None]
+        rest = np.abs(steps - 2 * np.pi * turns) / np.diff(recording.time)[:, None]
+    usual = np.median(speed, axis=0)
+    wrapped = (np.abs(turns) == 1) & (speed > JUMP_SPEED) & (speed > JUMP_TIMES * usual)
+    # What is left of the step must be a step like the others.
+    wrapped &= rest < np.maximum(JUMP_TIMES * usual, 1.0)
+    if not wrapped.any():
+        return recording
+    shift = np.vstack([np.zeros(recording.joints), np.cumsum(turns * wrapped, axis=0)])
+    for joint in np.flatnonzero(wrapped.any(0)):
+        count = int(wrapped[:, joint].sum())
+        findings.append(
+            Finding(
+                "wrapped",
+                "info",
+                f"joint {joint + 1} jumps by a whole turn {count} times",
+                "made continuous by adding whole turns",
+                joint=int(joint) + 1,
+                time=float(recording.time[1:][wrapped[:, joint]][0]),
+            )
+        )
+    return replace(recording, position=recording.position - 2 * np.pi * shift)
+
+
 def _reachable(
     recording: Recording, rows: Int[Array, " n"], source: str, findings: list[Finding]
 ) -> Bool[Array, " n"]:
@@ -376,6 +414,18 @@ def _impossible_steps(recording: Recording) -> Int[Array, " s"]:
 
 def _timing_findings(recording: Recording, rows: Int[Array, " n"]) -> list[Finding]:
     clock = timing(recording.time)
+    if clock.nominal_hz < SLOW_HZ or clock.nominal_hz > FAST_HZ:
+        return [
+            Finding(
+                "unit_suspicion",
+                "error",
+                f"the time stamps say {clock.nominal_hz:.3g} samples per second; are they in "
+                "seconds?",
+                "taken as the map says",
+                column="time",
+                value=clock.nominal_hz,
+            )
+        ]
     if not len(clock.gaps):
         return []
     longest = int(clock.gaps[np.argmax(np.diff(recording.time)[clock.gaps])])
@@ -433,6 +483,18 @@ def look_over(recording: Recording) -> list[Finding]:
                 value=float(span[joint]),
             )
         )
+    stale = _stale(recording)
+    if stale > 0.002 * n:
+        findings.append(
+            Finding(
+                "stale_rows",
+                "warning",
+                f"{stale} rows repeat all numbers of the row before under a new time stamp, while "
+                "the arm moves: the logger ran ahead of the robot",
+                "kept; use the robot's own time stamps where they exist",
+                value=stale,
+            )
+        )
     if recording.velocity is None or n < 10:
         return findings
     step = np.diff(recording.time)[:, None]
@@ -466,3 +528,16 @@ def look_over(recording: Recording) -> list[Finding]:
                 )
             )
     return findings
+
+
+def _stale(recording: Recording) -> int:
+    """Rows that repeat the row before them, between rows in which the arm moves."""
+    move = np.any(np.diff(recording.position, axis=0) != 0, axis=1)
+    same = np.logical_not(move | np.diff(recording.signal, axis=0).any(1))
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
+    count = 0
+    for first, end in zip(edges[::2], edges[1::2], strict=True):
+        inside = first > 0 and end < len(same)
+        if inside and end - first <= STALE_ROWS and move[first - 1] and move[end]:
+            count += int(end - first)
+    return count

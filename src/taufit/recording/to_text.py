@@ -37,4 +37,4 @@ def write_npz(recording: Recording, path: str | os.PathLike[str]) -> None:
     """One array per column, and the JSON page as text under "taufit"."""
     columns, page = to_columns(recording)
     with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **{**columns, META_NAME: np.array(to_text(page))})
+        np.savez_compressed(file, **{**columns, META_NAME: np.array(to_text(page))})  # type: ignore[arg-type]
