@@ -20,8 +20,8 @@ from taufit.estimation.friction_test import (
 from taufit.estimation.information import Information
 from taufit.estimation.irls import Irls
 from taufit.estimation.ols import Ols
-from taufit.estimation.prediction import predicted_rows, predicted_torque, rigid_torque
 from taufit.estimation.pbpr import Pbpr
+from taufit.estimation.prediction import predicted_rows, predicted_torque, rigid_torque
 from taufit.estimation.rows import ArrayRows, SampleRows
 from taufit.estimation.tls import Tls
 from taufit.estimation.variable_projection import fit_shapes

@@ -288,7 +288,7 @@ def _refined(
 
     def jacobian(logs: Array) -> Array:
         columns = _columns(pairs, model, np.exp(logs), live)
-        c, left_over, left = _inner(columns, y)
+        c, _, left = _inner(columns, y)
         slope = -_slopes(pairs, model, np.exp(logs), live, c) * np.exp(logs)
         return slope - left @ (left.T @ slope)
 
