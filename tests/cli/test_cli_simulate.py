@@ -1,0 +1,108 @@
+"""`taufit simulate`: files, JSON, refusals."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from taufit.cli.app import main
+from taufit.excitation import write_motion
+from taufit.recording import read_recording
+from taufit.robot import read_robot
+from taufit.sim import random_fourier
+
+
+@pytest.fixture
+def motion(tmp_path):
+    path = tmp_path / "motion.json"
+    write_motion(random_fourier(read_robot("ur10"), frequency_hz=0.5), path)
+    return path
+
+
+def _simulate(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(["simulate", *map(str, arguments)])
+    return stop.value.code
+
+
+def test_recording_and_truth_are_written(tmp_path, motion, capsys):
+    output = tmp_path / "run.parquet"
+    assert _simulate("ur10", motion, "-o", output, "--payload", "2.5,0,0,0.05", "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    recording = read_recording(output)
+    assert result["samples"] == len(recording) and result["file"] == str(output)
+    assert recording.payload == 2.5 and recording.signal_unit == "A"
+    truth = json.loads((tmp_path / "run.truth.json").read_text())
+    assert truth["payload"][0]["parameters"][0] == 2.5
+    assert (
+        truth["robot"]["name"] == "ur10"
+        and truth["effects"]["friction"]["model"]["name"] == "linear"
+    )
+
+
+def test_same_seed_same_file(tmp_path, motion):
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        assert _simulate("ur10", motion, "-o", tmp_path / f"{name}.parquet", "--seed", seed) == 0
+    first, again, other = ((tmp_path / f"{n}.parquet").read_bytes() for n in "abc")
+    assert first == again != other
+
+
+def test_presets_rates_effects_and_mounting(tmp_path, capsys):
+    effects = tmp_path / "effects.yaml"
+    effects.write_text("sensing: {absolute: true}\nfriction: null\n")
+    output = tmp_path / "run.parquet"
+    code = _simulate(
+        "ur10", "preset", "--preset", "ur10-paper", "--periods", "0.3", "--rate-hz", "500",
+        "--effects", effects, "--mounting", "wall", "-o", output, "--payload", "3@1:2",
+    )  # fmt: skip
+    assert code == 0
+    recording = read_recording(output)
+    truth = json.loads((tmp_path / "run.truth.json").read_text())
+    assert not recording.signed.any() and "friction" not in truth["effects"]
+    assert truth["robot"]["mounting"][0] == pytest.approx(np.pi / 2)
+    assert [item["from"] for item in truth["payload"]] == [None, 1.0, 2.0]
+    assert np.median(np.diff(recording.time)) == pytest.approx(0.002)
+    assert "Next: taufit fit" in capsys.readouterr().out
+
+
+def test_several_runs_are_numbered_and_a_recording_can_be_played_again(tmp_path, motion):
+    assert _simulate("ur10", motion, "-o", tmp_path / "run.parquet", "--runs", "2") == 0
+    assert (tmp_path / "run_002.truth.json").exists()
+    again = tmp_path / "again.parquet"
+    assert _simulate("ur10", tmp_path / "run_001.parquet", "-o", again, "--preset", "clean") == 0
+    assert len(read_recording(again)) > 100
+
+
+def test_presets_are_listed(capsys):
+    assert _simulate("ur10", "--preset", "list", "--json") == 0
+    assert "ur10e-real" in json.loads(capsys.readouterr().out)["presets"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (["--payload", "500"], 1, "no such arm"),
+        (["--payload", "heavy"], 2, "MASS"),
+        (["--bandwidth-hz", "900"], 1, "unstable"),
+        (["--preset", "kr5-unsigned"], 1, "is a kr5"),
+        (["--preset", "none"], 1, "ur10-paper"),
+        (["--rate-hz", "5000"], 1, "1000 Hz"),
+        (["--effects", "nowhere.yaml"], 1, "nowhere.yaml"),
+        (["--mounting", "sideways"], 1, "sideways"),
+    ],
+)
+def test_wrong_input_is_refused_and_nothing_is_written(
+    arguments, code, word, tmp_path, motion, capsys
+):
+    output = tmp_path / "run.parquet"
+    assert _simulate("ur10", motion, "-o", output, *arguments) == code
+    captured = capsys.readouterr()
+    assert word in captured.err and not captured.out
+    assert not output.exists() and not (tmp_path / "run.truth.json").exists()
+
+
+def test_missing_motion_says_what_would_do(tmp_path, capsys):
+    assert _simulate("ur10", tmp_path / "no.json", "-o", tmp_path / "run.parquet") == 1
+    assert "taufit design" in capsys.readouterr().err
