@@ -43,6 +43,8 @@ _NAMES = {
     "write_model": "taufit.model_file",
     "read_model": "taufit.model_file",
     "FRICTION_MODELS": "taufit.friction",
+    "Twin": "taufit.sim",
+    "read_preset": "taufit.sim",
 }
 
 __all__ = [*_NAMES, "__version__"]
