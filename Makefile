@@ -1,6 +1,9 @@
 # make demo, make test: the two commands of the README. make check, bench, docs: for contributors.
 PYTHON ?= python3
 BIN := .venv/bin
+# The matrices of this field are small: BLAS threads would spin more than they work.
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
 SOURCES := $(wildcard kernel/*) CMakeLists.txt pyproject.toml
 
 .PHONY: demo test bench docs check setup lock clean
