@@ -233,3 +233,55 @@ def test_words_in_columns_nobody_reads_do_not_matter(tmp_path):
     (finding,) = [f for f in recording.findings if f.kind == "corrupt_rows"]
     assert finding.rows == (5,) and "column 2 holds 'lost'" in finding.message
     assert len(recording) == N - 1
+
+
+def test_damaged_maps_are_refused_or_sound(tmp_path):
+    """1,200 maps with lines dropped, doubled or mixed and characters changed."""
+    lines = [path.read_text().splitlines() for path in SHIPPED]
+    rng = np.random.default_rng(4)
+    path = tmp_path / "m.yaml"
+    junk = [
+        ": ",
+        "[",
+        "}",
+        "-",
+        "auto",
+        "0",
+        "1e999",
+        "null",
+        "{joint}",
+        "&a [*a]",
+        "!!x",
+        "\t",
+        "é",
+    ]
+    refused = 0
+    for _ in range(1200):
+        text = list(lines[rng.integers(len(lines))])
+        for _ in range(rng.integers(1, 4)):
+            at = int(rng.integers(len(text)))
+            kind = rng.integers(4)
+            if kind == 0 and len(text) > 1:
+                del text[at]
+            elif kind == 1:
+                text.insert(at, text[rng.integers(len(text))])
+            elif kind == 2:
+                other = lines[rng.integers(len(lines))]
+                text[at] = other[rng.integers(len(other))]
+            else:
+                cut = int(rng.integers(len(text[at]) + 1))
+                text[at] = text[at][:cut] + junk[rng.integers(len(junk))] + text[at][cut + 1 :]
+        path.write_text("\n".join(text))
+        try:
+            read_map(path)
+        except RecordingError as error:
+            assert str(path) in str(error)
+            refused += 1
+    assert refused > 100
+
+
+@pytest.mark.parametrize("text", ["columns: &a [*a]", "columns: {position: &a [*a]}", "[" * 5000])
+def test_maps_that_contain_themselves(tmp_path, text):
+    (tmp_path / "m.yaml").write_text(text)
+    with pytest.raises(RecordingError):
+        read_map(tmp_path / "m.yaml")

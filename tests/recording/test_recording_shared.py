@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taufit.recording import read_recording, read_recordings
+from taufit.recording import quality, read_recording, read_recordings
 
 MAPS = Path(__file__).resolve().parents[2] / "examples" / "columns"
 FOLDERS = {
@@ -91,3 +91,37 @@ def test_runs_of_one_file_are_never_mixed(data_dir):
     assert sum(len(recording) for recording in recordings) == 44430
     seventh = read_recording(file, map=MAPS / "schunk_csv.yaml", run=7)
     np.testing.assert_array_equal(seventh.signal, recordings[6].signal)
+
+
+# Rows between which the recordings' authors took their motion (data/README.md).
+WINDOWS = {
+    "ur-20_02_10-30sec_12harm": (635, 3510),
+    "ur-20_02_12-40sec_12harm": (500, 4460),
+    "ur-20_02_05-20sec_8harm": (320, 2310),
+    "ur-20_02_05-20sec_12harm": (605, 2710),
+    "ur-20_02_06-20sec_5harm": (545, 2417),
+    "ur-20_02_10-20sec_7harm": (544, 2500),
+    "ur-20_02_19_14harm50sec": (195, 4966),
+    "ur-20_02_19_14harm50secLoad": (308, 5071),
+    "ur-20_01_13-load_2600": (250, 2274),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_motion_windows_are_those_the_authors_took_by_hand(name, data_dir):
+    file = data_dir / "ur10e" / "identification_data" / f"{name}.csv.gz"
+    recording = read_recording(file, map=MAPS / "ur10e_csv.yaml")
+    page = quality(recording)
+    first, last = np.searchsorted(recording.time, page.motion) + 1
+    # Authors cut with a margin: up to 0.2 s before the first and 0.65 s after the last motion.
+    assert -5 <= first - WINDOWS[name][0] <= 20
+    assert -10 <= WINDOWS[name][1] - last <= 60
+    assert page.rest[0][0] == recording.time[0] and page.rest[-1][1] == recording.time[-1]
+
+
+def test_static_poses_are_all_rest(data_dir):
+    for file in sorted((data_dir / "ur10e" / "validation_data").glob("*.csv.gz")):
+        recording = read_recording(file, map=MAPS / "ur10e_csv.yaml")
+        page = quality(recording)
+        assert page.motion is None
+        assert page.rest == ((recording.time[0], recording.time[-1]),)

@@ -145,14 +145,19 @@ def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> 
         raise RecordingError(f"column map {path} cannot be read: {error}.") from None
     try:
         data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise RecordingError(f"column map {path} is not YAML: {error}") from None
+    except RecursionError:
+        raise RecordingError(f"column map {path} is nested too deeply.") from None
     if not isinstance(data, Mapping):
         raise RecordingError(
             f"column map {path} must be a page of `key: value` lines; it needs at least "
             "`columns:`. The maps in examples/columns are patterns to start from."
         )
-    return _parse(data, str(path))
+    try:
+        return _parse(data, str(path))
+    except RecursionError:
+        raise RecordingError(f"column map {path} contains itself.") from None
 
 
 def _shipped() -> Path | None:

@@ -67,12 +67,15 @@ def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
 
 def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
     """MATLAB files: up to v7 with SciPy, v7.3 is HDF5."""
-    with path.open("rb") as file:
-        head = file.read(520)
+    try:
+        with path.open("rb") as file:
+            head = file.read(520)
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from None
     if _HDF5_MARK in (head[:8], head[512:520]):
         return read_hdf5(path, column_map)
     # SciPy's reader can bring the whole process down over a damaged file, so it gets its own.
-    command = [sys.executable, "-c", _MAT_CHILD, str(path)]
+    command = [sys.executable, "-P", "-c", _MAT_CHILD, str(path)]
     ran = subprocess.run(command, capture_output=True, check=False)
     if ran.returncode == _MAT_IS_HDF5:
         return read_hdf5(path, column_map)

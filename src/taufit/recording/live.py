@@ -62,6 +62,8 @@ class RecordingWriter:
         **about: Any,
     ) -> None:
         self.path = Path(path)
+        if self.path.suffix != ".parquet":
+            raise RecordingError(f"{path}: a live recording ends as .parquet; name it so.")
         self.live_path = self.path.with_suffix(".live")
         unknown = [name for name in fields if name not in FIELDS]
         if unknown:

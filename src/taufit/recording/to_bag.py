@@ -23,11 +23,14 @@ def write_mcap(recording: Recording, path: str | os.PathLike[str]) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TaufitError(f"{target} cannot be written: {error.strerror or error}.") from None
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bag-") as folder:
-        bag = Path(folder) / "bag"
-        _write(recording, bag)
-        with replacing(target) as temporary:
-            shutil.move(bag / "bag.mcap", temporary)
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bag-") as folder:
+            bag = Path(folder) / "bag"
+            _write(recording, bag)
+            with replacing(target) as temporary:
+                shutil.move(bag / "bag.mcap", temporary)
+    except OSError as error:
+        raise TaufitError(f"{target} cannot be written: {error.strerror or error}.") from None
 
 
 def write_ros2_bag(recording: Recording, path: str | os.PathLike[str]) -> None:
@@ -35,7 +38,10 @@ def write_ros2_bag(recording: Recording, path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if target.exists():
         raise TaufitError(f"{target} exists; a bag is not written over another.")
-    _write(recording, target)
+    try:
+        _write(recording, target)
+    except OSError as error:
+        raise TaufitError(f"{target} cannot be written: {error.strerror or error}.") from None
 
 
 def _write(recording: Recording, bag: Path) -> None:
