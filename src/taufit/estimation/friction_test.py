@@ -150,7 +150,7 @@ def fit_friction(
     Args:
         pairs: Friction samples of one joint.
         model: Any friction model without memory or temperature.
-        method: "variable_projection" from every point of the grid, or "levenberg_marquardt" on
+        method: "variable_projection" from the valleys of a grid, or "levenberg_marquardt" on
             all parameters at once from its middle, as the literature does.
         drop: Leave out terms that BIC does not support.
     """
@@ -268,8 +268,9 @@ def _slopes(
     out = []
     for m in range(len(shape)):
         step = shape.astype(complex)
-        step[m] += 1e-30j
-        out.append(_columns(pairs, model, step, live).imag @ c / 1e-30)
+        tiny = 1e-30 * shape[m]
+        step[m] += 1j * tiny
+        out.append(_columns(pairs, model, step, live).imag @ c / tiny)
     return np.stack(out, -1) if out else np.empty((len(pairs.torque), 0))
 
 
@@ -300,11 +301,25 @@ def _refined(
 
 
 def _from_grid(
-    pairs: FrictionPairs, model: FrictionModel, live: Bool[Array, " k"]
+    pairs: FrictionPairs, model: FrictionModel, live: Bool[Array, " k"], most: int = 24
 ) -> tuple[Array, float]:
-    """Variable projection from every point of the grid."""
-    starts = [np.array(point, float) for point in product(*(s.start for s in model.shapes))]
-    return min((_refined(pairs, model, start, live) for start in starts), key=lambda one: one[1])
+    """Variable projection from good points all over a dense grid."""
+    if not model.shapes:
+        return _refined(pairs, model, np.empty(0), live)
+    axes = [np.geomspace(s.start[0] / 3, min(s.start[-1] * 3, s.upper), 9) for s in model.shapes]
+    points = np.array(list(product(*axes)))
+    costs = np.array(
+        [np.sum(_inner(_columns(pairs, model, p, live), pairs.torque)[1] ** 2) for p in points]
+    )
+    # Good points far enough apart to lie in different valleys.
+    cells = np.array(list(product(*(range(len(axis)) for axis in axes))))
+    starts: list[int] = []
+    for i in np.argsort(costs):
+        if all(np.abs(cells[i] - cells[k]).max() > 1 for k in starts):
+            starts.append(int(i))
+        if len(starts) == most:
+            break
+    return min((_refined(pairs, model, points[i], live) for i in starts), key=lambda one: one[1])
 
 
 def _all_at_once(
@@ -324,10 +339,13 @@ def _all_at_once(
         return np.column_stack([_columns(pairs, model, shape, live), slope])
 
     first = np.concatenate([np.full(count, 0.1 * level), np.log(start)])
-    found = least_squares(residual, first, jac=jacobian, x_scale="jac", max_nfev=2000)
-    shape = np.clip(
-        np.exp(found.x[count:]), [s.lower for s in model.shapes], [s.upper for s in model.shapes]
+    free = np.full(count, np.inf)
+    bounds = (
+        np.concatenate([-free, np.log([s.lower for s in model.shapes])]),
+        np.concatenate([free, np.log([s.upper for s in model.shapes])]),
     )
+    found = least_squares(residual, first, jac=jacobian, bounds=bounds, x_scale="jac", max_nfev=500)
+    shape = np.exp(found.x[count:])
     left = _inner(_columns(pairs, model, shape, live), pairs.torque)[1]
     return shape, float(np.sum(left**2))
 
