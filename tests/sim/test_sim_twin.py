@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from taufit.dynamics import forward_kinematics, inverse_dynamics, mass_matrix
 from taufit.errors import InfeasibleError, MissingExtraError, TaufitError
@@ -337,3 +339,52 @@ def test_missing_mujoco_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(MissingExtraError, match=r"taufit\[sim\]"):
         Twin(ARM).run(MOTION)
+
+
+@pytest.mark.parametrize("name", bundled_robots())
+def test_typical_effects_suit_every_bundled_arm(name):
+    robot = typical_rotor(read_robot(name))
+    motion = random_fourier(robot, seed=1, frequency_hz=0.25)
+    run = Twin(robot, typical_effects(robot)).run(motion, seed=1)
+    assert max(run.truth["tracking_error_rms"]) < 5e-3
+    share = np.abs(run.trace.friction).mean(0) / np.abs(run.trace.motor_torque).max(0)
+    assert np.all(share > 0.01)
+
+
+@pytest.mark.parametrize(
+    ("effects", "word"),
+    [
+        (Effects(sensing=Sensing(white=-1.0)), "white must be at least 0"),
+        (Effects(thermal=Thermal(capacity=0.0)), "capacity must be above 0"),
+        (Effects(thermal=Thermal(capacity=1e-3)), "too fast to follow"),
+        (Effects(timing=Timing(drop=1.5)), "probabilities"),
+        (Effects(timing=Timing(intervals=((0.0, 1.0),))), "1 ms or more"),
+        (Effects(pushes=(Push(1.0, -1.0),)), "above 0 s"),
+        (Effects(encoder=Encoder(noise="a lot")), "noise needs a number"),
+        (
+            Effects(friction=Friction(coefficients=np.tile([-1.0, 5.0], (6, 1)))),
+            "friction of joint 1 would drive it",
+        ),
+    ],
+)
+def test_meaningless_effects_are_refused_by_name(effects, word):
+    with pytest.raises(TaufitError, match=word):
+        Twin(ARM, effects).run(MOTION)
+
+
+@settings(deadline=None, derandomize=True, database=None, max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_any_mixture_of_effects_gives_finite_rows_in_order(seed):
+    rng = np.random.default_rng(seed)
+    names = ("friction", "thermal", "ripple", "saturation", "sensing", "encoder", "timing")
+    off = [name for name in (*names, "pushes") if rng.random() < 0.5]
+    effects = EVERYTHING.without(*off)
+    if rng.random() < 0.3:
+        effects = replace(effects, elasticity=Elasticity(stiffness=5e3))
+    motion = random_fourier(ARM, seed=seed, frequency_hz=2.0, at_rest=bool(rng.random() < 0.5))
+    body = Carried.lump(rng.uniform(0.1, 4.0), 0.1 * rng.normal(size=3), pick=rng.uniform(0, 0.3))
+    rate = float(rng.choice([50.0, 125.0, 333.0, 1000.0]))
+    recording = Twin(ARM, effects).run(motion, seed=seed, payload=body, rate_hz=rate).recording
+    for name in ("time", "position", "velocity", "signal"):
+        assert np.all(np.isfinite(getattr(recording, name)))
+    assert np.all(np.diff(recording.time) >= 0.0) and len(recording) > 20

@@ -86,10 +86,10 @@ def command(
     twin, path = _twin(robot, motion, preset, effects, model, mounting, bandwidth_hz)
     carried = tuple(_payload(text) for text in payload or ())
     import_mujoco()
-    wall, cpu = time.perf_counter(), time.process_time()
     files: list[dict[str, Any]] = []
+    wall, cpu = 0.0, time.process_time()
     with progress("simulating") as bar:
-        task = bar.add_task("simulating", total=runs)
+        task = bar.add_task("simulating", total=float(runs))
         many = run_many(
             twin,
             lambda chosen: path(chosen, periods),
@@ -97,15 +97,19 @@ def command(
             payload=carried,
             rate_hz=rate_hz,
             rest=(rest, rest),
+            told=(lambda share: bar.update(task, completed=share)) if runs == 1 else None,
         )
-        for number, run in enumerate(many):
+        for number in range(runs):
+            before = time.perf_counter()
+            run = next(many)
+            wall += time.perf_counter() - before
             target = output if runs == 1 else _numbered(output, number + 1)
             write_recording(run.recording, target)
             truth = _truth_path(target)
             write_json(truth, plain(run.truth))
             files.append(_summary(run, target, truth))
-            bar.advance(task)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            bar.update(task, completed=number + 1)
+    cpu = time.process_time() - cpu
     simulated = sum(item["duration"] for item in files)
     result = {
         **files[0],
@@ -258,6 +262,8 @@ def _motion(twin: Twin, text: str, given: Any) -> Any:
 
 def _payload(text: str) -> Carried:
     """MASS[,CX,CY,CZ][@PICK[:DROP]]."""
+    import numpy as np
+
     from taufit.sim import Carried
 
     body, _, when = text.partition("@")
@@ -272,7 +278,7 @@ def _payload(text: str) -> Carried:
             f"{text!r} is not MASS[,CX,CY,CZ][@PICK[:DROP]], for example 2.5,0,0,0.05@3:8",
             param_hint="--payload",
         )
-    centre = tuple(numbers[1:]) if len(numbers) == 4 else (0.0, 0.0, 0.0)
+    centre = np.array(numbers[1:] or [0.0, 0.0, 0.0])
     return Carried.lump(numbers[0], centre, pick=times[0], drop=times[1])
 
 

@@ -247,7 +247,8 @@ class Effects:
 
     def without(self, *names: str) -> Effects:
         """The same effects with some switched off."""
-        return replace(self, **{name: () if name == "pushes" else None for name in names})
+        off: dict[str, Any] = {name: () if name == "pushes" else None for name in names}
+        return replace(self, **off)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for YAML and JSON; `effects_from_dict` reads it."""
@@ -361,6 +362,95 @@ def _plain(part: Any) -> dict[str, Any]:
 
 def _simple(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
+
+
+# What a number must be: (effect, setting, smallest, whether that is allowed itself).
+_RANGES = (
+    ("friction", "load_factor", 0.0, True),
+    ("friction", "presliding", 0.0, True),
+    ("friction", "breakaway", 0.0, True),
+    ("friction", "dwell", 0.0, False),
+    ("friction", "distance", 0.0, False),
+    ("friction", "scatter", 0.0, True),
+    ("thermal", "capacity", 0.0, False),
+    ("thermal", "housing", 0.0, False),
+    ("thermal", "conductance", 0.0, True),
+    ("thermal", "ambient_conductance", 0.0, True),
+    ("thermal", "copper", 0.0, True),
+    ("thermal", "speed_up", 0.0, True),
+    ("thermal", "resolution", 0.0, True),
+    ("elasticity", "stiffness", 0.0, False),
+    ("elasticity", "damping", 0.0, True),
+    ("elasticity", "rotor", 0.0, False),
+    ("sensing", "friction_share", 0.0, True),
+    ("sensing", "gain_error", -1.0, False),
+    ("sensing", "gain_scatter", 0.0, True),
+    ("sensing", "white", 0.0, True),
+    ("sensing", "relative", 0.0, True),
+    ("sensing", "coloured", 0.0, True),
+    ("sensing", "corner_hz", 0.0, False),
+    ("sensing", "quantum", 0.0, True),
+    ("encoder", "noise", 0.0, True),
+    ("encoder", "quantum", 0.0, True),
+    ("encoder", "velocity_noise", 0.0, True),
+    ("encoder", "velocity_quantum", 0.0, True),
+    ("encoder", "velocity_dead", 0.0, True),
+    ("timing", "jitter", 0.0, True),
+    ("timing", "drop", 0.0, True),
+    ("timing", "burst", 1.0, True),
+    ("timing", "duplicate", 0.0, True),
+)
+
+
+def check_effects(effects: Effects, joints: int) -> None:
+    """Refuse settings that mean nothing, with their name."""
+    for part, name, smallest, allowed in _RANGES:
+        owner = getattr(effects, part)
+        if owner is None:
+            continue
+        try:
+            values = per_joint(getattr(owner, name), joints, f"{part}: {name}")
+        except (TypeError, ValueError):
+            raise TaufitError(
+                f"{part}: {name} needs a number, found {getattr(owner, name)!r}."
+            ) from None
+        if np.any(values < smallest) or (not allowed and np.any(values == smallest)):
+            relation = "at least" if allowed else "above"
+            raise TaufitError(
+                f"{part}: {name} must be {relation} {smallest:g}, not {values.min():g}."
+            )
+    timing = effects.timing
+    if timing is not None:
+        if max(timing.drop, timing.duplicate) > 0.9:
+            raise TaufitError("timing: drop and duplicate are probabilities, at most 0.9.")
+        rows = np.array(timing.intervals, float).reshape(-1, 2)
+        if not np.all(np.isfinite(rows)) or np.any(rows[:, 0] < 5e-4) or np.any(rows[:, 1] < 0.0):
+            raise TaufitError(
+                "timing: intervals are pairs of seconds (1 ms or more) and probability."
+            )
+        if len(rows) and rows[:, 1].sum() <= 0.0:
+            raise TaufitError("timing: the probabilities of the intervals are all zero.")
+    for push in effects.pushes:
+        numbers = np.array([push.start, push.duration, *push.force, *push.moment], float)
+        if len(numbers) != 8 or not np.all(np.isfinite(numbers)) or push.duration <= 0.0:
+            raise TaufitError(
+                "a push has a start, a duration above 0 s, and three numbers each for force and "
+                "moment."
+            )
+    thermal = effects.thermal
+    if thermal is not None:
+        rate = per_joint(thermal.conductance, joints, "conductance") / np.minimum(
+            per_joint(thermal.capacity, joints, "capacity"),
+            per_joint(thermal.housing, joints, "housing"),
+        )
+        rate += per_joint(thermal.ambient_conductance, joints, "ambient_conductance") / per_joint(
+            thermal.housing, joints, "housing"
+        )
+        if np.max(rate) * thermal.speed_up * 1e-3 > 0.5:
+            raise TaufitError(
+                f"thermal: heat would flow within {1e3 / np.max(rate) / thermal.speed_up:.2g} ms, "
+                "too fast to follow. Lower speed_up, or use larger capacities."
+            )
 
 
 def per_joint(value: PerJoint, joints: int, what: str) -> Float[Array, " j"]:

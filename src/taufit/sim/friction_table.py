@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.errors import TaufitError
+from taufit.errors import InfeasibleError, TaufitError
 from taufit.friction import Presliding
 from taufit.sim.effects import Friction, Thermal, per_joint
 
@@ -99,9 +99,27 @@ def tabulate(
         for side, sign in enumerate((1.0, -1.0)):
             columns = model.columns(sign * fast, shape[i], load, degrees)
             value = sign * (columns @ coefficients[i]).reshape(loads, len(felt), SPEEDS)
+            _check_drag(value, speed, i, degrees=felt)
             warmer = value + (slopes[0, i] + slopes[1, i] * speed) * above
             level[i, side] = scale[i] * np.maximum(warmer, 0.0)
     return FrictionTable(level, grid, speed_scale, speed_span, top_load)
+
+
+def _check_drag(
+    value: Float[Array, "l w s"], speed: Float[Array, " s"], joint: int, degrees: Float[Array, " w"]
+) -> None:
+    """Refuse friction that would drive the joint, where it will be met."""
+    near = np.ones(len(degrees), bool) if len(degrees) == 1 else (degrees > 0) & (degrees < 60)
+    met = value[:, near]
+    if not np.all(np.isfinite(met)):
+        raise InfeasibleError(f"friction of joint {joint + 1} is not finite everywhere.")
+    if met.min() < -0.005 * max(float(met.max()), 1e-9):
+        at = speed[np.unravel_index(int(met.argmin()), met.shape)[-1]]
+        raise InfeasibleError(
+            f"friction of joint {joint + 1} would drive it: {met.min():.3g} N m at {at:.3g} rad/s. "
+            "Use coefficients with which friction resists, for example a fit with "
+            "--estimator consistent_sdp."
+        )
 
 
 def slow_parts(friction: Friction, joints: int) -> tuple[Float[Array, "j e"], Float[Array, " e"]]:

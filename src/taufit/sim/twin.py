@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.sim import measure
 from taufit.sim.controller import Controller, check_stable, effective_inertia
-from taufit.sim.effects import Effects, Elasticity, Friction, per_joint
+from taufit.sim.effects import Effects, Elasticity, Friction, check_effects, per_joint
 from taufit.sim.friction_table import (
     WARMTH,
     FrictionTable,
@@ -140,6 +141,7 @@ class Twin:
         rate_hz: float | None = None,
         rest: tuple[float, float] = (0.5, 0.5),
         compiled: bool = True,
+        told: Callable[[float], None] | None = None,
     ) -> Run:
         """Play a motion and record it.
 
@@ -150,9 +152,12 @@ class Twin:
             rate_hz: Rows per second; the twin's own where None.
             rest: Seconds of standstill recorded before and after the motion.
             compiled: Use the compiled loop where there is one.
+            told: Called now and then with the share of the run that is done.
         """
         carried = (payload,) if isinstance(payload, Carried) else tuple(payload)
-        return _Simulation(self, motion, seed, carried, rate_hz or self.rate_hz, rest).run(compiled)
+        return _Simulation(self, motion, seed, carried, rate_hz or self.rate_hz, rest).run(
+            compiled, told
+        )
 
 
 class _Simulation:
@@ -182,6 +187,7 @@ class _Simulation:
             raise TaufitError(f"a rate of {rate_hz:g} Hz is not possible: up to 1000 Hz.")
         if min(rest) < 0.0 or not np.all(np.isfinite(rest)):
             raise TaufitError("rest before and after the motion is given in seconds, not negative.")
+        check_effects(effects, self.joints)
         check_payload(robot, carried)
         self.timeline = timeline(carried)
         ends = motion.at(np.array([0.0, motion.duration]))
@@ -352,8 +358,6 @@ class _Simulation:
         )
         loads = [(np.round(time / TICK), *_flat(total)) for time, total in self.timeline[1:]]
         pulses = [(p.start, p.duration, *p.force, *p.moment) for p in effects.pushes]
-        if any(p.duration <= 0.0 for p in effects.pushes):
-            raise TaufitError("a push lasts longer than 0 s.")
         return {
             **views(self.arm),
             "stiffness": self.gains[0],
@@ -448,7 +452,7 @@ class _Simulation:
             "feedforward": forward,
         }
 
-    def run(self, compiled: bool) -> Run:
+    def run(self, compiled: bool, told: Callable[[float], None] | None) -> Run:
         timing = self.twin.effects.timing
         ticks = measure.instants(self.duration, self.rate_hz, timing, self.seed)
         arrays = self._arrays()
@@ -472,7 +476,15 @@ class _Simulation:
             for name in OUTPUTS:
                 kept[name].append(outputs[f"out_{name}"])
             at += steps
+            if told is not None:
+                told(max(at, 0) / end)
         trace = Trace(ticks * TICK, **{name: np.concatenate(parts) for name, parts in kept.items()})
+        wild = [name for name in OUTPUTS if not np.all(np.isfinite(getattr(trace, name)))]
+        if wild:
+            raise InfeasibleError(
+                f"the simulation gave numbers that are not finite ({', '.join(wild)}); nothing was "
+                "written. Check the effects' settings."
+            )
         run = self._measured(ticks, trace)
         run.truth["housing_end"] = arrays["housing"].tolist()
         return run
