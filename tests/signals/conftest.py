@@ -104,6 +104,6 @@ def truth(ur10):
     return Truth(ur10)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_truth(ur10):
     return lambda **settings: Truth(ur10, **settings)

@@ -100,11 +100,9 @@ def test_known_sets_carry_an_uncertainty():
 
 
 @pytest.fixture(scope="module")
-def weighed(ur10):
+def weighed(ur10, make_truth):
     """Currents with and without a known body, filtered columns, and the body."""
-    from conftest import Truth  # the tests' own simulated arm
-
-    return _weigh(Truth(ur10, seed=3, duration=34.0), ur10)
+    return _weigh(make_truth(seed=3, duration=34.0), ur10)
 
 
 def _weigh(truth, robot, *, noise=0.02):

@@ -141,7 +141,11 @@ def _signal_findings(recording: Any, robot: Any) -> list[Any]:
     """What the signals say, beyond what reading noticed."""
     from taufit.signals import quality_report
 
-    found = quality_report(recording, robot=robot)
+    found = list(quality_report(recording, robot=robot))
+    if robot is not None:
+        from taufit.validation.excitation import model_findings
+
+        found += model_findings(robot, recording)
     return [finding for finding in found if finding not in recording.findings]
 
 

@@ -222,6 +222,7 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
     velocity = _finite(recording.velocity, name, "velocity", joints)
     acceleration = _finite(recording.acceleration, name, "acceleration", joints)
     temperature = _finite(recording.temperature, name, "temperature", joints)
+    assert position is not None
     if velocity is None:
         velocity = np.full(position.shape, np.nan)
     measured = ~np.isnan(velocity).all(axis=0)
@@ -276,7 +277,7 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
                 dip = whole[:, 2 * joints + j] < np.median(whole[:, 2 * joints + j])
                 found[dip, 2 * joints + j] = False
             if found.any():
-                spikes += np.count_nonzero(found)
+                spikes += int(np.count_nonzero(found))
                 found = np.concatenate(
                     [found, np.zeros((b - a, whole.shape[1] - 3 * joints), bool)], axis=1
                 )

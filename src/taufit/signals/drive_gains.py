@@ -64,7 +64,7 @@ class Gains:
         return cls(value, std, (source,) * len(value))
 
 
-def _printed(value: Sequence[float], source: str) -> Gains:
+def _printed(value: Sequence[float] | Float[Array, " j"], source: str) -> Gains:
     gains = np.array(value, float)
     return Gains.given(gains, _PRINTED_STD * gains, source)
 
@@ -126,7 +126,7 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
         moving, moving_std = _in_motion(usable, j)
         seen = (
             "never carries load at standstill"
-            if not np.isfinite(value[j])
+            if not std[j] < abs(value[j])
             else f"carries too little load at standstill: {value[j]:.4g} +- {std[j]:.2g} N m/A"
         )
         twin = _same_size(value[settled], moving, j, settled)

@@ -7,8 +7,10 @@ from scipy.special import comb
 
 from taufit.arrays import Array, Bool, Float
 
-ORDER = 4
+_ORDERS = (2, 3, 4)
 _CHUNK, _CHUNKS = 2_000, 40
+# Of a normal distribution clipped at 3 sigma this part of the standard deviation is left.
+_CLIP, _LEFT = 3.0, 0.98658
 
 
 def noise_std(
@@ -16,16 +18,16 @@ def noise_std(
 ) -> Float[Array, " c"]:
     """Standard deviation of white noise on each column.
 
-    The fourth difference of white noise with variance s^2 has variance 70 s^2, while a motion
-    slower than a tenth of the sampling rate all but vanishes in it. The median makes steps and
-    spikes harmless; a channel too coarsely quantised for a median uses the mean square.
+    The k-th difference of white noise with variance s^2 has variance (2k choose k) s^2, while
+    motion much slower than the sampling all but vanishes in it. Low orders let more of the motion
+    through, high ones more of a step; as both only add, the smallest of three orders counts.
 
     Args:
         columns: Neighbouring rows are neighbouring samples.
         where: Rows to judge by; all by default.
     """
     n = len(columns)
-    if n <= 2 * ORDER:
+    if n <= 2 * max(_ORDERS):
         return np.zeros(columns.shape[1])
     if n > 4 * _CHUNK * _CHUNKS:
         # Stretches spread over a long recording judge it as well as all of it.
@@ -35,14 +37,29 @@ def noise_std(
             for a in starts
         ]
         return np.sqrt(np.mean(np.square(parts), axis=0))
-    gain = np.sqrt(np.sum(comb(ORDER, np.arange(ORDER + 1)) ** 2))
-    difference = np.diff(columns, ORDER, axis=0) / gain
-    if where is not None:
-        usable = np.convolve(where, np.ones(ORDER + 1), "valid") == ORDER + 1
-        if np.count_nonzero(usable) > 20:
-            difference = difference[usable]
-    magnitude = np.abs(difference)
-    robust = 1.4826 * np.median(magnitude, axis=0)
+    estimates = []
+    difference = np.diff(columns, _ORDERS[0] - 1, axis=0)
+    for order in _ORDERS:
+        difference = np.diff(difference, axis=0)
+        usable = difference
+        if where is not None:
+            inside = np.convolve(where, np.ones(order + 1), "valid") == order + 1
+            if np.count_nonzero(inside) > 20:
+                usable = difference[inside]
+        estimates.append(_clipped_std(np.abs(usable)) / np.sqrt(comb(2 * order, order)))
+    return np.min(estimates, axis=0)
+
+
+def _clipped_std(magnitude: Float[Array, "n c"]) -> Float[Array, " c"]:
+    """Standard deviation without what lies beyond 3 sigma: steps and spikes.
+
+    A channel too coarsely quantised to start from its median uses its mean square.
+    """
     trimmed = np.minimum(magnitude, np.percentile(magnitude, 99.0, axis=0))
     plain = np.sqrt(np.mean(np.square(trimmed), axis=0))
-    return np.where(robust > 0.1 * plain, robust, plain)
+    std = 1.4826 * np.median(magnitude, axis=0)
+    for _ in range(8):
+        inside = magnitude <= _CLIP * std
+        count = np.maximum(np.count_nonzero(inside, axis=0), 1)
+        std = np.sqrt(np.sum(np.square(np.where(inside, magnitude, 0.0)), axis=0) / count) / _LEFT
+    return np.where(std > 0.1 * plain, std, plain)

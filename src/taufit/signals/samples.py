@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -90,8 +90,11 @@ class Samples:
 
     def rows(self, chosen: Any) -> Samples:
         """The samples at an index, slice or mask; whole runs only, if they are filtered again."""
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _PER_SAMPLE}
-        return replace(self, **{k: None if v is None else v[chosen] for k, v in values.items()})
+        values: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[chosen]
+            for name in _PER_SAMPLE
+        }
+        return replace(self, **values)
 
     @classmethod
     def joined(cls, parts: Sequence[Samples]) -> Samples:

@@ -7,6 +7,7 @@ Left to others: how it is shown (report).
 from taufit.validation.before import before_identification
 from taufit.validation.contradictions import contradictions
 from taufit.validation.cross_validation import cross_validate
+from taufit.validation.excitation import excitation_findings
 from taufit.validation.gravity_sign import gravity_findings
 from taufit.validation.identification import Identification, condition_like, identify
 from taufit.validation.range_of_training import range_findings
@@ -25,6 +26,7 @@ __all__ = [
     "condition_like",
     "contradictions",
     "cross_validate",
+    "excitation_findings",
     "gravity_findings",
     "identify",
     "range_findings",
