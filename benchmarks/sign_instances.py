@@ -7,11 +7,12 @@ printed coefficient contains are set to plausible values.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.signal import butter, sosfiltfilt
 
-from taufit.arrays import Array, Float
+from taufit.arrays import Array, Float, Int
 from taufit.dynamics import inverse_dynamics
 from taufit.friction import Linear
 from taufit.robot import Robot, from_dh
@@ -114,6 +115,20 @@ def gantry(seed: int) -> Robot:
     return replace(robot, links=tuple(links))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Weightless(Robot):
+    """An arm in free fall: no torque holds it."""
+
+    @property
+    def gravity(self) -> Float[Array, " 3"]:
+        return np.zeros(3)
+
+
+def weightless(robot: Robot) -> Robot:
+    """The same arm without gravity."""
+    return Weightless(robot.name, robot.links, robot.limits, robot.drives)
+
+
 def _body(mass: float, rng: np.random.Generator) -> Float[Array, " 10"]:
     size = rng.uniform(0.05, 0.15, 3)
     tensor = mass * np.diag((size**2).sum() - size**2)
@@ -155,6 +170,7 @@ def instance(
     seconds: float = 13.33,
     harmonics: int = 3,
     rate_hz: float = 50.0,
+    amplitude: float = 1.6,
     encoder_noise: float = 0.0,
     encoder_cutoff_hz: float = 4.0,
 ) -> Instance:
@@ -166,7 +182,7 @@ def instance(
     """
     robot = robot or kr5()
     j = robot.joints
-    q, v, a = multisine(j, seed, seconds, harmonics, rate_hz)
+    q, v, a = multisine(j, seed, seconds, harmonics, rate_hz, amplitude)
     rigid = inverse_dynamics(robot, q, v, a)
     rms = np.sqrt(np.mean(rigid**2, 0))
     speed = np.sqrt(np.mean(v**2, 0))
@@ -193,6 +209,27 @@ def instance(
     pairs = np.stack([coulomb, viscous], 1).ravel() if has_friction else np.empty(0)
     truth = np.concatenate([robot.parameters, pairs])
     return Instance(model, samples, torque, truth, sigma, measured)
+
+
+def boxes(case: Instance) -> tuple[Float[Array, " p"], Float[Array, " p"]]:
+    """Generous bounds around the truth, as the tree search of the literature is given them.
+
+    Masses within half of the truth, centres of mass within 0.3 m, inertias up to twice the largest.
+    """
+    truth = case.truth
+    lower, upper = np.full(len(truth), -np.inf), np.full(len(truth), np.inf)
+    for at in range(0, 10 * case.model.robot.joints, 10):
+        mass, inertia = truth[at], truth[at + 4 : at + 10].max()
+        lower[at], upper[at] = 0.5 * mass, 1.5 * mass
+        lower[at + 1 : at + 4], upper[at + 1 : at + 4] = -0.45 * mass, 0.45 * mass
+        lower[at + 4 : at + 10], upper[at + 4 : at + 10] = -inertia, 2.0 * inertia
+    return lower, upper
+
+
+def segment_truth(case: Instance, segments: Any) -> Int[Array, " s"]:
+    """The sign each segment really has: that of its true torque on the whole."""
+    sums = [case.torque[s.first : s.last + 1, s.joint].sum() for s in segments]
+    return np.where(np.array(sums) >= 0.0, 1, -1)
 
 
 def differentiated(

@@ -113,11 +113,14 @@ def cut_segments(
     where = np.full((n, joints), np.nan)  # time of the crossing behind a cut
     middle = 0.5 * (time[1:] + time[:-1])
     where[1:] = middle[:, None]
-    dip = np.zeros((n, joints), bool)
     inner = smooth[1:-1]
-    dip[1:-1] = (inner <= smooth[:-2]) & (inner < smooth[2:]) & (inner < rms)
+    k, i = np.nonzero((inner <= smooth[:-2]) & (inner < smooth[2:]) & (inner < rms))
+    # Smoothing may move the foot of a steep V by a sample: look for it in the magnitudes themselves.
+    around = np.clip(k[:, None] + np.arange(3), 1, n - 2)
+    k = around[np.arange(len(k)), magnitude[around, i[:, None]].argmin(1)]
+    dip = np.zeros((n, joints), bool)
+    dip[k, i] = True
     # A V with its foot between two samples: the lower of the neighbours lies across the zero.
-    k, i = np.nonzero(dip)
     across_left = magnitude[k - 1, i] < magnitude[k + 1, i]
     at = np.where(across_left, k, k + 1)
     cut[at, i] = True
