@@ -388,3 +388,21 @@ def test_any_mixture_of_effects_gives_finite_rows_in_order(seed):
     for name in ("time", "position", "velocity", "signal"):
         assert np.all(np.isfinite(getattr(recording, name)))
     assert np.all(np.diff(recording.time) >= 0.0) and len(recording) > 20
+
+
+def test_file_says_the_payload_only_where_the_controller_was_told():
+    load = Carried.lump(2.0, (0, 0, 0.1))
+    told = replace(Twin(ARM), controller=Controller(knows_payload=True))
+    motion = random_fourier(ARM, frequency_hz=1.0)
+    assert Twin(ARM).run(motion).recording.payload == 0.0
+    assert Twin(ARM).run(motion, payload=load).recording.payload is None
+    assert told.run(motion, payload=load).recording.payload == 2.0
+    blind, knowing = (t.run(motion, payload=load).truth for t in (Twin(ARM), told))
+    assert max(knowing["tracking_error_rms"]) < 0.1 * max(blind["tracking_error_rms"])
+
+
+def test_model_without_friction_can_be_the_truth():
+    model = TorqueModel(read_robot("ur5e"), None, rotor_inertia=False, offset=False)
+    motion = random_fourier(model.robot, frequency_hz=1.0)
+    trace = Twin.from_model(model.with_values(model.robot.parameters)).run(motion).trace
+    assert not trace.friction.any()

@@ -62,7 +62,8 @@ def kernel() -> Any | None:
         from taufit import _kernel
     except ImportError:
         return None
-    return _kernel if hasattr(_kernel, "twin_run") and function_addresses() else None
+    reachable = hasattr(import_mujoco().MjModel, "_address") and function_addresses()
+    return _kernel if hasattr(_kernel, "twin_run") and reachable else None
 
 
 @dataclass(frozen=True, slots=True)

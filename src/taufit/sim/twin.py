@@ -11,7 +11,7 @@ import numpy as np
 from taufit.arrays import Array, Float, Int
 from taufit.errors import InfeasibleError, TaufitError
 from taufit.excitation import Motion
-from taufit.friction import Presliding
+from taufit.friction import NoFriction, Presliding
 from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.sim import measure
@@ -101,7 +101,10 @@ class Twin:
     def from_model(
         cls, model: TorqueModel, effects: Effects | None = None, **settings: Any
     ) -> Twin:
-        """An arm that behaves as a fitted model says; its friction replaces that of `effects`."""
+        """An arm that behaves as a fitted model says.
+
+        The model's friction, offset and temperature dependence replace those of `effects`.
+        """
         if model.values is None:
             raise TaufitError("this model has no parameters yet: fit it first.")
         joints = model.robot.joints
@@ -119,17 +122,18 @@ class Twin:
         terms = len(model.friction.terms) if model.friction else 0
         coefficients = values[at : at + joints * terms].reshape(joints, terms)
         offset = values[at + joints * terms :] if model.offset else np.zeros(joints)
-        if model.friction is not None:
-            effects = replace(
-                effects,
-                friction=replace(
-                    effects.friction or Friction(),
-                    model=model.friction,
-                    coefficients=coefficients,
-                    shape=model.shape,
-                    offset=offset,
-                ),
-            )
+        effects = replace(
+            effects,
+            friction=Friction(
+                model.friction or NoFriction(),
+                coefficients,
+                model.joint_shape if model.friction and model.friction.shapes else None,
+                offset,
+            ),
+        )
+        if effects.thermal is not None:
+            thermal = replace(effects.thermal, coulomb_slope=0.0, viscous_slope=0.0)
+            effects = replace(effects, thermal=thermal)
         return cls(robot, effects, **settings)
 
     def run(
@@ -531,7 +535,10 @@ class _Simulation:
             temperature = measure.stepped(trace.temperature, step)
         rows = measure.rows_kept(len(ticks), effects.timing, seed)
         stamps = measure.stamps(ticks, effects.timing, seed)
-        whole = [float(total[0]) for _, total in self.timeline]
+        # The file says what the controller was told, not what was true.
+        told = None if self.carried else 0.0
+        if len(self.timeline) == 1 and twin.controller.knows_payload:
+            told = float(self.timeline[0][1][0])
         recording = Recording(
             time=stamps[rows],
             position=position[rows],
@@ -560,7 +567,7 @@ class _Simulation:
             target_current=(current / drives.gain)[rows] if in_amperes else None,
             target_torque=target[rows],
             temperature=None if temperature is None else temperature[rows],
-            payload=whole[0] if len(set(whole)) == 1 else None,
+            payload=told,
             meta={
                 "robot": robot.name,
                 "joint_names": list(robot.joint_names),
