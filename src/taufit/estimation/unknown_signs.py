@@ -36,7 +36,8 @@ from taufit.estimation.sign_segments import (
 )
 from taufit.estimation.sign_tree import search_tree, segment_values
 from taufit.estimation.weights import Weights
-from taufit.friction import Linear
+from taufit.friction import Linear, remembers_path
+from taufit.recording import Recording
 from taufit.signals import Samples, lowpass
 from taufit.torque_model import TorqueModel
 
@@ -256,8 +257,7 @@ def fit_unsigned(
     else:
         raise TaufitError(f"there is no sign method {method!r}: use exact or tree.")
     estimator = estimator or ConsistentSdp()
-    friction = model.friction
-    if friction is not None and (friction.shapes or friction.uses_load):
+    if _beyond_columns(model):
         estimate = fit_samples(model, found.fit_samples, estimator, require_excitation=False)
         fitted = replace(model, shape=estimate.shape).with_values(estimate.values)
         return UnsignedFit(found, fitted, estimator)
@@ -423,8 +423,7 @@ def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()
     borders = np.zeros(values.shape, bool)
     _apply_hints(hints, samples, values, known, borders)
 
-    friction = model.friction
-    if friction is not None and (friction.shapes or friction.uses_load):
+    if _beyond_columns(model):
         model = replace(model, friction=Linear(), shape=None)
     noise = noise_scale(np.abs(values), samples.run, keep)
     still = np.flatnonzero(~signed & ~np.any(keep, axis=0))
@@ -477,6 +476,14 @@ def _apply_hints(
         known[inside, hint.joint] = True
         edge = np.flatnonzero(np.diff(inside.astype(np.int8), prepend=0, append=0))
         borders[edge[edge < len(values)], hint.joint] = True
+
+
+def _beyond_columns(model: TorqueModel) -> bool:
+    """Whether friction has shapes, load or memory: more than columns known beforehand."""
+    friction = model.friction
+    if friction is None:
+        return False
+    return bool(friction.shapes) or friction.uses_load or remembers_path(friction)
 
 
 def _has_friction(model: TorqueModel) -> bool:
@@ -926,6 +933,31 @@ def signed_samples(
     raw = np.where(signed, samples.raw_torque, torque)
     new = np.where(signed, samples.torque, lowpass(samples, raw))
     return replace(samples, torque=new, raw_torque=raw, signed=every, keep=keep)
+
+
+def signed_by_model(model: TorqueModel, samples: Samples) -> Samples:
+    """Magnitudes signed as a fitted model predicts: to score it on recordings without signs."""
+    predicted = model.torque(
+        samples.position,
+        samples.velocity,
+        samples.acceleration,
+        temperature=samples.temperature,
+    )
+    sign = np.where(predicted >= 0.0, 1, -1)
+    return signed_samples(samples, sign * _magnitude(samples))
+
+
+def without_signs(recording: Recording) -> Recording:
+    """The recording as if only magnitudes had been recorded, where its signs are not to be used.
+
+    A recording that says which joints carry their sign is left as it is.
+    """
+    signed = recording.signed
+    if signed is not None and not np.all(signed):
+        return recording
+    return replace(
+        recording, signal=np.abs(recording.signal), signed=np.zeros(recording.joints, bool)
+    )
 
 
 def _warnings(

@@ -8,7 +8,8 @@ from taufit.dynamics import gravity_torque
 from taufit.robot import Robot
 from taufit.signals.samples import Samples
 
-# Gravity has to change this much along the motion to tell, relative to the torque [1].
+# Gravity has to change this much along the motion to tell, relative to the torque, except in
+# joints that carry most of it.
 _LOUD = 0.3
 
 
@@ -25,9 +26,12 @@ def gravity_findings(robot: Robot, samples: Samples) -> tuple[str, ...]:
     gravity = gravity_torque(robot, samples.position[moving])
     told = []
     for j in range(robot.joints):
+        if samples.signed is not None and not samples.signed[j]:
+            continue
         g = gravity[:, j]
         torque = samples.torque[moving, j]
-        if g.std() < _LOUD * torque.std() or g.std() < 0.05 * gravity.std(axis=0).max():
+        loudest = g.std() >= 0.5 * gravity.std(axis=0).max()
+        if g.std() < 1e-6 or (g.std() < _LOUD * torque.std() and not loudest):
             continue
         columns = np.stack(
             [

@@ -24,6 +24,7 @@ from taufit.estimation import (
     is_consistent,
     predicted_torque,
 )
+from taufit.estimation.unknown_signs import find_signs, signed_by_model, without_signs
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.recording import Recording, in_order
 from taufit.robot import Robot
@@ -148,6 +149,8 @@ def identify(
     if not recordings:
         raise RecordingError("there is no recording to fit.")
     ordered = [_fitting(robot, recording) for recording in recordings]
+    if torque_signs == "unknown":
+        ordered = [without_signs(recording) for recording in ordered]
     robot = with_drives(robot, ordered)
     samples = condition(ordered, cutoff_hz=cutoff_hz)
     if samples.gain is not None:
@@ -161,18 +164,14 @@ def identify(
     model = automatic_model(robot, friction=friction, rotor_inertia=rotor_inertia, offset=offset)
 
     signs = None
-    if torque_signs == "unknown":
-        from taufit.estimation.unknown_signs import fit_unsigned
-
-        if friction == "auto":
-            from taufit.friction import Linear
-
-            model = replace(model, friction=Linear())
-        unsigned = fit_unsigned(model, samples, estimator=estimator)
-        signs, estimate, samples = unsigned.found, unsigned.estimate, unsigned.found.fit_samples
-        estimate = replace(estimate, warnings=unsigned.warnings)
-    else:
-        estimate = fit(model, samples, estimator)
+    if samples.signed is not None and not np.all(samples.signed):
+        # Declared by a map, or asked for: the signs come first, then the same fit as always.
+        signs = find_signs(model, samples)
+        samples = signs.fit_samples
+        torque_signs = "unknown"
+    estimate = fit(model, samples, estimator)
+    if signs is not None:
+        estimate = replace(estimate, warnings=(*signs.warnings, *estimate.warnings))
 
     fitted = fitted_model(model, estimate, samples)
     predicted = predicted_torque(fitted, samples)
@@ -180,7 +179,11 @@ def identify(
     tested: list[Score] = []
     tested_samples: list[Samples] = []
     for name, others in (holdout or {}).items():
+        if torque_signs == "unknown":
+            others = [without_signs(recording) for recording in others]
         other = condition_like(fitted, others, name=name)
+        if signs is not None and other.signed is not None and not np.all(other.signed):
+            other = signed_by_model(fitted, other)
         tested_samples.append(other)
         tested.append(score(fitted, other, file=name))
 
