@@ -166,3 +166,20 @@ def test_columns_come_in_the_documented_order():
     columns, _ = to_columns(made_up(joints=2))
     assert list(columns)[:7] == ["t", "q_1", "q_2", "v_1", "v_2", "a_1", "a_2"]
     assert list(columns)[-1] == "payload"
+
+
+def test_ros_tools_read_our_mcap_without_taufit(tmp_path):
+    from rosbags.highlevel import AnyReader
+
+    recording = made_up(
+        meta={"joint_names": list("abcdef"), "start_time_ns": 1_700_000_000 * 10**9}
+    )
+    write_recording(recording, tmp_path / "run.mcap")
+    with AnyReader([tmp_path / "run.mcap"]) as reader:
+        links = [c for c in reader.connections if c.topic == "/joint_states"]
+        states = [reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(links)]
+    np.testing.assert_array_equal([s.position for s in states], recording.position)
+    np.testing.assert_array_equal([s.effort for s in states], recording.signal)
+    stamps = [s.header.stamp.sec - 1_700_000_000 + s.header.stamp.nanosec * 1e-9 for s in states]
+    np.testing.assert_allclose(stamps, recording.time - recording.time[0], atol=1e-9)
+    assert states[0].name == list("abcdef")
