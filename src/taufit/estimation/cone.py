@@ -103,12 +103,12 @@ def consistent_least_squares(
     options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = _TOLERANCE
     answer = clarabel.DefaultSolver(quadratic, np.zeros(2 * p), a, b, cones, options).solve()
     status = str(answer.status)
-    if "PrimalInfeasible" in status:
+    theta = np.array(answer.x[:p]) * scale
+    if "PrimalInfeasible" in status or (status != "Solved" and _broken(limits, theta)):
         raise InfeasibleError(
             "no physically possible arm meets these bounds together: "
             f"{_spoken(limits)}. Widen or remove some of them."
         )
-    theta = np.array(answer.x[:p]) * scale
     if not np.all(np.isfinite(theta)):
         raise InfeasibleError(
             f"the consistent fit broke down ({status}). Check the recording for wrong units or "
@@ -124,6 +124,19 @@ def _balance(maps: Float[Array, "10 4 4"], scale: Float[Array, " 10"]) -> Float[
     """Outer product d d' that brings the diagonal of the block near one."""
     size = np.sqrt(np.maximum(np.max(np.abs(np.einsum("imm->im", maps)) * scale[:, None], 0), 1e-9))
     return 1.0 / np.outer(size, size)
+
+
+def _broken(limits: Constraints, theta: Float[Array, " p"]) -> bool:
+    """Whether a point is outside by more than a solver that stopped early explains."""
+    if not np.all(np.isfinite(theta)):
+        return True
+    short = limits.bound - limits.matrix @ theta
+    blocks = limits.blocks(theta)
+    size = np.abs(np.trace(blocks, axis1=1, axis2=2)) + 1e-9
+    return bool(
+        np.any(short > 1e-4 * (1.0 + np.abs(limits.bound)))
+        or np.any(np.linalg.eigvalsh(blocks)[:, 0] < -1e-4 * size)
+    )
 
 
 def _spoken(limits: Constraints) -> str:

@@ -23,7 +23,7 @@ from taufit.estimation.estimator import Problem
 from taufit.estimation.information import Information
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 
-GRID = tuple(float(x) for x in 10.0 ** np.arange(-2.0, 5.5, 0.75))
+GRID = tuple(float(x) for x in 10.0 ** np.arange(-2.0, 5.0, 1.0))
 
 
 def prior_links(problem: Problem) -> tuple[Float[Array, "j 10"], tuple[int, ...]]:
@@ -53,7 +53,11 @@ def prior_links(problem: Problem) -> tuple[Float[Array, "j 10"], tuple[int, ...]
 
 
 def entropic_least_squares(
-    information: Information, problem: Problem, limits: Constraints, weight: float
+    information: Information,
+    problem: Problem,
+    limits: Constraints,
+    weight: float,
+    start: Float[Array, " p"] | None = None,
 ) -> tuple[Float[Array, " p"], list[str]]:
     """The minimum of f under the constraints; inequalities by a barrier driven to 1e-9."""
     noise = noise_level(information, problem)
@@ -69,7 +73,7 @@ def entropic_least_squares(
 
     theta = model.nominal.copy()
     theta[: 10 * joints] = links.ravel()
-    theta = _first_guess(theta, hessian0, gradient0, joints, limits)
+    theta = _first_guess(theta, hessian0, gradient0, joints, limits) if start is None else start
     extra = [c for c, k in enumerate(limits.links) if c >= joints]
     start = np.linalg.eigvalsh(limits.blocks(theta))[:, 0]
     if np.any(limits.matrix @ theta <= limits.bound) or np.any(start <= 0):
@@ -79,7 +83,7 @@ def entropic_least_squares(
     # Data weigh in through their Gram matrix; directions without data or prior get a trace of it.
     tiny = 1e-10 * np.diag(np.where(np.diag(hessian0) > 0, np.diag(hessian0), 1.0))
     level = max(weight, 1.0)
-    for barrier in level * 10.0 ** -np.arange(0.0, 10.0, 1.5):
+    for barrier in level * 10.0 ** -np.arange(0.0, 10.0, 3.0):
         theta = _newton(
             theta, hessian0, gradient0, weight, linear, limits, joints, extra, barrier, tiny
         )
@@ -113,7 +117,8 @@ def _first_guess(theta, hessian, gradient, joints, limits):
 def _inside(problem: Problem, limits: Constraints) -> Float[Array, " p"]:
     """A point strictly inside the constraints, as deep as a thousandth of a kilogram allows."""
     names = problem.model.names
-    nothing = Information(names, np.eye(len(names)), problem.model.nominal, 0.0, len(names))
+    p = len(names)
+    nothing = Information(names, np.eye(p), problem.model.nominal, float(p), 2 * p)
     free = Problem(problem.model, base_of_regressor(np.eye(len(names)), names=names))
     depth = 1e-4
     deeper = replace(
@@ -198,7 +203,9 @@ def cross_validated_weight(problem: Problem, limits: Constraints, margin: float)
         for k, fold in enumerate(folds):
             if k != left_out:
                 rest = fold if rest is None else rest + fold
-        for i, weight in enumerate(GRID):
-            theta, _ = entropic_least_squares(rest, problem, limits, weight)
+        theta = None
+        # From the heaviest weight down, each solution starts the next.
+        for i in reversed(range(len(GRID))):
+            theta, _ = entropic_least_squares(rest, problem, limits, GRID[i], theta)
             costs[i] += folds[left_out].cost(theta)
     return GRID[int(np.argmin(costs))]
