@@ -11,11 +11,14 @@ import pytest
 
 from taufit.dynamics import regressor
 from taufit.errors import TaufitError
+from taufit.estimation import Ols, fit_samples
+from taufit.friction import Polynomial
 from taufit.recording import read_recording
 from taufit.robot import pseudo_inertia, read_robot
 from taufit.signals import condition
 from taufit.sim import presets, random_fourier, read_preset
 from taufit.sim.replay import replay
+from taufit.torque_model import TorqueModel
 
 MAP = Path(__file__).resolve().parents[2] / "examples" / "columns" / "ur10e_csv.yaml"
 
@@ -139,6 +142,15 @@ def test_franka_shows_link_side_torque():
     recording = preset.twin.run(motion).recording
     assert recording.torque_source == "joint_torque_sensor" and recording.temperature is not None
     assert np.all(np.diff(recording.time) >= 0.0) and np.ptp(np.diff(recording.time)) > 1e-4
+
+
+def test_franka_leaves_the_residual_of_table_5(reference_dir):
+    table = _table(reference_dir, "franka_lie_friction_excitation")["table5_identification"]
+    preset = read_preset("franka")
+    samples = condition(preset.twin.run(preset.motion(1), seed=1).recording, cutoff_hz=10.0)
+    model = TorqueModel(preset.twin.robot, Polynomial(), rotor_inertia=False)
+    left = fit_samples(model, samples, Ols(), require_excitation=False).torque_rms
+    np.testing.assert_allclose(left, table["rms_Nm"]["eq16"], rtol=0.25)
 
 
 def test_ur10e_real_leaves_the_noise_of_the_real_arm(data_dir):
