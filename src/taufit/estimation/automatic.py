@@ -32,6 +32,11 @@ NOMINAL_WEIGHT = 11.0
 # Links nobody described are only kept from running away.
 GUESSED_WEIGHT = 0.05
 
+# Less trust is tried too, down to this share of it: as much is taken as predicts stretches left
+# out no worse than the best by this factor.
+_WEAKEST = 1e-3
+_HARMLESS = 1.02
+
 _FOLDS = 6
 
 
@@ -73,25 +78,36 @@ def choose(model: TorqueModel, samples: Samples, *, select: bool = True) -> Choi
     """Friction terms and the weight of the nominal arm, from the samples.
 
     Stretches of the recording (or its runs, if there are three or more) are left out in turn and
-    predicted from the rest by least squares with the nominal links as a Gaussian prior. Each joint
-    keeps the smallest set of friction terms whose prediction is within 0.2 % of the best.
+    predicted from the rest by least squares with the nominal links as a Gaussian prior. The prior
+    is as strong as it can be without predicting worse; each joint keeps the smallest set of
+    friction terms whose prediction is within 0.2 % of the best.
     """
     joints = model.robot.joints
     prior, centre, guessed = gaussian_prior(model)
+    trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
     loaded = model.friction is not None and model.friction.uses_load
     load = np.where(np.isfinite(samples.torque), samples.torque, 0.0) if loaded else None
-    weight = NOMINAL_WEIGHT if not guessed else GUESSED_WEIGHT
-    weight *= _correlation_guess(samples)
+    # Residuals tell how they hang together only where no prior keeps the fit from its best.
+    weak = _WEAKEST * trusted * _correlation_guess(samples)
     for _ in range(2 if loaded else 1):
         rows = SampleRows(model, samples, load=load)
         folds = [_grams(rows, spans) for spans in _spans(rows)]
-        theta, scale = _weighted_fit(folds, weight * prior, centre, model.nonnegative)
+        theta, scale = _weighted_fit(folds, weak * prior, centre, model.nonnegative)
         if loaded:
             load = rows.rigid(theta)
 
     residuals = rows.residuals(theta)
     correlation = float(np.mean(correlation_samples(residuals, rows.keep, rows.run)))
-    weight = (GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT) * correlation
+    everything = np.ones(len(model.names), bool)
+    strengths = trusted * correlation * np.array([1.0, 0.1, 0.01, _WEAKEST])
+    predicted = np.array(
+        [
+            _left_out_cost(folds, scale, w * prior, centre, model.nonnegative, everything)
+            for w in strengths
+        ]
+    )
+    harm = np.mean(predicted / predicted.min(axis=0), axis=1)
+    weight = float(strengths[np.argmax(harm <= _HARMLESS * harm.min())])
     costs: dict[tuple[str, ...], Float[Array, " j"]] = {}
     groups = _groups(model) if select else ()
     for size in range(len(groups) + 1):

@@ -1,0 +1,76 @@
+"""Dahl elements: what friction with a memory of its path must do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taufit.friction import Presliding
+from taufit.friction.presliding import dahl_state
+
+quiet = settings(deadline=None, derandomize=True, database=None, max_examples=50)
+steps = st.lists(st.floats(-0.02, 0.02), min_size=1, max_size=200)
+
+
+@quiet
+@given(steps, st.floats(1e-5, 0.3))
+def test_state_stays_between_minus_one_and_one(travel, width):
+    z = dahl_state(np.array(travel), width)
+    assert np.all(np.abs(z) <= 1.0 + 1e-12)
+
+
+@quiet
+@given(steps, st.floats(1e-4, 0.3), st.integers(2, 5))
+def test_state_does_not_depend_on_how_finely_the_path_is_cut(travel, width, parts):
+    travel = np.array(travel)
+    whole = dahl_state(travel, width)
+    fine = dahl_state(np.repeat(travel / parts, parts), width)[parts - 1 :: parts]
+    # Rounding of |d|/w, up to 1e3 in the exponent of the finest step.
+    np.testing.assert_allclose(fine, whole, atol=1e-10)
+
+
+@quiet
+@given(steps, st.floats(1e-4, 0.3))
+def test_the_mirrored_path_gives_the_mirrored_state(travel, width):
+    travel = np.array(travel)
+    np.testing.assert_allclose(dahl_state(-travel, width), -dahl_state(travel, width), atol=1e-15)
+
+
+def test_state_follows_its_differential_equation():
+    # dz/dx = (1 - z sign(dx)) / w along a path that turns back, against small Euler steps.
+    width, n = 0.01, 40_000
+    x = 0.05 * np.sin(np.linspace(0.0, 9.0, n))
+    travel = np.diff(x, prepend=0.0)
+    z, slow = 0.0, []
+    for d in travel:
+        z += d / width * (1.0 - z * np.sign(d))
+        slow.append(z)
+    np.testing.assert_allclose(dahl_state(travel, width), slow, atol=1e-3)
+
+
+def test_steady_motion_is_coulomb_friction():
+    model = Presliding()
+    v = np.full(400, 0.5)
+    travel = np.full(400, 0.02)
+    load = np.full(400, -7.0)
+    with_path = model.columns(v, np.empty(0), load, travel=travel)[-1]
+    without = model.columns(v, np.empty(0), load)[-1]
+    # The widest element is 27 widths into its way.
+    np.testing.assert_allclose(with_path, without, atol=1e-10)
+    assert model.terms[0].name == "coulomb"
+    np.testing.assert_array_equal(without, [1, 0, 0, 0, 0, 0.5, 0.25, 7.0])
+
+
+def test_standing_still_keeps_the_state():
+    travel = np.array([0.01, 0.0, 0.0, -1e-5, 0.0])
+    z = dahl_state(travel, 1e-3)
+    assert z[0] == z[1] == z[2] and z[3] == z[4] < z[2]
+    assert len(dahl_state(np.empty(0), 1e-3)) == 0
+
+
+def test_widths_must_rise():
+    for widths in ((), (0.0, 1.0), (1.0, 0.5)):
+        with pytest.raises(ValueError, match="positive and rise"):
+            Presliding(widths)

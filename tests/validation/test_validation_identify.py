@@ -1,0 +1,142 @@
+"""The whole way from recordings to a model, and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import simulated_arm
+
+from taufit.errors import PoorExcitationError, RecordingError
+from taufit.estimation import automatic_model, predicted_torque
+from taufit.model_file import read_model, write_model
+from taufit.recording import Finding
+from taufit.robot import read_robot
+from taufit.signals import condition
+from taufit.validation import (
+    condition_like,
+    contradictions,
+    cross_validate,
+    gravity_findings,
+    identify,
+    score,
+)
+
+
+def test_hold_outs_take_the_gains_of_training(arm, runs):
+    gain = np.array([12.0, 12.0, 9.0, 10.0, 10.0, 10.0])
+    train = simulated_arm.in_amperes(runs[0], gain, known=True)
+    other = simulated_arm.in_amperes(runs[1], gain, known=False)
+
+    done = identify(arm, [train], holdout={"other": [other]}, cutoff_hz=8.0)
+
+    assert done.holdout[0].mean_nrmse < 0.02
+    np.testing.assert_array_equal(done.model.meta["conditioning"]["gain"], gain)
+    np.testing.assert_array_equal(done.model.robot.drives.gain, gain)
+    samples = condition_like(done.model, [other])
+    assert score(done.model, samples).mean_nrmse == pytest.approx(done.holdout[0].mean_nrmse)
+
+
+def test_a_model_read_back_predicts_the_same_bits(identified, tmp_path):
+    path = tmp_path / "model.json"
+    write_model(identified.model, path)
+
+    again = read_model(path)
+
+    np.testing.assert_array_equal(
+        predicted_torque(again, identified.samples),
+        predicted_torque(identified.model, identified.samples),
+    )
+    assert again.meta["base"]["names"] == list(identified.estimate.base_names)
+    covariance = np.array(again.meta["base"]["covariance"])
+    np.testing.assert_array_equal(covariance, identified.estimate.base_covariance)
+    assert again.meta["range"]["position"]["low"] == pytest.approx(
+        identified.samples.position[identified.samples.in_motion].min(axis=0)
+    )
+    assert again.meta["provenance"]["settings"]["estimator"] == "automatic"
+
+
+def test_single_masses_are_not_presented_as_measured(identified):
+    meta = identified.model.meta
+    for name, std, word in zip(identified.model.names, meta["std"], meta["verdict"], strict=True):
+        if name.endswith(".m"):
+            assert not np.isfinite(std)
+            assert word in ("only in combination", "no effect")
+
+
+def test_cross_validation_scores_each_run_by_a_fit_without_it(arm, runs):
+    model = automatic_model(arm)
+    samples = [condition(run, cutoff_hz=8.0) for run in runs]
+
+    scores = cross_validate(model, samples)
+
+    assert [one.file for one in scores] == ["run0", "run1", "run2"]
+    assert all(one.mean_nrmse < 0.02 for one in scores)
+    with pytest.raises(RecordingError, match="two recordings or more"):
+        cross_validate(model, samples[:1])
+
+
+def test_torque_against_gravity_is_told_and_refused(arm, runs):
+    samples = condition(runs[0], cutoff_hz=8.0)
+    assert gravity_findings(arm, samples) == ()
+
+    turned = replace(runs[0], signal=-runs[0].signal)
+    assert "joint 2" in " ".join(gravity_findings(arm, condition(turned, cutoff_hz=8.0)))
+    with pytest.raises(RecordingError, match="torque falls where gravity makes it rise"):
+        identify(arm, [turned])
+    with pytest.raises(RecordingError, match="mounting"):
+        identify(arm.with_mounting("ceiling"), [runs[0]])
+    tenfold = replace(runs[0], signal=10.0 * runs[0].signal)
+    assert "Check the drive gain" in " ".join(
+        gravity_findings(arm, condition(tenfold, cutoff_hz=8.0))
+    )
+
+
+def test_another_robots_recording_is_refused(arm, runs):
+    with pytest.raises(RecordingError, match="has 6 joints and panda has 7"):
+        identify(read_robot("panda"), [runs[0]])
+    labelled = replace(runs[0], meta={**runs[0].meta, "robot": "kr5"})
+    with pytest.raises(RecordingError, match="is of 'kr5'"):
+        identify(arm, [labelled])
+    far = replace(runs[0], position=runs[0].position + np.array([0, 0, 8.0, 0, 0, 0]))
+    with pytest.raises(RecordingError, match="outside what ur5e can reach: joint 3"):
+        identify(arm, [far])
+
+
+def test_impossible_numbers_are_refused_unless_forced(arm, runs):
+    finding = Finding("corrupt_rows", "warning", "row 7 holds nan", "row dropped")
+    broken = replace(runs[0], findings=(finding,))
+    samples = condition(broken, cutoff_hz=8.0)
+    assert "row 7 holds nan" in contradictions(arm, [broken], samples)[0]
+    with pytest.raises(RecordingError, match="row 7 holds nan"):
+        identify(arm, [broken])
+    done = identify(arm, [broken], cutoff_hz=8.0, force=True)
+    assert any("row 7" in text for text in done.warnings)
+
+
+def test_too_short_and_unmoved_are_refused(arm, truth, runs):
+    with pytest.raises(RecordingError, match="too short"):
+        identify(arm, [simulated_arm.recording(truth, 3.0)])
+    still = runs[0]
+    frozen = np.array(still.position)
+    frozen[:, 3:] = frozen[0, 3:]
+    velocity = np.array(still.velocity)
+    velocity[:, 3:] = 0.0
+    with pytest.raises(PoorExcitationError, match=r"joint 4 .*, 5 .*, 6 .* does not move"):
+        identify(arm, [replace(still, position=frozen, velocity=velocity)])
+    with pytest.raises(RecordingError, match="there is no recording"):
+        identify(arm, [])
+
+
+def test_torques_of_nothing_are_refused(arm, runs):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=runs[0].signal.shape).cumsum(axis=0)
+    nonsense = replace(runs[0], signal=noise - noise.mean(axis=0))
+    with pytest.raises(RecordingError, match=r"does not explain these torques|gravity"):
+        identify(arm, [nonsense], cutoff_hz=8.0)
+
+
+def test_a_carried_payload_is_mentioned(arm, runs):
+    done = identify(arm, [replace(runs[0], payload=2.5)], cutoff_hz=8.0)
+    assert any("2.5 kg" in text for text in done.warnings)
