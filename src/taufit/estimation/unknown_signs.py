@@ -820,8 +820,11 @@ def _judge(
     reason = np.array([""] * count, object)
     predicted = done.fit.predicted
 
-    relative_noise = data.noise / joint_rms(data.magnitude, np.asarray(samples.keep, bool))
-    noisy = (np.maximum(unexplained, relative_noise) > NOISE) & ~np.all(data.known, axis=0)
+    # Relative to the torque itself: magnitudes hold torque and noise together.
+    power = joint_rms(data.magnitude, np.asarray(samples.keep, bool)) ** 2
+    level = np.maximum(done.fit.noise, data.noise) ** 2
+    relative_noise = np.sqrt(level / np.maximum(power - level, 1e-3 * power))
+    noisy = (relative_noise > NOISE) & ~np.all(data.known, axis=0)
     wrong_model = (joint_chi2 > MISFIT) & (unexplained > MODEL_ERROR) & ~np.all(data.known, axis=0)
     lost = noisy | wrong_model
     if np.sum(lost) >= 2.0 / 3.0 * np.sum(~np.all(data.known, axis=0)):

@@ -1,0 +1,147 @@
+"""|torque| joint by joint, its segments coloured by the sign found and by how sure it is."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.estimation.unknown_signs import FoundSigns, SignedSegment, UnsignedFit
+
+_POSITIVE, _NEGATIVE, _CURVE, _INK = "#14639e", "#d1622b", "#3c4650", "#20282e"
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BETWEEN = 960.0, 92.0, 64.0, 12.0, 34.0, 14.0
+_MOST_POINTS = 1200
+
+
+def signs_picture(result: FoundSigns | UnsignedFit) -> str:
+    """One self-contained SVG: blue is positive, orange negative, hatched is not sure.
+
+    Segments carry their sign, joint, time and margin as tooltips.
+    """
+    found = result.found if isinstance(result, UnsignedFit) else result
+    samples = found.samples
+    torque = samples.torque if samples.raw_torque is None else samples.raw_torque
+    shown = sorted({segment.joint for segment in found.segments})
+    starts, total = _run_offsets(found)
+    height = _TOP + len(shown) * (_HEIGHT + _BETWEEN) + 30.0
+    plot = _WIDTH - _LEFT - _RIGHT
+    scale = plot / max(total, 1e-9)
+    doubtful = int(found.ambiguous.sum())
+    title = (
+        f"{len(found.segments)} segments, {doubtful} not sure, "
+        f"{'proven optimal' if found.certified else 'not proven'}, "
+        f"chi2 per degree of freedom {found.chi2_per_dof:.2f}"
+    )
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" '
+        f'role="img" aria-label="{html.escape(title, quote=True)}" '
+        'style="max-width:100%;height:auto;font:12px system-ui,sans-serif">',
+        '<defs><pattern id="doubt" width="6" height="6" patternUnits="userSpaceOnUse" '
+        'patternTransform="rotate(45)"><path d="M0 0V6" stroke="#fff" stroke-width="3.4"/>'
+        "</pattern></defs>",
+        f'<rect width="{_WIDTH:.0f}" height="{height:.0f}" fill="#fff"/>',
+        f'<text x="{_LEFT}" y="20" fill="{_INK}">{html.escape(title)}</text>',
+        _legend(),
+    ]
+    clock = samples.time + starts[samples.run]
+    for row, joint in enumerate(shown):
+        top = _TOP + row * (_HEIGHT + _BETWEEN)
+        magnitude = np.abs(torque[:, joint])
+        peak = float(np.max(magnitude, initial=0.0)) or 1.0
+        parts.append(
+            f'<g><text x="{_LEFT - 8}" y="{top + 14:.1f}" text-anchor="end" fill="{_INK}">joint '
+            f'{joint + 1}</text><text x="{_LEFT - 8}" y="{top + 30:.1f}" text-anchor="end" '
+            f'fill="{_CURVE}">{peak:.3g} N m</text>'
+            f'<path d="M{_LEFT} {top + _HEIGHT:.1f}h{plot:.1f}" stroke="{_CURVE}" '
+            'stroke-width="0.6"/>'
+        )
+        for segment in found.segments:
+            if segment.joint == joint:
+                parts.append(_band(segment, starts[segment.run], scale, top))
+        for run in np.unique(samples.run):
+            rows = samples.run == run
+            parts.append(_curve(clock[rows], magnitude[rows], scale, top, peak))
+        parts.append("</g>")
+    parts.append(_axis(total, scale, height - 18.0))
+    parts.append("</svg>")
+    return "".join(parts)
+
+
+def _run_offsets(found: FoundSigns) -> tuple[Float[Array, " r"], float]:
+    """When each run begins in the picture: one after the other."""
+    samples = found.samples
+    runs = np.arange(int(samples.run.max(initial=0)) + 1)
+    spans = [
+        (float(samples.time[samples.run == r].min()), float(samples.time[samples.run == r].max()))
+        if np.any(samples.run == r)
+        else (0.0, 0.0)
+        for r in runs
+    ]
+    lengths = np.array([high - low for low, high in spans])
+    gap = 0.01 * lengths.sum()
+    begins = np.concatenate([[0.0], np.cumsum(lengths + gap)[:-1]])
+    return begins - np.array([low for low, _ in spans]), float(
+        lengths.sum() + gap * (len(runs) - 1)
+    )
+
+
+def _band(segment: SignedSegment, start: float, scale: float, top: float) -> str:
+    x, width = _LEFT + (segment.t0 + start) * scale, (segment.t1 - segment.t0) * scale
+    colour = _POSITIVE if segment.sign > 0 else _NEGATIVE
+    margin = f"{segment.margin:.1f}" if np.isfinite(segment.margin) else "beyond what was searched"
+    told = (
+        f"joint {segment.joint + 1}, {segment.t0:.2f}-{segment.t1:.2f} s, sign "
+        f"{segment.sign:+d}, margin {margin}"
+    )
+    if segment.reason:
+        told += f": {segment.reason}"
+    box = f'x="{x:.1f}" y="{top:.1f}" width="{max(width, 0.5):.1f}" height="{_HEIGHT:.0f}"'
+    out = f'<g><title>{html.escape(told)}</title><rect {box} fill="{colour}" opacity="0.32"/>'
+    if segment.ambiguous:
+        out += f'<rect {box} fill="url(#doubt)" opacity="0.75"/>'
+    if width > 7.0:
+        mark = "+" if segment.sign > 0 else "\N{MINUS SIGN}"
+        mark += "?" if segment.ambiguous and width > 14.0 else ""
+        out += (
+            f'<text x="{x + width / 2:.1f}" y="{top + 12:.1f}" text-anchor="middle" '
+            f'fill="{colour}" font-weight="600">{mark}</text>'
+        )
+    return out + "</g>"
+
+
+def _curve(
+    clock: Float[Array, " n"], magnitude: Float[Array, " n"], scale: float, top: float, peak: float
+) -> str:
+    step = max(1, len(clock) // _MOST_POINTS)
+    x = _LEFT + clock[::step] * scale
+    y = top + _HEIGHT * (1.0 - 0.82 * magnitude[::step] / peak)
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    return f'<polyline points="{points}" fill="none" stroke="{_CURVE}" stroke-width="1"/>'
+
+
+def _legend() -> str:
+    out, x = [], _WIDTH - 330.0
+    for colour, text, doubt in (
+        (_POSITIVE, "positive", False),
+        (_NEGATIVE, "negative", False),
+        (_CURVE, "hatched: not sure", True),
+    ):
+        box = f'x="{x:.0f}" y="9" width="14" height="14"'
+        out.append(f'<rect {box} fill="{colour}" opacity="0.4"/>')
+        if doubt:
+            out.append(f'<rect {box} fill="url(#doubt)" opacity="0.75"/>')
+        out.append(f'<text x="{x + 20:.0f}" y="20" fill="{_INK}">{text}</text>')
+        x += 90.0
+    return "".join(out)
+
+
+def _axis(total: float, scale: float, y: float) -> str:
+    step = 10.0 ** np.floor(np.log10(max(total, 1e-9) / 4.0))
+    step *= next(k for k in (1.0, 2.0, 5.0, 10.0) if total / (step * k) <= 9.0)
+    ticks = np.arange(0.0, total + 1e-9, step)
+    return "".join(
+        f'<text x="{_LEFT + t * scale:.1f}" y="{y:.1f}" text-anchor="middle" fill="{_INK}">'
+        f"{t:g}{' s' if t == ticks[-1] else ''}</text>"
+        for t in ticks
+    )
