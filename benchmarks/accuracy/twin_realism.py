@@ -50,7 +50,7 @@ def ordinary_fit(
     residual = rows.residuals(estimate.values)
     moving = rows.keep.all(1)
     nrmse = np.sqrt((residual[moving] ** 2).mean(0)) / samples.torque[moving].std(0)
-    raw = condition(recording, cutoff_hz=None, gains=gain, outliers=False)
+    raw = condition(recording, cutoff_hz=None, gains=gain)
     n = min(len(raw), len(samples))
     span = np.flatnonzero(moving[:n])
     left = raw.torque[:n] - (samples.torque - residual)[:n]

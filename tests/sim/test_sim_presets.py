@@ -164,9 +164,7 @@ def test_ur10e_real_leaves_the_noise_of_the_real_arm(data_dir):
     gain = preset.twin.robot.drives.gain
     left = []
     for recording in (real, made):
-        raw, smooth = (
-            condition(recording, cutoff_hz=f, gains=gain, outliers=False) for f in (None, 10.0)
-        )
+        raw, smooth = (condition(recording, cutoff_hz=f, gains=gain) for f in (None, 10.0))
         rows = smooth.keep.all(1)[: len(raw)]
         left.append((raw.torque - smooth.torque)[rows].std(0))
     factor = np.exp(np.abs(np.log(left[0] / left[1])))
