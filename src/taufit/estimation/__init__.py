@@ -23,6 +23,7 @@ from taufit.estimation.ols import Ols
 from taufit.estimation.pbpr import Pbpr
 from taufit.estimation.prediction import predicted_rows, predicted_torque, rigid_torque
 from taufit.estimation.rows import ArrayRows, SampleRows
+from taufit.estimation.support import unsupported_terms
 from taufit.estimation.tls import Tls
 from taufit.estimation.variable_projection import fit_shapes
 from taufit.estimation.weights import WEIGHTINGS
@@ -71,4 +72,5 @@ __all__ = [
     "predicted_torque",
     "rigid_torque",
     "smallest_eigenvalues",
+    "unsupported_terms",
 ]
