@@ -59,6 +59,13 @@ def command(
     torque_signs: Annotated[
         str, typer.Option(help="recorded, or unknown where only magnitudes were.")
     ] = "recorded",
+    temperature: Annotated[
+        str,
+        typer.Option(
+            help="How friction follows joint temperature: auto, none, linear, exponential, "
+            "arrhenius, or thermal-model (estimated where there is no sensor)."
+        ),
+    ] = "auto",
     mounting: Annotated[
         str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")
     ] = None,
@@ -107,6 +114,7 @@ def command(
     from taufit.robot import read_robot
     from taufit.validation import Limits, identify, verdict
     from taufit.validation.identification import file_hash
+    from taufit.validation.warmth import TEMPERATURE_CHOICES
 
     started = process_time()
     model = _friction(friction)
@@ -114,6 +122,11 @@ def command(
     cutoff = _cutoff(cutoff_hz)
     if torque_signs not in ("recorded", "unknown"):
         raise typer.BadParameter("use recorded or unknown.", param_hint="--torque-signs")
+    if temperature not in TEMPERATURE_CHOICES:
+        raise typer.BadParameter(
+            f"{temperature!r} is not known; use {', '.join(TEMPERATURE_CHOICES)}.",
+            param_hint="--temperature",
+        )
     limits = Limits(max_mean_nrmse, max_nrmse, _numbers(max_rmse), min_correlation)
     kept_out = list(holdout or [])
 
@@ -140,6 +153,7 @@ def command(
             rotor_inertia=rotor_inertia,
             offset=not no_offset,
             torque_signs=torque_signs,  # type: ignore[arg-type]
+            temperature=temperature,
             force=force,
             provenance={
                 "recordings": [{"file": p.name, "sha256": file_hash(p)} for p in recording],
@@ -235,13 +249,9 @@ def _read(path: Path, map: Path | None, run: int | None) -> list[Recording]:
 
 
 def _report(done: Identification, path: Path) -> None:
-    from taufit.errors import MissingExtraError
     from taufit.files import write_text
+    from taufit.report import fit_page
 
-    try:
-        from taufit.report import fit_page
-    except ImportError:
-        raise MissingExtraError("this taufit has no report of a fit.") from None
     write_text(path, fit_page(done))
 
 
@@ -274,6 +284,10 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
             highlight=False,
             markup=False,
         )
+    from taufit.validation.warmth import spoken_slopes
+
+    for text in spoken_slopes(done.model):
+        console.print(text, highlight=False, markup=False)
     for text in done.warnings:
         console.print(f"warning: {text}", highlight=False, markup=False)
     if refused:

@@ -45,13 +45,13 @@ def gravity_findings(robot: Robot, samples: Samples) -> tuple[str, ...]:
         size = np.linalg.norm(columns, axis=0)
         size[size == 0.0] = 1.0
         slope = (np.linalg.lstsq(columns / size, torque, rcond=None)[0] / size)[0]
-        if slope < -0.2:
+        if slope < (-0.2 if loudest else -0.5):
             told.append(
                 f"joint {j + 1}: torque falls where gravity makes it rise ({slope:.2f} times the "
                 "nominal gravity). Its sign or the mounting is the other way round: give "
                 "`sign: -1` in the column map, or --mounting."
             )
-        elif not 0.2 < slope < 5.0:
+        elif loudest and not 0.2 < slope < 5.0:
             told.append(
                 f"joint {j + 1}: torque is {slope:.2g} times what gravity on the nominal robot "
                 "makes of it. Check the drive gain, the units and the mounting."

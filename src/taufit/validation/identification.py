@@ -33,6 +33,7 @@ from taufit.torque_model import TorqueModel
 from taufit.validation.before import Before, before_identification
 from taufit.validation.contradictions import contradictions
 from taufit.validation.score import Score, score, short_name
+from taufit.validation.warmth import follow, slopes_of, with_temperature
 
 Cutoff = float | Literal["auto"]
 DEFAULT_CUTOFF_HZ = 10.0
@@ -98,6 +99,7 @@ class Identification:
             "friction": friction_to_dict(self.model.friction),
             "friction_dropped": list(e.dropped),
             "rotor_inertia": self.model.rotor_inertia,
+            "temperature": slopes_of(self.model),
             "settings": dict(e.settings),
             "warnings": list(self.warnings),
             "holdout": [one.to_dict() for one in self.holdout],
@@ -125,6 +127,7 @@ def identify(
     rotor_inertia: bool | None = None,
     offset: bool = True,
     torque_signs: Literal["recorded", "unknown"] = "recorded",
+    temperature: str = "auto",
     provenance: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> Identification:
@@ -143,6 +146,8 @@ def identify(
         rotor_inertia: Whether joints have one; by default where torque was measured at the motor.
         offset: Whether joints have a torque offset.
         torque_signs: "unknown" where only magnitudes were recorded.
+        temperature: How friction follows joint temperature: "none", "linear", "exponential",
+            "arrhenius", "thermal-model" (temperatures estimated from heat), or "auto".
         provenance: What the model file should say about where the data came from.
         force: Fit although the recording contradicts the robot or holds impossible numbers.
     """
@@ -169,7 +174,9 @@ def identify(
         signs = find_signs(model, samples)
         samples = signs.fit_samples
         torque_signs = "unknown"
-    estimate = fit(model, samples, estimator)
+    warmth = follow(model, samples, "none" if signs is not None else temperature)
+    model, samples = warmth.model, warmth.samples
+    estimate = fit(model, samples, estimator, dropped=warmth.dropped)
     if signs is not None:
         estimate = replace(estimate, warnings=(*signs.warnings, *estimate.warnings))
 
@@ -190,6 +197,7 @@ def identify(
     told = [f"{short_name(s.file)}: {text}" for s in tested for text in s.findings]
     warnings = [
         *against,
+        *warmth.findings,
         *estimate.warnings,
         *told,
         *_spoken(recordings, samples),
@@ -213,6 +221,7 @@ def identify(
                 "cutoff_hz": float(samples.cutoff_hz),
                 "cutoff_reason": samples.reason,
                 "torque_signs": torque_signs,
+                "temperature": warmth.law,
             },
             **(provenance or {}),
         },
@@ -256,7 +265,8 @@ def condition_like(
     needs = any(r.gain is None or not np.all(np.isfinite(r.gain)) for r in ordered)
     gains = np.array(known, float) if known is not None and needs else None
     delay = conditioning.get("delay_s") or 0.0
-    return condition(ordered, cutoff_hz=cutoff, gains=gains, delay_s=delay)
+    samples = condition(ordered, cutoff_hz=cutoff, gains=gains, delay_s=delay)
+    return with_temperature(model, samples)
 
 
 def with_drives(robot: Robot, recordings: Sequence[Recording]) -> Robot:
