@@ -204,7 +204,14 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
     """Clean columns [position, velocity, torque, acceleration?, temperature?] at their stamps."""
     name, joints = name_of(recording), recording.joints
     time = np.asarray(recording.time, float)
-    stamped = np.isfinite(time)
+    for field in ("position", "signal", "velocity", "acceleration", "temperature"):
+        values = getattr(recording, field)
+        if values is not None and np.shape(values) != (len(time), joints):
+            raise RecordingError(
+                f"{name}: {field} has shape {np.shape(values)}, {(len(time), joints)} was expected "
+                "from time and position."
+            )
+    stamped = np.abs(time) < _LARGEST
     if np.count_nonzero(stamped) < 5:
         raise RecordingError(
             f"{name} has {np.count_nonzero(stamped)} samples with a time stamp; at least 5 are "
@@ -286,7 +293,8 @@ def _track(recording: Recording, gains: Gains, outliers: bool) -> _Track:
         if groups is not None:
             lacking = np.logical_and.reduceat(lacking[groups.order], groups.first)
             absorbed += (b - a) - len(stamps)
-        parts.append((stamps, whole, lacking))
+        if len(stamps) > 1:
+            parts.append((stamps, whole, lacking))
     if not parts:
         raise RecordingError(
             f"{name} has no stretch in which position and torque of every joint are there. "
@@ -384,7 +392,7 @@ def _finite(
 def _grid_rate(clock: Timing, fastest: float) -> float:
     """The logger's own rate, divided by a whole number where it is faster than needed."""
     rate = grid_rate(clock)
-    return float(rate / np.ceil(rate / fastest - 1e-9))
+    return float(rate / max(1.0, np.ceil(rate / fastest - 1e-9)))
 
 
 def _check_cutoff(tracks: Sequence[_Track], cutoff: float, rate_hz: float) -> None:

@@ -10,6 +10,7 @@ from taufit.arrays import Array, Bool, Float
 from taufit.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
+from taufit.recording.screen import rows_of
 from taufit.recording.timing import timing
 from taufit.robot import Robot
 from taufit.signals.conditioning import condition, name_of
@@ -39,6 +40,7 @@ def quality_report(
         robot: For its torque limits, where units are judged.
         samples: The same recording conditioned, where that was done already.
     """
+    recording, order = _in_order(recording)
     if len(recording) < 5:
         return (
             *recording.findings,
@@ -49,7 +51,7 @@ def quality_report(
                 "cannot be used for a fit",
             ),
         )
-    findings = list(recording.findings)
+    findings = [*recording.findings, *order]
     known = {finding.kind for finding in findings}
     findings += _sampling(recording, known)
     findings += _channels(recording, known)
@@ -77,6 +79,25 @@ def quality_report(
     findings += _delays(recording, samples, moving)
     findings += _noise(samples, moving, "N m" if note is None else recording.signal_unit)
     return tuple(findings) if note is None else (*findings, note)
+
+
+def _in_order(recording: Recording) -> tuple[Recording, list[Finding]]:
+    """The recording with strictly increasing time; readers see to that, other sources may not."""
+    time = np.asarray(recording.time, float)
+    order = np.flatnonzero(np.abs(time) < 1e12)
+    order = order[np.argsort(time[order], kind="stable")]
+    order = order[np.concatenate([[True], np.diff(time[order]) > 0])] if len(order) else order
+    if len(order) == len(time) and np.all(np.diff(order) == 1):
+        return recording, []
+    lost = len(time) - len(order)
+    found = Finding(
+        "time_order",
+        "warning",
+        f"time does not simply increase: {lost} stamps repeat or are missing, others out of order",
+        "judged in order of time, each stamp once",
+        value=lost,
+    )
+    return rows_of(recording, order), [found]
 
 
 def _gentle_cutoff(recording: Recording) -> float | None:
@@ -225,8 +246,8 @@ def _channels(recording: Recording, known: set[str]) -> list[Finding]:
                         value=float(limit),
                     )
                 )
-        same = np.concatenate([[False], np.diff(signal[:, j]) == 0])
-        changes = np.concatenate([[False], np.diff(position[:, j]) != 0])
+        same = np.concatenate([[False], signal[1:, j] == signal[:-1, j]])
+        changes = np.concatenate([[False], position[1:, j] != position[:-1, j]])
         step = float(np.median(np.diff(recording.time)))
         frozen = [s for s in stretches(same & changes) if (s[1] - s[0]) * step > 0.25]
         if frozen and "saturation" not in {f.kind for f in findings if f.joint == j + 1}:
