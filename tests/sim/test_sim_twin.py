@@ -325,6 +325,17 @@ def test_effects_survive_as_plain_data():
         ({"friction": {"model": "magic"}}, "magic"),
         ({"sensing": {"white": ["a"]}}, "needs numbers"),
         ({"sensing": 3}, "expected settings"),
+        ({"sensing": {"white": "loud"}}, "needs numbers"),
+        ({"sensing": {"absolute": "maybe"}}, "true or false"),
+        ({"sensing": {"side": 3}}, "a word"),
+        ({"timing": {"intervals": 3}}, "needs a list"),
+        ({"timing": {"intervals": [[1, 2, 3]]}}, "pairs"),
+        ({"pushes": 3}, "is a list"),
+        ({"pushes": [{"start": "a"}]}, "needs numbers"),
+        ({"pushes": [{"start": 1, "force": [1, 2]}]}, "three numbers"),
+        ({"saturation": "abc"}, "needs numbers"),
+        ({"friction": {"coefficients": [[1, 2], [3]]}}, "needs numbers"),
+        ({"friction": {"model": {"name": "linear", "wide": 1}}}, "wide"),
         ([1, 2], "expected names"),
     ],
 )
@@ -360,6 +371,7 @@ def test_typical_effects_suit_every_bundled_arm(name):
         (Effects(timing=Timing(drop=1.5)), "probabilities"),
         (Effects(timing=Timing(intervals=((0.0, 1.0),))), "1 ms or more"),
         (Effects(pushes=(Push(1.0, -1.0),)), "above 0 s"),
+        (Effects(ripple=Ripple(np.ones((1, 2)), (1.0, 2.0, 3.0))), "6 rows of 3"),
         (Effects(encoder=Encoder(noise="a lot")), "noise needs a number"),
         (
             Effects(friction=Friction(coefficients=np.tile([-1.0, 5.0], (6, 1)))),
@@ -406,3 +418,36 @@ def test_model_without_friction_can_be_the_truth():
     motion = random_fourier(model.robot, frequency_hz=1.0)
     trace = Twin.from_model(model.with_values(model.robot.parameters)).run(motion).trace
     assert not trace.friction.any()
+
+
+_JUNK = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=3) | st.integers(-3, 3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+_KEYS = {
+    "friction": ("model", "coefficients", "shape", "slow", "slow_widths", "presliding"),
+    "thermal": ("capacity", "initial", "speed_up"),
+    "ripple": ("amplitude", "cycles"),
+    "elasticity": ("stiffness", "encoder"),
+    "sensing": ("side", "white", "absolute"),
+    "encoder": ("noise", "velocity"),
+    "timing": ("intervals", "drop", "jitter"),
+    "saturation": (),
+    "pushes": (),
+}
+
+
+@settings(deadline=None, derandomize=True, database=None, max_examples=150)
+@given(data=st.data())
+def test_junk_effects_are_refused_and_never_crash(data):
+    part = data.draw(st.sampled_from(sorted(_KEYS)))
+    junk = data.draw(_JUNK)
+    if _KEYS[part] and data.draw(st.booleans()):
+        junk = {data.draw(st.sampled_from(_KEYS[part])): junk}
+    motion = random_fourier(ARM, frequency_hz=8.0)
+    try:
+        effects = effects_from_dict({part: junk})
+        Twin(ARM, effects).run(motion, rest=(0.0, 0.0))
+    except TaufitError as error:
+        assert str(error)

@@ -292,8 +292,12 @@ def effects_from_dict(data: Mapping[str, Any], where: str = "the effects") -> Ef
         if value is None:
             continue
         if name == "saturation":
-            made[name] = 1.0 if value is True else float(value)
+            if value is False:
+                continue
+            made[name] = 1.0 if value is True else _setting(Effects, name, value, where)
         elif name == "pushes":
+            if not isinstance(value, (list, tuple)):
+                raise TaufitError(f"{where}: pushes is a list, found {value!r}.")
             made[name] = tuple(_build(Push, item, f"{where}: pushes") for item in value)
         else:
             made[name] = _build(_PARTS[name], value, f"{where}: {name}")
@@ -308,21 +312,46 @@ def _build(cls: Any, data: Mapping[str, Any], where: str) -> Any:
     for name, value in data.items():
         if name not in known:
             raise TaufitError(f"{where} has no setting {name!r}; it has {', '.join(known)}.")
-        if cls is Friction and name == "model":
-            values[name] = friction_model(value, where)
-        elif name in ("intervals", "cycles", "force", "moment", "slow_widths"):
-            values[name] = tuple(tuple(x) if isinstance(x, list) else float(x) for x in value)
-        elif isinstance(value, list):
-            try:
-                values[name] = np.array(value, float)
-            except (TypeError, ValueError):
-                raise TaufitError(f"{where}: {name} needs numbers, found {value!r}.") from None
-        else:
-            values[name] = value
+        values[name] = _setting(cls, name, value, where)
     try:
         return cls(**values)
     except TypeError as error:
         raise TaufitError(f"{where}: {error}.") from None
+
+
+_WORDS = ("side", "encoder")
+_SWITCHES = ("absolute", "velocity", "acceleration")
+_ROWS = {"intervals": 2, "cycles": 1, "slow_widths": 1, "force": 1, "moment": 1}
+
+
+def _setting(cls: Any, name: str, value: Any, where: str) -> Any:
+    """One setting as its effect wants it, or an error that names it."""
+    if cls is Friction and name == "model":
+        return friction_model(value, where)
+    if name in _WORDS or name in _SWITCHES:
+        kind = str if name in _WORDS else bool
+        if not isinstance(value, kind):
+            raise TaufitError(
+                f"{where}: {name} is {'a word' if kind is str else 'true or false'}, not {value!r}."
+            )
+        return value
+    if value is None and name in ("shape", "slow", "initial", "initial_housing"):
+        return None
+    try:
+        numbers = np.array(value, float)
+    except (TypeError, ValueError):
+        raise TaufitError(f"{where}: {name} needs numbers, found {value!r}.") from None
+    if isinstance(value, (str, bool)) or not np.all(np.isfinite(numbers)) or numbers.ndim > 2:
+        raise TaufitError(f"{where}: {name} needs finite numbers, found {value!r}.")
+    if name in _ROWS:
+        if numbers.size and numbers.ndim != _ROWS[name]:
+            raise TaufitError(f"{where}: {name} needs a list, found {value!r}.")
+        if name in ("force", "moment") and numbers.shape != (3,):
+            raise TaufitError(f"{where}: {name} has three numbers, found {value!r}.")
+        if name == "intervals" and numbers.size and numbers.shape[1] != 2:
+            raise TaufitError(f"{where}: intervals are pairs of seconds and probability.")
+        return tuple(tuple(row) if isinstance(row, list) else row for row in numbers.tolist())
+    return float(numbers) if numbers.ndim == 0 else numbers
 
 
 def friction_model(name: Any, where: str = "friction") -> FrictionModel:
@@ -331,13 +360,13 @@ def friction_model(name: Any, where: str = "friction") -> FrictionModel:
     if isinstance(name, Mapping):
         settings = dict(name)
         name = settings.pop("name", None)
-    if name not in FRICTION_MODELS:
+    if not isinstance(name, str) or name not in FRICTION_MODELS:
         raise TaufitError(
             f"{where}: {name!r} is no friction model; there are {', '.join(FRICTION_MODELS)}."
         )
     try:
         return FRICTION_MODELS[name](**settings)
-    except TypeError as error:
+    except (TypeError, ValueError, AttributeError) as error:
         raise TaufitError(f"{where}: {error}.") from None
 
 
@@ -430,6 +459,16 @@ def check_effects(effects: Effects, joints: int) -> None:
             )
         if len(rows) and rows[:, 1].sum() <= 0.0:
             raise TaufitError("timing: the probabilities of the intervals are all zero.")
+    ripple = effects.ripple
+    if ripple is not None:
+        shape = np.shape(ripple.amplitude)
+        if shape not in ((), (joints, len(ripple.cycles))):
+            raise TaufitError(
+                f"ripple: amplitude is one number, or {joints} rows of {len(ripple.cycles)} "
+                f"(one per entry of cycles); found {shape}."
+            )
+    if effects.saturation is not None and np.ndim(effects.saturation) != 0:
+        raise TaufitError("saturation is one number, a share of the robot's torque limits.")
     for push in effects.pushes:
         numbers = np.array([push.start, push.duration, *push.force, *push.moment], float)
         if len(numbers) != 8 or not np.all(np.isfinite(numbers)) or push.duration <= 0.0:

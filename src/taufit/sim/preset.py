@@ -149,7 +149,9 @@ def _bears(robot: Robot) -> Any:
 
     rng = np.random.default_rng(0)
     pose = rng.uniform(-np.pi, np.pi, (200, robot.joints))
-    holding = np.abs(build_arm(robot).torque(pose, 0 * pose, 0 * pose)).max(0)
+    # At rest the rotors do not matter; with them no joint has nothing to move.
+    arm = build_arm(robot, rotor=np.ones(robot.joints))
+    holding = np.abs(arm.torque(pose, 0 * pose, 0 * pose)).max(0)
     guess = np.maximum(3.0 * holding, 0.05 * 3.0 * holding.max())
     return np.where(np.isfinite(robot.limits.torque), robot.limits.torque, guess)
 
