@@ -62,13 +62,13 @@ def excitation_findings(robot: Robot, samples: Samples) -> tuple[Finding, ...]:
     noise = np.ones(j) if samples.noise is None else np.maximum(samples.noise, 1e-9)
     # The grid is finer than what the low-pass leaves: neighbouring rows are not independent.
     noise = np.maximum(noise, 1e-3 * np.std(samples.torque[samples.in_motion], axis=0))
-    spare = len(rows) / max(1, np.count_nonzero(samples.in_motion))
+    spare = len(rows) / max(1, int(np.count_nonzero(samples.in_motion)))
     weight = samples.keep[rows] / (noise * np.sqrt(spare))
     stacked = np.concatenate([columns, extra], axis=2) * weight[:, :, None]
     stacked = stacked.reshape(-1, b + 3 * j)
     size = np.linalg.norm(stacked, axis=0)
     seen = size > 1e-9 * size.max()
-    upper = np.linalg.qr(stacked[:, seen] / size[seen], mode="r")
+    upper = np.asarray(np.linalg.qr(stacked[:, seen] / size[seen], mode="r"))
     # 1 / sqrt of the diagonal of (W'W)^-1 is each unit column's own part; it is zero for columns
     # others express, so small singular values are kept small, not dropped.
     _, singular, right = np.linalg.svd(upper)
