@@ -21,7 +21,7 @@ from scipy.signal import lfilter
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.dynamics import BaseParameters
 from taufit.estimation.information import Information
-from taufit.estimation.rows import _Rows
+from taufit.estimation.rows import Rows
 from taufit.estimation.weights import HUBER, TUKEY, Weights
 
 MOST_LAGS = 40
@@ -30,7 +30,7 @@ ROUNDS = 2
 
 
 def base_covariance(
-    rows: _Rows,
+    rows: Rows,
     base: BaseParameters,
     weights: Weights,
     information: Information,
@@ -88,7 +88,7 @@ def _flatness(scaled: Array, keep: Array, weighting: str) -> float:
 
 
 def _scores(
-    rows: _Rows, base: BaseParameters, weights: Weights, first: int, last: int
+    rows: Rows, base: BaseParameters, weights: Weights, first: int, last: int
 ) -> Float[Array, "n j b"]:
     """G: what each unit of noise adds to the normal equations."""
     block = rows.block(first, last)[..., base.columns]
@@ -201,7 +201,7 @@ def _correlation(x: Array, whole: Array, c: Array) -> Array:
 def _unshrunk(
     noise: _Noise,
     residuals: Array,
-    rows: _Rows,
+    rows: Rows,
     base: BaseParameters,
     weights: Weights,
     inverse: Array,

@@ -15,7 +15,7 @@ from taufit.estimation.estimate import Estimate
 from taufit.estimation.estimator import Estimator, Problem, Solution
 from taufit.estimation.information import Information
 from taufit.estimation.ols import base_least_squares
-from taufit.estimation.rows import SampleRows, _Rows, weighted_sum
+from taufit.estimation.rows import Rows, SampleRows, weighted_sum
 from taufit.estimation.variable_projection import fit_shapes
 from taufit.estimation.weights import WEIGHTINGS, Residuals, Weights
 from taufit.estimation.wls import Wls
@@ -115,7 +115,7 @@ def fit_samples(
 
 
 def solve_rows(
-    rows: _Rows, model: TorqueModel, base: BaseParameters, estimator: Estimator
+    rows: Rows, model: TorqueModel, base: BaseParameters, estimator: Estimator
 ) -> tuple[Solution, Weights, Information]:
     """An estimator's solution, with weights iterated on plain least-squares residuals.
 

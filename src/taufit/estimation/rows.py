@@ -7,9 +7,9 @@ velocity, so filtering it is not the same as filtering velocity).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 
@@ -25,34 +25,24 @@ from taufit.torque_model import TorqueModel
 BLOCK = 4096
 
 
-class RowSource(Protocol):
-    """Rows y = W theta + e of every sample and joint."""
+class Rows(ABC):
+    """Rows y = W theta + e of every sample and joint, block by block.
+
+    Attributes:
+        names: Of the parameters.
+        torque: y; 0 where not kept.
+        keep: Which rows count.
+        run: Index of the run of each sample, nondecreasing.
+    """
 
     names: tuple[str, ...]
     torque: Float[Array, "n j"]
     keep: Bool[Array, "n j"]
     run: Int[Array, " n"]
 
+    @abstractmethod
     def block(self, first: int, last: int) -> Float[Array, "n j p"]:
         """W of samples first <= t < last."""
-        ...
-
-    @property
-    def by_joint(self) -> tuple[Information, ...]:
-        """What each joint's rows say, unweighted."""
-        ...
-
-
-class _Rows:
-    """What every source does with its blocks."""
-
-    names: tuple[str, ...]
-    torque: Float[Array, "n j"]
-    keep: Bool[Array, "n j"]
-    run: Int[Array, " n"]
-
-    def block(self, first: int, last: int) -> Float[Array, "n j p"]:
-        raise AttributeError  # given by each source
 
     @property
     def joints(self) -> int:
@@ -154,7 +144,7 @@ class _Rows:
         return tuple(self._joint_information(part) for part in parts)
 
 
-class ArrayRows(_Rows):
+class ArrayRows(Rows):
     """Rows that are at hand as arrays."""
 
     def __init__(
@@ -181,7 +171,7 @@ class ArrayRows(_Rows):
         return self.rows[first:last]
 
 
-class SampleRows(_Rows):
+class SampleRows(Rows):
     """Rows of a torque model at samples.
 
     Args:

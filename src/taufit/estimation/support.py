@@ -1,7 +1,7 @@
 """Which friction terms a recording supports, by the Bayesian information criterion.
 
-Leaving term i out of a fit with covariance C raises -2 ln(likelihood) by theta_i^2 / C_ii; BIC lets it
-go where that is less than ln(N). What remains is conditioned on it and the next weakest is tried.
+Leaving term i out of a fit with covariance C raises -2 ln(likelihood) by theta_i^2 / C_ii; BIC lets
+it go where that is less than ln(N). What remains is conditioned on that, and the next is tried.
 """
 
 from __future__ import annotations
