@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -141,7 +142,7 @@ def solve_rows(
         last = values
         squares = np.array([part.cost(values) for part in rows.by_joint])
         fit = Residuals(
-            lambda values=values: rows.residuals(values),
+            partial(rows.residuals, values),
             squares,
             rows.keep,
             len(base.columns) / rows.joints,
