@@ -53,7 +53,8 @@ def ordinary_fit(
     raw = condition(recording, cutoff_hz=None, gains=gain)
     n = min(len(raw), len(samples))
     span = np.flatnonzero(moving[:n])
-    left = raw.torque[:n] - (samples.torque - residual)[:n]
+    # Rows left out of the fit (a joint standing still) have no residual.
+    left = np.where(rows.keep[:n], raw.torque[:n] - (samples.torque - residual)[:n], 0.0)
     f, power = welch(left[span[0] : span[-1]], samples.rate_hz, nperseg=512, axis=0)
     bands = [np.sqrt(power[(f >= low) & (f < high)].mean(0)) for low, high in BANDS]
     return nrmse, np.array(bands)
