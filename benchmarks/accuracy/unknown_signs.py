@@ -144,24 +144,31 @@ def _main_rows() -> Iterator[Row]:
             yield Row(f"ours flagged, {label}", 100 * one.flagged, "%", "<= 1")
             yield Row(f"ours certified, {label}", 100 * one.certified, "%", ">= 100")
             if noise:
-                # What magnitudes cannot tell, no estimator can: the bound is told beside the figure.
-                limit = np.mean([information_limit(case) for case, _ in done[:10]])
+                # What magnitudes do not tell, nobody knows: 5 % are asked where the bound allows.
+                limit = float(np.mean([information_limit(case) for case, _ in done[:10]]))
                 ratio = np.sqrt(np.mean(np.square(mine), 0) / np.mean(np.square(theirs), 0))
                 middle = np.median(mine, 0)
+                target = "<= 1.05" if limit < 1.04 else ""
                 yield Row(
                     f"coefficient error / with signs known, {label}",
-                    ratio[0],
+                    float(ratio[0]),
                     "x",
-                    "<= 1.05",
+                    target,
                     f"rms over {SEEDS} seeds; median {middle[0]:.4f} over the printed coefficients",
                 )
                 yield Row(
                     f"validation torque error / with signs known, {label}",
-                    ratio[1],
+                    float(ratio[1]),
+                    "x",
+                    target,
+                    f"rms over {SEEDS} seeds; median {100 * middle[1]:.2f} % of the torque",
+                )
+                yield Row(
+                    f"  the same over the Cramer-Rao bound, {label}",
+                    float(ratio[1] / limit),
                     "x",
                     "<= 1.05",
-                    f"rms over {SEEDS} seeds; median {100 * middle[1]:.2f} % of the torque; "
-                    f"Cramer-Rao bound for magnitudes {limit:.3f}",
+                    f"magnitudes allow no less than {limit:.3f}",
                 )
 
 
@@ -300,19 +307,34 @@ def _constrained_rows() -> Iterator[Row]:
 
 
 def _real_rows() -> Iterator[Row]:
-    for label, joints, wrong, sure, flagged, chi2 in real_table():
-        for j in range(joints):
-            yield Row(
-                f"{label}, joint {j + 1}: wrong among sure samples above 3 sigma",
-                wrong[j],
-                "",
-                "<= 5",
-                f"{sure[j]} sure samples, {flagged[j]} flagged, chi2/dof {chi2:.1f}",
-            )
+    for one in real_table():
+        shares = ", ".join(
+            f"{100 * s / max(n, 1):.0f}" for s, n in zip(one.sure, one.big, strict=True)
+        )
+        yield Row(
+            f"{one.label}: right among samples called sure",
+            100.0 * (1.0 - sum(one.wrong_sure) / max(sum(one.sure), 1)),
+            "%",
+            ">= 100",
+            f"above 3 sigma; called sure per joint {shares} %; of all {sum(one.big)}, sure or not, "
+            f"{100 * (1 - sum(one.wrong) / sum(one.big)):.2f} % right; chi2/dof {one.chi2:.1f}",
+        )
 
 
-def real_table() -> Iterator[tuple[str, int, list[int], list[int], list[int], float]]:
-    """Real recordings with their signs hidden: wrong, sure and flagged samples per joint."""
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A real recording with its signs hidden; counts per joint of samples above 3 sigma."""
+
+    label: str
+    big: list[int]
+    wrong: list[int]
+    sure: list[int]
+    wrong_sure: list[int]
+    chi2: float
+
+
+def real_table() -> Iterator[Hidden]:
+    """Real recordings with their signs hidden, where they are beside this checkout."""
     from taufit.estimation.sign_segments import noise_scale
     from taufit.friction import Linear
     from taufit.recording import read_recording
@@ -354,11 +376,11 @@ def real_table() -> Iterator[tuple[str, int, list[int], list[int], list[int], fl
         big = keep & (np.abs(truth) > 3.0 * noise_scale(np.abs(truth), signed.run, signed.keep))
         wrong = big & (found.sample_sign * truth < 0.0)
         sure = big & found.sample_sure
-        yield (
+        yield Hidden(
             label,
-            robot.joints,
-            (wrong & sure).sum(0).tolist(),
+            big.sum(0).tolist(),
+            wrong.sum(0).tolist(),
             sure.sum(0).tolist(),
-            (big & ~sure).sum(0).tolist(),
+            (wrong & sure).sum(0).tolist(),
             found.chi2_per_dof,
         )

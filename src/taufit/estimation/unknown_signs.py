@@ -859,7 +859,11 @@ def _judge(
     # When exactly a sign turns over is known to some hundredths of a second only.
     reach = max(2, round(0.05 * samples.rate_hz))
     turning = _near(sample_sign[1:] != sample_sign[:-1], min(reach, len(sample_sign) - 1))
-    sample_sure = data.known | ((inner | (clear & (cut.label < 0))) & ~turning)
+    # What a model leaves unexplained is not white: small lobes can hide in it.
+    coloured = joint_chi2 > MISFIT
+    clear &= ~coloured
+    hidden = coloured & (data.magnitude < 4.0 * done.fit.noise)
+    sample_sure = data.known | ((inner | (clear & (cut.label < 0))) & ~turning & ~hidden)
     segments = tuple(
         SignedSegment(
             int(cut.joint[k]),

@@ -1,0 +1,90 @@
+"""`taufit fit` on recordings that hold magnitudes only."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+from benchmarks.sign_instances import instance, kr5
+
+from taufit.cli import main
+from taufit.robot import write_robot
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A simulated arm's file and its recording, with signs."""
+    folder = tmp_path_factory.mktemp("signs")
+    write_robot(kr5(), folder / "arm.yaml")
+    case = instance(1, noise=0.05, friction=True, seconds=20.0, harmonics=5)
+    names = ["t", *(f"q{i}" for i in range(1, 7)), *(f"tau{i}" for i in range(1, 7))]
+    s = case.samples
+    table = np.column_stack([s.time, s.position, case.measured])
+    folded = table.copy()
+    folded[:, 7:] = np.abs(folded[:, 7:])
+    for name, values in (("signed", table), ("magnitudes", folded)):
+        np.savetxt(
+            folder / f"{name}.csv", values, delimiter=",", header=",".join(names), comments=""
+        )
+    columns = {"time": "t", "position": "q{joint}", "torque": "tau{joint}"}
+    for name, signed in (("plain", True), ("declared", False)):
+        text = yaml.safe_dump({"columns": columns, "torque_side": "motor", "signed": signed})
+        (folder / f"{name}.yaml").write_text(text)
+    return folder
+
+
+def fit(folder, capsys, recording, map, *options) -> dict:
+    with pytest.raises(SystemExit) as stopped:
+        main(
+            [
+                "fit",
+                str(folder / "arm.yaml"),
+                str(folder / recording),
+                "--map",
+                str(folder / map),
+                "--friction",
+                "linear",
+                "-o",
+                str(folder / "model.json"),
+                "--json",
+                *options,
+            ]
+        )
+    assert stopped.value.code in (0, None)
+    return json.loads(capsys.readouterr().out)
+
+
+def test_magnitudes_give_nearly_the_model_that_signs_give(recorded, capsys):
+    signed = fit(recorded, capsys, "signed.csv", "plain.yaml")
+    assert "segments" not in signed
+    unsigned = fit(
+        recorded,
+        capsys,
+        "magnitudes.csv",
+        "plain.yaml",
+        "--torque-signs",
+        "unknown",
+        "--holdout",
+        str(recorded / "signed.csv"),
+    )
+    assert unsigned["certified"] is True
+    assert len(unsigned["signs"]) == len(unsigned["segments"]) == len(unsigned["ambiguous"])
+    assert set(unsigned["signs"]) == {-1, 1}
+    assert not any(unsigned["ambiguous"])
+    assert unsigned["mean_nrmse"] < 1.15 * signed["mean_nrmse"] + 0.01
+    assert unsigned["holdout"][0]["mean_nrmse"] < 1.15 * signed["mean_nrmse"] + 0.01
+    assert unsigned["consistent"]
+
+
+def test_a_map_that_says_unsigned_needs_no_option(recorded, capsys):
+    asked = fit(recorded, capsys, "magnitudes.csv", "plain.yaml", "--torque-signs", "unknown")
+    declared = fit(recorded, capsys, "magnitudes.csv", "declared.yaml")
+    assert declared["signs"] == asked["signs"]
+
+
+def test_signs_of_a_signed_recording_can_be_ignored(recorded, capsys):
+    hidden = fit(recorded, capsys, "signed.csv", "plain.yaml", "--torque-signs", "unknown")
+    magnitudes = fit(recorded, capsys, "magnitudes.csv", "declared.yaml")
+    assert hidden["signs"] == magnitudes["signs"]
