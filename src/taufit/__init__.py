@@ -48,6 +48,8 @@ _NAMES = {
     "fit": "taufit.estimation",
     "automatic_model": "taufit.estimation",
     "fitted_model": "taufit.estimation",
+    "fit_unsigned": "taufit.estimation.unknown_signs",
+    "find_signs": "taufit.estimation.unknown_signs",
     "predicted_torque": "taufit.estimation",
     "check": "taufit.validation",
     "write_model": "taufit.model_file",
