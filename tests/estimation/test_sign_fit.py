@@ -151,6 +151,28 @@ def test_joints_with_signs_hold_the_others():
     assert np.all(found.samples.signed)
 
 
+def test_signs_that_were_recorded_are_left_alone():
+    case = instance(0, noise=0.05, friction=True)
+    result = fit_unsigned(case.model, case.signed)
+    assert result.segments == () and result.certified and result.found.confident
+    np.testing.assert_array_equal(result.found.samples.torque, case.measured)
+    assert np.all(result.found.sample_sure)
+
+
+def test_several_runs_are_searched_together():
+    from taufit.signals import Samples
+
+    cases = [instance(seed, noise=0.05, friction=True, seconds=5.0) for seed in (0, 0, 1)]
+    joined = Samples.joined([case.samples for case in cases])
+    found = find_signs(cases[0].model, joined)
+    assert {s.run for s in found.segments} == {0, 1, 2}
+    torque = np.concatenate([case.torque for case in cases])
+    sums = np.array([torque[s.first : s.last + 1, s.joint].sum() for s in found.segments])
+    # Friction of the third recording is another arm's: only its first two agree with the model.
+    first = np.array([s.run < 2 for s in found.segments])
+    assert not np.any((sums * found.signs < 0) & first & ~found.ambiguous)
+
+
 def test_a_given_stretch_decides_even_against_the_data():
     case = instance(0, noise=0.05, friction=True)
     plain = find_signs(case.model, case.samples)

@@ -87,7 +87,7 @@ def search_signs(
     cost, lower, nodes, certified = 0.0, 0.0, 0, True
     for b in range(block.max(initial=-1) + 1):
         members = np.flatnonzero(block == b)
-        local = np.flatnonzero(members == anchor) if anchor is not None else []
+        local = np.flatnonzero(members == anchor) if anchor is not None else np.empty(0, int)
         part = _search_block(
             quadratic[np.ix_(members, members)],
             int(local[0]) if len(local) else None,
@@ -217,6 +217,32 @@ def near_margins(
     return found, nodes
 
 
+def signs_within(
+    quadratic: Float[Array, "s s"],
+    radius: float,
+    *,
+    anchor: int | None = None,
+    most: int = 4096,
+    node_cap: int = 1_000_000,
+) -> tuple[Int[Array, "k s"], Float[Array, " k"], bool]:
+    """Every sign vector within `radius` of the optimum, cheapest first, and whether that is all.
+
+    Of s and -s one is listed where there is no anchor.
+    """
+    regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
+    anchor = _reference(regular, anchor)
+    triangle = triangle_of(regular, anchor)
+    fixed = _fixed(triangle, anchor)
+    _, least, _, complete = decode(triangle.factor, fixed, np.inf, node_cap)
+    listing = _kernel.sign_list if _kernel else list_in_python
+    found, costs, _, ended = listing(triangle.factor, fixed, least + radius, node_cap, most)
+    order = np.argsort(costs, kind="stable")
+    table = np.empty_like(found)
+    table[:, triangle.order] = found[order]
+    exact = np.einsum("ki,ij,kj->k", table, quadratic, table, optimize=True)
+    return table, exact, complete and ended
+
+
 def sign_candidates(
     quadratic: Float[Array, "s s"],
     *,
@@ -226,30 +252,22 @@ def sign_candidates(
 ) -> Iterator[tuple[float, Int[Array, " s"]]]:
     """Sign vectors in order of increasing s'Qs; both s and -s where there is no anchor.
 
-    Ends after `most` vectors.
+    Ends after about `most` vectors, or where finding more would take too long.
     """
-    regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
-    free, anchor = anchor is None, _reference(regular, anchor)
-    triangle = triangle_of(regular, anchor)
-    fixed = _fixed(triangle, anchor)
-    listing = _kernel.sign_list if _kernel else list_in_python
-    _, least, _, complete = decode(triangle.factor, fixed, np.inf, 3_000_000)
-    if not complete:
-        return
     radius, told = first_radius, 0
     while told < most:
-        found, costs, _, complete = listing(
-            triangle.factor, fixed, least + radius, 3_000_000, most + 1
+        table, costs, complete = signs_within(
+            quadratic, radius, anchor=anchor, most=most, node_cap=3_000_000
         )
-        for i in np.argsort(costs, kind="stable")[told:]:
-            signs = np.empty(len(quadratic), np.int8)
-            signs[triangle.order] = found[i]
-            cost = float(signs @ quadratic @ signs)
-            yield cost, signs
-            if free:
-                yield cost, -signs
+        # A list cut short is in no order that could be relied on.
+        if not complete:
+            return
+        for cost, signs in zip(costs[told:], table[told:], strict=True):
+            yield float(cost), signs
+            if anchor is None:
+                yield float(cost), -signs
         told = len(costs)
-        if not complete or told >= 2 ** (len(quadratic) - 1):
+        if told >= 2 ** (len(quadratic) - 1):
             return
         radius *= 2.0
 

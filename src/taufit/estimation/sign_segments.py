@@ -70,7 +70,7 @@ def joint_rms(magnitude: Float[Array, "n j"], keep: Bool[Array, "n j"]) -> Float
     """Root mean square over the samples kept; tiny, not zero, for a joint that does nothing."""
     count = np.maximum(keep.sum(0), 1)
     rms = np.sqrt(np.sum(np.where(keep, magnitude, 0.0) ** 2, 0) / count)
-    return np.maximum(rms, 1e-12 * max(rms.max(initial=0.0), 1e-300))
+    return np.maximum(rms, 1e-12 * (rms.max(initial=0.0) or 1.0))
 
 
 def cut_segments(

@@ -136,7 +136,9 @@ def threshold_segments(
     keep = np.asarray(samples.keep, bool)
     use = keep & (magnitude > threshold * joint_rms(magnitude, keep))
     label = np.full(magnitude.shape, -1)
-    joint, first, last = [], [], []
+    joint: list[int] = []
+    first: list[int] = []
+    last: list[int] = []
     new_run = np.diff(samples.run, prepend=samples.run[0] - 1) != 0
     for i in range(magnitude.shape[1]):
         edge = use[:, i] & (new_run | ~np.concatenate([[False], use[:-1, i]]))

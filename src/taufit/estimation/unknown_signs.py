@@ -27,7 +27,7 @@ from taufit.estimation.folded_normal import FoldedFit, fit_folded
 from taufit.estimation.rows import SampleRows
 from taufit.estimation.sign_constrained import ConsistentCost, search_constrained
 from taufit.estimation.sign_quadratic import JointRows, SignForm, joint_rows, sign_form
-from taufit.estimation.sign_search import SignSearch, search_signs, sign_candidates
+from taufit.estimation.sign_search import SignSearch, search_signs, signs_within
 from taufit.estimation.sign_segments import (
     Segmentation,
     cut_segments,
@@ -642,20 +642,15 @@ def _weigh(
     """The best of the near-optimal vectors with penalties added, and margins against it."""
     quadratic = form.quadratic[np.ix_(members, members)]
     anchor = len(members) - 1 if held else None
-    least = float(best @ quadratic @ best)
-    found: list[Int[Array, " m"]] = []
-    costs: list[float] = []
-    ended = False
-    for cost, signs in sign_candidates(quadratic, anchor=anchor, most=4096):
-        if cost > least + min(penalty, 4.0 * RADIUS) + RADIUS:
-            ended = True
-            break
-        found.append(signs.astype(np.int64))
-        costs.append(cost)
-    if not found:
-        return best, margins, penalty
-    table = np.array(found)
-    total = np.array(costs) + _penalty(level, table)
+    table, costs, ended = signs_within(
+        quadratic, min(penalty, 4.0 * RADIUS) + RADIUS, anchor=anchor
+    )
+    if not held:
+        table, costs = np.vstack([table, -table]), np.concatenate([costs, costs])
+    # A list cut short need not hold the best.
+    table = np.vstack([best, table]).astype(np.int64)
+    costs = np.append(best @ quadratic @ best, costs)
+    total = costs + _penalty(level, table)
     top = int(np.argmin(total))
     chosen = table[top]
     # Too many to list: what the search knows of each sign alone has to do.
