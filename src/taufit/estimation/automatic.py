@@ -74,15 +74,30 @@ class _Gram:
         return max(float(own), 0.0)
 
 
-def choose(model: TorqueModel, samples: Samples, *, select: bool = True) -> Choice:
+def choose(
+    model: TorqueModel,
+    samples: Samples,
+    *,
+    select: bool = True,
+    groups: tuple[str, ...] | None = None,
+    dropped: tuple[str, ...] = (),
+) -> Choice:
     """Friction terms and the weight of the nominal arm, from the samples.
 
     Stretches of the recording (or its runs, if there are three or more) are left out in turn and
     predicted from the rest by least squares with the nominal links as a Gaussian prior. The prior
     is as strong as it can be without predicting worse; each joint keeps the smallest set of
     friction terms whose prediction is within 0.2 % of the best.
+
+    Args:
+        model: What explains the torque.
+        samples: Conditioned motion and torque.
+        select: Whether friction terms are chosen at all.
+        groups: The terms to decide on; by default all that a friction model can do without.
+        dropped: Parameters that are out already.
     """
     joints = model.robot.joints
+    out_already = np.isin(model.names, dropped)
     prior, centre, guessed = gaussian_prior(model)
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
     loaded = model.friction is not None and model.friction.uses_load
@@ -98,7 +113,7 @@ def choose(model: TorqueModel, samples: Samples, *, select: bool = True) -> Choi
 
     residuals = rows.residuals(theta)
     correlation = float(np.mean(correlation_samples(residuals, rows.keep, rows.run)))
-    everything = np.ones(len(model.names), bool)
+    everything = ~out_already
     strengths = trusted * correlation * np.array([1.0, 0.1, 0.01, _WEAKEST])
     predicted = np.array(
         [
@@ -109,26 +124,26 @@ def choose(model: TorqueModel, samples: Samples, *, select: bool = True) -> Choi
     harm = np.mean(predicted / predicted.min(axis=0), axis=1)
     weight = float(strengths[np.argmax(harm <= _HARMLESS * harm.min())])
     costs: dict[tuple[str, ...], Float[Array, " j"]] = {}
-    groups = _groups(model) if select else ()
+    groups = (_groups(model) if groups is None else groups) if select else ()
     for size in range(len(groups) + 1):
         for out in combinations(groups, size):
-            used = ~_members(model, out)
+            used = ~(_members(model, out) | out_already)
             costs[out] = _left_out_cost(
                 folds, scale, weight * prior, centre, model.nonnegative, used
             )
-    dropped: list[str] = []
+    leaving: list[str] = [name for name in model.names if name in dropped]
     best = np.min(list(costs.values()), axis=0)
     chosen = np.empty(joints)
     for k in range(joints):
         fine = [out for out, cost in costs.items() if cost[k] <= _WORTH * best[k]]
-        out = max(fine, key=len)
+        out = max(fine, key=lambda one: (len(one), -costs[one][k]))
         chosen[k] = costs[out][k]
-        dropped += [
+        leaving += [
             name
             for name, member in zip(model.names, _members(model, out), strict=True)
             if member and name.startswith(f"joint_{k + 1}.")
         ]
-    return Choice(tuple(dropped), weight, correlation, chosen, load)
+    return Choice(tuple(dict.fromkeys(leaving)), weight, correlation, chosen, load)
 
 
 def gaussian_prior(

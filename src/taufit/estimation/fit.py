@@ -15,7 +15,7 @@ from taufit.estimation.constraints import is_consistent
 from taufit.estimation.estimate import Estimate
 from taufit.estimation.estimator import Estimator
 from taufit.estimation.fit_samples import fit_samples
-from taufit.friction import FrictionModel, Presliding
+from taufit.friction import FrictionModel, Presliding, TemperatureDependent
 from taufit.robot import Robot
 from taufit.signals.samples import Samples
 from taufit.torque_model import TorqueModel
@@ -69,6 +69,7 @@ def fit(
     *,
     select: bool | None = None,
     require_excitation: bool | None = None,
+    dropped: tuple[str, ...] = (),
 ) -> Estimate:
     """The parameters of `model` that explain `samples`, and how far to trust them.
 
@@ -84,6 +85,7 @@ def fit(
             by default with the automatic estimator and a `Presliding` friction.
         require_excitation: Whether motion that leaves base parameters unseen is refused; by default
             only with an estimator that has no prior.
+        dropped: Parameters held at zero whatever the data say.
 
     Raises:
         RecordingError: Too short, or torque that this robot cannot have.
@@ -92,11 +94,11 @@ def fit(
     check_enough(model, samples)
     automatic = estimator is None
     if select is None:
-        select = automatic and isinstance(model.friction, Presliding)
+        select = automatic and isinstance(_inner(model.friction), Presliding)
     choice: Choice | None = None
     if automatic or select:
-        choice = choose(model, samples, select=select)
-    dropped = choice.dropped if choice and select else ()
+        choice = choose(model, samples, select=select, dropped=dropped)
+    dropped = choice.dropped if choice and select else dropped
     if estimator is None:
         assert choice is not None
         estimator = ConsistentSdp(prior_weight=choice.prior_weight)
@@ -296,6 +298,11 @@ def _residual_findings(model: TorqueModel, samples: Samples, estimate: Estimate)
                 "mounting."
             )
     return out
+
+
+def _inner(friction: Any) -> Any:
+    """The friction model that another one makes depend on temperature, or the model itself."""
+    return friction.model if isinstance(friction, TemperatureDependent) else friction
 
 
 def _noise(estimate: Estimate) -> float:

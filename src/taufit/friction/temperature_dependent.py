@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.friction.linear import Linear
-from taufit.friction.model import Shape, Term, needed
+from taufit.friction.model import Shape, Term, needed, remembers_path
 
 LAWS = ("linear", "exponential", "arrhenius")
 _KELVIN = 273.15
@@ -82,16 +82,22 @@ class TemperatureDependent:
     def uses_load(self) -> bool:
         return self.model.uses_load
 
+    @property
+    def uses_travel(self) -> bool:
+        return remembers_path(self.model)
+
     def columns(
         self,
         velocity: Float[Array, " n"],
         shape: Float[Array, " s"],
         load: Float[Array, " n"] | None = None,
         temperature: Float[Array, " n"] | None = None,
+        travel: Float[Array, " n"] | None = None,
     ) -> Float[Array, "n k"]:
         above = needed(temperature, "temperature", self) - self.reference
         own = len(self.model.shapes)
-        inner = self.model.columns(velocity, shape[:own], load, temperature)
+        path = {"travel": travel} if travel is not None and self.uses_travel else {}
+        inner = self.model.columns(velocity, shape[:own], load, temperature, **path)
         affected = list(self._affected)
         if self.law == "linear":
             return np.concatenate([inner, inner[:, affected] * above[:, None]], -1)
