@@ -19,7 +19,6 @@ from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError
 from taufit.robot import Limits
 
-_SHARP = 60.0
 _KNEE = 8.0
 
 
@@ -91,10 +90,13 @@ class Gauge:
     Attributes:
         envelope: The limits.
         basis: Position, velocity, acceleration, jerk per unit coefficient, on the grid.
+        sharp: Norm that stands for the largest ratio; the higher, the less room is given away and
+            the rougher the map.
     """
 
     envelope: Envelope
     basis: Float[Array, "4 n m"]
+    sharp: float = 60.0
 
     def apply(
         self, free: Float[Array, "j m"]
@@ -104,12 +106,12 @@ class Gauge:
         ratios = self.envelope.ratios(moved)
         size = np.abs(ratios)
         peak = np.maximum(size.max(axis=(0, 1)), 1e-12)
-        powers = (size / peak) ** (_SHARP - 1.0)
+        powers = (size / peak) ** (self.sharp - 1.0)
         total = np.sum(powers * (size / peak), axis=(0, 1))
-        gauge = peak * total ** (1.0 / _SHARP)
+        gauge = peak * total ** (1.0 / self.sharp)
         shrink = (1.0 + gauge**_KNEE) ** (-1.0 / _KNEE)
         # d gauge / d ratio = (ratio/gauge)^(P-1) sign, written without overflow.
-        slope = powers * np.sign(ratios) * total ** (1.0 / _SHARP - 1.0)
+        slope = powers * np.sign(ratios) * total ** (1.0 / self.sharp - 1.0)
         room = np.where(moved[0] > 0, self.envelope.above, self.envelope.below)
         slope[0] /= room
         slope[1] /= self.envelope.velocity
