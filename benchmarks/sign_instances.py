@@ -228,8 +228,12 @@ def boxes(case: Instance) -> tuple[Float[Array, " p"], Float[Array, " p"]]:
 
 def segment_truth(case: Instance, segments: Any) -> Int[Array, " s"]:
     """The sign each segment really has: that of its true torque on the whole."""
-    sums = [case.torque[s.first : s.last + 1, s.joint].sum() for s in segments]
-    return np.where(np.array(sums) >= 0.0, 1, -1)
+    return np.where(segment_sums(case.torque, segments) >= 0.0, 1, -1)
+
+
+def segment_sums(torque: Float[Array, "n j"], segments: Any) -> Float[Array, " s"]:
+    """Torque added up over each segment."""
+    return np.array([torque[s.first : s.last + 1, s.joint].sum() for s in segments])
 
 
 def differentiated(

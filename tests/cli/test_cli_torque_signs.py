@@ -88,3 +88,44 @@ def test_signs_of_a_signed_recording_can_be_ignored(recorded, capsys):
     hidden = fit(recorded, capsys, "signed.csv", "plain.yaml", "--torque-signs", "unknown")
     magnitudes = fit(recorded, capsys, "magnitudes.csv", "declared.yaml")
     assert hidden["signs"] == magnitudes["signs"]
+
+
+def test_check_compares_magnitudes_with_magnitudes(recorded, capsys):
+    fit(recorded, capsys, "magnitudes.csv", "declared.yaml")
+    with pytest.raises(SystemExit) as stopped:
+        main(
+            [
+                "check",
+                str(recorded / "model.json"),
+                str(recorded / "magnitudes.csv"),
+                "--map",
+                str(recorded / "declared.yaml"),
+                "--json",
+            ]
+        )
+    assert stopped.value.code in (0, None)
+    data = json.loads(capsys.readouterr().out)
+    assert data["verdict"] == "PASS"
+    assert data["files"][0]["mean_nrmse"] < 0.1
+
+
+def test_people_are_told_about_the_signs(recorded, capsys):
+    with pytest.raises(SystemExit):
+        main(
+            [
+                "fit",
+                str(recorded / "arm.yaml"),
+                str(recorded / "magnitudes.csv"),
+                "--map",
+                str(recorded / "declared.yaml"),
+                "--friction",
+                "linear",
+                "-o",
+                str(recorded / "model.json"),
+                "--report",
+                str(recorded / "page.html"),
+            ]
+        )
+    out = " ".join(capsys.readouterr().out.split())
+    assert "0 ambiguous; proven optimal" in out
+    assert "<svg" in (recorded / "page.html").read_text()

@@ -12,6 +12,7 @@ from benchmarks.sign_instances import (
     gantry,
     instance,
     kr5,
+    segment_sums,
     segment_truth,
     seven_joint_arm,
     weightless,
@@ -167,7 +168,7 @@ def test_several_runs_are_searched_together():
     found = find_signs(cases[0].model, joined)
     assert {s.run for s in found.segments} == {0, 1, 2}
     torque = np.concatenate([case.torque for case in cases])
-    sums = np.array([torque[s.first : s.last + 1, s.joint].sum() for s in found.segments])
+    sums = segment_sums(torque, found.segments)
     # Friction of the third recording is another arm's: only its first two agree with the model.
     first = np.array([s.run < 2 for s in found.segments])
     assert not np.any((sums * found.signs < 0) & first & ~found.ambiguous)

@@ -278,6 +278,14 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
         "among many with equal torque; only base parameters are measured.",
         highlight=False,
     )
+    if done.signs is not None:
+        found = done.signs
+        console.print(
+            f"Torque signs: {len(found.segments)} segments, {int(found.ambiguous.sum())} "
+            f"ambiguous; {'proven optimal' if found.certified else 'not proven'}, "
+            f"{'trustworthy' if found.confident else 'in doubt: see the warnings'}.",
+            highlight=False,
+        )
     if estimate.dropped:
         console.print(
             f"Friction terms the data do not support: {_grouped(estimate.dropped)}.",

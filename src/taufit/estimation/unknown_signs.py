@@ -24,6 +24,7 @@ from taufit.estimation.estimate import Estimate
 from taufit.estimation.estimator import Estimator, Problem
 from taufit.estimation.fit_samples import fit_samples
 from taufit.estimation.folded_normal import FoldedFit, fit_folded
+from taufit.estimation.prediction import predicted_torque
 from taufit.estimation.rows import SampleRows
 from taufit.estimation.sign_constrained import ConsistentCost, search_constrained
 from taufit.estimation.sign_quadratic import JointRows, SignForm, joint_rows, sign_form
@@ -939,13 +940,7 @@ def signed_samples(
 
 def signed_by_model(model: TorqueModel, samples: Samples) -> Samples:
     """Magnitudes signed as a fitted model predicts: to score it on recordings without signs."""
-    predicted = model.torque(
-        samples.position,
-        samples.velocity,
-        samples.acceleration,
-        temperature=samples.temperature,
-    )
-    sign = np.where(predicted >= 0.0, 1, -1)
+    sign = np.where(predicted_torque(model, samples) >= 0.0, 1, -1)
     return signed_samples(samples, sign * _magnitude(samples))
 
 

@@ -189,8 +189,6 @@ def identify(
         if torque_signs == "unknown":
             others = [without_signs(recording) for recording in others]
         other = condition_like(fitted, others, name=name)
-        if signs is not None and other.signed is not None and not np.all(other.signed):
-            other = signed_by_model(fitted, other)
         tested_samples.append(other)
         tested.append(score(fitted, other, file=name))
 
@@ -265,8 +263,13 @@ def condition_like(
     needs = any(r.gain is None or not np.all(np.isfinite(r.gain)) for r in ordered)
     gains = np.array(known, float) if known is not None and needs else None
     delay = conditioning.get("delay_s") or 0.0
-    samples = condition(ordered, cutoff_hz=cutoff, gains=gains, delay_s=delay)
-    return with_temperature(model, samples)
+    samples = with_temperature(
+        model, condition(ordered, cutoff_hz=cutoff, gains=gains, delay_s=delay)
+    )
+    if model.values is not None and samples.signed is not None and not np.all(samples.signed):
+        # Magnitudes are compared with the magnitude predicted.
+        samples = signed_by_model(model, samples)
+    return samples
 
 
 def with_drives(robot: Robot, recordings: Sequence[Recording]) -> Robot:
