@@ -283,6 +283,16 @@ def test_bad_input_is_named():
         find_signs(case.model, replace(case.samples, keep=keep))
 
 
+def test_samples_set_aside_do_no_harm():
+    case = instance(0, noise=0.05, friction=True)
+    torque, keep = case.samples.torque.copy(), case.samples.keep.copy()
+    torque[300:304, 2] = np.nan
+    keep[300:304, 2] = False
+    found = find_signs(case.model, replace(case.samples, torque=torque, keep=keep))
+    assert found.certified and not np.any(wrong(case, found))
+    assert np.all(np.isfinite(found.expected))
+
+
 def test_correlation_length_of_white_and_coloured_noise():
     rng = np.random.default_rng(0)
     white = rng.normal(size=20_000)

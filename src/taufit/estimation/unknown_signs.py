@@ -420,6 +420,8 @@ def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()
         raise RecordingError(
             f"torque of joint {i + 1} is not a number at sample {k + 1}. Repair or drop it."
         )
+    # What is not kept may be anything, and must not spread through a filter.
+    values[~np.isfinite(values)] = 0.0
     known = np.broadcast_to(signed, values.shape).copy()
     borders = np.zeros(values.shape, bool)
     _apply_hints(hints, samples, values, known, borders)
