@@ -17,7 +17,7 @@ from taufit.excitation.criteria import (
     Product,
     WeightedBlocks,
 )
-from taufit.excitation.design import _Problem, default_limits
+from taufit.excitation.design import _others, _Problem, default_limits
 from taufit.excitation.gauge import Envelope, Gauge
 from taufit.excitation.objective import InformationOf, smoothed
 from taufit.excitation.scene import Clearances, Scene, mounting_plane, scene_for
@@ -37,7 +37,15 @@ CRITERIA = {
 }
 
 
-def _problem(friction=None, scene=None, torque=np.inf, basis=None, coupling=None, rotor=False):
+def _problem(
+    friction=None,
+    scene=None,
+    torque=np.inf,
+    basis=None,
+    coupling=None,
+    rotor=False,
+    worst=False,
+):
     robot = read_robot("ur10")
     if coupling is not None:
         robot = replace(robot, drives=replace(Drives.direct(6), coupling=coupling))
@@ -56,6 +64,8 @@ def _problem(friction=None, scene=None, torque=np.inf, basis=None, coupling=None
         Clearances(robot, scene),
         np.full(6, torque),
         basis.matrices(np.linspace(0, 10, 40)),
+        projectors=basis.projectors(6),
+        others=_others(model, columns, np.ones(6), 0) if worst else (),
     )
 
 
@@ -96,3 +106,8 @@ def test_coupled_motors_have_their_slope():
 
 def test_splines_have_their_slope():
     _slope_agrees(_problem(basis=SplineBasis(12, 10.0)), AOptimal(), 0.0)
+
+
+def test_the_worst_case_and_restricted_joints_have_their_slope():
+    basis = FourierBasis(5, 0.1, joint_harmonics=(2, 3, 4, 5, 5, 5))
+    _slope_agrees(_problem(worst=True, basis=basis), DOptimal(), 0.0)

@@ -297,3 +297,35 @@ def test_limits_without_position_get_half_a_turn():
     robot = replace(read_robot("ur5"), limits=Limits.none(6))
     result = design(robot, seconds=0.2)
     _within(result.motion, default_limits(robot))
+
+
+def test_joints_use_only_the_harmonics_they_may():
+    basis = FourierBasis(6, 0.2, joint_harmonics=(2, 2, 2, 6, 6, 6))
+    motion = design(read_robot("ur5"), basis=basis, seconds=0.4).motion
+    sine, cosine = motion.amplitudes()
+    assert np.abs(sine[:3, 2:]).max() < 1e-9 and np.abs(cosine[:3, 2:]).max() < 1e-9
+    assert np.abs(sine[3:, 2:]).max() > 1e-3
+    with pytest.raises(InfeasibleError, match="harmonics"):
+        FourierBasis(5, 0.1, joint_harmonics=(1,) * 6)
+
+
+def test_several_processes_give_the_best_of_their_motions():
+    from taufit.excitation.many import design_in_parallel
+
+    robot = read_robot("ur3")
+    alone = design(robot, criterion="cond", seconds=0.3, seed=3)
+    both = design_in_parallel(robot, workers=2, criterion="cond", seconds=0.3, seed=3)
+    assert both.starts >= 2 and both.feasible
+    assert both.condition_number < alone.condition_number * 1.5
+
+
+def test_a_recording_stands_for_the_motion_it_shows():
+    from taufit.excitation.purpose import recorded_motion
+    from taufit.signals import Samples
+
+    motion = Fourier(np.zeros(6), np.full((6, 3), 0.1), np.full((6, 3), 0.05), 0.2)
+    q, v, a = motion.at(np.arange(0, 5, 0.005))
+    back = recorded_motion(Samples.from_arrays(q, v, a, 0 * q, rate_hz=200.0))
+    time = np.linspace(0.5, 4.0, 40)
+    # A quintic through samples 10 ms apart.
+    np.testing.assert_allclose(back.at(time)[1], motion.at(time)[1], atol=1e-6)

@@ -26,13 +26,18 @@ def command(
     ] = "excitation",
     frequency_hz: Annotated[float, typer.Option(help="Of the first harmonic.")] = 0.1,
     harmonics: Annotated[int, typer.Option(help="Per joint; at least 2.")] = 5,
+    joint_harmonics: Annotated[
+        str | None, typer.Option(help="Harmonics each joint may use, comma separated.")
+    ] = None,
     periods: Annotated[int, typer.Option(help="How often the motion is played.")] = 1,
     splines: Annotated[
         int, typer.Option(help="B-splines with this many pieces instead of harmonics.")
     ] = 0,
     criterion: Annotated[
         str,
-        typer.Option(help="a, d, cond, cond_scaled, product, three_stage or weighted_blocks."),
+        typer.Option(
+            help="a, d, cond, cond_scaled, product, three_stage, weighted_blocks or worst_case."
+        ),
     ] = "a",
     friction: Annotated[str, typer.Option(help="Friction model to be identified.")] = "linear",
     rotor_inertia: Annotated[
@@ -69,8 +74,14 @@ def command(
     minutes: Annotated[float, typer.Option(help="For warm-up: how long.")] = 10.0,
     after: Annotated[
         list[Path] | None,
-        typer.Option(help="Motions already recorded: plan what they did not show."),
+        typer.Option(help="Motions or recordings there are already: plan what they did not show."),
     ] = None,
+    map: Annotated[
+        Path | None, typer.Option("--map", help="Column map of recordings given with --after.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes to search in; each spends --seconds.")
+    ] = 1,
     seconds: Annotated[float, typer.Option(help="CPU seconds to spend.")] = 3.0,
     seed: Annotated[int, typer.Option(help="Of the random starts.")] = 0,
     csv: Annotated[Path | None, typer.Option(help="Also write a table of q, v, a.")] = None,
@@ -134,14 +145,16 @@ def command(
                 offset=not no_offset,
                 frequency_hz=frequency_hz,
                 harmonics=harmonics,
+                joint_harmonics=_counts(joint_harmonics),
                 periods=periods,
                 splines=splines,
                 limits=limits,
                 jerk=jerk,
                 scene=scene,
                 start=pose,
-                after=[read_motion(path) for path in after or []],
+                after=[_earlier(path, map) for path in after or []],
                 seconds=seconds,
+                workers=workers,
                 seed=seed,
                 progress=lambda spent, _: bar.update(task, completed=min(spent, seconds)),
             )
@@ -202,6 +215,30 @@ def _limits(arm, envelope, speed, acceleration):
     return Limits(own.lower, own.upper, speed * own.velocity, own.acceleration, own.torque)
 
 
+def _counts(text):
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InfeasibleError(
+            f"--joint-harmonics needs whole numbers, comma separated; found {text!r}."
+        ) from None
+
+
+def _earlier(path, map):
+    """A motion file, or a recording as the motion it shows."""
+    from taufit.excitation.motion_file import read_motion
+
+    if path.suffix == ".json":
+        return read_motion(path)
+    from taufit.excitation.purpose import recorded_motion
+    from taufit.recording import read_recording
+    from taufit.signals import condition
+
+    return recorded_motion(condition(read_recording(path, map=map)))
+
+
 def _pose(text, joints):
     import numpy as np
 
@@ -258,6 +295,7 @@ def _design(
     offset,
     frequency_hz,
     harmonics,
+    joint_harmonics,
     periods,
     splines,
     limits,
@@ -266,12 +304,16 @@ def _design(
     start,
     after,
     seconds,
+    workers,
     seed,
     progress,
 ):
+    from dataclasses import replace
+
     import numpy as np
 
-    from taufit.excitation import FourierBasis, SplineBasis, design
+    from taufit.excitation import FourierBasis, SplineBasis
+    from taufit.excitation.many import design_in_parallel
     from taufit.excitation.purpose import payload_columns, prior_information, slow_arm
     from taufit.friction import FRICTION_MODELS
     from taufit.torque_model import TorqueModel
@@ -286,7 +328,9 @@ def _design(
     if splines:
         basis = SplineBasis(splines, periods / frequency_hz)
     else:
-        basis = FourierBasis(harmonics, frequency_hz, periods=periods)
+        basis = FourierBasis(
+            harmonics, frequency_hz, periods=periods, joint_harmonics=joint_harmonics
+        )
     columns = focus = None
     if kind == "payload":
         columns, focus = payload_columns(model)
@@ -294,11 +338,12 @@ def _design(
     if kind == "validation":
         # Another frequency and other starts: a motion the fit has not been tuned to.
         if not splines:
-            basis = FourierBasis(harmonics, 0.83 * frequency_hz, periods=periods)
+            basis = replace(basis, frequency_hz=0.83 * frequency_hz)
         criterion, seed = "d", seed + 7919
     prior = prior_information(model, after, columns) if after else None
-    return design(
+    return design_in_parallel(
         arm,
+        workers=workers,
         model=model,
         criterion=criterion,
         basis=basis,

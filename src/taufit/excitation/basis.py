@@ -34,6 +34,10 @@ class Basis(Protocol):
         """Position, velocity, acceleration and jerk per unit coefficient."""
         ...
 
+    def projectors(self, joints: int) -> Float[Array, "j m m"] | None:
+        """Per joint, what leaves of any coefficients only those it may use; None for all."""
+        ...
+
     def motion(self, centre: Float[Array, " j"], coefficients: Float[Array, "j m"]) -> Motion:
         """The motion with these coefficients."""
         ...
@@ -56,6 +60,8 @@ class FourierBasis:
         fixed_start: Start and end at the centre pose itself.
         periods: How often it is played.
         form: How the coefficients are written down in the end.
+        joint_harmonics: How many of them each joint may use; all where None. A slow wide arm with
+            a fast wrist is (2, 2, 2, 8, 8, 8).
     """
 
     harmonics: int = 5
@@ -63,6 +69,7 @@ class FourierBasis:
     fixed_start: bool = False
     periods: int = 1
     form: str = "velocity"
+    joint_harmonics: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.harmonics < 2:
@@ -72,10 +79,32 @@ class FourierBasis:
             )
         if not (np.isfinite(self.frequency_hz) and self.frequency_hz > 0):
             raise InfeasibleError("the frequency of a Fourier motion must be positive.")
+        for joint, count in enumerate(self.joint_harmonics or ()):
+            if not 2 <= count <= self.harmonics:
+                raise InfeasibleError(
+                    f"joint {joint + 1} cannot use {count} harmonics: 2 to {self.harmonics}."
+                )
 
     @property
     def period(self) -> float:
         return 1.0 / self.frequency_hz
+
+    def projectors(self, joints: int) -> Float[Array, "j m m"] | None:
+        """Per joint, what leaves of any coefficients only the harmonics it may use."""
+        if self.joint_harmonics is None:
+            return None
+        if len(self.joint_harmonics) != joints:
+            raise InfeasibleError(
+                f"{len(self.joint_harmonics)} numbers of harmonics were given for {joints} joints."
+            )
+        free, h = self._free(), self.harmonics
+        out = []
+        for count in self.joint_harmonics:
+            above = np.r_[1 + count : 1 + h, 1 + h + count : 1 + 2 * h]
+            rows = free[above]
+            keep = _null_space(rows) if len(rows) else np.eye(free.shape[1])
+            out.append(keep @ keep.T)
+        return np.array(out)
 
     @property
     def pulsations(self) -> Float[Array, " h"]:
@@ -149,6 +178,9 @@ class SplineBasis:
     @property
     def period(self) -> float:
         return self.seconds
+
+    def projectors(self, joints: int) -> Float[Array, "j m m"] | None:
+        return None
 
     def _knots(self) -> Float[Array, " k"]:
         inner = np.linspace(0.0, self.seconds, self.pieces + 1)

@@ -177,4 +177,13 @@ class ConditionAbove:
         return value + 0.5 * short**2, gradient + short * slope
 
 
-CRITERIA = ("a", "d", "cond", "cond_scaled", "product", "three_stage", "weighted_blocks")
+CRITERIA = (
+    "a",
+    "d",
+    "cond",
+    "cond_scaled",
+    "product",
+    "three_stage",
+    "weighted_blocks",
+    "worst_case",
+)

@@ -11,7 +11,9 @@ from taufit.dynamics.base_parameters import base_parameters
 from taufit.errors import InfeasibleError
 from taufit.excitation.motion import Motion
 from taufit.excitation.objective import InformationOf
+from taufit.excitation.sampled import Sampled
 from taufit.robot import Limits
+from taufit.signals import Samples
 from taufit.torque_model import TorqueModel
 
 
@@ -32,6 +34,13 @@ def slow_arm(limits: Limits, arm_speed: float = 0.5) -> Limits:
     factor = np.ones(len(limits.velocity))
     factor[: min(3, len(factor))] = arm_speed
     return replace(limits, velocity=limits.velocity * factor)
+
+
+def recorded_motion(samples: Samples) -> Sampled:
+    """The motion a recording shows, so that a next one can be planned around it."""
+    moving = samples.in_motion & (samples.run == samples.run[0])
+    step = max(1, round(samples.rate_hz / 100.0))
+    return Sampled(samples.time[moving][::step], samples.position[moving][::step])
 
 
 def prior_information(
