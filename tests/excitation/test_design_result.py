@@ -329,3 +329,30 @@ def test_a_recording_stands_for_the_motion_it_shows():
     time = np.linspace(0.5, 4.0, 40)
     # A quintic through samples 10 ms apart.
     np.testing.assert_allclose(back.at(time)[1], motion.at(time)[1], atol=1e-6)
+
+
+def test_a_urdf_brings_its_own_collision_shapes(tmp_path):
+    from taufit.excitation.scene import fit_capsules
+    from taufit.excitation.urdf_capsules import capsules_from_urdf
+    from taufit.export import to_urdf
+    from taufit.friction import Linear
+    from taufit.torque_model import TorqueModel
+
+    robot = read_robot("ur5")
+    model = TorqueModel(robot, Linear(), rotor_inertia=False, offset=False)
+    text, _ = to_urdf(model.with_values(np.r_[robot.parameters, np.zeros(12)]))
+    shape = """<collision><origin xyz="0.1 0 0" rpy="0 1.5707963267948966 0"/>
+      <geometry><cylinder radius="0.05" length="0.4"/></geometry></collision></link>"""
+    name = robot.link_names[2]
+    start = text.index(f'<link name="{name}"')
+    end = text.index("</link>", start)
+    path = tmp_path / "arm.urdf"
+    path.write_text(text[:end] + shape + text[end + len("</link>") :])
+    arm = read_robot(path)
+    (capsule,) = capsules_from_urdf(arm)
+    assert capsule.link == 2 and capsule.radius == 0.05
+    np.testing.assert_allclose(sorted([capsule.start[0], capsule.end[0]]), [-0.1, 0.3], atol=1e-12)
+    scene = scene_for(arm)
+    assert sum(c.link == 2 for c in scene.capsules) == 1
+    assert len(scene.capsules) >= len([c for c in fit_capsules(arm) if c.link != 2])
+    assert design(arm, scene=scene, seconds=0.3).feasible

@@ -13,23 +13,9 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import forward_kinematics
+from taufit.excitation.capsule import Capsule
+from taufit.excitation.urdf_capsules import capsules_from_urdf
 from taufit.robot import Robot
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Capsule:
-    """A rounded rod fixed to a link.
-
-    Attributes:
-        link: Index of the link it moves with; -1 for the base.
-        start, end: Of its axis, in that link's frame [m].
-        radius: [m].
-    """
-
-    link: int
-    start: Float[Array, " 3"]
-    end: Float[Array, " 3"]
-    radius: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,8 +141,14 @@ def scene_for(
     tip_speed: float = np.inf,
     radius: float | None = None,
 ) -> Scene:
-    """A scene with capsules fitted to the arm."""
-    capsules = fit_capsules(robot, radius)
+    """A scene with capsules around the URDF's own collision shapes, or fitted to the arm.
+
+    Links whose shapes are meshes get fitted capsules, as do all where a `radius` is given.
+    """
+    fitted = fit_capsules(robot, radius)
+    own = capsules_from_urdf(robot) if radius is None else ()
+    described = {capsule.link for capsule in own}
+    capsules = (*(c for c in fitted if c.link not in described), *own)
     pairs = allowed_pairs(robot, capsules) if self_collision else ()
     return Scene(capsules, planes, clearance, self_collision, tip_speed, pairs)
 

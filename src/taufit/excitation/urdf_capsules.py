@@ -1,0 +1,70 @@
+"""Capsules around the collision shapes a URDF itself names."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.excitation.capsule import Capsule
+from taufit.robot import Robot
+from taufit.robot.mounting import rotation_rpy
+
+
+def capsules_from_urdf(robot: Robot) -> tuple[Capsule, ...]:
+    """One capsule around every cylinder, sphere and box of the arm's <collision> elements.
+
+    Meshes are not opened, so links described by meshes alone contribute nothing; shapes of links
+    behind fixed joints go with the moving link they hang on. Empty where the robot has no URDF.
+    """
+    if robot.urdf is None:
+        return ()
+    root = ET.fromstring(robot.urdf)
+    bodies = {link.get("name"): link for link in root.findall("link")}
+    fixed: dict[str, list[tuple[str, Float[Array, "4 4"]]]] = {}
+    for joint in root.findall("joint"):
+        parent, child = joint.find("parent"), joint.find("child")
+        if joint.get("type") == "fixed" and parent is not None and child is not None:
+            fixed.setdefault(parent.get("link", ""), []).append(
+                (child.get("link", ""), _pose(joint.find("origin")))
+            )
+    capsules = []
+    for index, link in enumerate(robot.links):
+        waiting = [(link.name, np.eye(4))]
+        while waiting:
+            name, placement = waiting.pop()
+            waiting += [(child, placement @ step) for child, step in fixed.get(name, ())]
+            for shape in bodies[name].findall("collision") if name in bodies else ():
+                capsule = _around(index, placement @ _pose(shape.find("origin")), shape)
+                if capsule is not None:
+                    capsules.append(capsule)
+    return tuple(capsules)
+
+
+def _around(index: int, pose: Float[Array, "4 4"], shape: ET.Element) -> Capsule | None:
+    """The smallest capsule along the shape's longest axis that holds all of it."""
+    cylinder, sphere = shape.find("geometry/cylinder"), shape.find("geometry/sphere")
+    box = shape.find("geometry/box")
+    axis, half, radius = 2, 0.0, 0.0
+    if cylinder is not None:
+        radius, half = float(cylinder.get("radius", 0)), 0.5 * float(cylinder.get("length", 0))
+    elif sphere is not None:
+        radius = float(sphere.get("radius", 0))
+    elif box is not None:
+        size = np.array([float(x) for x in box.get("size", "0 0 0").split()])
+        axis = int(np.argmax(size))
+        half = 0.5 * size[axis]
+        radius = 0.5 * float(np.linalg.norm(np.delete(size, axis)))
+    else:
+        return None
+    direction = pose[:3, axis] * half
+    return Capsule(index, pose[:3, 3] - direction, pose[:3, 3] + direction, radius)
+
+
+def _pose(origin: ET.Element | None) -> Float[Array, "4 4"]:
+    out = np.eye(4)
+    if origin is not None:
+        out[:3, 3] = [float(x) for x in origin.get("xyz", "0 0 0").split()]
+        out[:3, :3] = rotation_rpy(*(float(x) for x in origin.get("rpy", "0 0 0").split()))
+    return out
