@@ -2,3 +2,27 @@
 
 Left to others: pictures and the wire (report).
 """
+
+from typing import Any
+
+from taufit.payload.estimate import PayloadEstimate
+from taufit.payload.filter import Event, PayloadFilter
+from taufit.payload.run import PayloadRun, identify_payload, run_filter
+from taufit.payload.settings import PayloadSettings
+from taufit.payload.stream import Stream, stream
+
+METHODS: dict[str, Any] = {
+    "filter": run_filter,
+}
+
+__all__ = [
+    "METHODS",
+    "Event",
+    "PayloadEstimate",
+    "PayloadFilter",
+    "PayloadRun",
+    "PayloadSettings",
+    "Stream",
+    "identify_payload",
+    "stream",
+]

@@ -1,0 +1,277 @@
+"""`taufit payload`: what the arm carries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taufit.cli.common import print_json, progress
+
+if TYPE_CHECKING:
+    from taufit.payload import PayloadRun
+
+
+def command(
+    model: Annotated[
+        Path, typer.Argument(help="Of the empty arm, from `taufit fit`.", metavar="MODEL")
+    ],
+    recording: Annotated[
+        Path, typer.Argument(help="The arm with its payload, moving.", metavar="RECORDING")
+    ],
+    map: Annotated[
+        Path | None, typer.Option("--map", help="YAML that says what the columns are.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="filter, direct, difference, khalil or static.", metavar="NAME")
+    ] = "filter",
+    template: Annotated[
+        Path | None,
+        typer.Option(help="The same motion recorded empty; model errors cancel.", metavar="FILE"),
+    ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="At the recording's own rate, with a live display.")
+    ] = False,
+    speed: Annotated[float, typer.Option(help="Of the replay, 1 is real time.")] = 1.0,
+    box: Annotated[
+        str | None, typer.Option(help="Outer size of the payload in metres.", metavar="X,Y,Z")
+    ] = None,
+    density: Annotated[
+        float | None, typer.Option(help="Of the payload in kg/m^3.", metavar="RHO")
+    ] = None,
+    accuracy: Annotated[
+        str,
+        typer.Option(
+            help="Stop at this standard deviation of mass [%] and centre [mm].", metavar="%,MM"
+        ),
+    ] = "1,5",
+    gain_std: Annotated[
+        float | None,
+        typer.Option(help="How well drive gains are known, in percent.", metavar="PERCENT"),
+    ] = None,
+    run: Annotated[
+        int | None, typer.Option(help="One run of a file that holds several.", metavar="K")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="One HTML page about the payload.", metavar="FILE.html")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Find mass, centre of mass and inertia of what an arm carries, with 95 % intervals.
+
+    The model is that of the empty arm (or with the tool that stays on it). Any motion will do in
+    which the joints that carry the payload move both ways; the result says from when on it is
+    worth reading. Drive gains, the model's own uncertainty and friction that has changed all widen
+    the interval, and the budget says which dominates.
+
+    Next: give the controller the `set_payload` line, or plan a better motion with
+    `taufit design ROBOT --kind payload`.
+    """
+    from time import process_time
+
+    from taufit.model_file import read_model
+    from taufit.payload import METHODS, PayloadSettings, identify_payload
+
+    started = process_time()
+    if method not in METHODS:
+        raise typer.BadParameter(
+            f"{method!r} is not known; use {', '.join(METHODS)}.", param_hint="--method"
+        )
+    if not speed > 0.0:
+        raise typer.BadParameter("give a positive factor.", param_hint="--speed")
+    mass_accuracy, com_accuracy = _numbers(accuracy, 2, "--accuracy")
+    given: dict[str, Any] = {
+        "mass_accuracy": mass_accuracy / 100.0,
+        "com_accuracy": com_accuracy / 1000.0,
+        "density": density,
+        "box": None if box is None else tuple(_numbers(box, 3, "--box")),
+    }
+    if gain_std is not None:
+        given["gain_std"] = gain_std / 100.0
+    settings = PayloadSettings(**given)
+    fitted = read_model(model)
+    carried = _one(recording, map, run)
+    empty = None if template is None else _one(template, map, None)
+    if replay:
+        with _display(speed, as_json) as watch:
+            done = identify_payload(
+                fitted, carried, method=method, settings=settings, template=empty, watch=watch
+            )
+    else:
+        with progress("payload") as bar:
+            task = bar.add_task("estimating", total=float(len(carried.time)))
+            done = identify_payload(
+                fitted,
+                carried,
+                method=method,
+                settings=settings,
+                template=empty,
+                watch=lambda live, _: bar.update(task, completed=live.samples),
+            )
+    if report is not None:
+        from taufit.files import write_text
+        from taufit.report.payload_page import payload_page
+
+        write_text(report, payload_page(done, fitted, str(recording)))
+    if as_json:
+        print_json(
+            {
+                "model": str(model),
+                "recording": str(recording),
+                "robot": fitted.robot.name,
+                **done.to_dict(),
+                "cpu_seconds": process_time() - started,
+            }
+        )
+    else:
+        _show(done, fitted.robot.name, report)
+
+
+def _one(path: Path, map: Path | None, run: int | None) -> Any:
+    from taufit.cli.fit import _read
+    from taufit.errors import RecordingError
+
+    found = _read(path, map, run)
+    if len(found) != 1:
+        raise RecordingError(
+            f"{path} holds {len(found)} runs; choose one with --run K (0 is the first)."
+        )
+    return found[0]
+
+
+def _numbers(text: str, count: int, option: str) -> list[float]:
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != count or not all(0.0 < x < 1e6 for x in values):
+        raise typer.BadParameter(
+            f"{text!r} is not {count} positive numbers with commas between.", param_hint=option
+        )
+    return values
+
+
+class _display:
+    """A live panel on stderr: mass and interval, drawn against time, at the recording's pace."""
+
+    def __init__(self, speed: float, quiet: bool) -> None:
+        from rich.console import Console
+
+        self.speed = speed
+        self.console = Console(stderr=True)
+        self.past: list[tuple[float, float, float, float, bool]] = []
+        self.live: Any = None
+
+    def __enter__(self) -> Any:
+        from time import monotonic
+
+        from rich.live import Live
+
+        self.begun = monotonic()
+        self.live = Live(console=self.console, refresh_per_second=10, transient=True)
+        self.live.__enter__()
+        return self.watch
+
+    def __exit__(self, *error: Any) -> None:
+        self.live.__exit__(*error)
+
+    def watch(self, live: Any, found: Any) -> None:
+        from time import monotonic, sleep
+
+        behind = found.time / self.speed - (monotonic() - self.begun)
+        if behind > 0.0:
+            sleep(behind)
+        self.past.append((found.time, found.mass, *found.mass_interval, found.ready))
+        self.live.update(_panel(self.past, found, live))
+
+
+def _panel(past: list[tuple[float, float, float, float, bool]], found: Any, live: Any) -> Any:
+    from rich.panel import Panel
+    from rich.text import Text
+
+    width, height = 60, 12
+    shown = [p for p in past if p[4]] or past[-width:]
+    top = max(1.3 * max(p[1] for p in shown), 0.2)
+    text = Text()
+    stride = max(1, -(-len(past) // width))
+    columns = past[::stride][-width:]
+    for level in range(height, -1, -1):
+        value = top * level / height
+        text.append(f"{value:6.2f} kg ", style="dim")
+        for _, mass, low, high, ready in columns:
+            half = 0.5 * top / height
+            if abs(mass - value) <= half:
+                text.append("●", style="bold green" if ready else "yellow")
+            elif low - half <= value <= high + half:
+                text.append("│", style="green" if ready else "dim yellow")
+            else:
+                text.append(" ")
+        text.append("\n")
+    state = "accurate enough" if found.accurate else "ready" if found.ready else "not ready yet"
+    low, high = found.mass_interval
+    text.append(
+        f"{found.time:7.1f} s   {found.mass:.3f} kg  [{low:.3f}, {high:.3f}]   {state}\n",
+        style="bold",
+    )
+    for event in live.events[-3:]:
+        text.append(f"{event.time:7.1f} s   {event.text}\n")
+    return Panel(text, title="payload", width=width + 16)
+
+
+def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    found = done.estimate
+    low, high = found.mass_interval
+    if found.empty:
+        console.print(
+            f"[bold]{robot} carries nothing[/bold] that shows: below {high:.3f} kg (95 %)."
+        )
+    else:
+        console.print(
+            f"[bold]{robot} carries {found.mass:.3f} kg[/bold]  [{low:.3f}, {high:.3f}] (95 %)",
+            highlight=False,
+        )
+    if not found.ready:
+        console.print("[bold yellow]not ready[/bold yellow]: do not use this yet.")
+    if not found.empty:
+        table = Table(title=f"{done.method}, frame of the last link")
+        for name in ("quantity", "value", "low", "high"):
+            table.add_column(name, justify="left" if name == "quantity" else "right")
+        data = found.to_dict()
+        for axis, value, a, b in zip(
+            "xyz", data["com"]["value"], data["com"]["low"], data["com"]["high"], strict=True
+        ):
+            table.add_row(f"com {axis}, mm", *(f"{1e3 * x:.1f}" for x in (value, a, b)))
+        inertia = data["inertia"]
+        for name, value, a, b in zip(
+            inertia["entries"], inertia["value"], inertia["low"], inertia["high"], strict=True
+        ):
+            table.add_row(f"{name}, kg m^2", *(f"{x:.5f}" for x in (value, a, b)))
+        console.print(table)
+        if found.from_prior:
+            console.print("The inertia is mostly that of a compact body: this motion shows little.")
+    for label, when in (("ready", done.ready_at), ("accurate enough", done.stopped_at)):
+        if when is not None:
+            console.print(f"{label} after {when:.1f} s", highlight=False)
+    for event in done.events:
+        console.print(f"{event.time:.2f} s: {event.text}", highlight=False, markup=False)
+    if done.budget:
+        shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in done.budget.items())
+        console.print(f"Error budget of the mass: {shares}. {done.advice}", highlight=False)
+    for text in done.warnings:
+        console.print(f"warning: {text}", highlight=False, markup=False)
+    console.print(done.estimate.set_payload()["script"], highlight=False, markup=False)
+    if report is not None:
+        console.print(f"Written: {report}", highlight=False, markup=False)
+    console.print(
+        "Next: give the controller the set_payload line, or plan a better motion with "
+        "`taufit design ROBOT --kind payload`.",
+        highlight=False,
+        markup=False,
+    )

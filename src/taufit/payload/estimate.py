@@ -1,0 +1,98 @@
+"""What is carried, as far as it is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.robot.inertia import tensor_entries
+
+# Half width of a 95 % interval in standard deviations.
+NORMAL_95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PayloadEstimate:
+    """A payload in the last link's frame, with 95 % intervals.
+
+    Attributes:
+        time: Of the newest sample it rests on [s].
+        parameters: Ten inertial parameters, physically possible.
+        mass: [kg], with `mass_interval`.
+        centre: Of mass in the last link's frame [m], with `centre_interval` (low, high).
+        inertia: About the centre of mass, axes of the last link's frame [kg m^2].
+        inertia_interval: Low and high of the six entries Ixx, Ixy, Iyy, Ixz, Iyz, Izz.
+        mass_std, centre_std: Standard deviations.
+        ready: Whether the motion so far can tell friction from load.
+        accurate: Whether the wanted accuracy is reached.
+        empty: Whether the arm may be carrying nothing.
+        from_prior: Whether the inertia is mostly the shape believed in before any data.
+        warnings: What the user should know.
+    """
+
+    time: float
+    parameters: Float[Array, " 10"]
+    mass: float
+    mass_std: float
+    mass_interval: tuple[float, float]
+    centre: Float[Array, " 3"]
+    centre_std: Float[Array, " 3"]
+    centre_interval: tuple[Float[Array, " 3"], Float[Array, " 3"]]
+    inertia: Float[Array, "3 3"]
+    inertia_interval: tuple[Float[Array, " 6"], Float[Array, " 6"]]
+    ready: bool = False
+    accurate: bool = False
+    empty: bool = False
+    from_prior: bool = True
+    warnings: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: value, low and high of mass, com and inertia."""
+        return {
+            "mass": {
+                "value": self.mass,
+                "low": self.mass_interval[0],
+                "high": self.mass_interval[1],
+            },
+            "com": {
+                "value": self.centre.tolist(),
+                "low": self.centre_interval[0].tolist(),
+                "high": self.centre_interval[1].tolist(),
+            },
+            "inertia": {
+                "entries": ["Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"],
+                "value": tensor_entries(self.inertia).tolist(),
+                "low": self.inertia_interval[0].tolist(),
+                "high": self.inertia_interval[1].tolist(),
+                "from_shape_prior": self.from_prior,
+            },
+        }
+
+    def set_payload(self) -> dict[str, Any]:
+        """What a controller is told: mass, centre of gravity, inertia.
+
+        UR's `set_payload(m, cog)` and `set_target_payload(m, cog, inertia)` take the centre of
+        gravity from the tool flange and the inertia about it as [Ixx, Iyy, Izz, Ixy, Ixz, Iyz],
+        axes of the flange. For a robot in the manufacturer's frames the flange is the last link's
+        frame.
+        """
+        t = self.inertia
+        inertia = [t[0, 0], t[1, 1], t[2, 2], t[0, 1], t[0, 2], t[1, 2]]
+        numbers = ", ".join(f"{x:.6g}" for x in inertia)
+        cog = ", ".join(f"{x:.5f}" for x in self.centre)
+        return {
+            "frame": "last link (the tool flange in the manufacturer's frames)",
+            "mass": self.mass,
+            "cog": self.centre.tolist(),
+            "inertia": [float(x) for x in inertia],
+            "script": f"set_target_payload({self.mass:.4f}, [{cog}], [{numbers}])",
+        }
+
+
+def interval(value: Any, std: Any) -> tuple[Any, Any]:
+    """95 % interval of a normal quantity."""
+    half = NORMAL_95 * np.asarray(std)
+    return value - half, value + half

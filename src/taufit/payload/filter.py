@@ -1,0 +1,696 @@
+"""The recommended estimator: everything unknown in one linear model, sample by sample.
+
+Rows of joint i add to a sum of squares of their own,
+
+    G_i = integral of [columns, y]' [columns, y] dt / S_i,
+
+S_i the noise density of that joint. At read-out the sums are weighted by how large the residuals
+turned out, a column per joint is added for the error of its drive gain (the payload's own torque,
+scaled), everything but the payload is marginalised (Schur complement), and the most probable body
+that can exist is returned. Parameters are constants, so this is the Kalman filter without its
+process noise, in information form: exact, mergeable, and never losing definiteness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import Engine
+from taufit.errors import RecordingError, TaufitError
+from taufit.payload.body import Body, most_probable_body
+from taufit.payload.change import ChangeDetector, Chunk
+from taufit.payload.dahl import FrictionStream
+from taufit.payload.estimate import NORMAL_95, PayloadEstimate, interval
+from taufit.payload.grid import Grid
+from taufit.payload.lowpass import CausalLowpass
+from taufit.payload.settings import PayloadSettings
+from taufit.payload.unknowns import LOW_SPEED, unknowns
+from taufit.torque_model import TorqueModel
+
+# Residuals of a run may be this much smaller than in training, in variance, and no less.
+_QUIETEST = 0.5
+# Weight of the training's noise level against the run's, in independent values.
+_NOISE_TRUST = 20.0
+# Seconds after a gap in which the low-pass still holds what was before.
+_SETTLE = 4.0
+# Each of the joints that carry the payload is to be seen this long in both directions [s].
+_BOTH_WAYS = 0.3
+# Joints whose payload torque is at least this share of the largest carry it.
+_CARRIES = 0.3
+# A body lighter than this many standard deviations may be none.
+_EMPTY = 3.0
+# Speeds beyond those of the training data by this share count half.
+_BEYOND = 0.1
+# A constant over a quarter of a second that is nothing to do with the payload, in residual rms.
+_DRIFT = 1.5
+# Weight of the drive gains' own standard deviations against what the joints say of each other.
+_GAIN_TRUST = 2.0
+GRAVITY = 9.81
+# Inertia with more than this share of prior in it is called so.
+_PRIOR_SHARE = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened on the way.
+
+    Attributes:
+        time: When it was noticed [s].
+        kind: "pick", "drop" or "gap".
+        text: In words.
+        change: Of mass, where it is one [kg].
+    """
+
+    time: float
+    kind: str
+    text: str
+    change: float = 0.0
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What the rows of one joint have said."""
+
+    square: Array
+    seconds: float = 0.0
+    forward: float = 0.0
+    backward: float = 0.0
+    load: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior:
+    """Information on the payload's ten parameters after all else was marginalised.
+
+    Attributes:
+        information, target: A and A phi_0.
+        scale: Factor on each joint's noise variance, from its residuals.
+        gain: Estimated relative error of each joint's drive gain.
+    """
+
+    information: Float[Array, "10 10"]
+    target: Float[Array, " 10"]
+    scale: Float[Array, " j"]
+    gain: Float[Array, " j"] = field(default_factory=lambda: np.zeros(0))
+
+
+class PayloadFilter:
+    """Mass, centre of mass and inertia of what an arm carries, while it moves.
+
+    Feed it with `update`, ask it with `estimate` (at about 10 Hz). The torque is that of the joints
+    in newton metres, from the same drives and with the same gains as the model's training data.
+
+    Attributes:
+        model: Of the empty arm (or with the tool that stays on it).
+        settings: How it works.
+        gain_std: Relative standard deviation of each joint's drive gain.
+        rate_hz: Of its grid.
+        events: Picks, drops and gaps so far.
+        ready_at: When the estimate became worth reading [s], or None.
+        stopped_at: When the wanted accuracy was reached [s], or None.
+    """
+
+    def __init__(
+        self,
+        model: TorqueModel,
+        settings: PayloadSettings | None = None,
+        *,
+        gain_std: Float[Array, " j"] | None = None,
+    ) -> None:
+        self.model = model
+        self.settings = settings = settings or PayloadSettings()
+        self.unknowns = unknowns(model, settings)
+        joints = self.joints = model.robot.joints
+        conditioning = model.meta.get("conditioning", {})
+        rate = float(conditioning.get("rate_hz") or 100.0)
+        self.rate_hz = rate / np.ceil(rate / settings.fastest_hz - 1e-9)
+        self.step = 1.0 / self.rate_hz
+        cutoff = float(conditioning.get("cutoff_hz") or 10.0)
+        self.cutoff_hz = min(cutoff, 0.2 * self.rate_hz)
+        self.gain_std = self._gain_std(gain_std)
+        self.engine = Engine(model.robot)
+        self.lowpass = CausalLowpass(self.rate_hz, self.cutoff_hz)
+        self.friction = FrictionStream(model)
+        self.warm = model.friction is not None and model.friction.uses_temperature
+        channels = joints * (4 if self.warm else 3)
+        self.grid = Grid(self.step, channels, max(0.1, 3.5 / self.rate_hz))
+        self._row = np.empty(channels)
+        self._due = settings.chunk * self.step
+        self._edges = [0, *np.cumsum([len(rows) + 1 for rows in self.unknowns.rows]).tolist()]
+        p = len(self.unknowns)
+        flat = [j * (p + 1) + np.append(rows, p) for j, rows in enumerate(self.unknowns.rows)]
+        self._flat = np.concatenate(flat)
+        self._prior = self.unknowns.prior.copy()
+        self._prior_target = np.zeros(p)
+        first = 10 * joints
+        self._inertial = np.asarray(model.values)[:first]
+        self._rest = np.asarray(model.values)[first:]
+        rotors = joints * model.rotor_inertia
+        self._rotor = self._rest[:rotors]
+        terms = len(model.friction.terms) if model.friction else 0
+        self._friction = self._rest[rotors : rotors + joints * terms].reshape(joints, terms)
+        self._offset = self._rest[rotors + joints * terms :]
+        self._base_links = self.unknowns.base[self.unknowns.base < first]
+        self._base_rest = self.unknowns.base[self.unknowns.base >= first] - first
+        span = model.meta.get("range", {}).get("velocity")
+        self._fastest = np.full(joints, np.inf)
+        if span is not None:
+            reach = np.maximum(np.abs(np.array(span["low"])), np.abs(np.array(span["high"])))
+            self._fastest = np.maximum(reach, settings.standstill)
+        self.events: list[Event] = []
+        self.ready_at: float | None = None
+        self.stopped_at: float | None = None
+        self.time = np.nan
+        self.samples = 0
+        self._phi = np.zeros(10)
+        self._body: Body | None = None
+        self._last: PayloadEstimate | None = None
+        self._gains = np.zeros(joints)
+        self._scale = np.ones(joints)
+        self._doubt = 1.0
+        self._opened = np.nan
+        self._state = np.zeros(p)
+        self._faced = False
+        self.template: Any = None
+        self.detector = ChangeDetector(settings.window)
+        self._restart_sums()
+        self._restart_stream()
+
+    # ---- what comes in -------------------------------------------------------------------------
+
+    def update(
+        self,
+        time: float,
+        position: Float[Array, " j"],
+        velocity: Float[Array, " j"],
+        torque: Float[Array, " j"],
+        temperature: Float[Array, " j"] | None = None,
+    ) -> None:
+        """One sample: time [s], joint positions, velocities and torques [N m].
+
+        A sample with a value that is not finite counts as missing. Time must not run backwards.
+        """
+        row, joints = self._row, self.joints
+        row[:joints] = position
+        row[joints : 2 * joints] = velocity
+        row[2 * joints : 3 * joints] = torque
+        if self.warm:
+            if temperature is None:
+                raise RecordingError(
+                    "this model's friction depends on temperature and the samples have none. "
+                    "Record joint temperatures, or fit a model without them."
+                )
+            row[3 * joints :] = temperature
+        # A sum is finite only where all its terms are.
+        if not np.isfinite(row.sum() + time):
+            return
+        last = self.grid.last
+        if last is not None:
+            step = time - last
+            if step <= 0.0:
+                if step < -self.grid.longest:
+                    raise RecordingError(
+                        f"time runs backwards: {time:.4f} s after {last:.4f} s. Start a new filter "
+                        "for another run."
+                    )
+                return
+            if step > self.grid.longest:
+                self._gap(last, time)
+        elif np.isnan(self._opened):
+            self._opened = time
+        self.samples += 1
+        self.time = time
+        self.grid.push(time, row)
+        if self.grid.ahead >= self._due:
+            self._work()
+
+    def _gap(self, last: float, time: float) -> None:
+        self._work()
+        self.events.append(
+            Event(
+                time,
+                "gap",
+                f"no samples from {last:.2f} s to {time:.2f} s: friction and low-pass start anew",
+            )
+        )
+        self._restart_stream()
+
+    def _restart_stream(self) -> None:
+        self.grid.clear()
+        self.lowpass.clear()
+        self.friction.clear()
+        self._tail: Array | None = None
+        self._tail_time: Array | None = None
+        self._settling = 0
+        if self.samples:
+            self._settling = int(_SETTLE / self.cutoff_hz * self.rate_hz)
+            self._marginalise_starts()
+
+    def _restart_sums(self) -> None:
+        self._sums = [
+            _Sums(np.zeros((len(rows) + 1, len(rows) + 1))) for rows in self.unknowns.rows
+        ]
+
+    def _marginalise_starts(self) -> None:
+        """Where friction stood before the gap no longer matters: integrated out joint by joint."""
+        names = self.unknowns.names
+        for sums, rows in zip(self._sums, self.unknowns.rows, strict=True):
+            gone = np.array(
+                [k for k, i in enumerate(rows) if names[i].partition(".")[2].startswith("start_")]
+            )
+            kept = np.setdiff1d(np.arange(len(rows) + 1), gone)
+            prior = np.diag(self._prior)[rows[gone]]
+            inner = sums.square[np.ix_(gone, gone)] + np.diag(prior)
+            cross = sums.square[np.ix_(gone, kept)]
+            left = sums.square[np.ix_(kept, kept)] - cross.T @ np.linalg.solve(inner, cross)
+            sums.square[:] = 0.0
+            sums.square[np.ix_(kept, kept)] = left
+
+    # ---- rows ----------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        time, cells = self.grid.take()
+        if len(time) == 0:
+            return
+        if self._tail is not None:
+            assert self._tail_time is not None
+            time = np.concatenate([self._tail_time, time])
+            cells = np.concatenate([self._tail, cells])
+        # Acceleration is the central difference, so the newest cell waits.
+        if len(time) < 3:
+            self._tail, self._tail_time = cells, time
+            return
+        self._tail, self._tail_time = cells[-2:], time[-2:]
+        joints, step = self.joints, self.step
+        velocities = cells[:, joints : 2 * joints]
+        q = np.ascontiguousarray(cells[1:-1, :joints])
+        v = np.ascontiguousarray(velocities[1:-1])
+        a = (velocities[2:] - velocities[:-2]) / (2.0 * step)
+        torque = cells[1:-1, 2 * joints : 3 * joints]
+        warm = cells[1:-1, 3 * joints :] if self.warm else None
+        packed, speeds = self._rows(q, v, a, torque, warm)
+        filtered = self.lowpass(packed)
+        self._add(time[1:-1], filtered, speeds)
+
+    def _rows(
+        self, q: Array, v: Array, a: Array, torque: Array, warm: Array | None
+    ) -> tuple[Float[Array, "n c"], Float[Array, "n j"]]:
+        """Columns and y of all joints side by side, then how much each joint stands still."""
+        model, joints, u = self.model, self.joints, self.unknowns
+        n, p, b = len(q), len(u), len(u.base)
+        links = self.engine.regressor(q, v, a)
+        rigid = links @ self._inertial
+        payload = links[..., -10:]
+        load = rigid + payload @ self._phi
+        motor, direction, left = self.friction.columns(v, load, warm, self.step)
+        follows = self._load_slope(v, load, warm, direction)
+
+        out = np.zeros((n, joints, p + 1))
+        slope = follows[..., None] * payload
+        out[..., :10] = payload + slope
+        at = 10
+        out[..., at : at + len(self._base_links)] = links[..., self._base_links]
+        at += len(self._base_links)
+        parts = []
+        if model.rotor_inertia:
+            parts.append(model.rotor_columns(a))
+        parts.append(model.to_joints(motor))
+        if model.offset:
+            parts.append(np.broadcast_to(np.eye(joints), (n, joints, joints)))
+        rest = np.concatenate(parts, -1)
+        out[..., at : 10 + b] = rest[..., self._base_rest]
+        extra = np.empty((n, joints, 2 + u.fading.shape[1]))
+        speed = v if self.friction.coupling is None else v @ self.friction.coupling.T
+        extra[..., 0] = np.sign(speed) * np.exp(-np.abs(speed) / LOW_SPEED)
+        extra[..., 1] = direction * np.abs(load)
+        extra[..., 2:] = u.fading * left
+        out[..., 10 + b : p] = model.to_joints(extra)
+        out[..., p] = torque - rigid - rest @ self._rest + slope @ self._phi
+        still = np.abs(v) < self.settings.standstill
+        return np.concatenate([out.reshape(n, -1)[:, self._flat], still], 1), v
+
+    def _load_slope(self, v: Array, load: Array, warm: Array | None, direction: Array) -> Array:
+        """d friction / d load at the joints: what one newton metre more costs in friction."""
+        friction = self.model.friction
+        if friction is None or not friction.uses_load:
+            return np.zeros_like(v)
+        if self.friction.remembers:
+            own = load
+            if self.friction.coupling is not None:
+                own = load @ np.linalg.inv(self.friction.coupling)
+            return self._friction[:, -1] * np.sign(own) * direction
+        small = 1e-3
+        up, down = (
+            self.model.motor_friction(v, load=load + s * small, temperature=warm)
+            for s in (1.0, -1.0)
+        )
+        return np.einsum("njk,jk->nj", up - down, self._friction) / (2.0 * small)
+
+    def _add(self, time: Array, filtered: Array, speeds: Array) -> None:
+        if self._settling > 0:
+            skip = min(self._settling, len(time))
+            self._settling -= skip
+            time, filtered, speeds = time[skip:], filtered[skip:], speeds[skip:]
+            if len(time) == 0:
+                return
+        u, settings = self.unknowns, self.settings
+        still = np.clip(filtered[:, -self.joints :], 0.0, 1.0)
+        # At standstill friction is anywhere in its band, for as long as it lasts.
+        band = (0.5 * u.level + 2.0 * u.rms) ** 2 * 2.0
+        weight = 1.0 / (1.0 + band * still / u.density)
+        if np.isfinite(settings.memory):
+            fade = float(np.exp(-len(time) * self.step / settings.memory))
+            for sums in self._sums:
+                sums.square *= fade
+                sums.seconds *= fade
+        beyond = np.maximum(np.abs(speeds) / self._fastest - 1.0, 0.0)
+        weight = weight / (1.0 + (beyond / _BEYOND) ** 2)
+        chunk = []
+        for j, sums in enumerate(self._sums):
+            rows = filtered[:, self._edges[j] : self._edges[j + 1]]
+            w = weight[:, j]
+            square = rows.T @ (rows * (w * (self.step / u.density[j]))[:, None])
+            sums.square += square
+            sums.seconds += float(w.sum()) * self.step
+            moving = w > 0.5
+            sums.forward += np.count_nonzero(moving & (speeds[:, j] > 0)) * self.step
+            sums.backward += np.count_nonzero(moving & (speeds[:, j] < 0)) * self.step
+            sums.load += float((w * rows[:, 0] ** 2).sum()) * self.step
+            chunk.append((rows, w))
+        if settings.detect:
+            self.detector.add(Chunk(float(time[-1]), len(time) * self.step, tuple(chunk)))
+            if self._faced and self.detector.full:
+                self._look_for_change(float(time[-1]))
+
+    # ---- picks and drops -----------------------------------------------------------------------
+
+    def _look_for_change(self, time: float) -> None:
+        u = self.unknowns
+        states = []
+        for j, rows in enumerate(u.rows):
+            x = np.append(self._state[rows], -1.0)
+            x[:10] *= 1.0 + self._gains[j]
+            states.append(x)
+        drift = _DRIFT * u.rms * np.sqrt(np.maximum(self._scale, 1.0))
+        found = self.detector.test(states, u.density * np.maximum(self._scale, 1.0), drift)
+        if found.score > self.settings.alarm:
+            kind = "pick" if found.mass > 0.0 else "drop"
+            self.events.append(
+                Event(time, kind, f"{kind} of about {abs(found.mass):.1f} kg", found.mass)
+            )
+            self.reopen()
+
+    def reopen(self) -> None:
+        """The payload is another one from now on; what was learnt about the arm stays.
+
+        The last moments are taken back first: they belong to both.
+        """
+        u = self.unknowns
+        for chunk in self.detector.chunks:
+            for j, (rows, w) in enumerate(chunk.rows):
+                step = chunk.seconds / len(w)
+                self._sums[j].square -= rows.T @ (rows * (w * (step / u.density[j]))[:, None])
+                self._sums[j].seconds -= float(w.sum()) * step
+        self.detector.clear()
+        p = len(u)
+        total, target = self._prior.copy(), self._prior_target.copy()
+        for j, (sums, rows) in enumerate(zip(self._sums, u.rows, strict=True)):
+            k = len(rows)
+            own = sums.square / self._scale[j]
+            total[np.ix_(rows, rows)] += own[:k, :k]
+            target[rows] += own[:k, k]
+        weak = np.diag([1e-4, *[4.0] * 3, *[25.0] * 6])
+        inner = total[:10, :10] + weak
+        solved = np.linalg.solve(inner, np.column_stack([total[:10, 10:], target[:10]]))
+        self._prior = np.zeros((p, p))
+        rest = total[10:, 10:] - total[10:, :10] @ solved[:, :-1]
+        self._prior[10:, 10:] = 0.5 * (rest + rest.T)
+        self._prior_target = np.zeros(p)
+        self._prior_target[10:] = target[10:] - total[10:, :10] @ solved[:, -1]
+        ways = [(sums.forward, sums.backward) for sums in self._sums]
+        self._restart_sums()
+        # Friction stays known: what the joints have shown of it counts on.
+        for sums, (forward, backward) in zip(self._sums, ways, strict=True):
+            sums.forward, sums.backward = forward, backward
+        self._phi = np.zeros(10)
+        self._gains = np.zeros(self.joints)
+        self._body = None
+        self._faced = False
+        self._scale = np.maximum(self._scale, 1.0)
+        self.ready_at = self.stopped_at = None
+
+    # ---- what comes out ------------------------------------------------------------------------
+
+    def posterior(self, without: tuple[str, ...] = ()) -> Posterior:
+        """Information on the payload with everything else marginalised.
+
+        Args:
+            without: Sources of error taken as known: "links", "friction", "gains".
+        """
+        u, joints = self.unknowns, self.joints
+        p = len(u)
+        scale = self._scale
+        total = np.zeros((p + joints, p + joints))
+        target = np.zeros(p + joints)
+        total[:p, :p] = self._prior
+        target[:p] = self._prior_target
+        for j, (sums, rows) in enumerate(zip(self._sums, u.rows, strict=True)):
+            k = len(rows)
+            own = sums.square / scale[j]
+            block = np.ix_(rows, rows)
+            total[block] += own[:k, :k]
+            target[rows] += own[:k, k]
+            # The column of a wrong gain: the payload's torque as far as it is known.
+            line = own[:, :10] @ self._phi
+            total[rows, p + j] += line[:k]
+            total[p + j, rows] += line[:k]
+            total[p + j, p + j] = self._phi @ line[:10] + 1.0 / self._scale_variance(j)
+            target[p + j] = line[k]
+        keep = np.ones(p + joints, bool)
+        if without:
+            parts = np.array([*u.parts, *["gains"] * joints])
+            keep = ~np.isin(parts, without)
+        keep[:10] = False
+        index = np.flatnonzero(keep)
+        inner = total[np.ix_(index, index)]
+        size = 1.0 / np.sqrt(np.diag(inner))
+        factor = cho_factor(inner * np.outer(size, size), lower=True, check_finite=False)
+        cross = total[index, :10] * size[:, None]
+        right = target[index] * size
+        solved = cho_solve(factor, np.column_stack([cross, right]), check_finite=False)
+        information = total[:10, :10] - cross.T @ solved[:, :10]
+        information = 0.5 * (information + information.T)
+        aim = target[:10] - cross.T @ solved[:, 10]
+        self._inner = (index, solved, size)
+        return Posterior(information, aim, scale, self._gains)
+
+    def _scale_variance(self, j: int) -> float:
+        """Variance of the relative error of the payload's torque at joint j: gain and lever."""
+        sums = self._sums[j]
+        lever = np.sqrt(sums.load / max(sums.seconds, 1e-9)) / GRAVITY
+        geometry = self.settings.lever_std / max(lever, self.settings.lever_std)
+        return max(self._doubt * (self.gain_std[j] ** 2 + geometry**2), 1e-12)
+
+    def _after(self, phi: Array) -> None:
+        """Nuisances at phi: gains, and how large each joint's residuals turned out."""
+        index, solved, size = self._inner
+        rest = (solved[:, 10] - solved[:, :10] @ phi) * size
+        p = len(self.unknowns)
+        whole = np.zeros(p + self.joints)
+        whole[:10] = phi
+        whole[index] = rest
+        self._gains = whole[p:]
+        # Joints that contradict each other by more than their gains may differ doubt all gains.
+        strange = sum(
+            self._gains[j] ** 2 / self._scale_variance(j) * self._doubt for j in range(self.joints)
+        )
+        self._doubt = max(1.0, (_GAIN_TRUST + strange) / (_GAIN_TRUST + self.joints))
+        self._state = whole[:p]
+        u = self.unknowns
+        for j, (sums, rows) in enumerate(zip(self._sums, u.rows, strict=True)):
+            x = np.append(whole[rows], -1.0)
+            x[:10] *= 1.0 + self._gains[j]
+            left = max(float(x @ sums.square @ x), 0.0)
+            expected = sums.seconds * u.rms[j] ** 2 / u.density[j]
+            self._scale[j] = max((_NOISE_TRUST + left) / (_NOISE_TRUST + expected), _QUIETEST)
+
+    @property
+    def gain_errors(self) -> Float[Array, " j"]:
+        """What the joints say about each other's drive gains, relative."""
+        return self._gains.copy()
+
+    def budget(self) -> dict[str, float]:
+        """Share of noise, links, friction and gains in the variance of the mass."""
+        sources = ("links", "friction", "gains")
+
+        def variance(without: tuple[str, ...]) -> float:
+            return float(_linear(self.posterior(without), self.settings)[1][0, 0])
+
+        whole = variance(())
+        parts = {name: max(whole - variance((name,)), 0.0) for name in sources}
+        parts = {"noise": variance(sources), **parts}
+        self.posterior()
+        total = sum(parts.values())
+        return {name: value / total for name, value in parts.items()}
+
+    def estimate(self) -> PayloadEstimate:
+        """What is carried, as far as the samples so far tell."""
+        if self.grid.filled:
+            self._work()
+        found = self.posterior()
+        seen = sum(sums.seconds for sums in self._sums) > 0.0
+        linear, spread = _linear(found, self.settings)
+        self._after(linear)
+        mass, std = float(linear[0]), float(np.sqrt(spread[0, 0]))
+        warnings: list[str] = []
+        empty = not seen or mass < _EMPTY * std
+        if empty:
+            out = self._empty(linear, spread)
+        else:
+            start = self._body.parameters if self._body is not None else linear
+            body = most_probable_body(found.information, found.target, self.settings, start)
+            self._body = body
+            out = self._full(body)
+        ready = self._ready(out.mass, out.mass_std)
+        self._faced = ready
+        if ready:
+            self._phi = out.parameters.copy()
+        elif seen:
+            self._phi = np.where(std < 0.5 * mass, 1.0, 0.0) * out.parameters
+        goal = max(out.mass, self.settings.light)
+        accurate = self.stopped_at is not None or (
+            ready
+            and self._reducible(out) <= self.settings.mass_accuracy * goal
+            and bool(np.all(out.centre_std <= self.settings.com_accuracy) or out.empty)
+        )
+        if ready and self.ready_at is None:
+            self.ready_at = self.time
+        if accurate and self.stopped_at is None:
+            self.stopped_at = self.time
+        warnings += self._warnings(out, ready)
+        from dataclasses import replace
+
+        self._last = replace(out, ready=ready, accurate=accurate, warnings=tuple(warnings))
+        return self._last
+
+    def _reducible(self, out: PayloadEstimate) -> float:
+        """Standard deviation of the mass without the part of the gains, which no motion shrinks."""
+        if out.mass_std <= self.settings.mass_accuracy * max(out.mass, self.settings.light):
+            return out.mass_std
+        known = _linear(self.posterior(without=("gains",)), self.settings)[1]
+        return float(np.sqrt(known[0, 0]))
+
+    def _full(self, body: Body) -> PayloadEstimate:
+        std = np.sqrt(np.maximum(np.diag(body.covariance), 0.0))
+        low, high = interval(body.mass, std[0])
+        six = np.array(
+            [
+                body.inertia[0, 0],
+                body.inertia[0, 1],
+                body.inertia[1, 1],
+                body.inertia[0, 2],
+                body.inertia[1, 2],
+                body.inertia[2, 2],
+            ]
+        )
+        least, most = interval(six, std[4:])
+        # Moments of inertia are never negative, whatever the normal law says.
+        least[[0, 2, 5]] = np.maximum(least[[0, 2, 5]], 0.0)
+        return PayloadEstimate(
+            self.time,
+            body.parameters,
+            body.mass,
+            float(std[0]),
+            (max(float(low), 0.0), float(high)),
+            body.centre,
+            std[1:4],
+            interval(body.centre, std[1:4]),
+            body.inertia,
+            (least, most),
+            empty=False,
+            from_prior=body.prior_share > _PRIOR_SHARE,
+        )
+
+    def _empty(self, linear: Array, spread: Array) -> PayloadEstimate:
+        """Perhaps nothing: the mass is a normal quantity cut off at zero."""
+        from scipy.stats import truncnorm
+
+        m, s = float(linear[0]), float(np.sqrt(spread[0, 0]))
+        law = truncnorm(-m / s, np.inf, loc=m, scale=s)
+        value, high = float(max(m, 0.0)), float(law.ppf(0.975))
+        high = max(high, m + NORMAL_95 * s)
+        wide = np.full(3, self.settings.com_spread)
+        zero = np.zeros(3)
+        lengths = (max(high, 1e-3) / 1000.0) ** (2.0 / 3.0) * max(high, 1e-3)
+        six = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
+        small = max(value, 0.0) * (max(value, 1e-6) / 3500.0) ** (2.0 / 3.0) / 6.0
+        parameters = np.zeros(10)
+        parameters[0] = value
+        parameters[4:] = small * six
+        return PayloadEstimate(
+            self.time,
+            parameters,
+            value,
+            s,
+            (0.0, high),
+            zero,
+            wide,
+            interval(zero, wide),
+            small * np.eye(3),
+            (np.zeros(6) - (1 - six) * lengths, np.ones(6) * lengths),
+            empty=True,
+            from_prior=True,
+        )
+
+    def _ready(self, mass: float, std: float) -> bool:
+        """The joints that carry the payload were seen in both directions, and it shows."""
+        loads = np.array([np.sqrt(s.load / max(s.seconds, 1e-9)) for s in self._sums])
+        if not np.any(loads > 0.0):
+            return False
+        for sums, load in zip(self._sums, loads, strict=True):
+            carries = load >= _CARRIES * loads.max()
+            if carries and min(sums.forward, sums.backward) < _BOTH_WAYS:
+                return False
+        return std <= self.settings.ready_mass * max(mass, self.settings.light)
+
+    def _warnings(self, out: PayloadEstimate, ready: bool) -> list[str]:
+        told = [f"{event.time:.2f} s: {event.text}" for event in self.events]
+        if not self.unknowns.covariance:
+            told.append(
+                "the model has no covariance: its base parameters are taken as known to "
+                "5 %, so the intervals are wide. Fit it with `taufit fit`."
+            )
+        if not ready:
+            told.append(
+                "not ready: the joints that carry the payload have to move both ways before "
+                "friction can be told from load."
+            )
+        return told
+
+    def _gain_std(self, given: Any) -> Float[Array, " j"]:
+        joints = self.joints
+        if given is not None:
+            out = np.broadcast_to(np.asarray(given, float), (joints,)).copy()
+            if not np.all(np.isfinite(out)) or np.any(out < 0.0):
+                raise TaufitError("standard deviations of drive gains are finite and positive.")
+            return out
+        conditioning = self.model.meta.get("conditioning", {})
+        gain, std = conditioning.get("gain"), conditioning.get("gain_std")
+        if gain is None or std is None or any(x is None for x in (*gain, *std)):
+            return np.full(joints, self.settings.gain_std)
+        relative = np.abs(np.array(std, float) / np.array(gain, float))
+        return np.maximum(relative, self.settings.gain_std)
+
+
+def _linear(found: Posterior, settings: PayloadSettings) -> tuple[Array, Array]:
+    """Mean and covariance of the ten parameters under a wide normal prior."""
+    weak = np.diag([1e-4, *[4.0] * 3, *[25.0] * 6])
+    total = found.information + weak
+    size = np.sqrt(np.diag(total))
+    covariance = np.linalg.inv(total / np.outer(size, size)) / np.outer(size, size)
+    return covariance @ found.target, covariance

@@ -1,0 +1,90 @@
+"""Samples as they come, at any rate and with jitter, onto a uniform grid.
+
+A cell of the grid holds the average of the broken line through the samples over that cell,
+
+    y_k = (1/h) integral over [t_k - h/2, t_k + h/2] of y(t) dt,
+
+so fast samples are averaged, slow ones interpolated, and every channel is treated alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+
+
+class Grid:
+    """The broken line through samples pushed one by one, averaged cell by cell.
+
+    Attributes:
+        step: Width of a cell [s].
+        channels: Values per sample.
+        longest: A step in time longer than this is a gap [s].
+    """
+
+    __slots__ = ("_edge", "_filled", "_time", "_values", "channels", "longest", "step")
+
+    def __init__(self, step: float, channels: int, longest: float, room: int = 4096) -> None:
+        self.step, self.channels, self.longest = step, channels, longest
+        self._time = np.empty(room)
+        self._values = np.empty((room, channels))
+        self._filled = 0
+        self._edge = 0.0
+
+    @property
+    def filled(self) -> int:
+        """Samples waiting."""
+        return self._filled
+
+    def push(self, time: float, row: Float[Array, " c"]) -> None:
+        """One sample, later than the last."""
+        i = self._filled
+        if i == len(self._time):
+            self._time = np.concatenate([self._time, np.empty_like(self._time)])
+            self._values = np.concatenate([self._values, np.empty_like(self._values)])
+        self._time[i] = time
+        self._values[i] = row
+        if i == 0:
+            self._edge = time
+        self._filled = i + 1
+
+    @property
+    def last(self) -> float | None:
+        """Time of the newest sample."""
+        return float(self._time[self._filled - 1]) if self._filled else None
+
+    @property
+    def ahead(self) -> float:
+        """How far the samples reach beyond the cells taken [s]."""
+        return float(self._time[self._filled - 1]) - self._edge if self._filled else 0.0
+
+    def take(self) -> tuple[Float[Array, " n"], Float[Array, "n c"]]:
+        """All complete cells: their centres and averages."""
+        n = int(self.ahead / self.step + 1e-9)
+        if n < 1 or self._filled < 2:
+            return np.empty(0), np.empty((0, self.channels))
+        time, values = self._time[: self._filled], self._values[: self._filled]
+        edges = self._edge + self.step * np.arange(n + 1)
+        before = np.clip(np.searchsorted(time, edges, side="right") - 1, 0, self._filled - 2)
+        width = np.diff(time)
+        whole = np.zeros_like(values)
+        np.cumsum(0.5 * width[:, None] * (values[1:] + values[:-1]), axis=0, out=whole[1:])
+        ahead = edges - time[before]
+        share = np.minimum(ahead / width[before], 1.0)[:, None]
+        at = values[before] + share * (values[before + 1] - values[before])
+        integral = whole[before] + 0.5 * ahead[:, None] * (values[before] + at)
+        centres = edges[:-1] + 0.5 * self.step
+        out = np.diff(integral, axis=0) / self.step
+        # The sample before the next cell's edge stays: the line begins there.
+        keep = int(before[-1])
+        left = self._filled - keep
+        self._time[:left] = time[keep:].copy()
+        self._values[:left] = values[keep:].copy()
+        self._filled = left
+        self._edge = float(edges[-1])
+        return centres, out
+
+    def clear(self) -> None:
+        """Forget everything; the next sample starts a new line."""
+        self._filled = 0

@@ -1,0 +1,42 @@
+"""The model's low-pass run forwards only, with memory: the same on torque and on every column.
+
+A filter F is linear and F(tau) = F(W) theta holds for any of them, so what a causal one delays it
+delays on both sides of the equation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.signal import butter, sosfilt, sosfilt_zi
+
+from taufit.arrays import Array, Float
+from taufit.signals.filtering import ORDER
+
+
+class CausalLowpass:
+    """Butterworth of order 4 on many channels; starts as if the first value had lasted for ever."""
+
+    __slots__ = ("_sections", "_start", "_state", "delay")
+
+    def __init__(self, rate_hz: float, cutoff_hz: float) -> None:
+        self._sections = None
+        self.delay = 0.0
+        if np.isfinite(cutoff_hz) and cutoff_hz < 0.45 * rate_hz:
+            self._sections = butter(ORDER, cutoff_hz, fs=rate_hz, output="sos")
+            self._start = sosfilt_zi(self._sections)
+            # Group delay at low frequency of a Butterworth of order 4.
+            self.delay = 2.613 / (2.0 * np.pi * cutoff_hz)
+        self._state: Array | None = None
+
+    def __call__(self, values: Float[Array, "n c"]) -> Float[Array, "n c"]:
+        """The next values of every channel, filtered."""
+        if self._sections is None or len(values) == 0:
+            return values
+        if self._state is None:
+            self._state = self._start[:, :, None] * values[0]
+        out, self._state = sosfilt(self._sections, values, axis=0, zi=self._state)
+        return out
+
+    def clear(self) -> None:
+        """Start anew with the next value."""
+        self._state = None

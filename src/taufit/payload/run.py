@@ -1,0 +1,222 @@
+"""A whole recording through one of the methods: what was carried, and how that became known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from taufit.errors import TaufitError
+from taufit.payload.estimate import PayloadEstimate
+from taufit.payload.filter import Event, PayloadFilter
+from taufit.payload.settings import PayloadSettings
+from taufit.payload.stream import Stream, stream
+from taufit.recording import Recording
+from taufit.torque_model import TorqueModel
+
+# Rated payloads of arms that say so [kg].
+RATED = {
+    "ur3": 3.0, "ur3e": 3.0, "ur5": 5.0, "ur5e": 5.0, "ur10": 10.0, "ur10e": 12.5,
+    "panda": 3.0, "fr3": 3.0, "iiwa7": 7.0, "iiwa14": 14.0, "kr5": 5.0,
+}  # fmt: skip
+
+READ_OUT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The mass at one time, as it was known then."""
+
+    t: float
+    mass: float
+    low: float
+    high: float
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PayloadRun:
+    """A recording worked through.
+
+    Attributes:
+        method: That was used.
+        estimate: At the end.
+        ready_at: When the estimate became worth reading, from the recording's start [s], or None.
+        stopped_at: When the wanted accuracy was reached [s], or None.
+        history: The mass over time.
+        events: Picks, drops, gaps.
+        budget: Share of each source in the variance of the mass.
+        advice: What would shrink the interval.
+        warnings: What the user should know.
+        details: What only this method has.
+    """
+
+    method: str
+    estimate: PayloadEstimate
+    ready_at: float | None
+    stopped_at: float | None
+    history: tuple[Moment, ...] = ()
+    events: tuple[Event, ...] = ()
+    budget: Mapping[str, float] = field(default_factory=dict)
+    advice: str = ""
+    warnings: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "method": self.method,
+            **self.estimate.to_dict(),
+            "ready": self.estimate.ready,
+            "empty": self.estimate.empty,
+            "ready_at": self.ready_at,
+            "stopped_at": self.stopped_at,
+            "events": [
+                {"t": e.time, "kind": e.kind, "text": e.text, "mass_change": e.change}
+                for e in self.events
+            ],
+            "budget": dict(self.budget),
+            "advice": self.advice,
+            "set_payload": self.estimate.set_payload(),
+            "frame": "last link's frame; inertia about the centre of mass",
+            "warnings": list(self.warnings),
+            **dict(self.details),
+            "history": [
+                {"t": m.t, "mass": m.mass, "low": m.low, "high": m.high, "ready": m.ready}
+                for m in self.history
+            ],
+        }
+
+
+class Method(Protocol):
+    """One way to find a payload."""
+
+    def __call__(
+        self,
+        model: TorqueModel,
+        source: Stream,
+        settings: PayloadSettings,
+        *,
+        template: Recording | None,
+        watch: Callable[[PayloadFilter, PayloadEstimate], None] | None,
+    ) -> PayloadRun: ...
+
+
+def run_filter(
+    model: TorqueModel,
+    source: Stream,
+    settings: PayloadSettings,
+    *,
+    template: Recording | None = None,
+    watch: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
+) -> PayloadRun:
+    """The Bayesian filter, sample by sample, read out ten times a second."""
+    live = PayloadFilter(model, settings, gain_std=_gain_std(source, settings))
+    if template is not None:
+        from taufit.payload.template import Template
+
+        live.template = Template(model, stream(model, template), live)
+    history: list[Moment] = []
+    ready_at = stopped_at = None
+    due = READ_OUT
+    found: PayloadEstimate | None = None
+    last = float(source.time[-1])
+    for time, position, velocity, torque, temperature in source.samples():
+        live.update(time, position, velocity, torque, temperature)
+        if time >= due or time == last:
+            due = (np.floor(time / READ_OUT) + 1.0) * READ_OUT
+            found = live.estimate()
+            history.append(Moment(time, found.mass, *found.mass_interval, found.ready))
+            ready_at = live.ready_at if ready_at is None else ready_at
+            stopped_at = live.stopped_at if stopped_at is None else stopped_at
+            if watch is not None:
+                watch(live, found)
+    if found is None:
+        found = live.estimate()
+    budget = live.budget()
+    warnings = [*source.warnings, *found.warnings, *_too_heavy(model, found)]
+    return PayloadRun(
+        "filter" if template is None else "filter (template)",
+        found,
+        ready_at,
+        stopped_at,
+        tuple(history),
+        tuple(live.events),
+        budget,
+        advice(budget, found),
+        tuple(dict.fromkeys(warnings)),
+        {"gain_errors": live.gain_errors.tolist(), "samples": live.samples},
+    )
+
+
+def _gain_std(source: Stream, settings: PayloadSettings) -> Any:
+    if source.gain_std is None:
+        return np.full(source.position.shape[1], settings.gain_std)
+    return np.maximum(source.gain_std, settings.gain_std)
+
+
+def advice(budget: Mapping[str, float], found: PayloadEstimate) -> str:
+    """What would shrink the interval, from what dominates it."""
+    if not budget:
+        return ""
+    if not found.ready:
+        return "Move the joints that carry the payload (2 and 3 on most arms) up and down."
+    largest = max(budget, key=lambda name: budget[name])
+    return {
+        "noise": "Noise dominates: let the arm move longer, or wider and faster.",
+        "links": "The arm's own model dominates: fit it to more recordings of the empty arm, or "
+        "record the same motion empty and use it as a template.",
+        "friction": "Friction dominates: move each joint both ways at several speeds, warm the arm "
+        "up as when the model was fitted.",
+        "gains": "Drive gains dominate, and no motion shrinks that: calibrate them with a known "
+        "mass, or give better ones in the column map.",
+    }[largest]
+
+
+def _too_heavy(model: TorqueModel, found: PayloadEstimate) -> list[str]:
+    rated = RATED.get(model.robot.name.lower())
+    arm = float(model.robot.parameters[::10].sum())
+    if rated is not None and found.mass_interval[0] > rated:
+        return [
+            f"the payload of {found.mass:.2f} kg is heavier than the {rated:g} kg this arm is "
+            "rated for: check drive gains, mounting and the model before you believe it."
+        ]
+    if rated is None and found.mass_interval[0] > 0.7 * arm > 0.0:
+        return [
+            f"the payload of {found.mass:.2f} kg is more than most arms of {arm:.0f} kg carry: "
+            "check drive gains, mounting and the model before you believe it."
+        ]
+    return []
+
+
+def identify_payload(
+    model: TorqueModel,
+    recording: Recording,
+    *,
+    method: str = "filter",
+    settings: PayloadSettings | None = None,
+    template: Recording | None = None,
+    watch: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
+) -> PayloadRun:
+    """What the arm carries in a recording.
+
+    Args:
+        model: Of the empty arm, fitted.
+        recording: Of the same arm with the payload.
+        method: One of `METHODS`.
+        settings: Accuracy, prior knowledge, noise.
+        template: The same motion recorded empty, for the filter.
+        watch: Called at every read-out, for displays.
+    """
+    from taufit.payload import METHODS
+
+    if method not in METHODS:
+        raise TaufitError(f"unknown payload method {method!r}; there are {', '.join(METHODS)}.")
+    if template is not None and method != "filter":
+        raise TaufitError("a template is used by the method filter only.")
+    source = stream(model, recording)
+    return METHODS[method](
+        model, source, settings or PayloadSettings(), template=template, watch=watch
+    )

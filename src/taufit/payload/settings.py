@@ -1,0 +1,67 @@
+"""What a user may set about payload estimation; the defaults fit any arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.errors import TaufitError
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadSettings:
+    """How a payload is estimated.
+
+    Attributes:
+        mass_accuracy: Stop when the mass has this relative standard deviation, drive gains apart.
+        com_accuracy: ... and every coordinate of the centre of mass this one [m].
+        ready_mass: Ready when the mass is known to this share of itself or of `light`.
+        light: Below this mass accuracies count as if the payload weighed this [kg].
+        box: Outer size of the payload along the last link's axes [m], or None.
+        density: Of the payload [kg/m^3], or None where unknown.
+        com_spread: Prior standard deviation of the centre of mass about the frame's origin [m].
+        gain_std: Relative standard deviation of the drive gains, at least: drives of one type
+            differ from each other by that much.
+        lever_std: Standard deviation of the arm's geometry: levers differ by that much [m].
+        friction_change: Relative change of friction since the model was fitted (one sigma).
+        noise_factor: Factor on the noise density of the training data: new motion is not fitted.
+        standstill: Slower than this friction is anywhere in its band [rad/s or m/s].
+        chunk: Cells of the grid worked on at a time.
+        fastest_hz: Of the grid.
+        memory: Time after which old samples count 1/e [s]; infinite for ever.
+        detect: Whether picks and drops are looked for.
+        alarm: Threshold on the score of a changed payload.
+        window: Over which a change is looked for [s].
+    """
+
+    mass_accuracy: float = 0.01
+    com_accuracy: float = 0.005
+    ready_mass: float = 0.05
+    light: float = 1.0
+    box: tuple[float, float, float] | None = None
+    density: float | None = None
+    com_spread: float = 0.2
+    gain_std: float = 0.015
+    lever_std: float = 0.0015
+    friction_change: float = 0.1
+    noise_factor: float = 1.5
+    standstill: float = 0.02
+    chunk: int = 5
+    fastest_hz: float = 125.0
+    memory: float = np.inf
+    detect: bool = True
+    alarm: float = 30.0
+    window: float = 0.25
+
+    def __post_init__(self) -> None:
+        positive = ("mass_accuracy", "com_accuracy", "ready_mass", "light", "com_spread", "memory")
+        for name in positive:
+            if not getattr(self, name) > 0.0:
+                raise TaufitError(f"payload setting {name} is positive, not {getattr(self, name)}.")
+        if self.box is not None and not (len(self.box) == 3 and min(self.box) > 0.0):
+            raise TaufitError("a bounding box is three positive lengths in metres.")
+        if self.density is not None and not 1.0 < self.density < 3e4:
+            raise TaufitError(
+                f"a density of {self.density:g} kg/m^3 is that of no payload; steel has 7850."
+            )
