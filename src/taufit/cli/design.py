@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.errors import InfeasibleError
+
+if TYPE_CHECKING:
+    from taufit.excitation import Motion
 
 
 def command(
@@ -124,6 +127,7 @@ def command(
         from taufit.excitation.special import PAPER_SPEEDS_DEG, friction_strokes, warm_up
 
         centre = pose if pose is not None else free_centre(arm, limits, scene, seed)
+        motion: Motion
         if kind == "warm-up":
             motion = warm_up(arm, limits, centre=centre, minutes=minutes)
         else:
@@ -325,6 +329,7 @@ def _design(
     model = TorqueModel(
         arm, FRICTION_MODELS[friction](), rotor_inertia=rotor_inertia, offset=offset
     )
+    basis: Any
     if splines:
         basis = SplineBasis(splines, periods / frequency_hz)
     else:

@@ -138,7 +138,7 @@ class _Problem:
         states = self.states(coefficients, self.basis)
         matrix, rows = self.matrix(states)
         value, slope = criterion.evaluate(matrix)
-        by = np.stack(self.information.pull(*states, rows, slope))
+        by = np.stack(self.information.pull(states, rows, slope))
         if self.others:
             value, by = self._worst(states, criterion, value, by)
         gradient = np.einsum("dnj,dnm->jm", by, self.basis[:3])
@@ -158,7 +158,7 @@ class _Problem:
             matrix, rows = other.matrix(*states)
             one, slope = criterion.evaluate(matrix if self.prior is None else matrix + self.prior)
             values.append(one)
-            pulls.append(np.stack(other.pull(*states, rows, slope)))
+            pulls.append(np.stack(other.pull(states, rows, slope)))
         scaled_up = 8.0 * (np.array(values) - max(values))
         share = np.exp(scaled_up)
         total = share.sum()
@@ -178,9 +178,11 @@ class _Problem:
         total, by = 0.0, np.zeros((3, *q.shape))
         if self.clearances.names:
             free, slope = self.clearances.evaluate(q)
+            assert slope is not None
             short = np.maximum(self.margin - free, 0.0) / _DISTANCE_UNIT
             total += float(np.sum(short**2)) / len(q)
-            by[0] += np.einsum("nk,nkj->nj", -2.0 * short / _DISTANCE_UNIT / len(q), slope)
+            pull = -2.0 * short / (_DISTANCE_UNIT * len(q))
+            by[0] += np.einsum("nk,nkj->nj", pull, slope)
         if np.any(np.isfinite(self.torque)):
             # Limits of the links' torque; what the prior says of friction shifts the limit.
             model = self.information.model
@@ -503,7 +505,7 @@ class _Search:
         self.began, self.seconds, self.progress = began, seconds, progress
         self.scale: Float[Array, " b"] | None = None
         self.history: list[tuple[float, float]] = []
-        self.best = (np.inf, None)
+        self.best: tuple[float, Any] = (np.inf, None)
 
     def spent(self) -> float:
         return clock.process_time() - self.began

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from taufit.arrays import Array, Float
 
@@ -23,4 +23,8 @@ class Motion(Protocol):
         self, time: Float[Array, " n"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
         """Position, velocity, acceleration; at rest before 0 and after `duration`."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a motion file."""
         ...

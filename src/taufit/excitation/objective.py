@@ -7,7 +7,9 @@ and back through the adjoint of the regressor: one value and gradient costs a fe
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +24,7 @@ _STEP = 1e-6
 
 def smoothed(model: TorqueModel, width: float = SMOOTH_WIDTH) -> TorqueModel:
     """The model with its friction's sign softened, where it has a width to soften."""
-    friction = model.friction
+    friction: Any = model.friction
     own = getattr(friction, "width", None)
     if own is not None and own < width:
         return replace(model, friction=replace(friction, width=width))
@@ -83,13 +85,12 @@ class InformationOf:
 
     def pull(
         self,
-        q: Float[Array, "n j"],
-        v: Float[Array, "n j"],
-        a: Float[Array, "n j"],
+        states: Sequence[Float[Array, "n j"]],
         rows: Float[Array, "n j b"],
         slope: Float[Array, "b b"],
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
         """Gradients with respect to q, v, a of a function of M whose derivative is `slope`."""
+        q, v, a = states
         n, joints = q.shape
         flat = rows.reshape(-1, self.size)
         wanted = (flat @ (slope + slope.T) / n).reshape(rows.shape) * self.weights[:, None]
@@ -120,7 +121,9 @@ class InformationOf:
     ) -> Float[Array, "n j m"]:
         return self.model.joint_columns(v, a, load=load, temperature=np.full_like(v, 25.0))
 
-    def _slope(self, wanted, columns, joints) -> Float[Array, "n j"]:
+    def _slope(
+        self, wanted: Float[Array, "n j m"], columns: Callable[[Any], Array], joints: int
+    ) -> Float[Array, "n j"]:
         """sum of wanted * d columns, by central differences of each joint's scalar functions.
 
         Without coupled motors a joint's columns depend on that joint alone, so all joints move at

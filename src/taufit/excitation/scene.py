@@ -196,7 +196,7 @@ class Clearances:
                 self.robot, self.scene, q, slope=slope, kinematics=kinematics
             )
             values.append(distance - self.scene.clearance)
-            if slope:
+            if change is not None:
                 slopes.append(change)
         if self.plane_pairs:
             p, c, end = (np.array(column) for column in zip(*self.plane_pairs, strict=True))

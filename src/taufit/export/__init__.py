@@ -3,9 +3,12 @@
 In: a fitted `TorqueModel`. Out: files. Left to others: reading those forms (robot).
 """
 
+from taufit.callable_room import make_callable
 from taufit.export.to_c import to_c
 from taufit.export.to_mjcf import to_mjcf
 from taufit.export.to_urdf import to_urdf
-from taufit.export.write import FORMATS, write_export
+from taufit.export.write import FORMATS, export, write_export, write_urdf
 
-__all__ = ["FORMATS", "to_c", "to_mjcf", "to_urdf", "write_export"]
+__all__ = ["FORMATS", "export", "to_c", "to_mjcf", "to_urdf", "write_export", "write_urdf"]
+
+make_callable(__name__, export)

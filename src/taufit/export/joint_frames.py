@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +101,6 @@ def quaternion(rotation: Float[Array, "3 3"]) -> Float[Array, " 4"]:
     return row / np.linalg.norm(row)
 
 
-def numbers(values: Float[Array, " n"]) -> str:
+def numbers(values: Iterable[float]) -> str:
     """Numbers as text that reads back to the same bits."""
     return " ".join(repr(float(x) + 0.0) for x in values)

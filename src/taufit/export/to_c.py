@@ -54,7 +54,7 @@ def to_c(model: TorqueModel, header_name: str | None = None) -> tuple[str, str, 
         tables=tables,
         friction=_friction(model, name, upper),
     )
-    lost = ()
+    lost: tuple[str, ...] = ()
     if remembers_path(model.friction):
         lost = ("friction's memory of its path: it is that of steady motion here",)
     return source, header, lost

@@ -37,14 +37,14 @@ def to_urdf(model: TorqueModel) -> tuple[str, tuple[str, ...]]:
 
 def _edited(model: TorqueModel, damping: np.ndarray, dry: np.ndarray) -> str:
     parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
+    assert model.robot.urdf is not None
     root = ET.fromstring(model.robot.urdf, parser=parser)
     links = {link.get("name"): link for link in root.findall("link")}
-    fixed = {}
-    for joint in root.findall("joint"):
-        if joint.get("type") == "fixed":
-            fixed.setdefault(joint.find("parent").get("link"), []).append(
-                joint.find("child").get("link")
-            )
+    fixed: dict[str | None, list[str | None]] = {}
+    for joint in root.findall("joint[@type='fixed']"):
+        parent, child = joint.find("parent"), joint.find("child")
+        if parent is not None and child is not None:
+            fixed.setdefault(parent.get("link"), []).append(child.get("link"))
     for i, link in enumerate(model.robot.links):
         _set_inertial(links[link.name], *to_centre_of_mass(link.parameters))
         behind = list(fixed.get(link.name, ()))

@@ -5,7 +5,7 @@ No model needs a second formula for C, so none can drift from its first.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -165,9 +165,10 @@ def _text(value: Any) -> str:
 def friction_statements(model: FrictionModel, shape: np.ndarray) -> tuple[list[str], list[str]]:
     """Statements and the names of the columns of one joint, given `v`, `load` and `temperature`."""
     program = Program()
-    columns: Any = model.columns(
-        program.symbol("v"), shape, program.symbol("load"), program.symbol("temperature")
+    v, load, temperature = (
+        cast(Any, program.symbol(name)) for name in ("v", "load", "temperature")
     )
+    columns: Any = model.columns(v, shape, load, temperature)
     if isinstance(columns, np.ndarray):
         return [], []
     return program.statements, [_text(symbol) for symbol in columns.symbols]

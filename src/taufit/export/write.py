@@ -16,6 +16,31 @@ from taufit.torque_model import TorqueModel
 FORMATS = {"urdf": ".urdf", "mjcf": ".xml", "json": ".json", "c": ".c"}
 
 
+def export(
+    model: TorqueModel, path: str | os.PathLike[str], *, format: str | None = None
+) -> tuple[str, ...]:
+    """Write `model` to `path`; returns a phrase for each part the format cannot hold.
+
+    Args:
+        model: A fitted model.
+        path: `arm.urdf`, `arm.xml` (MJCF), `arm.json` or `arm.c`, which gets a header beside it.
+        format: "urdf", "mjcf", "json" or "c"; by default what the ending of `path` says.
+    """
+    if format is None:
+        endings = {ending: name for name, ending in FORMATS.items()}
+        format = endings.get(Path(path).suffix.lower())
+        if format is None:
+            raise TaufitError(
+                f"the ending of {path} names no format: use {', '.join(endings)}, or say format=..."
+            )
+    return write_export(model, format, path)[1]
+
+
+def write_urdf(model: TorqueModel, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write `model` as URDF; returns a phrase for each part a URDF cannot hold."""
+    return export(model, path, format="urdf")
+
+
 def write_export(
     model: TorqueModel, format: str, path: str | os.PathLike[str] | None = None
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:

@@ -222,7 +222,8 @@ def _friction(model: TorqueModel, runs: list[Run], predictions: list[Float[Array
             loads, ("#14639e", "#8a4fa3"), ("model", "model, high load"), strict=False
         ):
             curve = _friction_curve(model, grid, joint, load)
-            label = f"{name} ({load:.3g} N m)" if model.friction.uses_load else "model"
+            loaded = model.friction is not None and model.friction.uses_load
+            label = f"{name} ({load:.3g} N m)" if loaded else "model"
             series.append(Series(label, curve, colour=colour))
         charts.append(
             chart(
@@ -276,7 +277,7 @@ def _friction_curve(
     temperature = np.full_like(velocity, 25.0)
     columns = model.friction_columns(velocity, load=carried, temperature=temperature)
     start = model.robot.joints * (10 + model.rotor_inertia)
-    values = model.values[start : start + columns.shape[-1]]
+    values = np.asarray(model.values)[start : start + columns.shape[-1]]
     return (columns @ values)[:, joint]
 
 
