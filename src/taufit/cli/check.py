@@ -58,6 +58,7 @@ def command(
     from taufit.cli.fit import _numbers, _read
     from taufit.model_file import read_model
     from taufit.validation import Limits, condition_like, residual_spectrum, score, verdict
+    from taufit.validation.mounting import TRUST_IN_FITTED, estimate_gravity, spoken
 
     started = process_time()
     if cutoff_hz is not None and not 0.0 < cutoff_hz < 1e6:
@@ -75,13 +76,16 @@ def command(
             one = score(fitted, samples, file=str(path))
             spectrum = residual_spectrum(fitted, samples) if one.samples >= 64 else None
             scores.append(one)
+            gravity = estimate_gravity(fitted.robot, samples, trust=TRUST_IN_FITTED)
             files.append(
                 {
                     **one.to_dict(),
+                    "mounting": None if gravity is None else gravity.to_dict(),
                     "residual_median_hz": None
                     if spectrum is None
                     else spectrum.median_frequency.tolist(),
                     "warnings": [
+                        *([spoken(gravity, fitted.robot)] if gravity and gravity.wrong else []),
                         *one.findings,
                         *(str(f) for f in samples.findings if f.severity != "info"),
                     ],

@@ -1,4 +1,31 @@
 """Drift and wear, told apart from temperature. In: a fitted model and runs. Out: verdicts.
 
-Left to others: pictures (report).
+Left to others: reading and conditioning recordings (validation), pictures (report).
 """
+
+from taufit.health.cusum import cusum, threshold_for
+from taufit.health.history import (
+    History,
+    Run,
+    judge,
+    read_history,
+    start_history,
+    write_history,
+)
+from taufit.health.index import FrictionIndex, friction_index
+from taufit.health.judgement import JointHealth, Judgement
+
+__all__ = [
+    "FrictionIndex",
+    "History",
+    "JointHealth",
+    "Judgement",
+    "Run",
+    "cusum",
+    "friction_index",
+    "judge",
+    "read_history",
+    "start_history",
+    "threshold_for",
+    "write_history",
+]

@@ -10,14 +10,23 @@ from taufit.validation.cross_validation import cross_validate
 from taufit.validation.excitation import excitation_findings
 from taufit.validation.gravity_sign import gravity_findings
 from taufit.validation.identification import Identification, condition_like, identify
+from taufit.validation.mounting import (
+    Gravity,
+    Moved,
+    estimate_gravity,
+    mounting_findings,
+    move_model,
+)
 from taufit.validation.range_of_training import range_findings
 from taufit.validation.score import Score, check, score
 from taufit.validation.spectrum import Spectrum, residual_spectrum
 from taufit.validation.verdict import Limits, Verdict, verdict
 
 __all__ = [
+    "Gravity",
     "Identification",
     "Limits",
+    "Moved",
     "Score",
     "Spectrum",
     "Verdict",
@@ -26,9 +35,12 @@ __all__ = [
     "condition_like",
     "contradictions",
     "cross_validate",
+    "estimate_gravity",
     "excitation_findings",
     "gravity_findings",
     "identify",
+    "mounting_findings",
+    "move_model",
     "range_findings",
     "residual_spectrum",
     "score",

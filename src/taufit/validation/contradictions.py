@@ -10,6 +10,7 @@ from taufit.recording import Recording
 from taufit.robot import Robot, bundled_robots
 from taufit.signals.samples import Samples
 from taufit.validation.gravity_sign import gravity_findings
+from taufit.validation.mounting import estimate_gravity, spoken
 
 # Beyond its limits by more than this, for more than this share of the time, an arm cannot be
 # [rad or m, 1].
@@ -24,7 +25,7 @@ def contradictions(
     robot: Robot, recordings: Sequence[Recording], samples: Samples
 ) -> tuple[str, ...]:
     """Sentences on what cannot be: another robot's name, impossible poses, torque against gravity,
-    cells that are no numbers. Empty for a recording that makes sense.
+    another mounting, cells that are no numbers. Empty for a recording that makes sense.
     """
     told = []
     known = set(bundled_robots())
@@ -36,6 +37,12 @@ def contradictions(
                 f"says, and the robot given is {robot.name!r}."
             )
     told += beyond_limits(robot, samples)
+    gravity = estimate_gravity(robot, samples)
+    if gravity is not None and gravity.wrong:
+        told.append(spoken(gravity, robot))
+        # With the mounting that fits, joints that still go against gravity have a fault of their
+        # own.
+        robot = robot.with_mounting(gravity.mounting)
     told += gravity_findings(robot, samples)
     for recording in recordings:
         told += [

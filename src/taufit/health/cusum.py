@@ -1,0 +1,77 @@
+"""A sum that forgets small changes and remembers lasting ones, with a known rate of false alarms.
+
+    S_n = max(0, S_(n-1) + z_n - slack),        alarm where S_n > threshold,
+
+z being the index in standard deviations of healthy runs. After an alarm the sum starts anew.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from taufit.arrays import Array, Float, Int
+
+SLACK = 0.75
+# One strange run is no wear: what it can add is limited [standard deviations].
+LARGEST = 4.0
+
+_GRID = np.linspace(2.0, 14.0, 25)
+_BASELINES = 3000
+_RUNS = 300
+
+
+def cusum(
+    z: Float[Array, "n j"], threshold: float, slack: float = SLACK
+) -> tuple[Float[Array, "n j"], tuple[tuple[int, int], ...]]:
+    """The sums run by run, and (run, joint) of every alarm; a sum that alarmed starts anew."""
+    total = np.zeros(z.shape[1] if z.ndim > 1 else 1)
+    sums = np.zeros(z.shape)
+    alarms: list[tuple[int, int]] = []
+    for n, row in enumerate(np.minimum(z, LARGEST)):
+        total = np.maximum(0.0, total + np.nan_to_num(row) - slack)
+        sums[n] = total
+        for j in np.flatnonzero(total > threshold):
+            alarms.append((n, int(j)))
+            total[j] = 0.0
+    return sums, tuple(alarms)
+
+
+@cache
+def threshold_for(
+    rate: float, joints: int, healthy_runs: int, slack: float = SLACK, fitted: int = 1
+) -> float:
+    """The threshold with this rate of false alarms per run, over all joints together.
+
+    Centre and scale are estimated from a limited number of healthy runs, which makes alarms more
+    frequent than textbooks say: the threshold comes from simulating baselines of that length, with
+    a fixed seed, and leaves a factor of two in hand.
+
+    Args:
+        rate: False alarms per healthy run, e.g. 0.001.
+        joints: Watched at the same time.
+        healthy_runs: In the baseline.
+        slack: Of the sum.
+        fitted: Parameters estimated per joint besides the scale.
+    """
+    rng = np.random.default_rng(1)
+    n, free = healthy_runs, max(healthy_runs - fitted, 1)
+    centre = rng.normal(size=_BASELINES) / np.sqrt(n)
+    scale = np.sqrt(rng.chisquare(free, _BASELINES) / free) * np.sqrt(1.0 + fitted / n)
+    total = np.zeros((_BASELINES, len(_GRID)))
+    count: Int[Array, " h"] = np.zeros(len(_GRID), np.int64)
+    for _ in range(_RUNS):
+        z = np.minimum((rng.normal(size=_BASELINES) - centre) / scale, LARGEST)
+        total = np.maximum(0.0, total + (z - slack)[:, None])
+        over = total > _GRID
+        count += over.sum(axis=0)
+        total[over] = 0.0
+    found = np.maximum(count, 0.5) / (_BASELINES * _RUNS)
+    wanted = 0.5 * rate / joints
+    # The logarithm of the rate falls nearly linearly; beyond what was counted it goes on so.
+    seen = count >= 10
+    slope, start = np.polyfit(_GRID[seen][-6:], np.log(found[seen][-6:]), 1)
+    if wanted < found[seen][-1]:
+        return float((np.log(wanted) - start) / slope)
+    return float(np.interp(-np.log(wanted), -np.log(found[seen]), _GRID[seen]))

@@ -1,0 +1,320 @@
+"""A file that grows run by run: the model, the healthy runs, and every run since."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import RecordingError, TaufitError
+from taufit.files import write_text
+from taufit.health.cusum import SLACK, cusum, threshold_for
+from taufit.health.index import FrictionIndex, friction_index
+from taufit.health.judgement import JointHealth, Judgement, trend_of
+from taufit.model_file import model_from_dict, model_to_dict
+from taufit.signals.samples import Samples
+from taufit.torque_model import TorqueModel
+
+FORMAT = "taufit-health"
+VERSION = 1
+
+# A scale needs some runs; with fewer than the second number the threshold is noticeably higher.
+FEWEST = 8
+RECOMMENDED = 30
+# What temperature still does to the index is taken out where the baseline shows it this clearly.
+_TEMPERATURE_RANGE = 3.0
+_CLEAR = 3.0
+_LAST = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One run in a history.
+
+    Attributes:
+        name: Of its recording.
+        index: Friction beyond what the model expects, per joint [N m].
+        std: Of the index, from the run alone.
+        temperature: Mean per joint [degC], nan where unknown.
+        speed: Mean per joint [rad/s].
+        load: Root mean square of the links' torque [N m].
+        sha256: Of the file, "" where there is none.
+        added: When it was added, ISO 8601.
+    """
+
+    name: str
+    index: Float[Array, " j"]
+    std: Float[Array, " j"]
+    temperature: Float[Array, " j"]
+    speed: Float[Array, " j"]
+    load: Float[Array, " j"]
+    sha256: str = ""
+    added: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """A robot's friction over its runs.
+
+    Attributes:
+        model: Fitted while the robot was healthy; it says what to expect.
+        healthy: How many of the first runs are the baseline.
+        speed: At which friction is compared, per joint [rad/s].
+        level: Friction expected in the baseline, per joint [N m].
+        rate: False alarms per healthy run, all joints together.
+        slack: Of the CUSUM.
+        runs: All of them, in order.
+    """
+
+    model: TorqueModel
+    healthy: int
+    speed: Float[Array, " j"]
+    level: Float[Array, " j"]
+    rate: float = 1e-3
+    slack: float = SLACK
+    runs: tuple[Run, ...] = field(default=())
+
+    @property
+    def joints(self) -> int:
+        return self.model.robot.joints
+
+    def with_run(self, name: str, samples: Samples, *, sha256: str = "") -> History:
+        """The history with one more run at its end."""
+        if sha256 and any(run.sha256 == sha256 and run.name == name for run in self.runs):
+            raise RecordingError(
+                f"{name} is in this history already (same file). Give recordings made since."
+            )
+        found = friction_index(self.model, samples, speed=self.speed)
+        return replace(self, runs=(*self.runs, _run(name, found, sha256)))
+
+
+def start_history(
+    model: TorqueModel,
+    runs: Sequence[tuple[str, Samples]],
+    *,
+    rate: float = 1e-3,
+    slack: float = SLACK,
+    sha256: Sequence[str] = (),
+) -> History:
+    """A history from healthy runs.
+
+    Args:
+        model: Fitted, best with friction that follows temperature.
+        runs: Names and samples, conditioned like the model's training data; 30 are a good number.
+        rate: False alarms per healthy run that are acceptable, all joints together.
+        slack: Smaller changes, in standard deviations of a run, are forgiven for ever.
+        sha256: Of the files, to notice one that is given twice.
+    """
+    if model.values is None:
+        raise TaufitError("this model has no parameters yet: fit it first.")
+    if len(runs) < FEWEST:
+        raise TaufitError(
+            f"{len(runs)} healthy runs are too few to know what is normal: give at least {FEWEST}, "
+            f"better {RECOMMENDED}, at the temperatures the robot works at."
+        )
+    if not 0.0 < rate <= 0.1:
+        raise TaufitError("a false-alarm rate lies between 0 and 0.1 per run, for example 0.001.")
+    first = [friction_index(model, samples) for _, samples in runs]
+    speed = np.mean([one.speed for one in first], axis=0)
+    level = np.mean([one.level for one in first], axis=0)
+    hashes = list(sha256) or [""] * len(runs)
+    made = tuple(
+        _run(
+            name,
+            replace(one, index=one.coulomb + one.viscous * speed),
+            digest,
+        )
+        for (name, _), one, digest in zip(runs, first, hashes, strict=True)
+    )
+    return History(model, len(made), speed, level, rate, slack, made)
+
+
+def judge(history: History) -> Judgement:
+    """What the history says about each joint.
+
+    The index is centred and scaled on the healthy runs; where those show that it still follows
+    temperature, that line is taken out too. A run outside their temperatures counts less, by what
+    the line is uncertain there.
+    """
+    joints, healthy = history.joints, history.healthy
+    index = np.stack([run.index for run in history.runs])
+    warm = np.stack([run.temperature for run in history.runs])
+    z, expected = np.zeros(index.shape), np.zeros(index.shape)
+    scale, fitted = np.zeros(joints), 1
+    for j in range(joints):
+        columns = _columns(index[:healthy, j], warm[:healthy, j])
+        fitted = max(fitted, columns.count)
+        expected[:, j] = columns.at(warm[:, j]) @ columns.values
+        scale[j] = columns.scale
+        z[:, j] = (index[:, j] - expected[:, j]) / (columns.scale * columns.spread(warm[:, j]))
+    threshold = threshold_for(history.rate, joints, healthy, history.slack, fitted)
+    sums, alarms = cusum(z[healthy:], threshold, history.slack)
+    percent = 100.0 * (index - expected) / np.maximum(history.level, 1e-12)
+    since = {}
+    for n, j in alarms:
+        since.setdefault(j, history.runs[healthy + n].name)
+    out = []
+    for j in range(joints):
+        later = percent[healthy:, j]
+        unit = 100.0 * scale[j] / max(history.level[j], 1e-12)
+        last = later[-_LAST:]
+        slope, slope_std = trend_of(later, unit)
+        out.append(
+            JointHealth(
+                joint=j + 1,
+                alarm=j in since,
+                since=since.get(j),
+                change=float(last.mean()) if len(last) else float("nan"),
+                change_std=unit * float(np.sqrt(1.0 / max(len(last), 1) + 1.0 / healthy)),
+                trend=slope,
+                trend_std=slope_std,
+                sum=float(sums[-1, j]) if len(sums) else 0.0,
+            )
+        )
+    named = tuple((history.runs[healthy + n].name, j + 1) for n, j in alarms)
+    return Judgement(tuple(out), named, z, percent, sums, threshold, history.rate)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Line:
+    """What the index is in healthy runs: a level, and a slope in temperature where it shows."""
+
+    values: Float[Array, " k"]
+    inverse: Float[Array, "k k"]
+    scale: float
+    middle: float
+
+    @property
+    def count(self) -> int:
+        return len(self.values)
+
+    def at(self, warm: Float[Array, " n"]) -> Float[Array, "n k"]:
+        one = np.ones_like(warm)
+        return one[:, None] if self.count == 1 else np.stack([one, warm - self.middle], -1)
+
+    def spread(self, warm: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Standard deviation of a new run's index around this line, over the scale."""
+        rows = self.at(warm)
+        return np.sqrt(1.0 + np.einsum("ni,ij,nj->n", rows, self.inverse, rows))
+
+
+def _columns(index: Float[Array, " n"], warm: Float[Array, " n"]) -> _Line:
+    middle = float(np.mean(warm))
+    n = len(index)
+    floor = 1e-9 + 1e-6 * float(np.abs(index).max())
+    lines = []
+    for k in (1, 2):
+        line = _Line(np.zeros(k), np.zeros((k, k)), 1.0, middle)
+        rows = line.at(warm)
+        if k == 2 and (not np.all(np.isfinite(warm)) or np.ptp(warm) < _TEMPERATURE_RANGE or n < 6):
+            break
+        inverse = np.linalg.inv(rows.T @ rows)
+        values = inverse @ (rows.T @ index)
+        left = index - rows @ values
+        scale = max(float(np.sqrt(left @ left / max(n - k, 1))), floor)
+        lines.append(_Line(values, inverse, scale, middle))
+    if len(lines) == 2:
+        sloped = lines[1]
+        if abs(sloped.values[1]) > _CLEAR * sloped.scale * np.sqrt(sloped.inverse[1, 1]):
+            return sloped
+    return lines[0]
+
+
+def _run(name: str, found: FrictionIndex, sha256: str) -> Run:
+    return Run(
+        name,
+        found.index,
+        found.std,
+        found.temperature,
+        found.speed,
+        found.load,
+        sha256,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def write_history(history: History, path: str | os.PathLike[str]) -> None:
+    """Write the history; the file is replaced whole or not at all. One line per run."""
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "healthy": history.healthy,
+        "rate": history.rate,
+        "slack": history.slack,
+        "speed": history.speed.tolist(),
+        "level": history.level.tolist(),
+        "model": model_to_dict(history.model),
+    }
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+    runs = ",\n  ".join(json.dumps(_to_dict(run), allow_nan=False) for run in history.runs)
+    write_text(path, "{\n" + ",\n".join(lines) + f',\n "runs": [\n  {runs}\n ]\n}}\n')
+
+
+def read_history(path: str | os.PathLike[str]) -> History:
+    """Read a history."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise TaufitError(
+            f"there is no history {path}. `taufit health baseline MODEL RECORDING... -o {path}` "
+            "starts one."
+        ) from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise TaufitError(f"{path} cannot be read as a health history: {error}.") from None
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        raise TaufitError(
+            f"{path} is no health history. `taufit health baseline` writes one; a model alone is "
+            "not enough."
+        )
+    if data.get("version") != VERSION:
+        raise TaufitError(
+            f"{path} has history version {data.get('version')!r}; this taufit reads {VERSION}."
+        )
+    try:
+        model = model_from_dict(data["model"], f"the model in {path}")
+        runs = tuple(_from_dict(entry, model.robot.joints) for entry in data["runs"])
+        healthy = int(data["healthy"])
+        if not FEWEST <= healthy <= len(runs):
+            raise ValueError(f"{healthy} healthy runs of {len(runs)}")
+        speed, level = (np.array(data[key], float) for key in ("speed", "level"))
+        if speed.shape != (model.robot.joints,) or level.shape != speed.shape:
+            raise ValueError("speed and level need one number per joint")
+        return History(
+            model, healthy, speed, level, float(data["rate"]), float(data["slack"]), runs
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise TaufitError(f"{path} is damaged: {error!r}. Start the baseline again.") from None
+
+
+_ARRAYS = ("index", "std", "temperature", "speed", "load")
+
+
+def _to_dict(run: Run) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": run.name, "added": run.added, "sha256": run.sha256}
+    for key in _ARRAYS:
+        out[key] = [float(x) if np.isfinite(x) else None for x in getattr(run, key)]
+    return out
+
+
+def _from_dict(entry: Mapping[str, Any], joints: int) -> Run:
+    arrays: dict[str, Array] = {}
+    for key in _ARRAYS:
+        values = np.array([np.nan if x is None else x for x in entry[key]], float)
+        if values.shape != (joints,):
+            raise ValueError(f"{key} of {entry.get('name')!r} needs {joints} numbers")
+        arrays[key] = values
+    if not np.all(np.isfinite(arrays["index"])):
+        raise ValueError(f"the index of {entry.get('name')!r} is not finite")
+    return Run(
+        name=str(entry["name"]),
+        sha256=str(entry.get("sha256", "")),
+        added=str(entry.get("added", "")),
+        **arrays,
+    )
