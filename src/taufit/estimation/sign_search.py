@@ -102,14 +102,23 @@ def search_signs(
 
 def blocks(quadratic: Float[Array, "s s"], tolerance: float = 1e-9) -> Int[Array, " s"]:
     """Connected parts of Q: signs in different parts do not know of each other."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     if len(quadratic) == 0:
         return np.zeros(0, np.int64)
     scale = np.sqrt(np.maximum(np.diag(quadratic), 0.0))
     linked = np.abs(quadratic) > tolerance * np.outer(scale, scale)
-    return connected_components(csr_array(linked), directed=False)[1].astype(np.int64)
+    # Breadth first; an arm's signs nearly always hang together and are met in two steps.
+    block = np.full(len(linked), -1, np.int64)
+    number = 0
+    while np.any(block < 0):
+        reached = np.zeros(len(linked), bool)
+        front = np.zeros(len(linked), bool)
+        front[np.argmax(block < 0)] = True
+        while np.any(front):
+            reached |= front
+            front = np.any(linked[front], axis=0) & ~reached
+        block[reached] = number
+        number += 1
+    return block
 
 
 def _search_block(

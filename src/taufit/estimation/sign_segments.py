@@ -12,6 +12,7 @@ search a little; cutting once too seldom costs it a wrong sign. So cuts are made
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.signal import butter, sosfiltfilt
@@ -115,7 +116,7 @@ def cut_segments(
     where[1:] = middle[:, None]
     inner = smooth[1:-1]
     k, i = np.nonzero((inner <= smooth[:-2]) & (inner < smooth[2:]) & (inner < rms))
-    # Smoothing may move the foot of a steep V by a sample: look for it in the magnitudes themselves.
+    # Smoothing may move the foot of a steep V by a sample: look for it in the magnitudes.
     around = np.clip(k[:, None] + np.arange(3), 1, n - 2)
     k = around[np.arange(len(k)), magnitude[around, i[:, None]].argmin(1)]
     dip = np.zeros((n, joints), bool)
@@ -178,11 +179,16 @@ def smoothed(
             if cutoff >= 0.4 * rate_hz or len(rows) < 12:
                 continue
             columns = np.flatnonzero(np.round(cutoffs) == cutoff)
-            sos = butter(2, cutoff, fs=rate_hz, output="sos")
+            sos = _lowpass(float(cutoff), float(rate_hz))
             out[np.ix_(rows, columns)] = sosfiltfilt(
                 sos, magnitude[np.ix_(rows, columns)], axis=0, padlen=min(len(rows) - 1, 12)
             )
     return out
+
+
+@lru_cache(maxsize=32)
+def _lowpass(cutoff_hz: float, rate_hz: float) -> Float[Array, "1 6"]:
+    return butter(2, cutoff_hz, fs=rate_hz, output="sos")
 
 
 def _crossings(

@@ -10,7 +10,7 @@ rows by what it leaves unexplained, and judges how sure each sign is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -281,6 +281,8 @@ class _Data:
     borders: Bool[Array, "n j"]
     noise: Float[Array, " j"]
     rows: JointRows
+    # Worked out once per set of joints: every round asks for the same.
+    functionals: dict[tuple[int, ...], Float[Array, "f b"]] = field(default_factory=dict)
 
     @property
     def magnitude(self) -> Float[Array, "n j"]:
@@ -500,7 +502,7 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
     noise, predicted = data.noise, None
     untrusted = np.zeros(len(samples), bool)
     done: _Round | None = None
-    for _ in range(max(rounds, 1)):
+    for number in range(1, max(rounds, 1) + 1):
         cut = cut_segments(
             data.magnitude,
             samples.velocity,
@@ -534,6 +536,8 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
             trusted,
             form.parameters(signs),
             0.2 * data.noise,
+            # Segments only need crossings; the last round is the one that counts.
+            tolerance=1e-6 if number >= rounds else 1e-4,
         )
         done = _Round(
             cut, form, search, signs, margins, fit, undecided, untrusted, weight, search.certified
@@ -590,7 +594,10 @@ def _levels(
     data: _Data, form: SignForm, joints: Int[Array, " k"], members: Any = slice(None)
 ) -> Float[Array, "f s"]:
     """What each sign adds to the positive functionals, in their standard deviations."""
-    maps = positive_functionals(data, joints)
+    key = tuple(joints.tolist())
+    if key not in data.functionals:
+        data.functionals[key] = positive_functionals(data, joints)
+    maps = data.functionals[key]
     deviation = np.array([form.deviation(k) for k in maps])
     return (maps @ form.moments[:, members]) / np.maximum(deviation, 1e-300)[:, None]
 
