@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ def command(
     ] = Path("demo"),
     robot: Annotated[str, typer.Option(help="A bundled arm of six joints or more.")] = "ur10",
 ) -> None:
-    """Try taufit without a robot: describe, design, simulate, fit, check, report, export.
+    """Try taufit without a robot: describe, design, simulate, fit, check, report, export, payload.
 
     Every step prints the command you would type yourself.
 
@@ -70,17 +70,42 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
             ["export", model, "--format", "urdf", "-o", str(out / "arm.urdf")],
         ),
         ("... also in C", ["export", model, "--format", "c", "-o", str(out / "arm.c")]),
+        (
+            "Put something into the gripper",
+            ["simulate", robot, motion, "--payload", "3.5,0,0,0.03", "--seed", "5"]
+            + ["-o", str(out / "loaded.parquet")],
+        ),
+        ("What does it carry?", ["payload", model, str(out / "loaded.parquet")]),
+        (
+            "Another arm, whose controller hides the torque's sign",
+            ["simulate", "kr5", "preset", "--preset", "kr5-unsigned"]
+            + ["-o", str(out / "unsigned.parquet")],
+        ),
+        (
+            "Signs and model together",
+            ["fit", "kr5", str(out / "unsigned.parquet"), "--torque-signs", "unknown"]
+            + ["--friction", "linear", "-o", str(out / "kr5.json")],
+        ),
+        (
+            "A seven-joint arm with torque sensors behind its gears",
+            ["design", "panda", "--frequency-hz", "0.05", "--friction", "polynomial"]
+            + ["--criterion", "three_stage", "-o", str(out / "panda.json")],
+        ),
+        (
+            "Record it",
+            ["simulate", "panda", str(out / "panda.json"), "--preset", "franka"]
+            + ["-o", str(out / "panda.parquet")],
+        ),
+        (
+            "Fit it",
+            ["fit", "panda", str(out / "panda.parquet"), "-o", str(out / "panda_model.json")]
+            + ["--report", str(out / "panda.html")],
+        ),
     ]
 
 
 def run(words: list[str]) -> None:
     """One command, in this process."""
-    from importlib import import_module
+    from taufit.cli.app import typer_app
 
-    module: Any = import_module(f"taufit.cli.{words[0]}")
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    if hasattr(module, "app"):
-        app = module.app
-    else:
-        app.command(name=words[0])(module.command)
-    app(args=words[1:], prog_name=f"taufit {words[0]}", standalone_mode=False)
+    typer_app(words[0])(args=words[1:], prog_name=f"taufit {words[0]}", standalone_mode=False)
