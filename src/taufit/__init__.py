@@ -52,6 +52,13 @@ _NAMES = {
     "find_signs": "taufit.estimation.unknown_signs",
     "predicted_torque": "taufit.estimation",
     "check": "taufit.validation",
+    "identify": "taufit.validation",
+    "design": "taufit.excitation",
+    "read_motion": "taufit.excitation",
+    "write_motion": "taufit.excitation",
+    "payload": "taufit.payload",
+    "export": "taufit.export",
+    "write_urdf": "taufit.export",
     "write_model": "taufit.model_file",
     "read_model": "taufit.model_file",
     "FRICTION_MODELS": "taufit.friction",
@@ -65,7 +72,9 @@ __all__ = [*_NAMES, "__version__"]
 def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module 'taufit' has no attribute {name!r}")
-    return getattr(import_module(_NAMES[name]), name)
+    module = import_module(_NAMES[name])
+    # `export` and `payload` are packages that can be called.
+    return module if module.__name__ == f"taufit.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -33,13 +33,16 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o644)
         os.replace(temporary, target)
+    except OSError as error:
+        raise TaufitError(f"{target} cannot be written: {error.strerror or error}.") from None
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        # File names need not be UTF-8; what cannot be written is spelled out.
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: str | os.PathLike[str], data: Any) -> None:

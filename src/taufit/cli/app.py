@@ -6,21 +6,25 @@ Only the verb that runs is imported, so `taufit --help` costs next to nothing.
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
 
 import taufit
 from taufit.errors import TaufitError
 
-# In order of use. A verb is here when its file `cli/<verb>.py` exists; that file has either a
-# function `command` or, for verbs with sub-verbs, a typer app called `app`.
-VERBS = {
+# In order of use. A verb has a file `cli/<verb>.py` with either a function `command` or, for verbs
+# with sub-verbs, a typer app called `app`.
+_IN_ORDER = {
     "demo": "Try taufit without a robot: simulate, fit, check, report",
     "inspect": "Show a robot: joints, limits, what its motion can tell about it",
     "design": "Plan a motion worth recording",
-    "convert": "Read any recording, report its quality, write it as Parquet, CSV or MCAP",
+    "convert": "Read any recording, tell how good it is, write it in other forms",
     "fit": "Fit a robot's dynamic model to recorded motion and torque",
     "check": "Test a fitted model on recordings it has not seen",
     "payload": "Tell what the arm carries",
@@ -28,6 +32,11 @@ VERBS = {
     "export": "Write a fitted model as URDF, MJCF, JSON or C",
     "report": "Write one HTML page about a fitted model",
     "simulate": "Record a simulated arm with friction, noise and everything",
+}
+VERBS = {
+    verb: text
+    for verb, text in _IN_ORDER.items()
+    if Path(__file__).with_name(f"{verb}.py").exists()
 }
 
 
@@ -75,23 +84,36 @@ def main(arguments: list[str] | None = None) -> None:
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
 
-    import typer
-
-    module = import_module(f"taufit.cli.{verb}")
-    if hasattr(module, "app"):
-        app = module.app
-    else:
-        app = typer.Typer(
-            add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
-        )
-        app.command(name=verb, no_args_is_help=False)(module.command)
+    # File names need not be UTF-8; what the terminal cannot show is spelled out.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app(args=arguments[1:], prog_name=f"taufit {verb}")
+        typer_app(verb)(args=arguments[1:], prog_name=f"taufit {verb}")
     except TaufitError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:
+        where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        print(f"taufit: {where}{error.strerror or error}.", file=sys.stderr)
+        sys.exit(1)
+    except MemoryError:
+        print("taufit: this needs more memory than there is.", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
+
+
+def typer_app(verb: str) -> Any:
+    """The verb as a typer app; the "Next: ..." of its docstring becomes the last line of help."""
+    import typer
+
+    module = import_module(f"taufit.cli.{verb}")
+    if hasattr(module, "app"):
+        return module.app
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    text, _, last = inspect.getdoc(module.command).partition("\nNext: ")
+    app.command(name=verb, help=text, epilog=f"Next: {last}" if last else None)(module.command)
+    return app
