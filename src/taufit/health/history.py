@@ -28,9 +28,12 @@ VERSION = 1
 # A scale needs some runs; with fewer than the second number the threshold is noticeably higher.
 FEWEST = 8
 RECOMMENDED = 30
-# What temperature still does to the index is taken out where the baseline shows it this clearly.
+# What temperature still does to the index is a line, fitted where the baseline spans this [K].
 _TEMPERATURE_RANGE = 3.0
-_CLEAR = 3.0
+# A rise counts beyond this many standard deviations of that line; where the baseline cannot show
+# one, the model is taken to be off by this share of friction per kelvin.
+_BEYOND = 2.0
+_UNKNOWN_SLOPE = 0.002
 _LAST = 10
 
 
@@ -139,9 +142,12 @@ def start_history(
 def judge(history: History) -> Judgement:
     """What the history says about each joint.
 
-    The index is centred and scaled on the healthy runs; where those show that it still follows
-    temperature, that line is taken out too. A run outside their temperatures counts less, by what
-    the line is uncertain there.
+    The index x is centred and scaled on the healthy runs. What temperature T still does to it, the
+    model's slopes being known only so well, is a line m(T) through those runs, and a run counts by
+    what it has beyond the uncertainty u(T) of that line's slope, so far from the healthy
+    temperatures as it is:
+
+        z = (x - m(T) - 2 u(T)) / scale.
     """
     joints, healthy = history.joints, history.healthy
     index = np.stack([run.index for run in history.runs])
@@ -149,11 +155,12 @@ def judge(history: History) -> Judgement:
     z, expected = np.zeros(index.shape), np.zeros(index.shape)
     scale, fitted = np.zeros(joints), 1
     for j in range(joints):
-        columns = _columns(index[:healthy, j], warm[:healthy, j])
-        fitted = max(fitted, columns.count)
-        expected[:, j] = columns.at(warm[:, j]) @ columns.values
-        scale[j] = columns.scale
-        z[:, j] = (index[:, j] - expected[:, j]) / (columns.scale * columns.spread(warm[:, j]))
+        line = _line(index[:healthy, j], warm[:healthy, j], history.level[j])
+        fitted = max(fitted, line.count)
+        expected[:, j] = line.at(warm[:, j])
+        scale[j] = line.scale
+        beyond = index[:, j] - expected[:, j] - _BEYOND * line.doubt(warm[:, j])
+        z[:, j] = beyond / (line.scale * np.sqrt(1.0 + line.count / healthy))
     threshold = threshold_for(history.rate, joints, healthy, history.slack, fitted)
     sums, alarms = cusum(z[healthy:], threshold, history.slack)
     percent = 100.0 * (index - expected) / np.maximum(history.level, 1e-12)
@@ -184,47 +191,51 @@ def judge(history: History) -> Judgement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Line:
-    """What the index is in healthy runs: a level, and a slope in temperature where it shows."""
+    """What the index is in healthy runs: a level, and a slope in temperature where they show it.
 
-    values: Float[Array, " k"]
-    inverse: Float[Array, "k k"]
+    Attributes:
+        level: At the middle temperature.
+        slope: Per kelvin; 0 where the runs cannot show it.
+        slope_std: Of that, the same where it is 0.
+        scale: Of a run around the line.
+        middle: Mean temperature of the runs, or nan.
+        reach: How far from it the doubt begins [K].
+        count: Parameters fitted.
+    """
+
+    level: float
+    slope: float
+    slope_std: float
     scale: float
     middle: float
+    reach: float
+    count: int
 
-    @property
-    def count(self) -> int:
-        return len(self.values)
+    def _above(self, warm: Float[Array, " n"]) -> Float[Array, " n"]:
+        return np.nan_to_num(warm - self.middle)
 
-    def at(self, warm: Float[Array, " n"]) -> Float[Array, "n k"]:
-        one = np.ones_like(warm)
-        return one[:, None] if self.count == 1 else np.stack([one, warm - self.middle], -1)
+    def at(self, warm: Float[Array, " n"]) -> Float[Array, " n"]:
+        return self.level + self.slope * self._above(warm)
 
-    def spread(self, warm: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Standard deviation of a new run's index around this line, over the scale."""
-        rows = self.at(warm)
-        return np.sqrt(1.0 + np.einsum("ni,ij,nj->n", rows, self.inverse, rows))
+    def doubt(self, warm: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Standard deviation of the line, as far as temperature makes it."""
+        return self.slope_std * np.maximum(np.abs(self._above(warm)) - self.reach, 0.0)
 
 
-def _columns(index: Float[Array, " n"], warm: Float[Array, " n"]) -> _Line:
+def _line(index: Float[Array, " n"], warm: Float[Array, " n"], level: float) -> _Line:
+    n, mean = len(index), float(np.mean(index))
+    floor = 1e-9 + 1e-6 * level
     middle = float(np.mean(warm))
-    n = len(index)
-    floor = 1e-9 + 1e-6 * float(np.abs(index).max())
-    lines = []
-    for k in (1, 2):
-        line = _Line(np.zeros(k), np.zeros((k, k)), 1.0, middle)
-        rows = line.at(warm)
-        if k == 2 and (not np.all(np.isfinite(warm)) or np.ptp(warm) < _TEMPERATURE_RANGE or n < 6):
-            break
-        inverse = np.linalg.inv(rows.T @ rows)
-        values = inverse @ (rows.T @ index)
-        left = index - rows @ values
-        scale = max(float(np.sqrt(left @ left / max(n - k, 1))), floor)
-        lines.append(_Line(values, inverse, scale, middle))
-    if len(lines) == 2:
-        sloped = lines[1]
-        if abs(sloped.values[1]) > _CLEAR * sloped.scale * np.sqrt(sloped.inverse[1, 1]):
-            return sloped
-    return lines[0]
+    if not np.isfinite(middle) or np.ptp(warm) < _TEMPERATURE_RANGE:
+        scale = max(float(np.std(index, ddof=1)), floor)
+        reach = 0.5 * float(np.ptp(warm)) if np.isfinite(middle) else 0.0
+        return _Line(mean, 0.0, _UNKNOWN_SLOPE * level, scale, middle, reach, 1)
+    above = warm - middle
+    size = float(above @ above)
+    slope = float(above @ index) / size
+    left = index - mean - slope * above
+    scale = max(float(np.sqrt(left @ left / (n - 2))), floor)
+    return _Line(mean, slope, scale / np.sqrt(size), scale, middle, 0.0, 2)
 
 
 def _run(name: str, found: FrictionIndex, sha256: str) -> Run:

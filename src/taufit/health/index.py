@@ -34,7 +34,7 @@ class FrictionIndex:
         coulomb, viscous: dFc [N m] and dFv [N m s/rad].
         index: See above.
         std: Its standard deviation, from this run alone.
-        level: Mean size of the friction the model expects [N m].
+        level: The friction the model expects, Fc + Fv speed found in the same way [N m].
         speed: Mean speed in motion [rad/s].
         temperature: Mean in motion [degC], or nan.
         load: Root mean square of the links' torque [N m].
@@ -68,7 +68,8 @@ def friction_index(
     apart = correlation_samples(residual, samples.keep, samples.run)
     speeds = np.mean(np.abs(samples.velocity[moving]), axis=0)
     at = speeds if speed is None else np.asarray(speed, float)
-    out = np.full((4, joints), np.nan)
+    expected = _friction_torque(model, samples, rigid)
+    out = np.full((5, joints), np.nan)
     for j in range(joints):
         keep = samples.keep[:, j] & moving
         count = np.count_nonzero(keep)
@@ -92,19 +93,26 @@ def friction_index(
         variance = float(left @ left) / max(count - 4, 1) * apart[j]
         weights = np.array([1.0, at[j], 0.0, 0.0]) / size
         spread = np.sqrt(variance) * np.linalg.norm(weights @ inverse)
-        out[:, j] = found[0], found[1], found[0] + found[1] * at[j], spread
-    friction = filtered_friction(model, samples, load=rigid)[moving]
-    first = joints * (10 + model.rotor_inertia)
-    assert model.values is not None
-    terms = model.values[first : first + joints * friction.shape[-1]].reshape(joints, -1)
-    level = np.mean(np.abs(np.einsum("njk,jk->nj", friction, terms)), axis=0)
+        whole = inverse @ (basis.T @ expected[keep, j]) / size
+        level = abs(whole[0] + whole[1] * at[j])
+        out[:, j] = found[0], found[1], found[0] + found[1] * at[j], spread, level
     temperature = samples.temperature
     return FrictionIndex(
         *out,
-        level=level,
         speed=speeds,
         temperature=np.full(joints, np.nan)
         if temperature is None
         else temperature[moving].mean(axis=0),
         load=np.sqrt(np.mean(rigid[moving] ** 2, axis=0)),
     )
+
+
+def _friction_torque(
+    model: TorqueModel, samples: Samples, rigid: Float[Array, "n j"]
+) -> Float[Array, "n j"]:
+    """What the model expects friction to be, through the samples' low-pass."""
+    assert model.values is not None
+    joints = model.robot.joints
+    columns = model.to_joints(filtered_friction(model, samples, load=rigid))
+    first = joints * (10 + model.rotor_inertia)
+    return columns @ model.values[first : first + columns.shape[-1]]

@@ -1,0 +1,256 @@
+"""`taufit health baseline` and `taufit health check`: wear told from temperature, run by run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taufit.cli.common import print_json, progress
+
+if TYPE_CHECKING:
+    from taufit.health import History, Judgement
+    from taufit.signals import Samples
+    from taufit.torque_model import TorqueModel
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Tell wear from temperature, run after run.\n\n"
+    "Next: `taufit health baseline MODEL RECORDING... -o HISTORY` starts a history.",
+)
+
+Map = Annotated[Path | None, typer.Option("--map", help="YAML that says what the columns are.")]
+Report = Annotated[
+    Path | None, typer.Option("--report", help="One HTML page about it.", metavar="FILE.html")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@app.command()
+def baseline(
+    model: Annotated[Path, typer.Argument(help="What `taufit fit` wrote.", metavar="MODEL")],
+    recording: Annotated[
+        list[Path],
+        typer.Argument(help="Healthy runs: 8 or more, better 30.", metavar="RECORDING"),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The history.", metavar="HISTORY")
+    ] = Path("health.json"),
+    map: Map = None,
+    rate: Annotated[
+        float, typer.Option(help="False alarms per healthy run, all joints together.")
+    ] = 0.001,
+    report: Report = None,
+    as_json: Json = False,
+) -> None:
+    """Learn what is normal from runs of a healthy robot.
+
+    The runs should cover the temperatures, loads and speeds of everyday work; one motion repeated
+    is best. The model says what friction to expect; fit it with cold and warm recordings so that it
+    follows temperature.
+
+    Next: `taufit health check HISTORY RECORDING` adds runs and says whether friction has risen.
+    """
+    from taufit.health import judge, start_history, write_history
+    from taufit.health.history import RECOMMENDED
+    from taufit.model_file import read_model
+
+    if not 0.0 < rate <= 0.1:
+        raise typer.BadParameter("give a rate between 0 and 0.1.", param_hint="--rate")
+    fitted = read_model(model)
+    runs, hashes, notes = _runs(fitted, recording, map, "learning what is normal")
+    history = start_history(fitted, runs, rate=rate, sha256=hashes)
+    if len(runs) < RECOMMENDED:
+        notes.append(
+            f"{len(runs)} healthy runs make for a high threshold; {RECOMMENDED} find wear sooner."
+        )
+    if fitted.friction is None or not fitted.friction.uses_temperature:
+        notes.append(
+            "friction in this model does not follow temperature: a warm day will look like less "
+            "friction. Fit cold and warm recordings together (taufit fit --temperature linear)."
+        )
+    write_history(history, output)
+    found = judge(history)
+    if report is not None:
+        _report(history, report)
+    if as_json:
+        print_json(
+            {
+                "history": str(output),
+                "runs": len(history.runs),
+                "healthy": history.healthy,
+                "threshold": found.threshold,
+                "false_alarm_rate": rate,
+                "friction": history.level.tolist(),
+                "scatter_percent": _scatter(history, found),
+                "warnings": notes,
+            }
+        )
+        return
+    _say(f"{len(runs)} healthy runs of {fitted.robot.name}.")
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="what is normal")
+    for name in ("joint", "friction [N m]", "scatter [%]"):
+        table.add_column(name, justify="right")
+    for j, (level, scatter) in enumerate(zip(history.level, _scatter(history, found), strict=True)):
+        table.add_row(str(j + 1), f"{level:.3g}", f"{scatter:.2f}")
+    Console().print(table)
+    for note in notes:
+        _say(f"warning: {note}")
+    _say(
+        f"Written: {output}\nNext: `taufit health check {output} RECORDING` adds runs and says "
+        "whether friction has risen."
+    )
+
+
+@app.command()
+def check(
+    history: Annotated[
+        Path, typer.Argument(help="What `taufit health baseline` wrote.", metavar="HISTORY")
+    ],
+    recording: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Runs since, in order; none to judge what is there.", metavar="RECORDING"
+        ),
+    ] = None,
+    map: Map = None,
+    report: Report = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Judge, but leave the history as it is.")
+    ] = False,
+    fail_on_alarm: Annotated[
+        bool, typer.Option("--fail-on-alarm", help="Exit with 1 where a joint is worn.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Add runs to a history and say whether a joint's friction has risen.
+
+    Temperature and load are taken out by the model first. A rise that lasts adds up in a CUSUM,
+    whose threshold keeps false alarms below the rate the baseline was made with.
+
+    Next: `taufit health check HISTORY --report health.html` shows every joint over time.
+    """
+    from taufit.errors import InfeasibleError
+    from taufit.health import judge, read_history, write_history
+
+    known = read_history(history)
+    notes: list[str] = []
+    added = 0
+    if recording:
+        runs, hashes, notes = _runs(known.model, recording, map, "adding runs")
+        for (name, samples), digest in zip(runs, hashes, strict=True):
+            known = known.with_run(name, samples, sha256=digest)
+            added += 1
+        if not dry_run:
+            write_history(known, history)
+    found = judge(known)
+    if report is not None:
+        _report(known, report)
+    if as_json:
+        print_json(
+            {
+                "history": str(history),
+                "runs": len(known.runs),
+                "healthy_runs": known.healthy,
+                "added": added,
+                **found.to_dict(),
+                "warnings": notes,
+            }
+        )
+    else:
+        _show(known, found, added, notes, history)
+    if fail_on_alarm and not found.healthy:
+        raise InfeasibleError(found.headline + ".")
+
+
+def _runs(
+    model: TorqueModel, files: list[Path], map: Path | None, what: str
+) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
+    """Every run of every file, conditioned like the model's training data."""
+    from taufit.cli.fit import _read
+    from taufit.estimation.temperature import repaired_temperature
+    from taufit.validation import condition_like, range_findings
+    from taufit.validation.identification import file_hash
+
+    runs: list[tuple[str, Any]] = []
+    hashes: list[str] = []
+    notes: list[str] = []
+    with progress("health") as bar:
+        task = bar.add_task(what, total=len(files))
+        for path in files:
+            digest = file_hash(path) if path.exists() else ""
+            recordings = _read(path, map, None)
+            for number, one in enumerate(recordings):
+                name = path.name if len(recordings) == 1 else f"{path.name}#{number}"
+                samples = condition_like(model, [one], name=str(path))
+                if samples.temperature is not None and "thermal" not in model.meta:
+                    from dataclasses import replace
+
+                    temperature, told = repaired_temperature(samples)
+                    samples = replace(samples, temperature=temperature)
+                    notes += told
+                notes += [f"{name}: {text}" for text in range_findings(model, samples)]
+                notes += [f"{name}: {f}" for f in samples.findings if f.kind == "temperature"]
+                runs.append((name, samples))
+                hashes.append(digest)
+            bar.advance(task)
+    return runs, hashes, list(dict.fromkeys(notes))
+
+
+def _scatter(history: History, found: Judgement) -> list[float]:
+    """Standard deviation of a healthy run's index, in percent of the friction."""
+    return found.percent[: history.healthy].std(axis=0, ddof=1).tolist()
+
+
+def _show(history: History, found: Judgement, added: int, notes: list[str], path: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    word = "HEALTHY" if found.healthy else "WORN"
+    console.print(f"[bold]{word}[/bold]  ", end="")
+    _say(found.headline)
+    table = Table(
+        title=f"{history.model.robot.name}: {len(history.runs)} runs, {history.healthy} of them "
+        f"the baseline, {added} new"
+    )
+    for name in ("joint", "change [%]", "trend [% per run]", "CUSUM", "alarm"):
+        table.add_column(name, justify="right")
+    for one in found.joints:
+        table.add_row(
+            str(one.joint),
+            f"{one.change:+.1f} ± {1.96 * one.change_std:.1f}",
+            f"{one.trend:+.3f} ± {1.96 * one.trend_std:.3f}",
+            f"{one.sum:.1f} of {found.threshold:.1f}",
+            one.since or "",
+        )
+    console.print(table)
+    for note in notes[:12]:
+        _say(f"warning: {note}")
+    if len(notes) > 12:
+        _say(f"warning: and {len(notes) - 12} more")
+    _say(
+        f"Changes are against the healthy runs, at the temperature and load of each run, with 95 % "
+        f"intervals; false alarms: below {found.rate:g} per healthy run.\n"
+        f"Next: `taufit health check {path} --report health.html` shows every joint over time."
+    )
+
+
+def _report(history: History, path: Path) -> None:
+    from taufit.files import write_text
+    from taufit.report.health_page import health_page
+
+    write_text(path, health_page(history))
+
+
+def _say(text: str) -> None:
+    from rich.console import Console
+
+    Console().print(text, highlight=False, markup=False)
