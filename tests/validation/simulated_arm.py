@@ -12,7 +12,7 @@ from taufit.robot import Robot
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 from taufit.torque_model import TorqueModel
 
-RATE = 200.0
+RATE = 100.0
 FRICTION = Presliding()
 
 

@@ -262,7 +262,8 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
     console = Console()
     train, estimate = done.training, done.estimate
     tested = done.holdout
-    share = done.mean_holdout_nrmse if tested else train.mean_nrmse
+    unseen = done.mean_holdout_nrmse
+    share = train.mean_nrmse if unseen is None else unseen
     where = f"{len(tested)} recording(s) it has not seen" if tested else "its own training data"
     kind = "physically possible" if done.consistent else "NOT physically possible"
     console.print(

@@ -30,7 +30,7 @@ _WORTH = 1.002
 # relative change, so the weight of one is 1/0.3^2 squared noise levels of independent samples.
 NOMINAL_WEIGHT = 11.0
 # Links nobody described are only kept from running away.
-GUESSED_WEIGHT = 0.05
+GUESSED_WEIGHT = 0.005
 
 # Less trust is tried too, down to this share of it: as much is taken as predicts stretches left
 # out no worse than the best by this factor.

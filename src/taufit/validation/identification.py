@@ -24,6 +24,7 @@ from taufit.estimation import (
     is_consistent,
     predicted_torque,
 )
+from taufit.estimation.fit import check_enough
 from taufit.estimation.unknown_signs import find_signs, signed_by_model, without_signs
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.recording import Recording, in_order
@@ -159,14 +160,16 @@ def identify(
     robot = with_drives(robot, ordered)
     samples = condition(ordered, cutoff_hz=cutoff_hz)
     if samples.gain is not None:
-        drives = replace(robot.drives, gain=samples.gain, gain_std=samples.gain_std)
+        std = np.zeros_like(samples.gain) if samples.gain_std is None else samples.gain_std
+        drives = replace(robot.drives, gain=samples.gain, gain_std=std)
         robot = replace(robot, drives=drives)
+    model = automatic_model(robot, friction=friction, rotor_inertia=rotor_inertia, offset=offset)
+    check_enough(model, samples)
     against = contradictions(robot, ordered, samples)
     if against and not force:
         raise RecordingError(
             "\n".join(against) + "\nCorrect that, or fit nevertheless with --force (force=True)."
         )
-    model = automatic_model(robot, friction=friction, rotor_inertia=rotor_inertia, offset=offset)
 
     signs = None
     if samples.signed is not None and not np.all(samples.signed):
