@@ -14,11 +14,12 @@ setup: .venv/.installed
 .venv/.tools: requirements/test.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/uv.txt
-	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/test.txt
+	$(BIN)/uv pip install -q --python $(BIN)/python --compile-bytecode --require-hashes -r requirements/test.txt
 	touch $@
 
 .venv/.installed: .venv/.tools $(SOURCES)
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-build-isolation --no-deps --reinstall-package taufit -e .
+	$(BIN)/python -m compileall -q src/taufit
 	$(BIN)/taufit --version
 	touch $@
 
