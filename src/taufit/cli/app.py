@@ -6,9 +6,12 @@ Only the verb that runs is imported, so `taufit --help` costs next to nothing.
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
+import math
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from io import TextIOWrapper
@@ -115,5 +118,23 @@ def typer_app(verb: str) -> Any:
         return module.app
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     text, _, last = inspect.getdoc(module.command).partition("\nNext: ")
-    app.command(name=verb, help=text, epilog=f"Next: {last}" if last else None)(module.command)
+    app.command(name=verb, help=text, epilog=f"Next: {last}" if last else None)(
+        _without_nan(module.command)
+    )
     return app
+
+
+def _without_nan(command: Callable[..., None]) -> Callable[..., None]:
+    """The command behind a guard: NaN passes every range check and means nothing anywhere."""
+    import typer
+
+    @functools.wraps(command)
+    def guarded(**given: Any) -> None:
+        for name, value in given.items():
+            if isinstance(value, float) and math.isnan(value):
+                raise typer.BadParameter(
+                    "nan is no number.", param_hint=f"--{name}".replace("_", "-")
+                )
+        command(**given)
+
+    return guarded

@@ -10,6 +10,8 @@ import typer
 from taufit.cli.common import print_json, progress
 
 if TYPE_CHECKING:
+    from taufit.recording import Recording
+    from taufit.signals import Samples
     from taufit.torque_model import TorqueModel
     from taufit.validation import Score, Verdict
 
@@ -70,9 +72,8 @@ def command(
     with progress("check") as bar:
         task = bar.add_task("checking", total=len(recording))
         for path in recording:
-            samples = condition_like(
-                fitted, _read(path, map, run), cutoff_hz=cutoff_hz, name=str(path)
-            )
+            recordings = _read(path, map, run)
+            samples = condition_like(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             one = score(fitted, samples, file=str(path))
             spectrum = residual_spectrum(fitted, samples) if one.samples >= 64 else None
             scores.append(one)
@@ -87,7 +88,7 @@ def command(
                     "warnings": [
                         *([spoken(gravity, fitted.robot)] if gravity and gravity.wrong else []),
                         *one.findings,
-                        *(str(f) for f in samples.findings if f.severity != "info"),
+                        *_spoken(recordings, samples),
                     ],
                 }
             )
@@ -112,6 +113,13 @@ def command(
         from taufit.errors import InfeasibleError
 
         raise InfeasibleError(f"the model breaks the limits: {'; '.join(judged.reasons)}.")
+
+
+def _spoken(recordings: list[Recording], samples: Samples) -> list[str]:
+    """Findings worth a warning, but for gains that the file lacks: those are the model's."""
+    found = [*(f for r in recordings for f in r.findings), *samples.findings]
+    grave = [f for f in found if f.severity != "info" and f.kind != "gain_unknown"]
+    return list(dict.fromkeys(str(f) for f in grave))
 
 
 def _show(
@@ -144,8 +152,11 @@ def _show(
     for one in scores:
         table.add_row(_short(one.file), *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}")
     table.add_section()
+    if len(scores) > 1:
+        table.add_row("RMSE [N m]")
     for one in scores:
-        table.add_row("RMSE [N m]", *(f"{x:.2f}" for x in one.rmse), "")
+        label = "RMSE [N m]" if len(scores) == 1 else f" {_short(one.file)}"
+        table.add_row(label, *(f"{x:.2f}" for x in one.rmse), "")
     console.print(table)
     for one in scores:
         console.print(
@@ -156,11 +167,14 @@ def _show(
         )
     for entry in files:
         for text in entry["warnings"]:
-            console.print(
-                f"warning: {_short(entry['file'])}: {text}", highlight=False, markup=False
-            )
-    console.print(
-        f"Next: `taufit export {model} --format urdf -o FILE` puts the model to use.",
-        highlight=False,
-        markup=False,
-    )
+            # Most findings of a recording name its file themselves.
+            where = "" if Path(entry["file"]).name in text else f"{_short(entry['file'])}: "
+            console.print(f"warning: {where}{text}", highlight=False, markup=False)
+    if judged.passed:
+        following = f"`taufit export {model} --format urdf -o FILE` puts the model to use."
+    else:
+        following = (
+            f"`taufit report {model} RECORDING` shows where it fails. An arm that carried "
+            f"something is for `taufit payload {model} RECORDING`."
+        )
+    console.print(f"Next: {following}", highlight=False, markup=False)

@@ -27,14 +27,14 @@ def command(
             "warm-up."
         ),
     ] = "excitation",
-    frequency_hz: Annotated[float, typer.Option(help="Of the first harmonic.")] = 0.1,
-    harmonics: Annotated[int, typer.Option(help="Per joint; at least 2.")] = 5,
+    frequency_hz: Annotated[float, typer.Option(help="Of the first harmonic.", max=1000)] = 0.1,
+    harmonics: Annotated[int, typer.Option(help="Per joint; at least 2.", max=100)] = 5,
     joint_harmonics: Annotated[
         str | None, typer.Option(help="Harmonics each joint may use, comma separated.")
     ] = None,
-    periods: Annotated[int, typer.Option(help="How often the motion is played.")] = 1,
+    periods: Annotated[int, typer.Option(help="How often the motion is played.", max=10000)] = 1,
     splines: Annotated[
-        int, typer.Option(help="B-splines with this many pieces instead of harmonics.")
+        int, typer.Option(help="B-splines with this many pieces instead of harmonics.", max=1000)
     ] = 0,
     criterion: Annotated[
         str,
@@ -66,15 +66,18 @@ def command(
         list[str] | None,
         typer.Option(help="A plane to stay clear of, NX,NY,NZ,OFFSET in base axes: n.x >= offset."),
     ] = None,
-    clearance: Annotated[float, typer.Option(help="Distance to keep [m].")] = 0.02,
+    clearance: Annotated[float, typer.Option(help="Distance to keep [m].", min=0, max=10)] = 0.02,
     radius: Annotated[
-        float | None, typer.Option(help="Radius of the capsules around the links [m].")
+        float | None,
+        typer.Option(help="Radius of the capsules around the links [m].", min=0, max=10),
     ] = None,
     free_space: Annotated[
         bool, typer.Option("--free-space", help="Nothing to touch: no table, no self-collision.")
     ] = False,
-    joint: Annotated[int, typer.Option(help="For friction-test: which joint, from 1.")] = 1,
-    minutes: Annotated[float, typer.Option(help="For warm-up: how long.")] = 10.0,
+    joint: Annotated[int, typer.Option(help="For friction-test: which joint, from 1.", min=1)] = 1,
+    minutes: Annotated[
+        float, typer.Option(help="For warm-up: how long.", min=0.1, max=1440)
+    ] = 10.0,
     after: Annotated[
         list[Path] | None,
         typer.Option(help="Motions or recordings there are already: plan what they did not show."),
@@ -83,10 +86,12 @@ def command(
         Path | None, typer.Option("--map", help="Column map of recordings given with --after.")
     ] = None,
     workers: Annotated[
-        int, typer.Option(help="Processes to search in; each spends --seconds.")
+        int, typer.Option(help="Processes to search in; each spends --seconds.", min=1, max=256)
     ] = 1,
-    seconds: Annotated[float, typer.Option(help="CPU seconds to spend.")] = 3.0,
-    seed: Annotated[int, typer.Option(help="Of the random starts.")] = 0,
+    seconds: Annotated[
+        float, typer.Option(help="CPU seconds to spend.", min=0.01, max=86400)
+    ] = 3.0,
+    seed: Annotated[int, typer.Option(help="Of the random starts.", min=0)] = 0,
     csv: Annotated[Path | None, typer.Option(help="Also write a table of q, v, a.")] = None,
     urscript: Annotated[Path | None, typer.Option(help="Also write a URScript program.")] = None,
     ros2: Annotated[Path | None, typer.Option(help="Also write a JointTrajectory as YAML.")] = None,

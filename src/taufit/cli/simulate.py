@@ -41,10 +41,15 @@ def command(
         ),
     ] = None,
     rate_hz: Annotated[
-        float | None, typer.Option(help="Rows per second, up to 1000; default the preset's or 500.")
+        float | None,
+        typer.Option(help="Rows per second, up to 1000; default the preset's or 500.", min=1),
     ] = None,
-    periods: Annotated[float | None, typer.Option(help="How often the motion is played.")] = None,
-    rest: Annotated[float, typer.Option(help="Standstill before and after the motion [s].")] = 0.5,
+    periods: Annotated[
+        float | None, typer.Option(help="How often the motion is played.", min=0.01, max=1000)
+    ] = None,
+    rest: Annotated[
+        float, typer.Option(help="Standstill before and after the motion [s].", min=0, max=3600)
+    ] = 0.5,
     bandwidth_hz: Annotated[
         float | None, typer.Option(help="Of the controller's position loop.")
     ] = None,
@@ -214,6 +219,8 @@ def _merged(twin: Twin, path: Path) -> Any:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TaufitError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise TaufitError(f"{path} is not UTF-8 text.") from None
     except yaml.YAMLError as error:
         raise TaufitError(f"{path} is not YAML: {error}.") from None
     new = effects_from_dict(data or {}, str(path))
@@ -273,7 +280,9 @@ def _payload(text: str) -> Carried:
         times = [float(x) if x else None for x in (pick, drop)]
     except ValueError:
         numbers, times = [], []
-    if len(numbers) not in (1, 4):
+    known = [x for x in (*numbers, *times) if x is not None]
+    # Beyond a hundred tonnes squares of it are no numbers any more.
+    if len(numbers) not in (1, 4) or not np.all(np.abs(known) < 1e5):
         raise typer.BadParameter(
             f"{text!r} is not MASS[,CX,CY,CZ][@PICK[:DROP]], for example 2.5,0,0,0.05@3:8",
             param_hint="--payload",

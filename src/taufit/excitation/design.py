@@ -319,6 +319,8 @@ def design(
         raise InfeasibleError(
             f"criterion {criterion!r} is not known: use one of {', '.join(CRITERIA)}."
         )
+    if not seconds > 0:
+        raise InfeasibleError(f"{seconds:g} CPU seconds are no time to search in.")
     began = clock.process_time()
     model = model or TorqueModel(robot, Linear(), rotor_inertia=False, offset=True)
     limits = limits or default_limits(robot)

@@ -7,8 +7,10 @@ A Butterworth filter of order 4 is run forwards and backwards (zero phase), so i
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
-from scipy.signal import butter, sosfilt, sosfilt_zi, sosfiltfilt
+from scipy.signal import butter, sosfilt, sosfilt_zi
 
 from taufit.arrays import Array, Bool, Float
 from taufit.errors import RecordingError
@@ -57,17 +59,33 @@ def _filtered(
     n = len(columns)
     # Channels become rows: the recursion then runs along contiguous memory.
     rows = np.ascontiguousarray(columns.T)
-    sections = butter(ORDER, cutoff_hz, fs=rate_hz, output="sos")
+    sections, state = _butterworth(rate_hz, cutoff_hz)
     settle = int(np.ceil(settling_time(cutoff_hz) * 4 * rate_hz))
     if periodic:
         pad = 2 * settle
         ahead = np.arange(-pad, n + pad) % n
-        out = _forward_backward(sections, rows[:, ahead])[:, pad : pad + n]
+        out = _forward_backward(sections, state, rows[:, ahead])[:, pad : pad + n]
     elif n < 2:
         out = rows
     else:
-        out = sosfiltfilt(sections, rows, axis=-1, padtype="odd", padlen=min(settle, n - 1))
+        pad = min(settle, n - 1)
+        before = 2.0 * rows[:, :1] - rows[:, pad:0:-1]
+        after = 2.0 * rows[:, -1:] - rows[:, -2 : -2 - pad : -1]
+        longer = np.concatenate([before, rows, after], axis=1)
+        out = _forward_backward(sections, state, longer)[:, pad : pad + n]
     return out.T
+
+
+@lru_cache(maxsize=64)
+def _butterworth(
+    rate_hz: float, cutoff_hz: float
+) -> tuple[Float[Array, "s 6"], Float[Array, "s 2"]]:
+    """Second-order sections and their state in a constant input of 1.
+
+    Kept, because searches over friction shapes filter thousands of times with one filter.
+    """
+    sections = butter(ORDER, cutoff_hz, fs=rate_hz, output="sos")
+    return sections, sosfilt_zi(sections)
 
 
 def settling_time(cutoff_hz: float) -> float:
@@ -112,8 +130,8 @@ def smeared(
     return (counts[2 * reach + 1 :] - counts[:n]) > 0
 
 
-def _forward_backward(sections: Array, rows: Array) -> Array:
-    state = sosfilt_zi(sections)[:, None, :]
+def _forward_backward(sections: Array, state: Array, rows: Array) -> Array:
+    state = state[:, None, :]
     out, _ = sosfilt(sections, rows, axis=-1, zi=state * rows[None, :, :1])
     out, _ = sosfilt(sections, out[:, ::-1], axis=-1, zi=state * out[None, :, -1:])
     return out[:, ::-1]

@@ -15,6 +15,9 @@ from taufit.estimation.prediction import predicted_torque
 from taufit.signals.samples import Samples
 from taufit.torque_model import TorqueModel
 
+# A joint that turns less than this stands still [rad or m].
+_SMALLEST_RANGE = 0.02
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Score:
@@ -128,7 +131,21 @@ def score(
         bias=error.mean(axis=0),
         largest=np.abs(error).max(axis=0),
         e_n=float(np.linalg.norm(error) / n),
-        findings=range_findings(model, samples) if rows is None else (),
+        findings=(*_standing(samples, counted), *range_findings(model, samples))
+        if rows is None
+        else (),
+    )
+
+
+def _standing(samples: Samples, counted: Bool[Array, " n"]) -> tuple[str, ...]:
+    """A sentence where joints stand still: their nrmse divides by torque that hardly changes."""
+    still = np.flatnonzero(np.ptp(samples.position[counted], axis=0) < _SMALLEST_RANGE)
+    if len(still) == 0:
+        return ()
+    listed = ", ".join(str(j + 1) for j in still)
+    return (
+        f"joint {listed} stand{'s' if len(still) == 1 else ''} still: nrmse and correlation say "
+        "nothing there, look at RMSE",
     )
 
 
