@@ -286,7 +286,12 @@ def test_every_public_name_exists():
 
 
 @pytest.mark.parametrize(
-    "first", ["import taufit", "import taufit.export", "from taufit.export import write_export"]
+    "first",
+    [
+        "import taufit",
+        "import taufit.export, taufit.payload.filter",
+        "from taufit.export import write_export",
+    ],
 )
 def test_rooms_named_like_verbs_can_be_called_however_they_were_imported(first):
     lines = [
@@ -295,6 +300,7 @@ def test_rooms_named_like_verbs_can_be_called_however_they_were_imported(first):
         "from taufit import export",
         "assert export is taufit.export and callable(export)",
         "assert export.write_export is taufit.export.write.write_export",
+        "assert callable(taufit.payload) and taufit.payload.METHODS",
     ]
     subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(lines)], check=True)
 

@@ -5,6 +5,7 @@ Left to others: pictures and the wire (report).
 
 from typing import Any
 
+from taufit.callable_room import make_callable
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter import Event, PayloadFilter
 from taufit.payload.run import PayloadRun, identify_payload, run_filter
@@ -26,3 +27,5 @@ __all__ = [
     "identify_payload",
     "stream",
 ]
+
+make_callable(__name__, identify_payload)
