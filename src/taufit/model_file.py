@@ -25,7 +25,7 @@ FORMAT = "taufit-model"
 VERSION = 1
 
 # Parts of the file that `TorqueModel.meta` carries as they are.
-SECTIONS = ("base", "range", "conditioning", "score", "provenance", "warnings")
+SECTIONS = ("base", "range", "conditioning", "score", "thermal", "provenance", "warnings")
 
 
 def schema() -> dict[str, Any]:
