@@ -49,7 +49,7 @@ class Session:
     Attributes:
         twin: The arm.
         samples: All runs, conditioned together.
-        tests: Noise-free runs: cold, half warm, warm.
+        tests: Noise-free runs: cold, half-way in temperature, warm.
     """
 
     twin: Twin
@@ -82,7 +82,9 @@ def warm_up(name: str, *, runs: int = RUNS, periods: int = PERIODS, seed: int = 
         recordings.append(run.recording)
     quiet = effects.without("sensing", "encoder")
     tests = []
-    for k in (0, runs // 2, runs - 1):
+    course = np.array([state[0].mean() for state in states])
+    half = int(np.argmin(np.abs(course - 0.5 * (course[0] + course[-1]))))
+    for k in (0, half, runs - 1):
         thermal = replace(effects.thermal, initial=states[k][0], initial_housing=states[k][1])
         still = replace(quiet, thermal=thermal, friction=replace(effects.friction, scatter=0.0))
         motion = preset.motion(seed + 900 + k, periods=1)

@@ -81,6 +81,7 @@ def choose(
     select: bool = True,
     groups: tuple[str, ...] | None = None,
     dropped: tuple[str, ...] = (),
+    worth: float = _WORTH,
 ) -> Choice:
     """Friction terms and the weight of the nominal arm, from the samples.
 
@@ -95,6 +96,7 @@ def choose(
         select: Whether friction terms are chosen at all.
         groups: The terms to decide on; by default all that a friction model can do without.
         dropped: Parameters that are out already.
+        worth: Cost over the best cost up to which terms are left out.
     """
     joints = model.robot.joints
     out_already = np.isin(model.names, dropped)
@@ -135,7 +137,7 @@ def choose(
     best = np.min(list(costs.values()), axis=0)
     chosen = np.empty(joints)
     for k in range(joints):
-        fine = [out for out, cost in costs.items() if cost[k] <= _WORTH * best[k]]
+        fine = [out for out, cost in costs.items() if cost[k] <= worth * best[k]]
         out = max(fine, key=lambda one: (len(one), -costs[one][k]))
         chosen[k] = costs[out][k]
         leaving += [

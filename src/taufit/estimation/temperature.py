@@ -35,6 +35,8 @@ _JUMP = 5.0
 _POSSIBLE = (-30.0, 130.0)
 # Seconds over which a spike is told from a step.
 _SPIKE = 2.0
+# Friction varies a little from run to run by itself: a slope has to take off more than that.
+_SLOPE_WORTH = 1.01
 # A swap is told when it explains this much more, in squared noise levels and as a share.
 _SWAP_GAIN = 30.0
 _SWAP_SHARE = 0.15
@@ -138,7 +140,9 @@ def follow_temperature(
         model, friction=TemperatureDependent(model.friction, "linear", reference, affected)
     )
     slopes = tuple(f"{name}_per_degree" for name in affected)
-    chosen = choose(linear, samples, groups=slopes, dropped=tuple(unusable)).dropped
+    chosen = choose(
+        linear, samples, groups=slopes, dropped=tuple(unusable), worth=_SLOPE_WORTH
+    ).dropped
     dropped = tuple(dict.fromkeys([*unusable, *chosen]))
     told += swapped_findings(model, samples)
     kept = tuple(
