@@ -13,15 +13,17 @@ process noise, in information form: exact, mergeable, and never losing definiten
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.special import ndtr, ndtri
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import Engine
 from taufit.errors import RecordingError, TaufitError
+from taufit.estimation.residual_structure import RIPPLE_CYCLES
 from taufit.payload.body import Body, most_probable_body
 from taufit.payload.change import ChangeDetector, Chunk
 from taufit.payload.dahl import FrictionStream
@@ -43,7 +45,7 @@ _BOTH_WAYS = 0.3
 # Joints whose payload torque is at least this share of the largest carry it.
 _CARRIES = 0.3
 # A body lighter than this many standard deviations may be none.
-_EMPTY = 3.0
+_EMPTY = 4.0
 # Speeds beyond those of the training data by this share count half.
 _BEYOND = 0.1
 # A constant over a quarter of a second that is nothing to do with the payload, in residual rms.
@@ -146,7 +148,7 @@ class PayloadFilter:
         flat = [j * (p + 1) + np.append(rows, p) for j, rows in enumerate(self.unknowns.rows)]
         self._flat = np.concatenate(flat)
         self._prior = self.unknowns.prior.copy()
-        self._prior_target = np.zeros(p)
+        self._prior_target = self.unknowns.target.copy()
         first = 10 * joints
         self._inertial = np.asarray(model.values)[:first]
         self._rest = np.asarray(model.values)[first:]
@@ -173,6 +175,7 @@ class PayloadFilter:
         self._gains = np.zeros(joints)
         self._scale = np.ones(joints)
         self._doubt = 1.0
+        self._tied = False
         self._opened = np.nan
         self._state = np.zeros(p)
         self._faced = False
@@ -324,11 +327,16 @@ class PayloadFilter:
             parts.append(np.broadcast_to(np.eye(joints), (n, joints, joints)))
         rest = np.concatenate(parts, -1)
         out[..., at : 10 + b] = rest[..., self._base_rest]
-        extra = np.empty((n, joints, 2 + u.fading.shape[1]))
+        starts = 3 + 2 * len(RIPPLE_CYCLES)
+        extra = np.empty((n, joints, starts + u.fading.shape[1]))
         speed = v if self.friction.coupling is None else v @ self.friction.coupling.T
         extra[..., 0] = np.sign(speed) * np.exp(-np.abs(speed) / LOW_SPEED)
         extra[..., 1] = direction * np.abs(load)
-        extra[..., 2:] = u.fading * left
+        angle = q[..., None] * np.array(RIPPLE_CYCLES)
+        extra[..., 2] = rigid
+        extra[..., 3:starts:2] = np.cos(angle)
+        extra[..., 4:starts:2] = np.sin(angle)
+        extra[..., starts:] = u.fading * left
         out[..., 10 + b : p] = model.to_joints(extra)
         out[..., p] = torque - rigid - rest @ self._rest + slope @ self._phi
         still = np.abs(v) < self.settings.standstill
@@ -440,6 +448,7 @@ class PayloadFilter:
         self._phi = np.zeros(10)
         self._gains = np.zeros(self.joints)
         self._body = None
+        self._tied = True
         self._faced = False
         self._scale = np.maximum(self._scale, 1.0)
         self.ready_at = self.stopped_at = None
@@ -449,45 +458,76 @@ class PayloadFilter:
     def posterior(self, without: tuple[str, ...] = ()) -> Posterior:
         """Information on the payload with everything else marginalised.
 
+        Joint by joint what only that joint knows (ripple, low-speed friction, where friction stood)
+        goes first, then the arm's base parameters and the gains together.
+
         Args:
             without: Sources of error taken as known: "links", "friction", "gains".
         """
         u, joints = self.unknowns, self.joints
-        p = len(u)
-        scale = self._scale
-        total = np.zeros((p + joints, p + joints))
-        target = np.zeros(p + joints)
-        total[:p, :p] = self._prior
-        target[:p] = self._prior_target
+        common = 10 + len(u.base)
+        # Once a change has tied everything together, nothing is a joint's own.
+        own_first = len(u) if self._tied or self.friction.coupling is not None else common
+        size = own_first + joints
+        total, target = np.zeros((size, size)), np.zeros(size)
+        total[:own_first, :own_first] = self._prior[:own_first, :own_first]
+        target[:own_first] = self._prior_target[:own_first]
+        parts = np.array([*u.parts, *["gains"] * joints])
+        self._local: list[tuple[Array, Array]] = []
         for j, (sums, rows) in enumerate(zip(self._sums, u.rows, strict=True)):
-            k = len(rows)
-            own = sums.square / scale[j]
-            block = np.ix_(rows, rows)
-            total[block] += own[:k, :k]
-            target[rows] += own[:k, k]
-            # The column of a wrong gain: the payload's torque as far as it is known.
-            line = own[:, :10] @ self._phi
-            total[rows, p + j] += line[:k]
-            total[p + j, rows] += line[:k]
-            total[p + j, p + j] = self._phi @ line[:10] + 1.0 / self._scale_variance(j)
-            target[p + j] = line[k]
-        keep = np.ones(p + joints, bool)
+            k, shared = len(rows), int(np.searchsorted(rows, own_first))
+            # Columns, then the column of a wrong gain (the payload's torque as known), then y.
+            square = np.empty((k + 2, k + 2))
+            square[:k, :k] = sums.square[:k, :k]
+            line = sums.square[:, :10] @ self._phi
+            square[:k, k] = square[k, :k] = line[:k]
+            square[:k, k + 1] = square[k + 1, :k] = sums.square[:k, k]
+            square[k, k] = self._phi @ line[:10]
+            square[k, k + 1] = square[k + 1, k] = line[k]
+            square[k + 1, k + 1] = sums.square[k, k]
+            square *= 1.0 / self._scale[j]
+            kept = np.r_[0:shared, k, k + 1]
+            if shared < k:
+                mine = rows[shared:]
+                inner = square[shared:k, shared:k] + self._prior[np.ix_(mine, mine)]
+                cross = square[shared:k][:, kept]
+                cross[:, -1] += self._prior_target[mine]
+                if "friction" in without or "links" in without:
+                    known = np.isin(parts[mine], without)
+                    inner, cross = inner[np.ix_(~known, ~known)], cross[~known]
+                solved = np.linalg.solve(inner, cross)
+                square = square[np.ix_(kept, kept)] - cross.T @ solved
+                self._local.append((rows[shared:], solved))
+            else:
+                square = square[np.ix_(kept, kept)]
+                self._local.append((rows[:0], np.zeros((0, len(kept)))))
+            at = np.append(rows[:shared], own_first + j)
+            total[np.ix_(at, at)] += square[:-1, :-1]
+            target[at] += square[:-1, -1]
+            total[own_first + j, own_first + j] += 1.0 / self._scale_variance(j)
+        keep = np.ones(size, bool)
         if without:
-            parts = np.array([*u.parts, *["gains"] * joints])
-            keep = ~np.isin(parts, without)
+            keep = ~np.isin(np.concatenate([parts[:own_first], parts[-joints:]]), without)
         keep[:10] = False
         index = np.flatnonzero(keep)
         inner = total[np.ix_(index, index)]
-        size = 1.0 / np.sqrt(np.diag(inner))
-        factor = cho_factor(inner * np.outer(size, size), lower=True, check_finite=False)
-        cross = total[index, :10] * size[:, None]
-        right = target[index] * size
-        solved = cho_solve(factor, np.column_stack([cross, right]), check_finite=False)
+        unit = 1.0 / np.sqrt(np.diag(inner))
+        cross = total[index, :10] * unit[:, None]
+        right = np.column_stack([cross, target[index] * unit])
+        factor = cho_factor(inner * np.outer(unit, unit), lower=True, check_finite=False)
+        solved = cho_solve(factor, right, check_finite=False)
         information = total[:10, :10] - cross.T @ solved[:, :10]
         information = 0.5 * (information + information.T)
         aim = target[:10] - cross.T @ solved[:, 10]
-        self._inner = (index, solved, size)
-        return Posterior(information, aim, scale, self._gains)
+        self._inner = (index, solved * unit[:, None], own_first)
+        if "gains" not in without:
+            # All drives may be off alike (motors warm up together): along phi itself.
+            line = information @ self._phi
+            alike = max(self.settings.gain_common, 1e-9)
+            share = 1.0 / (1.0 / alike**2 + self._phi @ line)
+            aim = aim - line * (share * float(self._phi @ aim))
+            information = information - np.outer(line, line) * share
+        return Posterior(information, aim, self._scale, self._gains)
 
     def _scale_variance(self, j: int) -> float:
         """Variance of the relative error of the payload's torque at joint j: gain and lever."""
@@ -498,22 +538,24 @@ class PayloadFilter:
 
     def _after(self, phi: Array) -> None:
         """Nuisances at phi: gains, and how large each joint's residuals turned out."""
-        index, solved, size = self._inner
-        rest = (solved[:, 10] - solved[:, :10] @ phi) * size
-        p = len(self.unknowns)
-        whole = np.zeros(p + self.joints)
-        whole[:10] = phi
-        whole[index] = rest
-        self._gains = whole[p:]
+        u = self.unknowns
+        index, solved, own_first = self._inner
+        shared = np.zeros(own_first + self.joints)
+        shared[:10] = phi
+        shared[index] = solved[:, 10] - solved[:, :10] @ phi
+        self._gains = shared[own_first:]
+        self._state = np.zeros(len(u))
+        self._state[:own_first] = shared[:own_first]
+        for j, ((mine, inner), rows) in enumerate(zip(self._local, u.rows, strict=True)):
+            known = np.append(shared[rows[: len(rows) - len(mine)]], self._gains[j])
+            self._state[mine] = inner[:, -1] - inner[:, :-1] @ known
         # Joints that contradict each other by more than their gains may differ doubt all gains.
         strange = sum(
             self._gains[j] ** 2 / self._scale_variance(j) * self._doubt for j in range(self.joints)
         )
         self._doubt = max(1.0, (_GAIN_TRUST + strange) / (_GAIN_TRUST + self.joints))
-        self._state = whole[:p]
-        u = self.unknowns
         for j, (sums, rows) in enumerate(zip(self._sums, u.rows, strict=True)):
-            x = np.append(whole[rows], -1.0)
+            x = np.append(self._state[rows], -1.0)
             x[:10] *= 1.0 + self._gains[j]
             left = max(float(x @ sums.square @ x), 0.0)
             expected = sums.seconds * u.rms[j] ** 2 / u.density[j]
@@ -552,7 +594,7 @@ class PayloadFilter:
         if empty:
             out = self._empty(linear, spread)
         else:
-            start = self._body.parameters if self._body is not None else linear
+            start = None if self._body is None else self._body.x
             body = most_probable_body(found.information, found.target, self.settings, start)
             self._body = body
             out = self._full(body)
@@ -573,8 +615,6 @@ class PayloadFilter:
         if accurate and self.stopped_at is None:
             self.stopped_at = self.time
         warnings += self._warnings(out, ready)
-        from dataclasses import replace
-
         self._last = replace(out, ready=ready, accurate=accurate, warnings=tuple(warnings))
         return self._last
 
@@ -618,12 +658,10 @@ class PayloadFilter:
 
     def _empty(self, linear: Array, spread: Array) -> PayloadEstimate:
         """Perhaps nothing: the mass is a normal quantity cut off at zero."""
-        from scipy.stats import truncnorm
-
         m, s = float(linear[0]), float(np.sqrt(spread[0, 0]))
-        law = truncnorm(-m / s, np.inf, loc=m, scale=s)
-        value, high = float(max(m, 0.0)), float(law.ppf(0.975))
-        high = max(high, m + NORMAL_95 * s)
+        # P(mass > high | mass > 0) = 2.5 %.
+        value = max(m, 0.0)
+        high = max(m - s * float(ndtri(0.025 * ndtr(m / s))), m + NORMAL_95 * s)
         wide = np.full(3, self.settings.com_spread)
         zero = np.zeros(3)
         lengths = (max(high, 1e-3) / 1000.0) ** (2.0 / 3.0) * max(high, 1e-3)

@@ -23,6 +23,8 @@ class PayloadSettings:
         com_spread: Prior standard deviation of the centre of mass about the frame's origin [m].
         gain_std: Relative standard deviation of the drive gains, at least: drives of one type
             differ from each other by that much.
+        gain_common: Relative standard deviation of what all drive gains have in common (motors that
+            are warmer than when the model was fitted).
         lever_std: Standard deviation of the arm's geometry: levers differ by that much [m].
         friction_change: Relative change of friction since the model was fitted (one sigma).
         noise_factor: Factor on the noise density of the training data: new motion is not fitted.
@@ -43,6 +45,7 @@ class PayloadSettings:
     density: float | None = None
     com_spread: float = 0.2
     gain_std: float = 0.015
+    gain_common: float = 0.015
     lever_std: float = 0.0015
     friction_change: float = 0.1
     noise_factor: float = 1.5

@@ -1,4 +1,4 @@
-"""A recording as the stream of samples it was: cleaned, in newton metres, at its own time stamps."""
+"""A recording as the stream of samples it was: clean, in newton metres, at its own time stamps."""
 
 from __future__ import annotations
 

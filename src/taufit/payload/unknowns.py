@@ -15,6 +15,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float, Int
 from taufit.errors import TaufitError
+from taufit.estimation.residual_structure import RIPPLE_CYCLES, RIPPLE_SHARE
 from taufit.friction import Presliding
 from taufit.payload.dahl import BREAKAWAY_SHARES, BREAKAWAY_WIDTHS
 from taufit.payload.settings import PayloadSettings
@@ -26,6 +27,10 @@ TYPICAL_SPEED = 0.5
 LOW_SPEED = 0.1
 # Relative standard deviation of base parameters where a model has no covariance.
 UNKNOWN_COVARIANCE = 0.05
+# Change of the drives since the model was fitted, as a share of the arm's own torque.
+DRIFT_STD = 0.003
+# Factor on the variance of ripple seen in training.
+RIPPLE_DOUBT = 4.0
 # Ratio of friction to carried torque that a model may have missed: known to it, or not at all.
 LOAD_STD = (0.01, 0.02)
 
@@ -38,6 +43,7 @@ class Unknowns:
         base: Positions of the model's base parameters in its names.
         names: Of all columns.
         prior: Information (inverse covariance) of all columns; zero for the payload's ten.
+        target: Information times the mean believed in beforehand.
         rows: Per joint, the columns its rows have.
         fading: Torque per unit of each element's unknown state, per motor [N m].
         level: Friction at low speed per motor [N m].
@@ -50,6 +56,7 @@ class Unknowns:
     base: Int[Array, " b"]
     names: tuple[str, ...]
     prior: Float[Array, "p p"]
+    target: Float[Array, " p"]
     rows: tuple[Int[Array, " c"], ...]
     fading: Float[Array, "j w"]
     level: Float[Array, " j"]
@@ -91,17 +98,24 @@ def unknowns(model: TorqueModel, settings: PayloadSettings) -> Unknowns:
     inverse = (vectors / np.maximum(values, 1e-6)) @ vectors.T / np.outer(size, size)
 
     widths, fading = _fading(model, level)
-    extra = ["low_speed", "load", *(f"start_{k + 1}" for k in range(len(widths)))]
+    waves = [f"{wave}_{cycles:g}" for cycles in RIPPLE_CYCLES for wave in ("cos", "sin")]
+    starts = [f"start_{k + 1}" for k in range(len(widths))]
+    extra = ["low_speed", "load", "drift", *waves, *starts]
     load_std = LOAD_STD[0 if model.friction is not None and model.friction.uses_load else 1]
     extra_std = np.empty((joints, len(extra)))
     extra_std[:, 0] = settings.friction_change * np.maximum(level, 1e-3)
     extra_std[:, 1] = load_std
-    extra_std[:, 2:] = 0.7
+    density, rms = noise_of(model, settings)
+    extra_std[:, 2] = DRIFT_STD
+    extra_std[:, 3 : 3 + len(waves)] = (RIPPLE_SHARE * rms / np.sqrt(len(RIPPLE_CYCLES)))[:, None]
+    extra_std[:, 3 + len(waves) :] = 0.7
     total = 10 + len(base) + joints * len(extra)
     prior = np.zeros((total, total))
     prior[10 : 10 + len(base), 10 : 10 + len(base)] = inverse
     at = np.arange(10 + len(base), total)
     prior[at, at] = 1.0 / extra_std.ravel() ** 2
+    target = np.zeros(total)
+    _known_ripple(model, extra_std[:, 3], prior, target, 10 + len(base), len(extra))
 
     coupling = model.robot.drives.coupling
     all_names = (
@@ -117,8 +131,9 @@ def unknowns(model: TorqueModel, settings: PayloadSettings) -> Unknowns:
         "payload" if n.startswith("payload") else "links" if _inertial(n) else "friction"
         for n in all_names
     )
-    density, rms = noise_of(model, settings)
-    return Unknowns(base, all_names, prior, rows, fading, level, density, rms, parts, bool(known))
+    return Unknowns(
+        base, all_names, prior, target, rows, fading, level, density, rms, parts, bool(known)
+    )
 
 
 def noise_of(
@@ -235,8 +250,27 @@ def _fading(model: TorqueModel, level: Array) -> tuple[Array, Array]:
     return np.array(BREAKAWAY_WIDTHS), np.outer(np.maximum(level, 1e-3), BREAKAWAY_SHARES)
 
 
+def _known_ripple(
+    model: TorqueModel, std: Array, prior: Array, target: Array, first: int, width: int
+) -> None:
+    """What the training data left over that repeats with position, as prior of its columns."""
+    told = model.meta.get("score", {}).get("ripple")
+    if not told or tuple(told.get("cycles", ())) != RIPPLE_CYCLES:
+        return
+    means = np.array(told["coefficients"], float)
+    spreads = np.array(told["covariance"], float)
+    for j in range(model.robot.joints):
+        if std[j] <= 0.0 or not np.any(spreads[j]):
+            continue
+        # Fitted on another motion it is known less well than it seems there.
+        information = np.linalg.inv(RIPPLE_DOUBT * spreads[j])
+        at = first + j * width + 3 + np.arange(len(means[j]))
+        prior[np.ix_(at, at)] = information
+        target[at] = information @ means[j]
+
+
 def _inertial(name: str) -> bool:
-    return name.startswith("link_") or name.endswith(".rotor")
+    return name.startswith("link_") or name.endswith((".rotor", ".drift"))
 
 
 def _touches(name: str, joint: int, coupling: Array) -> bool:

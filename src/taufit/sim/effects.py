@@ -111,10 +111,13 @@ class Ripple:
     Attributes:
         amplitude: [N m], one row per joint and one column per wave, or one number for all.
         cycles: Waves per turn of the joint.
+        arm: Number of the arm: runs of one arm share their phases. 0 draws them anew from the seed
+            of every run.
     """
 
     amplitude: float | Float[Array, "j w"] = 0.2
     cycles: tuple[float, ...] = (2.0, 4.0)
+    arm: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -396,9 +396,9 @@ class _Simulation:
             "offset": each(friction, "offset", zero),
             "ripple_cycles": np.array(() if ripple is None else ripple.cycles, float),
             "ripple_amplitude": amplitude,
-            "ripple_phase": measure.stream(self.seed, "ripple").uniform(
-                0, 2 * np.pi, (joints, waves)
-            ),
+            "ripple_phase": measure.stream(
+                self.seed if ripple is None or not ripple.arm else int(ripple.arm), "ripple"
+            ).uniform(0, 2 * np.pi, (joints, waves)),
             "rotor": self.rotor,
             "spring": each(elastic, "stiffness", zero),
             "spring_damping": each(elastic, "damping", zero),

@@ -26,6 +26,7 @@ from taufit.estimation import (
 )
 from taufit.estimation.fit import check_enough
 from taufit.estimation.unknown_signs import find_signs, signed_by_model, without_signs
+from taufit.estimation.residual_structure import residual_structure
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.recording import Recording, in_order
 from taufit.robot import Robot
@@ -207,7 +208,8 @@ def identify(
         **fitted.meta,
         "score": {
             key: value for key, value in training.to_dict().items() if key not in ("findings",)
-        },
+        }
+        | residual_structure(samples, samples.torque - predicted),
         "provenance": {
             "taufit": taufit.__version__,
             "python": platform.python_version(),
