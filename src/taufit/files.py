@@ -20,11 +20,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     The suffix is kept, so libraries that look at it see what they expect.
     """
     target = Path(path)
+    if target.is_dir():
+        raise TaufitError(f"{target} cannot be written: it is a directory.")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(
             prefix=f".{target.stem}-", suffix="".join(target.suffixes), dir=target.parent
         )
+    except (FileExistsError, NotADirectoryError):
+        raise TaufitError(f"{target} cannot be written: {target.parent} is no directory.") from None
     except OSError as error:
         raise TaufitError(f"{target} cannot be written: {error.strerror or error}.") from None
     os.close(handle)

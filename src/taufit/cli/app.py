@@ -115,13 +115,24 @@ def typer_app(verb: str) -> Any:
 
     module = import_module(f"taufit.cli.{verb}")
     if hasattr(module, "app"):
+        for one in module.app.registered_commands:
+            if one.help is None and one.callback is not None:
+                one.help, one.epilog = _help_and_next(one.callback)
+                one.callback = _without_nan(one.callback)
+        info = module.app.info
+        text, _, last = inspect.cleandoc(info.help or "").partition("\nNext: ")
+        if last:
+            info.help, info.epilog = text, f"Next: {last}"
         return module.app
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    text, _, last = inspect.getdoc(module.command).partition("\nNext: ")
-    app.command(name=verb, help=text, epilog=f"Next: {last}" if last else None)(
-        _without_nan(module.command)
-    )
+    text, last = _help_and_next(module.command)
+    app.command(name=verb, help=text, epilog=last)(_without_nan(module.command))
     return app
+
+
+def _help_and_next(command: Callable[..., None]) -> tuple[str, str | None]:
+    text, _, last = (inspect.getdoc(command) or "").partition("\nNext: ")
+    return text, f"Next: {last}" if last else None
 
 
 def _without_nan(command: Callable[..., None]) -> Callable[..., None]:

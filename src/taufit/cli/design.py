@@ -32,7 +32,9 @@ def command(
     joint_harmonics: Annotated[
         str | None, typer.Option(help="Harmonics each joint may use, comma separated.")
     ] = None,
-    periods: Annotated[int, typer.Option(help="How often the motion is played.", max=10000)] = 1,
+    periods: Annotated[
+        int, typer.Option(help="How often the motion is played.", min=1, max=10000)
+    ] = 1,
     splines: Annotated[
         int, typer.Option(help="B-splines with this many pieces instead of harmonics.", max=1000)
     ] = 0,

@@ -241,11 +241,16 @@ def _numbers(text: str | None) -> tuple[float, ...] | None:
 
 
 def _read(path: Path, map: Path | None, run: int | None) -> list[Recording]:
+    from dataclasses import replace
+
     from taufit.recording import read_recording, read_recordings
 
     if run is not None:
-        return [read_recording(path, map=map, run=run)]
-    return read_recordings(path, map=map)
+        found = [read_recording(path, map=map, run=run)]
+    else:
+        found = read_recordings(path, map=map)
+    # Refusals and warnings name the file even where it does not name itself.
+    return [replace(one, meta={"file": path.name, **one.meta}) for one in found]
 
 
 def _report(done: Identification, path: Path) -> None:

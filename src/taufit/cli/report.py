@@ -21,7 +21,7 @@ def command(
     ] = None,
     cutoff_hz: Annotated[
         float | None,
-        typer.Option(help="Low-pass; by default that of the training data.", metavar="HZ"),
+        typer.Option(help="Low-pass; by default that of the training data.", metavar="HZ", max=1e6),
     ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The page.", metavar="FILE.html")

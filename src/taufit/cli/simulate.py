@@ -51,7 +51,7 @@ def command(
         float, typer.Option(help="Standstill before and after the motion [s].", min=0, max=3600)
     ] = 0.5,
     bandwidth_hz: Annotated[
-        float | None, typer.Option(help="Of the controller's position loop.")
+        float | None, typer.Option(help="Of the controller's position loop.", min=0.1, max=10000)
     ] = None,
     mounting: Annotated[
         str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")

@@ -54,6 +54,8 @@ def write_export(
         write_model(model, target)
         return (target,), ()
     if format == "c":
+        if target.suffix == ".h":
+            raise TaufitError(f"{target} is the header's name: give the source's, {target.stem}.c.")
         header_path = target.with_suffix(".h")
         source, header, lost = to_c(model, header_path.name)
         write_text(target, source)

@@ -36,9 +36,9 @@ def _columns(path: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(
-            path, use_threads=False, memory_map=False, page_checksum_verification=True
-        )
+        # An open file has any name, UTF-8 or not, and needs no dataset machinery to be read.
+        with path.open("rb") as file:
+            table = pq.ParquetFile(file, page_checksum_verification=True).read(use_threads=False)
         columns = {name: flat(table.column(name), name) for name in table.column_names}
     except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
         raise RecordingError(

@@ -18,10 +18,10 @@ def write_parquet(recording: Recording, path: str | os.PathLike[str]) -> None:
     columns, page = to_columns(recording)
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     table = table.replace_schema_metadata({META_KEY: to_text(page).encode()})
-    with replacing(path) as temporary:
+    with replacing(path) as temporary, temporary.open("wb") as file:
         pq.write_table(
             table,
-            temporary,
+            file,
             compression="zstd",
             use_dictionary=False,
             column_encoding=dict.fromkeys(columns, "BYTE_STREAM_SPLIT"),
