@@ -1,0 +1,77 @@
+"""`taufit gains`: torque per ampere, from the controller's own values or from a known mass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taufit.cli.common import print_json
+from taufit.errors import RecordingError
+
+
+def command(
+    robot: Annotated[str, typer.Argument(help="A bundled name, .urdf or .yaml.", metavar="ROBOT")],
+    recording: Annotated[
+        list[Path], typer.Argument(help="Runs without a payload.", metavar="RECORDING")
+    ],
+    loaded: Annotated[
+        list[Path] | None,
+        typer.Option("--loaded", help="A run with the known mass. Repeatable."),
+    ] = None,
+    mass: Annotated[
+        float | None, typer.Option(help="The known mass on the last link [kg].", min=0.0)
+    ] = None,
+    mass_std: Annotated[float, typer.Option(help="Its standard deviation [kg].", min=0.0)] = 0.0,
+    method: Annotated[
+        str, typer.Option(help="total_least_squares, least_squares or constrained.")
+    ] = "total_least_squares",
+    map: Annotated[
+        Path | None, typer.Option("--map", help="YAML that says what the columns are.")
+    ] = None,
+    mounting: Annotated[
+        str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Find the drive gains: joint torque per ampere, with their uncertainty.
+
+    With --loaded and --mass from a payload of known mass, by total least squares. Without them from
+    the controller's own target moments and currents at standstill, where the recording has them.
+
+    Next: write the `gains:` line into the column map and fit again.
+    """
+    from taufit.recording import read_recordings
+    from taufit.robot import read_robot
+    from taufit.signals import controller_gains
+    from taufit.validation.gains import gains_from_mass
+
+    arm = read_robot(robot, mounting=mounting)
+    unloaded = [run for path in recording for run in read_recordings(path, map=map)]
+    if (loaded is None) != (mass is None):
+        raise RecordingError("--loaded and --mass belong together: give both, or neither.")
+    if loaded is not None and mass is not None:
+        runs = [run for path in loaded for run in read_recordings(path, map=map)]
+        found = gains_from_mass(arm, unloaded, runs, mass, mass_std=mass_std, method=method)
+    else:
+        found = controller_gains(unloaded)
+    line = "gains: {value: [" + ", ".join(f"{x:.4f}" for x in found.value)
+    line += "], std: [" + ", ".join(f"{x:.4f}" for x in found.std) + "]}"
+    if as_json:
+        data: dict[str, Any] = {
+            "gains": found.value,
+            "std": found.std,
+            "source": list(found.source),
+            "findings": [str(finding) for finding in found.findings],
+            "map_line": line,
+        }
+        print_json(data)
+        return
+    for i, (value, std, source) in enumerate(
+        zip(found.value, found.std, found.source, strict=True)
+    ):
+        print(f"joint {i + 1}: {value:.3f} +- {std:.3f} N m per A  ({source})")
+    for finding in found.findings:
+        print(f"note: {finding}")
+    print(f"{line}\nNext: write that line into the column map and fit again.")
