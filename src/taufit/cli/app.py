@@ -28,6 +28,7 @@ _IN_ORDER = {
     "inspect": "Show a robot: joints, limits, what its motion can tell about it",
     "design": "Plan a motion worth recording",
     "convert": "Read any recording, tell how good it is, write it in other forms",
+    "gains": "Find torque per ampere, from the controller or from a known mass",
     "fit": "Fit a robot's dynamic model to recorded motion and torque",
     "check": "Test a fitted model on recordings it has not seen",
     "payload": "Tell what the arm carries",
