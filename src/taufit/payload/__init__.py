@@ -6,6 +6,8 @@ Left to others: pictures and the wire (report).
 from typing import Any
 
 from taufit.callable_room import make_callable
+from taufit.payload.difference import run_difference
+from taufit.payload.direct import run_direct, run_khalil, run_static
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter import Event, PayloadFilter
 from taufit.payload.run import PayloadRun, identify_payload, run_filter
@@ -14,6 +16,10 @@ from taufit.payload.stream import Stream, stream
 
 METHODS: dict[str, Any] = {
     "filter": run_filter,
+    "direct": run_direct,
+    "difference": run_difference,
+    "khalil": run_khalil,
+    "static": run_static,
 }
 
 __all__ = [

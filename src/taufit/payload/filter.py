@@ -180,6 +180,7 @@ class PayloadFilter:
         self._state = np.zeros(p)
         self._faced = False
         self.template: Any = None
+        self.kept: list[tuple[Array, Array, Array]] | None = None
         self.detector = ChangeDetector(settings.window)
         self._restart_sums()
         self._restart_stream()
@@ -231,6 +232,26 @@ class PayloadFilter:
         self.grid.push(time, row)
         if self.grid.ahead >= self._due:
             self._work()
+
+    def flush(self) -> None:
+        """Work off what waits for the next chunk."""
+        if self.grid.filled:
+            self._work()
+
+    def cancel_arm(self, share: float) -> None:
+        """The arm's own errors cancel down to a share of their variance: a template is used."""
+        u = self.unknowns
+        names = [name.partition(".")[2] for name in u.names]
+        same = np.array(
+            [
+                part == "links" or name.startswith(("cos_", "sin_"))
+                for part, name in zip(u.parts, names, strict=True)
+            ]
+        )
+        factor = np.where(same, 1.0 / np.sqrt(share), 1.0)
+        factor[:10] = 1.0
+        self._prior = self._prior * np.outer(factor, factor)
+        self._prior_target = np.zeros(len(u))
 
     def _gap(self, last: float, time: float) -> None:
         self._work()
@@ -298,6 +319,14 @@ class PayloadFilter:
         warm = cells[1:-1, 3 * joints :] if self.warm else None
         packed, speeds = self._rows(q, v, a, torque, warm)
         filtered = self.lowpass(packed)
+        of_y = np.array(self._edges[1:]) - 1
+        if self.kept is not None:
+            self.kept.append((q, v, filtered[:, of_y].copy()))
+        if self.template is not None:
+            left, there = self.template.residual(q, v)
+            filtered[:, of_y] -= left
+            # Where the motion is another one nothing is known: as at standstill.
+            filtered[:, -self.joints :] += (1.0 - there)[:, None]
         self._add(time[1:-1], filtered, speeds)
 
     def _rows(
@@ -582,8 +611,7 @@ class PayloadFilter:
 
     def estimate(self) -> PayloadEstimate:
         """What is carried, as far as the samples so far tell."""
-        if self.grid.filled:
-            self._work()
+        self.flush()
         found = self.posterior()
         seen = sum(sums.seconds for sums in self._sums) > 0.0
         linear, spread = _linear(found, self.settings)

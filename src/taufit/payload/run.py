@@ -137,6 +137,11 @@ def run_filter(
         found = live.estimate()
     budget = live.budget()
     warnings = [*source.warnings, *found.warnings, *_too_heavy(model, found)]
+    if live.template is not None and live.template.matched < 0.9:
+        warnings.append(
+            f"only {100 * live.template.matched:.0f} % of the motion is in the template; the rest "
+            "was left out. Record the same motion empty."
+        )
     return PayloadRun(
         "filter" if template is None else "filter (template)",
         found,

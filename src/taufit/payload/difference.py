@@ -1,0 +1,189 @@
+"""Payload from the difference of two sets of base parameters, after [Xu2024].
+
+The base parameters with payload follow by recursive least squares from commanded motion,
+
+    K = P Y' (xi 1 + Y P Y')^-1,   pi += K (tau - Y pi),   P -= K Y P,
+
+from pi_a and P = 10 1. What the paper calls a forgetting factor, xi = 100, is the variance of the
+torque: nothing is forgotten, and the result is ridge regression towards pi_a,
+
+    min sum |tau - Y pi|^2 / xi + |pi - pi_a|^2 / 10.
+
+The difference eps = pi_b - pi_a = C phi is solved by the paper's chain for its UR10, and for any
+arm by phi = (C' L C)^-1 C' L eps with L the inverse covariance of eps, which uses every relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import base_parameters, engine
+from taufit.errors import RecordingError
+from taufit.payload.linear import linear_estimate
+from taufit.payload.run import Moment, PayloadRun
+from taufit.payload.settings import PayloadSettings
+from taufit.payload.stream import Stream
+from taufit.torque_model import TorqueModel
+
+XI = 100.0
+START = 10.0
+# The paper's stop rule: so small a change in one sample, so many times in a row.
+SMALL, ENOUGH = 0.005, 300
+
+
+@dataclass(slots=True, eq=False)
+class RecursiveLeastSquares:
+    """The recursion as printed.
+
+    Attributes:
+        values: pi.
+        covariance: P, in units of xi.
+        xi: Variance of the torque, equal for all joints.
+    """
+
+    values: Float[Array, " p"]
+    covariance: Float[Array, "p p"]
+    xi: float = XI
+
+    @classmethod
+    def begin(cls, values: Float[Array, " p"], start: float = START, xi: float = XI) -> Any:
+        """From pi_a with P = start 1."""
+        return cls(np.array(values, float), start * np.eye(len(values)), xi)
+
+    def update(self, rows: Float[Array, "j p"], torque: Float[Array, " j"]) -> float:
+        """One sample; returns the largest change of a parameter."""
+        spread = self.covariance @ rows.T
+        gain = np.linalg.solve(self.xi * np.eye(len(rows)) + rows @ spread, spread.T).T
+        change = gain @ (torque - rows @ self.values)
+        self.values += change
+        self.covariance -= gain @ spread.T
+        # Rounding would make it lose its symmetry over thousands of samples.
+        self.covariance = 0.5 * (self.covariance + self.covariance.T)
+        self.change = change
+        return float(np.abs(change).max())
+
+    change: Any = None
+
+
+def chain(
+    difference: Float[Array, " 58"], a3: float, a4: float, d5: float, d6: float
+) -> Float[Array, " 10"]:
+    """The paper's equations (12) to (16), with its pi_31 read as Ixy of link 6.
+
+    Args:
+        difference: pi_b - pi_a in the paper's order.
+        a3, a4, d5, d6: Of its modified DH table.
+
+    Returns:
+        m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in the last link's frame.
+    """
+    e = np.concatenate([[0.0], np.asarray(difference)])  # numbered from 1 as in the paper
+    ixy, ixz, iyz, izz, hx, hy = e[31], e[32], e[33], e[34], e[35], e[36]
+    levers = np.array([a3, a4, d5])
+    mass = levers @ np.array([e[7], e[14], e[22]]) / (levers @ levers)
+    hz = -d6 * mass - e[29]
+    iyy = 0.5 * (e[23] + e[27]) - 2.0 * d6 * hz - d6**2 * mass
+    return np.array([mass, hx, hy, hz, e[30] + iyy, ixy, iyy, ixz, iyz, izz])
+
+
+def solve_difference(
+    difference: Float[Array, " b"], covariance: Float[Array, "b b"], folded: Float[Array, "b 10"]
+) -> tuple[Float[Array, " 10"], Float[Array, "10 10"]]:
+    """phi = (C' L C)^-1 C' L eps over all relations, and its covariance.
+
+    Args:
+        difference: eps of the inertial base parameters.
+        covariance: Of eps.
+        folded: C, how the last link's ten parameters enter them.
+    """
+    size = np.sqrt(np.diag(covariance))
+    weight = np.linalg.inv(covariance / np.outer(size, size)) / np.outer(size, size)
+    spread = np.linalg.inv(folded.T @ weight @ folded)
+    return spread @ (folded.T @ (weight @ difference)), spread
+
+
+def run_difference(
+    model: TorqueModel,
+    source: Stream,
+    settings: PayloadSettings,
+    *,
+    template: Any = None,
+    watch: Callable[..., None] | None = None,
+) -> PayloadRun:
+    """The paper's method on a recording, read out over all relations."""
+    if source.commanded is None:
+        raise RecordingError(
+            f"{source.name} has no commanded position, velocity and acceleration, which the method "
+            "difference works on. Record them, or use the method filter."
+        )
+    joints = model.robot.joints
+    base = base_parameters(model, rule="leftmost")
+    columns, mapping = np.asarray(base.columns), base.mapping
+    before = mapping @ np.asarray(model.values)
+    last = slice(10 * (joints - 1), 10 * joints)
+    folded_all = mapping[:, last]
+    inertial = np.flatnonzero(np.any(folded_all != 0.0, axis=1))
+    folded = folded_all[inertial]
+    own = np.array(
+        [
+            i
+            for i, name in enumerate(base.names)
+            if name.startswith(f"link_{joints}.") and not name.endswith(".Ixx")
+        ]
+    )
+    rls = RecursiveLeastSquares.begin(before)
+    q, v, a = source.commanded
+    good = np.isfinite(q + v + a + source.torque).all(axis=1)
+    arm = engine(model.robot)
+    history: list[Moment] = []
+    quiet, stopped, due, power, rows_seen = 0, None, 0.1, 0.0, 0
+    load = None
+    for i in np.flatnonzero(good):
+        at = slice(i, i + 1)
+        links = arm.regressor(q[at], v[at], a[at])
+        if model.friction is not None and model.friction.uses_load:
+            load = links @ np.asarray(model.values)[: 10 * joints]
+        warm = None if source.temperature is None else source.temperature[at]
+        rest = model.joint_columns(v[at], a[at], load=load, temperature=warm)
+        rows = np.concatenate([links, rest], -1)[0][:, columns]
+        left = source.torque[i] - rows @ rls.values
+        power, rows_seen = power + float(left @ left), rows_seen + joints
+        rls.update(rows, source.torque[i])
+        changed = np.abs(rls.change[own]).max() if len(own) else 0.0
+        quiet = quiet + 1 if changed < SMALL else 0
+        if quiet > ENOUGH and stopped is None:
+            stopped = float(source.time[i])
+        if source.time[i] >= due:
+            due = (np.floor(source.time[i] / 0.1) + 1.0) * 0.1
+            phi, spread = _solved(rls, before, inertial, folded, power / max(rows_seen, 1))
+            half = 1.96 * float(np.sqrt(spread[0, 0]))
+            mass = float(phi[0])
+            moment = (float(source.time[i]), mass, mass - half, mass + half, stopped is not None)
+            history.append(Moment(*moment))
+    phi, spread = _solved(rls, before, inertial, folded, power / max(rows_seen, 1))
+    found = linear_estimate(float(source.time[-1]), phi, spread, stopped is not None)
+    return PayloadRun(
+        "difference",
+        found,
+        stopped,
+        stopped,
+        tuple(history),
+        warnings=(*source.warnings, *found.warnings),
+        details={
+            "base_parameters": len(columns),
+            "note": "the stop rule of [Xu2024] counts small changes, which says nothing of accuracy",
+        },
+    )
+
+
+def _solved(
+    rls: RecursiveLeastSquares, before: Array, inertial: Array, folded: Array, variance: float
+) -> tuple[Array, Array]:
+    """All relations, with P put into the units of the torque's real variance."""
+    covariance = rls.covariance[np.ix_(inertial, inertial)] * (variance / rls.xi)
+    return solve_difference((rls.values - before)[inertial], covariance, folded)
