@@ -13,7 +13,6 @@ from taufit.friction import (
     FittedWidth,
     Presliding,
     Stribeck,
-    StribeckLoad,
     StribeckLoadSmooth,
     TemperatureDependent,
     friction_to_dict,
@@ -31,24 +30,24 @@ ROWS = np.array(
 RATE = 50.0
 
 
-def arm(seed: int = 0):
+def arm(seed: int = 0, joints: int = 4):
     rng = np.random.default_rng(seed)
     links = [
         from_centre_of_mass(m, rng.normal(size=3) * 0.05, np.diag(rng.uniform(0.02, 0.03, 3)))
-        for m in (6.0, 4.0, 2.0, 1.0)
+        for m in (6.0, 4.0, 2.0, 1.0)[:joints]
     ]
-    return from_dh(ROWS, parameters=np.array(links), name="test arm")
+    return from_dh(ROWS[:joints], parameters=np.array(links), name="test arm")
 
 
-def fourier(n: int, speed: float, seed: int):
+def fourier(n: int, speed: float, seed: int, joints: int = 4):
     """A lively motion in its first half and one a tenth as fast in its second."""
     rng = np.random.default_rng(seed)
     parts = []
     for share, w in ((1.0, 2 * np.pi * 0.1), (0.1, 2 * np.pi * 0.05)):
         t = np.arange(n // 2)[:, None] / RATE
-        q, v, a = np.zeros((3, n // 2, len(ROWS)))
+        q, v, a = np.zeros((3, n // 2, joints))
         for k in range(1, 6):
-            x, y = rng.normal(size=(2, len(ROWS)))
+            x, y = rng.normal(size=(2, joints))
             q += (x * np.sin(k * w * t) - y * np.cos(k * w * t)) / (k * w)
             v += x * np.cos(k * w * t) + y * np.sin(k * w * t)
             a += k * w * (y * np.cos(k * w * t) - x * np.sin(k * w * t))
@@ -57,13 +56,14 @@ def fourier(n: int, speed: float, seed: int):
     return tuple(np.concatenate(both) for both in zip(*parts, strict=True))
 
 
-def simulated(friction, *, seed: int = 0, n: int = 1200, noise: float = 0.0):
+def simulated(friction, *, seed: int = 0, n: int = 1200, noise: float = 0.0, joints: int = 4):
     """A model, its true parameters and shape, and samples of it."""
     rng = np.random.default_rng(seed)
-    model = TorqueModel(arm(), friction=friction)
+    model = TorqueModel(arm(joints=joints), friction=friction)
     shape = None
     if friction.shapes:
-        shape = start_shape(friction) * np.exp(rng.uniform(-0.3, 0.3, (4, len(friction.shapes))))
+        spread = rng.uniform(-0.3, 0.3, (joints, len(friction.shapes)))
+        shape = start_shape(friction) * np.exp(spread)
     theta = model.nominal
     for i, name in enumerate(model.names):
         term = name.rsplit(".", 1)[1]
@@ -78,9 +78,9 @@ def simulated(friction, *, seed: int = 0, n: int = 1200, noise: float = 0.0):
             }.get(term, rng.uniform(0.3, 1.0))
     if isinstance(friction, StribeckLoadSmooth):
         theta[[name.endswith("load_static") for name in model.names]] = 0.05
-    q, v, a = fourier(n, 1.2, seed)
+    q, v, a = fourier(n, 1.2, seed, joints)
     half = np.arange(n) // (n // 2)
-    temperature = 25 + 15 * np.sin(np.arange(n)[:, None] / 200 + np.arange(4))
+    temperature = 25 + 15 * np.sin(np.arange(n)[:, None] / 200 + np.arange(joints))
     true = replace(model, shape=shape).with_values(theta)
     rigid = true.robot
     from taufit.dynamics import inverse_dynamics
@@ -119,39 +119,63 @@ MODELS = [
     "friction", MODELS, ids=lambda m: "-".join(map(str, friction_to_dict(m).values()))[:40]
 )
 def test_every_friction_model_is_recovered(friction):
-    model, theta, shape, samples = simulated(friction)
+    # Seed 1 has joints with nearly equal speeds: curves with a twin across a fold.
+    model, theta, shape, samples = simulated(friction, seed=1)
     estimate = fit_samples(model, samples, Wls())
     # Loads are found by iteration to 1e-7 of themselves; everything else to rounding.
-    loose = isinstance(friction, StribeckLoad | StribeckLoadSmooth)
-    np.testing.assert_allclose(estimate.torque_rms, 0.0, atol=1e-4 if loose else 1e-6)
-    if not loose:
-        np.testing.assert_allclose(
-            estimate.base_values, estimate.base.mapping @ theta, atol=2e-5, rtol=2e-5
-        )
-        if shape is not None:
-            np.testing.assert_allclose(estimate.shape, shape, rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("friction", ["none", "linear", "polynomial", "asymmetric"])
-def test_every_estimator_recovers_the_base_parameters(name, friction):
-    model, theta, _, samples = simulated(FRICTION_MODELS[friction](), n=600)
-    estimate = fit_samples(model, samples, ESTIMATORS[name]())
+    np.testing.assert_allclose(estimate.torque_rms, 0.0, atol=1e-6)
     np.testing.assert_allclose(
-        estimate.base_values, estimate.base.mapping @ theta, atol=1e-7, rtol=1e-7
+        estimate.base_values, estimate.base.mapping @ theta, atol=2e-5, rtol=2e-5
     )
+    if shape is not None:
+        np.testing.assert_allclose(estimate.shape, shape, rtol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def clean():
+    """Clean samples of a two-joint arm for each friction model."""
+    return {
+        name: simulated(kind(), n=600, joints=2, seed=3) for name, kind in FRICTION_MODELS.items()
+    }
+
+
+@pytest.mark.parametrize("friction", FRICTION_MODELS)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_recovers_every_friction_model(name, friction, clean):
+    model, theta, shape, samples = clean[friction]
+    estimate = fit_samples(model, samples, ESTIMATORS[name]())
+    # Loads are found by iteration to 1e-7 of themselves; everything else to rounding.
+    close = 2e-5 if model.friction.uses_load else 1e-6
+    np.testing.assert_allclose(
+        estimate.base_values, estimate.base.mapping @ theta, atol=close, rtol=close
+    )
+    if shape is not None:
+        np.testing.assert_allclose(estimate.shape, shape, rtol=close)
     assert estimate.warnings == ()
     if name in ("consistent_sdp", "pbpr"):
         assert is_consistent(model, estimate.values)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_every_estimator_with_shapes_and_loads(name):
-    model, theta, shape, samples = simulated(FRICTION_MODELS["power_law"](), n=600)
+def test_every_estimator_recovers_a_larger_arm(name):
+    model, theta, _, samples = simulated(FRICTION_MODELS["linear"](), n=600)
     estimate = fit_samples(model, samples, ESTIMATORS[name]())
-    np.testing.assert_allclose(estimate.shape, shape, rtol=1e-6)
     np.testing.assert_allclose(
-        estimate.base_values, estimate.base.mapping @ theta, atol=1e-6, rtol=1e-6
+        estimate.base_values, estimate.base.mapping @ theta, atol=1e-7, rtol=1e-7
+    )
+
+
+def test_the_shape_of_a_term_that_is_not_there_is_free():
+    """Without static friction its velocity changes nothing; all else is recovered."""
+    model, theta, shape, samples = simulated(Stribeck(), joints=2)
+    gone = np.array([name.endswith(".static") for name in model.names])
+    theta = np.where(gone, 0.0, theta)
+    true = replace(model, shape=shape)
+    torque = true.regressor(samples.position, samples.velocity, samples.acceleration) @ theta
+    estimate = fit_samples(model, replace(samples, torque=torque), Wls())
+    np.testing.assert_allclose(estimate.shape[:, 0], shape[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(
+        estimate.base_values, estimate.base.mapping @ theta, atol=2e-5, rtol=2e-5
     )
 
 

@@ -14,6 +14,7 @@ from taufit.errors import InfeasibleError
 from taufit.estimation.constraints import Constraints
 from taufit.estimation.estimator import Problem, column_scale
 from taufit.estimation.information import Information
+from taufit.torque_model import TorqueModel
 
 _UPPER = np.triu_indices(4)
 # Clarabel stacks the upper triangle column by column, off-diagonals times sqrt(2).
@@ -43,7 +44,7 @@ def compressed(
     ridge towards the nominal robot.
     """
     model, base = problem.model, problem.base
-    scale = column_scale(information, problem)
+    scale = np.minimum(column_scale(information, problem), _conceivable(model))
     noise = noise_level(information, problem)
     q, upper = np.linalg.qr(information.factor[:, base.columns])
     seen = upper @ (base.mapping * scale) / noise
@@ -58,6 +59,24 @@ def compressed(
     return triangle[:p, :p], triangle[:p, p], scale
 
 
+def _conceivable(model: TorqueModel) -> Float[Array, " p"]:
+    """Ten times the nominal robot's largest mass, first moment and inertia; no limit on the rest.
+
+    A column that says nearly nothing would otherwise allow its parameter to be of any size, and
+    the solver's digits with it.
+    """
+    out = np.full(len(model.names), np.inf)
+    links = np.abs(model.nominal[: 10 * model.robot.joints].reshape(-1, 10))
+    mass = links[:, 0].max()
+    if mass > 0.0:
+        # Where a robot file leaves moments out, those of a body a tenth of a metre wide.
+        moment = max(links[:, 1:4].max(), 0.1 * mass)
+        inertia = max(links[:, 4:].max(), 0.01 * mass)
+        own = np.concatenate([[mass], np.full(3, moment), np.full(6, inertia)])
+        out[: links.size] = 10.0 * np.tile(own, len(links))
+    return out
+
+
 def consistent_least_squares(
     information: Information, problem: Problem, limits: Constraints, ridge: float
 ) -> tuple[Float[Array, " p"], list[str]]:
@@ -65,6 +84,9 @@ def consistent_least_squares(
     import clarabel
 
     factor, target, scale = compressed(information, problem, ridge * np.sqrt(information.count))
+    plain = _without_cones(factor, target, scale, problem, limits, information.count)
+    if plain is not None:
+        return plain, []
     p = len(scale)
     g = len(limits.bound)
     blocks = len(limits.links)
@@ -118,6 +140,40 @@ def consistent_least_squares(
     if status not in ("Solved", "AlmostSolved"):
         told.append(f"the consistent fit stopped early ({status}); its optimum is approximate")
     return theta, told
+
+
+def _without_cones(
+    factor: Float[Array, "p p"],
+    target: Float[Array, " p"],
+    scale: Float[Array, " p"],
+    problem: Problem,
+    limits: Constraints,
+    count: int,
+) -> Float[Array, " p"] | None:
+    """The optimum under signs alone, if it meets all other constraints: then it is the optimum.
+
+    Signs by an active set; its answer is kept only where the multipliers say it is optimal.
+    """
+    held = np.zeros(len(scale), bool)
+    for _ in range(8):
+        u = np.zeros(len(scale))
+        u[~held], *_ = np.linalg.lstsq(factor[:, ~held], target, rcond=None)
+        negative = problem.model.nonnegative & (u < 0.0)
+        if not np.any(negative):
+            break
+        held |= negative
+    else:
+        return None
+    rest = factor @ u - target
+    theta = scale * u
+    # Without any constraint nothing at all would be left over: so little is as good as optimal.
+    optimal = np.sum(rest**2) <= 1e-7 * count or np.all(factor[:, held].T @ rest >= 0.0)
+    inside = (
+        optimal
+        and np.all(limits.matrix @ theta >= limits.bound)
+        and np.all(np.linalg.eigvalsh(limits.blocks(theta))[:, 0] >= 0.0)
+    )
+    return theta if inside else None
 
 
 def _balance(maps: Float[Array, "10 4 4"], scale: Float[Array, " 10"]) -> Float[Array, "4 4"]:

@@ -15,7 +15,8 @@ from taufit.estimation.covariance import base_covariance
 from taufit.estimation.estimate import Estimate
 from taufit.estimation.estimator import Estimator, Problem, Solution
 from taufit.estimation.information import Information
-from taufit.estimation.ols import base_least_squares
+from taufit.estimation.irls import Irls
+from taufit.estimation.ols import Ols, base_least_squares
 from taufit.estimation.rows import Rows, SampleRows, weighted_sum
 from taufit.estimation.variable_projection import fit_shapes
 from taufit.estimation.weights import WEIGHTINGS, Residuals, Weights
@@ -66,26 +67,25 @@ def fit_samples(
         load = np.where(np.isfinite(samples.torque), samples.torque, 0.0)
     base = base_of(model, dropped=dropped)
 
-    start = model
-    for turn in range(load_rounds if load is not None else 1):
-        if wanted:
-            # The first load is only the measured torque: search again once it is a fitted one.
-            search = turn < 2 and start.shape is None
-            shape = fit_shapes(model, samples, load=load, dropped=dropped, search=search)
-            model = replace(model, shape=shape)
-        rows = SampleRows(model, samples, load=load, dropped=dropped)
-        solution, weights, information = solve_rows(rows, model, base, estimator)
-        if load is None:
-            break
-        carried = rows.rigid(solution.values)
-        change = np.abs(carried - load).max() / max(np.abs(carried).max(), 1e-12)
-        load = carried
-        if change < 1e-7:
-            break
-    else:
-        if load is not None:
+    start, turn = model, 0
+    for stage in _stages(estimator, load):
+        change = np.inf
+        for _ in range(load_rounds):
+            if wanted:
+                # The first load is only the measured torque: search again with a fitted one.
+                search = turn < 2 and start.shape is None
+                shape = fit_shapes(model, samples, load=load, dropped=dropped, search=search)
+                model = replace(model, shape=shape)
             rows = SampleRows(model, samples, load=load, dropped=dropped)
-            solution, weights, information = solve_rows(rows, model, base, estimator)
+            solution, weights, information = solve_rows(rows, model, base, stage)
+            turn += 1
+            if load is None:
+                break
+            carried = rows.rigid(solution.values)
+            before, change = change, _largest(carried - load) / max(_largest(carried), 1e-12)
+            load = carried
+            if change < 1e-7 or (turn > 3 and change > 0.9 * before):
+                break
 
     # Each joint in units of its own torque: a noise-free joint must not outshine the others.
     seen = weighted_sum(rows.by_joint, WEIGHTINGS["joint"].first(rows.torque, rows.keep).joint)
@@ -113,6 +113,17 @@ def fit_samples(
         settings=solution.settings,
         warnings=solution.warnings,
     )
+
+
+def _stages(estimator: Estimator, load: Float[Array, "n j"] | None) -> tuple[Estimator, ...]:
+    """Loads settle on unconstrained fits: cheap, and not shaken by a solver's tolerances."""
+    if load is None or isinstance(estimator, Ols | Wls | Irls):
+        return (estimator,)
+    return Wls(estimator.weighting), estimator
+
+
+def _largest(values: Float[Array, "n j"]) -> float:
+    return float(np.abs(values).max())
 
 
 def solve_rows(

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from operator import itemgetter
 
 import numpy as np
 from scipy.optimize import least_squares
 
 from taufit.arrays import Array, Bool, Float
 from taufit.errors import PoorExcitationError, TaufitError
+from taufit.estimation.variable_projection import beyond_folds, near_folds
 from taufit.friction import FrictionModel
 from taufit.signals.samples import Samples
 
@@ -274,13 +276,22 @@ def _slopes(
     return np.stack(out, -1) if out else np.empty((len(pairs.torque), 0))
 
 
+def _jacobian(
+    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
+) -> Float[Array, "n s"]:
+    """Kaufman's derivative of the residual with respect to the logarithms of the shapes."""
+    c, _, left = _inner(_columns(pairs, model, shape, live), pairs.torque)
+    slope = -_slopes(pairs, model, shape, live, c) * shape
+    return slope - left @ (left.T @ slope)
+
+
 def _refined(
     pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
 ) -> tuple[Array, float]:
     """Variable projection from one start: Levenberg-Marquardt on the logarithms of the shapes."""
     y = pairs.torque
     if len(shape) == 0:
-        return shape, float(np.sum(_inner(_columns(pairs, model, shape, live), y)[1] ** 2))
+        return shape, _cost(pairs, model, shape, live)
     low = np.log([s.lower for s in model.shapes])
     high = np.log([s.upper for s in model.shapes])
 
@@ -288,10 +299,7 @@ def _refined(
         return _inner(_columns(pairs, model, np.exp(logs), live), y)[1]
 
     def jacobian(logs: Array) -> Array:
-        columns = _columns(pairs, model, np.exp(logs), live)
-        c, _, left = _inner(columns, y)
-        slope = -_slopes(pairs, model, np.exp(logs), live, c) * np.exp(logs)
-        return slope - left @ (left.T @ slope)
+        return _jacobian(pairs, model, np.exp(logs), live)
 
     inside = np.clip(np.log(shape), low + 1e-9, high - 1e-9)
     found = least_squares(
@@ -308,18 +316,60 @@ def _from_grid(
         return _refined(pairs, model, np.empty(0), live)
     axes = [np.geomspace(s.start[0] / 3, min(s.start[-1] * 3, s.upper), 9) for s in model.shapes]
     points = np.array(list(product(*axes)))
-    costs = np.array(
-        [np.sum(_inner(_columns(pairs, model, p, live), pairs.torque)[1] ** 2) for p in points]
-    )
-    # Good points far enough apart to lie in different valleys.
-    cells = np.array(list(product(*(range(len(axis)) for axis in axes))))
-    starts: list[int] = []
+    # Valleys beside a fold are thinner than the grid.
+    finer = [np.geomspace(axis[0], axis[-1], 13) for axis in axes[:2]] + axes[2:]
+    thin = near_folds(finer, model.shapes)
+    starts = [
+        *_apart(pairs, model, live, points, most, 1.1),
+        *_apart(pairs, model, live, thin, most // 2, 0.5),
+    ]
+    found = sorted((_refined(pairs, model, start, live) for start in starts), key=itemgetter(1))
+    best = found[0]
+    for shape, _ in found[:3]:
+        for twins in beyond_folds(shape, _gram(pairs, model, shape, live), model.shapes):
+            nearest = min(twins, key=lambda twin: _cost(pairs, model, twin, live))
+            best = min(best, _refined(pairs, model, nearest, live), key=itemgetter(1))
+    # A shape may sit in a valley of its own while the others are where they belong.
+    for m, axis in enumerate(axes):
+        line = np.tile(best[0], (len(axis), 1))
+        line[:, m] = axis
+        for start in line:
+            best = min(best, _refined(pairs, model, start, live), key=itemgetter(1))
+    return best
+
+
+def _apart(
+    pairs: FrictionPairs,
+    model: FrictionModel,
+    live: Bool[Array, " k"],
+    points: Float[Array, "g s"],
+    most: int,
+    distance: float,
+) -> list[Float[Array, " s"]]:
+    """Good points, far enough apart in logarithms to lie in different valleys."""
+    costs = [_cost(pairs, model, point, live) for point in points]
+    chosen: list[Float[Array, " s"]] = []
     for i in np.argsort(costs):
-        if all(np.abs(cells[i] - cells[k]).max() > 1 for k in starts):
-            starts.append(int(i))
-        if len(starts) == most:
+        gaps = [np.abs(np.log(points[i] / other)).max() for other in chosen]
+        if min(gaps, default=np.inf) > distance:
+            chosen.append(points[i])
+        if len(chosen) == most:
             break
-    return min((_refined(pairs, model, points[i], live) for i in starts), key=lambda one: one[1])
+    return chosen
+
+
+def _cost(
+    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
+) -> float:
+    return float(np.sum(_inner(_columns(pairs, model, shape, live), pairs.torque)[1] ** 2))
+
+
+def _gram(
+    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
+) -> Float[Array, "s s"]:
+    """Kaufman's J'J for the logarithms of the shapes."""
+    jacobian = _jacobian(pairs, model, shape, live)
+    return jacobian.T @ jacobian
 
 
 def _all_at_once(

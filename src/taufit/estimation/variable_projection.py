@@ -16,20 +16,25 @@ Work is done on logarithms of the shapes, started from a grid that is searched j
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.estimation.base import base_of
 from taufit.estimation.rows import SampleRows
-from taufit.friction import remembers_path
+from taufit.friction import Shape, remembers_path
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
 from taufit.torque_model import TorqueModel
 
 STEP = 1e-30
 MOST_SAMPLES = 3000
+# How far to look beyond a fold: shares of the way to the twin, itself at most so far away.
+FOLDS = np.array([0.7, 1.0, 1.4, 2.0])
+FARTHEST = 2.0
+# How close to a fold to start, in logarithms.
+GAPS = (-0.3, 0.3)
 
 
 def fit_shapes(
@@ -69,7 +74,7 @@ def fit_shapes(
             scene.weigh(_State.at(scene, shape).std)
     best = np.inf
     for _ in range(rounds):
-        state = _levenberg(_State.at(scene, shape), everyone)
+        state = _across_folds(_levenberg(_State.at(scene, shape), everyone))
         shape = state.shape
         if not search or state.cost > best * (1 - 1e-6) or state.cost < scene.rounding:
             break
@@ -311,6 +316,74 @@ def _joint_by_joint(scene: _Scene, shape: Float[Array, "j s"]) -> Float[Array, "
         ]
         state = min(found, key=lambda one: one.cost)
     return state.shape
+
+
+def _across_folds(state: _State) -> _State:
+    """The same or better, from the far side of every fold of every motor's curve."""
+    motors = tuple(range(len(state.shape)))
+    moved = False
+    for k in motors:
+        if state.cost < state.scene.rounding:
+            break
+        gram, _ = state.normal((k,))
+        for starts in beyond_folds(state.shape[k], gram, state.scene.friction.shapes):
+            tried = [state.moved((k,), start[None], rough=True) for start in starts]
+            best = min(tried, key=lambda one: one.cost)
+            found = _levenberg(best, (k,), most=20, rough=True)
+            if found.cost < state.cost * (1 - 1e-6):
+                state = state.moved((k,), found.shape[k][None])
+                moved = True
+    return _levenberg(state, motors) if moved else state
+
+
+def beyond_folds(
+    shape: Float[Array, " s"], gram: Float[Array, "s s"], limits: tuple[Shape, ...]
+) -> list[Float[Array, "t s"]]:
+    """Starts on the other side of each fold, as one array for each pair of alike shapes.
+
+    Two speeds a and b that are equal move a curve alike: with d = log b - log a, the Jacobian is
+    singular on d = 0, curves on both sides of that fold look alike, and descent stays on its
+    side. The twin of a curve keeps what the slopes say to first order while d changes its sign:
+
+        slope_a da + slope_b db = 0,        db - da = -2 d.
+
+    Args:
+        shape: A minimum.
+        gram: J'J there, in logarithms of the shapes.
+        limits: What the shapes are.
+    """
+    low, high = np.log([s.lower for s in limits]), np.log([s.upper for s in limits])
+    at = np.log(shape)
+    out = []
+    for a, b in combinations(range(len(limits)), 2):
+        if limits[a].unit != limits[b].unit or not gram[a, a] * gram[b, b] > 0.0:
+            continue
+        ratio = gram[a, b] / gram[b, b]
+        gap = at[b] - at[a]
+        step = np.zeros_like(at)
+        step[a] = 2.0 * gap / (1.0 + ratio) if abs(1.0 + ratio) > 1e-3 else np.sign(gap)
+        step[b] = step[a] - 2.0 * gap
+        step /= max(1.0, np.abs(step).max() / FARTHEST)
+        out.append(np.exp(np.clip(at + FOLDS[:, None] * step, low, high)))
+    return out
+
+
+def near_folds(axes: list[Float[Array, " l"]], limits: tuple[Shape, ...]) -> Float[Array, "g s"]:
+    """Points close to each fold on both of its sides, where valleys are too thin for a grid.
+
+    Each pair of alike shapes gets both values from the first one's axis, close together; the
+    other shapes keep their axes.
+    """
+    points = []
+    for a, b in combinations(range(len(limits)), 2):
+        if limits[a].unit != limits[b].unit:
+            continue
+        for gap in GAPS:
+            close = [axis if i != b else (np.nan,) for i, axis in enumerate(axes)]
+            part = np.array(list(product(*close)))
+            part[:, b] = part[:, a] * np.exp(gap)
+            points.append(part)
+    return np.concatenate(points) if points else np.empty((0, len(limits)))
 
 
 def _levenberg(
