@@ -16,13 +16,13 @@ from itertools import pairwise
 import numpy as np
 import scipy.linalg
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.signal import lfilter
 
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.dynamics import BaseParameters
 from taufit.estimation.information import Information
 from taufit.estimation.rows import Rows
 from taufit.estimation.weights import HUBER, TUKEY, Weights
+from taufit.signals.recursive import filter_rows
 
 MOST_LAGS = 40
 DRAWS = 12
@@ -116,7 +116,7 @@ class _Noise:
         padded = np.concatenate([np.zeros((MOST_LAGS * 5, *score.shape[1:])), score])
         out = np.empty_like(padded)
         for i, denominator in enumerate(self.filters):
-            out[::-1, i] = lfilter([1.0], denominator, padded[::-1, i], axis=0)
+            out[::-1, i] = _driven(denominator, padded[::-1, i].T).T
         return np.einsum("ik,nib->nkb", self.mixing, out)
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[Array, "n j"]:
@@ -124,8 +124,18 @@ class _Noise:
         warm = 500
         white = rng.normal(size=(n + warm, len(self.filters))) @ self.mixing.T
         for i, denominator in enumerate(self.filters):
-            white[:, i] = lfilter([1.0], denominator, white[:, i])
+            white[:, i] = _driven(denominator, white[None, :, i])[0]
         return white[warm:]
+
+
+def _driven(denominator: Float[Array, " k"], rows: Float[Array, "c n"]) -> Float[Array, "c n"]:
+    """Rows of innovations through 1/denominator."""
+    return filter_rows(np.eye(1, len(denominator))[0], denominator, rows)[0]
+
+
+def _whitened(denominator: Float[Array, " k"], x: Float[Array, " n"]) -> Float[Array, " n"]:
+    """A signal through its own denominator: what drove it."""
+    return filter_rows(denominator, np.eye(1, len(denominator))[0], x[None])[0][0]
 
 
 def _autocovariance(
@@ -185,7 +195,7 @@ def _correlation(x: Array, whole: Array, c: Array) -> Array:
     if whole.sum() < 20 * joints or np.any(c[0] <= 0):
         return np.eye(joints)
     white = np.stack(
-        [lfilter(_levinson(c[:, i], len(x))[0], [1.0], x[:, i]) for i in range(joints)], -1
+        [_whitened(_levinson(c[:, i], len(x))[0], x[:, i]) for i in range(joints)], -1
     )[whole]
     matrix = np.corrcoef(white.T) if joints > 1 else np.eye(1)
     # Correlations within chance are none.

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.signal import butter, sosfiltfilt
 
 from taufit.arrays import Array, Bool, Float, Int
+from taufit.signals.recursive import butterworth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,6 +171,8 @@ def smoothed(
     relative_noise: Float[Array, " j"],
 ) -> Float[Array, "n j"]:
     """Zero-phase low-pass per run: 4 Hz where noise is high, up to 8 Hz where it is low."""
+    from scipy.signal import sosfiltfilt
+
     out = np.array(magnitude)
     cutoffs = np.clip(6.0 * np.sqrt(0.05 / np.maximum(relative_noise, 1e-9)), 4.0, 8.0)
     for r in np.unique(run):
@@ -188,7 +190,7 @@ def smoothed(
 
 @lru_cache(maxsize=32)
 def _lowpass(cutoff_hz: float, rate_hz: float) -> Float[Array, "1 6"]:
-    return butter(2, cutoff_hz, fs=rate_hz, output="sos")
+    return butterworth(2, cutoff_hz, rate_hz)
 
 
 def _crossings(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.signal import welch
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
@@ -86,6 +85,8 @@ def _spectrum(
     runs: Sequence[Float[Array, "n j"]], rate_hz: float
 ) -> tuple[Float[Array, " f"], Float[Array, "f j"]]:
     """Power spectral density averaged over runs, weighted by their lengths."""
+    from scipy.signal import welch
+
     longest = max(len(run) for run in runs)
     segment = int(min(longest, max(64, 8.0 * rate_hz)))
     total, weight = 0.0, 0.0

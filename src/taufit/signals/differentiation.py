@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.signal import savgol_filter
 
 from taufit.arrays import Array, Float
 
@@ -34,6 +33,8 @@ def savgol(
     signal: Float[Array, "n j"], rate_hz: float, cutoff_hz: float, periodic: bool = False
 ) -> Float[Array, "n j"]:
     """Slope of a cubic fitted around each sample over half a period of the cut-off (at least 5)."""
+    from scipy.signal import savgol_filter
+
     window = 5 if not np.isfinite(cutoff_hz) else max(5, int(0.25 * rate_hz / cutoff_hz) * 2 + 1)
     if len(signal) < window:
         return central(signal, rate_hz, cutoff_hz, periodic)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.signal import butter, sosfilt, sosfilt_zi
 
 from taufit.arrays import Array, Bool, Float
 from taufit.errors import RecordingError
+from taufit.signals.recursive import butterworth, filter_sections, resting_state
 from taufit.signals.samples import Samples
 
 ORDER = 4
@@ -84,8 +84,8 @@ def _butterworth(
 
     Kept, because searches over friction shapes filter thousands of times with one filter.
     """
-    sections = butter(ORDER, cutoff_hz, fs=rate_hz, output="sos")
-    return sections, sosfilt_zi(sections)
+    sections = butterworth(ORDER, cutoff_hz, rate_hz)
+    return sections, resting_state(sections)
 
 
 def settling_time(cutoff_hz: float) -> float:
@@ -132,6 +132,6 @@ def smeared(
 
 def _forward_backward(sections: Array, state: Array, rows: Array) -> Array:
     state = state[:, None, :]
-    out, _ = sosfilt(sections, rows, axis=-1, zi=state * rows[None, :, :1])
-    out, _ = sosfilt(sections, out[:, ::-1], axis=-1, zi=state * out[None, :, -1:])
+    out, _ = filter_sections(sections, rows, state * rows[None, :, :1])
+    out, _ = filter_sections(sections, out[:, ::-1], state * out[None, :, -1:])
     return out[:, ::-1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.signal import fftconvolve
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
@@ -27,6 +26,8 @@ def find_period(
     is 0 for a period and 1 for unrelated motion. The shortest lag with a minimum below 0.15 counts,
     if half of all instants repeat within 1 % of the power: starting and stopping may differ.
     """
+    from scipy.signal import fftconvolve
+
     n = len(velocity)
     top = np.max(np.abs(velocity), axis=0, initial=0.0)
     active = top > 0.02 * top.max(initial=0.0)

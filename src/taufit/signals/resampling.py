@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.signal import resample_poly
 
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.recording.timing import Timing
@@ -115,6 +114,8 @@ def interpolate(
 
 def decimate(columns: Float[Array, "n c"], factor: int) -> Float[Array, "m c"]:
     """Every `factor`-th sample after a zero-phase linear filter that keeps aliases out."""
+    from scipy.signal import resample_poly
+
     if factor == 1:
         return columns
     rows = np.ascontiguousarray(columns.T)

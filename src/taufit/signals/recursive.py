@@ -1,0 +1,73 @@
+"""Recursive filters along rows: compiled where there is a kernel, else SciPy.
+
+`scipy.signal` costs half a second to import, more than most of what is filtered here, so it is
+not touched where the kernel does the work.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
+
+
+def butterworth(order: int, cutoff_hz: float, rate_hz: float) -> Float[Array, "s 6"]:
+    """Second-order sections b0 b1 b2 1 a1 a2 of an even-order low-pass, each of gain 1 at rest.
+
+    Analogue poles w exp(i pi (2k + N - 1)/(2N)), w prewarped, go through the bilinear transform
+    z = (2 f + s)/(2 f - s); every conjugate pair makes a section with both zeros at z = -1.
+    """
+    if order < 2 or order % 2:
+        raise ValueError("the order is even and at least 2")
+    warped = 2.0 * rate_hz * np.tan(np.pi * cutoff_hz / rate_hz)
+    angles = np.pi * (2.0 * np.arange(1, order // 2 + 1) + order - 1.0) / (2.0 * order)
+    poles = warped * np.exp(1j * angles)
+    z = (2.0 * rate_hz + poles) / (2.0 * rate_hz - poles)
+    a1, a2 = -2.0 * z.real, np.abs(z) ** 2
+    gain = (1.0 + a1 + a2) / 4.0
+    one = np.ones_like(a1)
+    return np.stack([gain, 2.0 * gain, gain, one, a1, a2], -1)
+
+
+def resting_state(sections: Float[Array, "s 6"]) -> Float[Array, "s 2"]:
+    """State of sections of gain 1 that have seen 1 for ever."""
+    b1, b2, a1, a2 = sections[:, 1], sections[:, 2], sections[:, 4], sections[:, 5]
+    second = b2 - a2
+    return np.stack([b1 - a1 + second, second], -1)
+
+
+def filter_rows(
+    b: Float[Array, " k"],
+    a: Float[Array, " k"],
+    rows: Float[Array, "c n"],
+    state: Float[Array, "c o"] | None = None,
+) -> tuple[Float[Array, "c n"], Float[Array, "c o"]]:
+    """Every row through b/a, and the state it leaves; b and a equally long, a[0] = 1."""
+    b, a = np.ascontiguousarray(b, float), np.ascontiguousarray(a, float)
+    rows = np.ascontiguousarray(rows, float)
+    order = len(b) - 1
+    own = np.zeros((len(rows), order)) if state is None else np.array(state, float, order="C")
+    if _kernel is not None:
+        out = np.empty_like(rows)
+        _kernel.recursive_filter(b, a, rows, out, own)
+        return out, own
+    from scipy.signal import lfilter
+
+    if order == 0:
+        return b[0] * rows, own
+    return lfilter(b, a, rows, axis=1, zi=own)
+
+
+def filter_sections(
+    sections: Float[Array, "s 6"], rows: Float[Array, "c n"], state: Float[Array, "s c 2"]
+) -> tuple[Float[Array, "c n"], Float[Array, "s c 2"]]:
+    """Every row through a cascade of sections, and the state it leaves."""
+    after = np.empty_like(state)
+    for i, section in enumerate(sections):
+        rows, after[i] = filter_rows(section[:3], section[3:], rows, state[i])
+    return rows, after
