@@ -74,18 +74,28 @@ def entropic_least_squares(
     theta = model.nominal.copy()
     theta[: 10 * joints] = links.ravel()
     theta = _first_guess(theta, hessian0, gradient0, joints, limits) if start is None else start
-    extra = [c for c, k in enumerate(limits.links) if c >= joints]
     start = np.linalg.eigvalsh(limits.blocks(theta))[:, 0]
     if np.any(limits.matrix @ theta <= limits.bound) or np.any(start <= 0):
         # Bounds the nominal arm breaks: begin at a point the cone solver finds inside them.
         theta = _inside(problem, limits)
 
-    # Data weigh in through their Gram matrix; directions without data or prior get a trace of it.
-    tiny = 1e-10 * np.diag(np.where(np.diag(hessian0) > 0, np.diag(hessian0), 1.0))
-    level = max(weight, 1.0)
-    for barrier in level * 10.0 ** -np.arange(0.0, 10.0, 3.0):
+    # Where the data outweigh the prior by far, Newton's steps from the nominal arm would be tiny:
+    # the minimum is followed from a prior as heavy as the data down to the prior's own weight.
+    least = 1e-9 * max(weight, 1.0)
+    gap = information.cost(theta) / (2.0 * noise**2)
+    level = max(weight, 1.0, gap / (4 * len(limits.links) + len(limits.bound)))
+    steps = int(np.ceil(np.log10(level / least)))
+    for barrier in level * (least / level) ** (np.arange(steps + 1) / steps):
         theta = _newton(
-            theta, hessian0, gradient0, weight, linear, limits, joints, extra, barrier, tiny
+            theta,
+            hessian0,
+            gradient0,
+            weight,
+            linear,
+            limits,
+            joints,
+            barrier,
+            barrier <= 2 * least,
         )
     told = []
     if made_up:
@@ -134,8 +144,11 @@ def _inside(problem: Problem, limits: Constraints) -> Float[Array, " p"]:
     return theta
 
 
-def _newton(theta, hessian0, gradient0, weight, linear, limits, joints, extra, barrier, tiny):
-    """Newton with back-tracking for one value of the barrier."""
+def _newton(theta, hessian0, gradient0, weight, linear, limits, joints, barrier, last):
+    """Newton with back-tracking for one value of the barrier; to the end where it is the last."""
+    # The prior is never lighter than the barrier: it lets go of the nominal arm step by step.
+    held = max(weight, barrier)
+    enough = 1e-9 * max(weight, 1e-6) if last else 0.1 * barrier
 
     def value(x):
         room = limits.matrix @ x - limits.bound
@@ -150,7 +163,7 @@ def _newton(theta, hessian0, gradient0, weight, linear, limits, joints, extra, b
         return (
             0.5 * x @ (hessian0 @ x)
             - gradient0 @ x
-            + weight * (linear @ x - logs[:joints].sum())
+            + held * (linear @ x - logs[:joints].sum())
             - barrier * (np.log(room).sum() + logs[joints:].sum())
         )
 
@@ -158,21 +171,20 @@ def _newton(theta, hessian0, gradient0, weight, linear, limits, joints, extra, b
     for _ in range(50):
         room = limits.matrix @ theta - limits.bound
         inverse = np.linalg.inv(limits.blocks(theta))
-        gradient = hessian0 @ theta - gradient0 + weight * linear
-        hessian = hessian0 + tiny
+        gradient = hessian0 @ theta - gradient0 + held * linear
+        hessian = hessian0 + 1e-10 * np.diag(np.diag(hessian0) <= 0)
         for c, k in enumerate(limits.links):
             at = slice(10 * k, 10 * k + 10)
-            force = weight if c < joints else barrier
+            force = held if c < joints else barrier
             product = inverse[c] @ limits.maps[c]
             gradient[at] -= force * np.einsum("imm->i", product)
             hessian[at, at] += force * np.einsum("imn,jnm->ij", product, product)
         gradient -= barrier * limits.matrix.T @ (1.0 / room)
         hessian += barrier * (limits.matrix.T / room**2) @ limits.matrix
         size = 1.0 / np.sqrt(np.diag(hessian))
-        factor = scipy.linalg.cho_factor(hessian * np.outer(size, size) + 1e-13 * np.eye(len(size)))
-        step = -size * scipy.linalg.cho_solve(factor, size * gradient)
+        step = -size * _solved(hessian * np.outer(size, size), size * gradient)
         decrement = -gradient @ step
-        if decrement < 1e-9 * max(barrier, 1e-6):
+        if decrement < enough:
             break
         length = 1.0
         while length > 1e-10:
@@ -185,6 +197,17 @@ def _newton(theta, hessian0, gradient0, weight, linear, limits, joints, extra, b
         theta = theta + length * step
         current = trial
     return theta
+
+
+def _solved(matrix: Float[Array, "p p"], right: Float[Array, " p"]) -> Float[Array, " p"]:
+    """matrix^-1 right for unit diagonals, with no more damping than rounding asks for."""
+    for damping in 10.0 ** np.arange(-15.0, -3.0, 2.0):
+        try:
+            factor = scipy.linalg.cho_factor(matrix + damping * np.eye(len(matrix)))
+        except np.linalg.LinAlgError:
+            continue
+        return scipy.linalg.cho_solve(factor, right)
+    return np.linalg.lstsq(matrix, right, rcond=1e-12)[0]
 
 
 def cross_validated_weight(problem: Problem, limits: Constraints, margin: float) -> float:
