@@ -60,7 +60,7 @@ def command(
     from taufit.cli.fit import _numbers, _read
     from taufit.model_file import read_model
     from taufit.validation import Limits, condition_like, residual_spectrum, score, verdict
-    from taufit.validation.mounting import TRUST_IN_FITTED, estimate_gravity, spoken
+    from taufit.validation.mounting import estimate_gravity, spoken
 
     started = process_time()
     if cutoff_hz is not None and not 0.0 < cutoff_hz < 1e6:
@@ -77,7 +77,7 @@ def command(
             one = score(fitted, samples, file=str(path))
             spectrum = residual_spectrum(fitted, samples) if one.samples >= 64 else None
             scores.append(one)
-            gravity = estimate_gravity(fitted.robot, samples, trust=TRUST_IN_FITTED)
+            gravity = estimate_gravity(fitted.robot, samples)
             files.append(
                 {
                     **one.to_dict(),

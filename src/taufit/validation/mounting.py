@@ -6,7 +6,8 @@ Torque is linear in gravity g as it is in the links' parameters,
 
 so for every direction of g the best theta follows by linear least squares, and what is left over is
 a function of two angles. Its minimum is the direction gravity comes from; the nominal links stand
-by as a prior (30 % each), which decides between a direction and its opposite where motion is slow.
+by as a weak prior (100 % each), which decides between a direction and its opposite where motion is
+slow.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.dynamics import BaseParameters, base_parameters, regressor
 from taufit.errors import TaufitError
-from taufit.estimation.automatic import NOMINAL_WEIGHT, correlation_samples, gaussian_prior
+from taufit.estimation.automatic import correlation_samples, gaussian_prior
+from taufit.friction.presliding import dahl_state
 from taufit.robot import Robot
 from taufit.robot.mounting import (
     MOUNTINGS,
@@ -37,9 +39,8 @@ LIMIT_DEG = 5.0
 LIMIT_STD = 4.0
 LIMIT_GAIN = 50.0
 
-# How much more the links of a fitted model are trusted than a maker's: 10 % each. A payload that
-# nobody told still has to fit in.
-TRUST_IN_FITTED = 9.0
+# Displacements over which friction may build up after a reversal [rad].
+_WIDTHS = (3e-3, 3e-2)
 
 _MOST_ROWS = 1500
 _ROUNDS = 3
@@ -69,7 +70,7 @@ class Gravity:
     @property
     def wrong(self) -> bool:
         """Whether the declared mounting is refuted: 5 degrees, 4 standard deviations."""
-        return (
+        return bool(
             np.degrees(self.angle) > LIMIT_DEG
             and self.angle > LIMIT_STD * self.std
             and self.gain > LIMIT_GAIN
@@ -121,7 +122,7 @@ def estimate_gravity(robot: Robot, samples: Samples, *, trust: float = 1.0) -> G
         robot: Nominal or fitted, with the mounting that was declared. One without masses cannot
             tell.
         samples: Conditioned motion and torque.
-        trust: In the robot's links: 1 is 30 % each, 100 is 3 %.
+        trust: In the robot's links: 1 is 100 % each, 100 is 10 %.
     """
     unsigned = samples.signed is not None and not np.all(samples.signed)
     if samples.joints != robot.joints or unsigned or not np.any(robot.parameters):
@@ -171,7 +172,10 @@ class _Scene:
         parts = [still, at["+x"] - still, still - at["-y"], at["+z"] - still]
         s = lowpass(samples, np.tanh(samples.friction_velocity / 0.01))[rows]
         v = samples.velocity[rows]
-        own = np.stack([s, v, np.abs(v) * v, samples.acceleration[rows], np.ones_like(v)], -1)
+        slow = [self._lagging(width)[rows] for width in _WIDTHS]
+        loaded = np.abs(np.where(samples.keep[rows], samples.torque[rows], 0.0)) * s
+        rest = [samples.acceleration[rows], np.ones_like(v)]
+        own = np.stack([s, *slow, loaded, v, np.abs(v) * v, *rest], -1)
         nuisance = np.zeros((len(rows), joints, joints, own.shape[-1]))
         every = np.arange(joints)
         nuisance[:, every, every] = own
@@ -192,8 +196,17 @@ class _Scene:
         ]
         count = np.maximum(self.keep.sum(axis=0), 1)
         self.scale = count / np.maximum([0.01 * square[2] for square in self.squares], 1e-12)
-        self.weight = NOMINAL_WEIGHT * trust
+        self.weight = trust
         self._add_up()
+
+    def _lagging(self, width: float) -> Float[Array, "n j"]:
+        """Friction that builds up over a displacement after each reversal."""
+        travel = self.samples.friction_velocity / self.samples.rate_hz
+        out = np.empty_like(travel)
+        for run in self.samples.run_slices():
+            for j in range(travel.shape[1]):
+                out[run, j] = dahl_state(travel[run, j], width)
+        return lowpass(self.samples, out)
 
     def _add_up(self) -> None:
         self.gram = sum(w * g for w, (g, _, _) in zip(self.scale, self.squares, strict=True))
@@ -250,7 +263,7 @@ class _Scene:
             # Residuals of neighbouring rows hang together: fewer independent ones than rows.
             run = self.samples.run[self.rows]
             apart = float(np.mean(correlation_samples(residual, self.keep, run)))
-            self.weight = NOMINAL_WEIGHT * self.trust * apart
+            self.weight = self.trust * apart
             self._add_up()
         cost, theta = self.best(found)
         gain = (self.best(declared)[0] - cost) / apart
