@@ -12,6 +12,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.estimation import predicted_torque
 from taufit.report.charts import Series, chart, thin
+from taufit.report.friction_map import friction_map
 from taufit.report.page import (
     Raw,
     Section,
@@ -80,6 +81,9 @@ def model_page(
         sections.append(Section("What is left over", _left(model, runs, predictions)))
     if model.friction is not None:
         sections.append(Section("Friction", _friction(model, runs, predictions)))
+        maps = friction_map(model)
+        if maps:
+            sections.append(Section("Friction and temperature", maps))
     sections.append(Section("Parameters", _parameters(model)))
     sections.append(Section("What the motion could not show", _unseen(model)))
     if before is not None:
@@ -274,7 +278,9 @@ def _friction_curve(
     model: TorqueModel, velocity: Float[Array, "n j"], joint: int, load: float
 ) -> Float[Array, " n"]:
     carried = np.full_like(velocity, load)
-    temperature = np.full_like(velocity, 25.0)
+    span = model.meta.get("range", {}).get("temperature")
+    middle = 25.0 if span is None else 0.5 * (np.array(span["low"]) + np.array(span["high"]))
+    temperature = np.broadcast_to(middle, velocity.shape)
     columns = model.friction_columns(velocity, load=carried, temperature=temperature)
     start = model.robot.joints * (10 + model.rotor_inertia)
     values = np.asarray(model.values)[start : start + columns.shape[-1]]

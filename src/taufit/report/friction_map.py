@@ -1,0 +1,145 @@
+"""Friction over speed, temperature and load: one coloured map per joint and load."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.friction.temperature_dependent import TemperatureDependent
+from taufit.report.charts import COLOURS, Series, chart
+from taufit.report.page import paragraph
+from taufit.torque_model import TorqueModel
+
+_COLUMNS, _ROWS = 24, 14
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 190, 44, 34
+
+
+def friction_map(model: TorqueModel, *, loads: Any = None) -> str:
+    """Maps of friction torque over speed and temperature, and curves at three temperatures.
+
+    Within the speeds and temperatures of the training data. Friction that also depends on load gets
+    one map without load and one at a high load.
+
+    Args:
+        model: Fitted, with friction that follows temperature; others give an empty text.
+        loads: Torque the gear carries in the second map, per joint [N m]; by default three quarters
+            of the largest torque of the training data.
+    """
+    friction = model.friction
+    span = model.meta.get("range", {})
+    if not isinstance(friction, TemperatureDependent) or "temperature" not in span:
+        return ""
+    joints = model.robot.joints
+    fastest = np.maximum(np.abs(span["velocity"]["low"]), np.abs(span["velocity"]["high"]))
+    low, high = (np.array(span["temperature"][key], float) for key in ("low", "high"))
+    if loads is None:
+        most = np.maximum(np.abs(span["torque"]["low"]), np.abs(span["torque"]["high"]))
+        loads = 0.75 * most
+    parts = [
+        paragraph(
+            "Steady friction over speed and joint temperature, within the training data. Numbers "
+            "in the corners are N m; the curves below cut each map at its coldest, middle and "
+            "warmest temperature."
+        )
+    ]
+    for j in range(joints):
+        levels = [0.0] + ([float(loads[j])] if friction.uses_load else [])
+        figures = []
+        for load in levels:
+            speeds = np.linspace(0.0, fastest[j], _COLUMNS + 1)[1:]
+            warm = np.linspace(low[j], max(high[j], low[j] + 1e-6), _ROWS)
+            grid = np.stack([friction_torque(model, j, speeds, t, load) for t in warm])
+            name = f"Joint {j + 1}" + (f", load {load:.3g} N m" if friction.uses_load else "")
+            figures.append(heat_map(speeds, warm, grid, name))
+        curves = [
+            Series(
+                f"{t:.0f} degC",
+                friction_torque(model, j, np.linspace(0.01 * fastest[j], fastest[j], 120), t, 0.0),
+                colour=colour,
+            )
+            for t, colour in zip((low[j], 0.5 * (low[j] + high[j]), high[j]), COLOURS, strict=False)
+        ]
+        figures.append(
+            chart(
+                np.linspace(0.01 * fastest[j], fastest[j], 120),
+                curves,
+                caption=f"Joint {j + 1}, {model.robot.joint_names[j]}",
+                xlabel="rad/s",
+                ylabel="N m",
+            )
+        )
+        parts.append(f'<div class="grid">{"".join(figures)}</div>')
+    return "".join(parts)
+
+
+def friction_torque(
+    model: TorqueModel, joint: int, speed: Float[Array, " n"], temperature: float, load: float
+) -> Float[Array, " n"]:
+    """Steady friction of one joint at positive speeds [N m]."""
+    assert model.friction is not None and model.values is not None
+    n, terms = len(speed), len(model.friction.terms)
+    columns = model.friction.columns(
+        np.asarray(speed, float),
+        model.joint_shape[joint],
+        np.full(n, load),
+        np.full(n, temperature),
+    )
+    first = model.robot.joints * (10 + model.rotor_inertia) + joint * terms
+    return columns @ model.values[first : first + terms]
+
+
+def heat_map(
+    x: Float[Array, " n"], y: Float[Array, " m"], values: Float[Array, "m n"], caption: str
+) -> str:
+    """An SVG of coloured cells: x to the right [rad/s], y upwards [degC]."""
+    low, high = float(values.min()), float(values.max())
+    width = (_WIDTH - _LEFT - 4) / len(x)
+    height = (_HEIGHT - _BOTTOM - 4) / len(y)
+    cells = []
+    for i, row in enumerate(values):
+        top = 4 + (len(y) - 1 - i) * height
+        for k, value in enumerate(row):
+            share = (value - low) / (high - low) if high > low else 0.5
+            cells.append(
+                f'<rect x="{_LEFT + k * width:.1f}" y="{top:.1f}" width="{width + 0.5:.1f}" '
+                f'height="{height + 0.5:.1f}" fill="{_colour(share)}"><title>{x[k]:.2f} rad/s, '
+                f"{y[i]:.1f} degC: {value:.3g} N m</title></rect>"
+            )
+
+    def text(px: float, py: float, words: str, anchor: str = "middle", fill: str = "") -> str:
+        ink = f' fill="{fill}"' if fill else ' fill="currentColor"'
+        return (
+            f'<text x="{px:.0f}" y="{py:.0f}" text-anchor="{anchor}" font-size="11"{ink}>'
+            f"{html.escape(words)}</text>"
+        )
+
+    right, bottom = _WIDTH - 8, _HEIGHT - _BOTTOM
+    labels = [
+        text(_LEFT, bottom + 14, f"{x[0]:.2g}", "start"),
+        text(right, bottom + 14, f"{x[-1]:.2g} rad/s", "end"),
+        text(_LEFT - 4, bottom, f"{y[0]:.0f}", "end"),
+        text(_LEFT - 4, 14, f"{y[-1]:.0f}", "end"),
+        text(_LEFT - 4, 0.5 * bottom, "degC", "end"),
+        text(_LEFT + 6, bottom - 6, f"{values[0, 0]:.3g}", "start", "#fff"),
+        text(right - 2, bottom - 6, f"{values[0, -1]:.3g}", "end", "#fff"),
+        text(_LEFT + 6, 16, f"{values[-1, 0]:.3g}", "start", "#fff"),
+        text(right - 2, 16, f"{values[-1, -1]:.3g}", "end", "#fff"),
+    ]
+    return (
+        f'<figure class="map"><figcaption>{html.escape(caption)}</figcaption>'
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="'
+        f'{html.escape(caption, quote=True)}" style="width:100%;height:auto">'
+        f"{''.join(cells)}{''.join(labels)}</svg></figure>"
+    )
+
+
+def _colour(share: float) -> str:
+    """From deep blue (little friction) over purple to orange (much)."""
+    stops = np.array([[20, 60, 110], [110, 60, 130], [190, 70, 60], [215, 120, 20]], float)
+    at = float(np.clip(share, 0.0, 1.0)) * (len(stops) - 1)
+    k = min(int(at), len(stops) - 2)
+    mixed = stops[k] + (at - k) * (stops[k + 1] - stops[k])
+    return "#" + "".join(f"{round(c):02x}" for c in mixed)

@@ -1,0 +1,80 @@
+"""Maps and pages about temperature say what the model says."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "health"))
+
+import worn_arm
+
+from taufit.estimation import fitted_model
+from taufit.estimation.fit_samples import fit_samples
+from taufit.estimation.repeated import repeat_identification
+from taufit.estimation.wls import Wls
+from taufit.friction import Linear
+from taufit.health import start_history
+from taufit.report.friction_map import friction_map, friction_torque, heat_map
+from taufit.report.health_page import health_page
+from taufit.report.temperature_page import temperature_page, torque_change
+from taufit.signals import Samples
+from taufit.torque_model import TorqueModel
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return [worn_arm.samples(t, k, path=k) for k, t in enumerate((20.0, 27.0, 33.0, 40.0))]
+
+
+@pytest.fixture(scope="module")
+def model(runs):
+    truth = worn_arm.truth()
+    joined = Samples.joined(runs)
+    free = TorqueModel(truth.robot, truth.friction)
+    return fitted_model(free, fit_samples(free, joined, Wls()), joined)
+
+
+def test_map_shows_the_friction_of_the_model(model):
+    value = friction_torque(model, 1, np.array([1.5]), 20.0, 0.0)[0]
+    # 8 + (14 + 2.5) 1.5 at 20 degC.
+    assert value == pytest.approx(32.75, rel=0.02)
+    text = friction_map(model)
+    assert text.count("<svg") == 3 and "Joint 3" in text and "20 degC" in text
+
+
+def test_map_is_empty_without_temperature(model, runs):
+    plain = TorqueModel(model.robot, Linear(0.02))
+    joined = Samples.joined(runs)
+    assert friction_map(fitted_model(plain, fit_samples(plain, joined, Wls()), joined)) == ""
+
+
+def test_cells_are_as_many_as_values_and_escape_names():
+    text = heat_map(np.arange(1.0, 4.0), np.array([20.0, 30.0]), np.ones((2, 3)), "<a> & b")
+    assert text.count("<rect") == 6 and "<a>" not in text and "&lt;a&gt; &amp; b" in text
+
+
+def test_page_has_tables_and_points(model, runs):
+    plain = TorqueModel(model.robot, Linear(0.02))
+    text = temperature_page(model, repeat_identification(plain, runs), runs[0])
+    assert "Viscous friction changes by" in text and "line through the runs" in text
+    assert not re.search(r"https?://", text)
+
+
+def test_torque_changes_by_slope_times_speed(model, runs):
+    mean, largest = torque_change(model, runs[0], np.full(3, 20.0), np.full(3, 40.0))
+    speed = np.abs(runs[0].velocity[runs[0].in_motion])
+    slopes = np.array([0.09, 0.25, 0.15])
+    np.testing.assert_allclose(mean, 20.0 * slopes * speed.mean(axis=0), rtol=0.1)
+    np.testing.assert_allclose(largest, 20.0 * slopes * speed.max(axis=0), rtol=0.1)
+
+
+def test_health_page_of_a_fresh_baseline(model):
+    history = start_history(model, [(f"h{k}", worn_arm.samples(22 + k, k)) for k in range(8)])
+    text = health_page(history)
+    assert "Healthy: no joint" in text and "no runs behind the baseline" in text
+    assert not re.search(r"https?://", text)
