@@ -129,6 +129,7 @@ def _show(
     judged: Verdict,
     model: Path,
 ) -> None:
+    from rich import box
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -141,7 +142,7 @@ def _show(
     )
     training = fitted.meta.get("score", {})
     title = f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
-    table = Table(title=title)
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("recording", overflow="fold")
     for j in range(fitted.robot.joints):
         table.add_column(f"J{j + 1}", justify="right", no_wrap=True)

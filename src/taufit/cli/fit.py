@@ -316,10 +316,12 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
 
 def score_table(title: str, done: Identification) -> Table:
     """One row per recording, one column per joint."""
+    from rich import box
     from rich.table import Table
 
     train, joints = done.training, done.model.robot.joints
-    table = Table(title=title)
+    # Without vertical lines seven joints fit 80 columns.
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("recording", overflow="fold")
     for j in range(joints):
         table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
@@ -342,7 +344,10 @@ def _grouped(names: tuple[str, ...]) -> str:
         number = joint.removeprefix("joint_")
         if number not in joints.setdefault(group, []):
             joints[group].append(number)
-    return ", ".join(f"{group} (joints {', '.join(which)})" for group, which in joints.items())
+    return ", ".join(
+        f"{group} (joint{'s' if len(which) > 1 else ''} {', '.join(which)})"
+        for group, which in joints.items()
+    )
 
 
 def _short(path: str) -> str:
