@@ -186,7 +186,15 @@ def check_enough(model: TorqueModel, samples: Samples) -> None:
     moving = samples.in_motion
     kept = samples.keep & moving[:, None]
     span = np.ptp(samples.position[moving], axis=0) if np.any(moving) else np.zeros(joints)
-    still = np.flatnonzero((span < _SMALLEST_RANGE) | (kept.sum(axis=0) == 0))
+    lost = np.flatnonzero((span >= _SMALLEST_RANGE) & (kept.sum(axis=0) == 0))
+    if len(lost):
+        which = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in lost)
+        raise PoorExcitationError(
+            f"joint {which} moves, but no sample of it can be used: its velocity is lost in noise "
+            "or shaking.\n"
+            "Look at the recording with `taufit convert RECORDING --report`, and move faster."
+        )
+    still = np.flatnonzero(span < _SMALLEST_RANGE)
     if len(still):
         which = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in still)
         raise PoorExcitationError(
