@@ -23,11 +23,19 @@ _CHANGES = np.array([3.0, 0.3, 0.3, 0.3])
 
 
 class Chunk(NamedTuple):
-    """Rows worked on together: per joint the columns with y last, and the weight of each row."""
+    """Rows worked on together: per joint the columns with y last, and the weight of each row.
+
+    Attributes:
+        time: Of the last row [s].
+        seconds: Covered.
+        rows: Per joint, the columns and each row's weight in the test.
+        weights: Per joint, each row's weight in the sums.
+    """
 
     time: float
     seconds: float
     rows: tuple[tuple[Float[Array, "n c"], Float[Array, " n"]], ...]
+    weights: tuple[Float[Array, " n"], ...]
 
 
 class Change(NamedTuple):
@@ -67,15 +75,16 @@ class ChangeDetector:
         self.chunks.clear()
 
     @property
-    def full(self) -> bool:
-        """Whether enough has been seen for a verdict."""
-        return sum(chunk.seconds for chunk in self.chunks) >= 0.3 * self.window
+    def seconds(self) -> float:
+        """How much has been seen."""
+        return sum(chunk.seconds for chunk in self.chunks)
 
     def test(
         self,
         states: Sequence[Float[Array, " c"]],
         density: Float[Array, " j"],
         drift: Float[Array, " j"],
+        window: float,
     ) -> Change:
         """Whether the rows fit what is believed.
 
@@ -83,15 +92,15 @@ class ChangeDetector:
             states: Per joint the belief about its columns, -1 for y.
             density: Noise density of each joint [(N m)^2 s].
             drift: Standard deviation of a constant over the window [N m].
+            window: How far back to look [s].
         """
         score, information = np.zeros(4), np.diag(1.0 / _CHANGES**2)
+        since = self.chunks[-1].time - window
+        chunks = [chunk for chunk in self.chunks if chunk.time > since]
         for j, state in enumerate(states):
-            rows = np.concatenate([chunk.rows[j][0] for chunk in self.chunks])
+            rows = np.concatenate([chunk.rows[j][0] for chunk in chunks])
             weight = np.concatenate(
-                [
-                    chunk.rows[j][1] * (chunk.seconds / len(chunk.rows[j][1]))
-                    for chunk in self.chunks
-                ]
+                [chunk.rows[j][1] * (chunk.seconds / len(chunk.rows[j][1])) for chunk in chunks]
             )
             weight = weight / density[j]
             left = -(rows @ state)

@@ -176,7 +176,7 @@ def run_difference(
         warnings=(*source.warnings, *found.warnings),
         details={
             "base_parameters": len(columns),
-            "note": "the stop rule of [Xu2024] counts small changes, which says nothing of accuracy",
+            "note": "the stop rule of [Xu2024] counts small changes and says nothing of accuracy",
         },
     )
 

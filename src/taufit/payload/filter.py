@@ -49,7 +49,9 @@ _EMPTY = 4.0
 # Speeds beyond those of the training data by this share count half.
 _BEYOND = 0.1
 # A constant over a quarter of a second that is nothing to do with the payload, in residual rms.
-_DRIFT = 1.5
+_DRIFT = 1.0
+# Changes of mass smaller than this at the moment they show may go either way [kg].
+_UNCLEAR = 0.3
 # Weight of the drive gains' own standard deviations against what the joints say of each other.
 _GAIN_TRUST = 2.0
 GRAVITY = 9.81
@@ -63,7 +65,7 @@ class Event:
 
     Attributes:
         time: When it was noticed [s].
-        kind: "pick", "drop" or "gap".
+        kind: "pick", "drop", "change" (which of them is not clear yet) or "gap".
         text: In words.
         change: Of mass, where it is one [kg].
     """
@@ -181,7 +183,7 @@ class PayloadFilter:
         self._faced = False
         self.template: Any = None
         self.kept: list[tuple[Array, Array, Array]] | None = None
-        self.detector = ChangeDetector(settings.window)
+        self.detector = ChangeDetector(max(settings.windows))
         self._restart_sums()
         self._restart_stream()
 
@@ -407,7 +409,8 @@ class PayloadFilter:
                 sums.seconds *= fade
         beyond = np.maximum(np.abs(speeds) / self._fastest - 1.0, 0.0)
         weight = weight / (1.0 + (beyond / _BEYOND) ** 2)
-        chunk = []
+        chunk: list[tuple[Array, Array]] = []
+        whole: list[Array] = []
         for j, sums in enumerate(self._sums):
             rows = filtered[:, self._edges[j] : self._edges[j + 1]]
             w = weight[:, j]
@@ -418,10 +421,14 @@ class PayloadFilter:
             sums.forward += np.count_nonzero(moving & (speeds[:, j] > 0)) * self.step
             sums.backward += np.count_nonzero(moving & (speeds[:, j] < 0)) * self.step
             sums.load += float((w * rows[:, 0] ** 2).sum()) * self.step
-            chunk.append((rows, w))
+            # Changes are looked for in motion only: at standstill friction may do anything.
+            chunk.append((rows, np.where(w > 0.5, w, 0.0)))
+            whole.append(w)
         if settings.detect:
-            self.detector.add(Chunk(float(time[-1]), len(time) * self.step, tuple(chunk)))
-            if self._faced and self.detector.full:
+            self.detector.add(
+                Chunk(float(time[-1]), len(time) * self.step, tuple(chunk), tuple(whole))
+            )
+            if self._faced:
                 self._look_for_change(float(time[-1]))
 
     # ---- picks and drops -----------------------------------------------------------------------
@@ -434,13 +441,16 @@ class PayloadFilter:
             x[:10] *= 1.0 + self._gains[j]
             states.append(x)
         drift = _DRIFT * u.rms * np.sqrt(np.maximum(self._scale, 1.0))
-        found = self.detector.test(states, u.density * np.maximum(self._scale, 1.0), drift)
-        if found.score > self.settings.alarm:
-            kind = "pick" if found.mass > 0.0 else "drop"
-            self.events.append(
-                Event(time, kind, f"{kind} of about {abs(found.mass):.1f} kg", found.mass)
-            )
+        density = u.density * np.maximum(self._scale, 1.0)
+        for window in self.settings.windows:
+            if self.detector.seconds < 0.3 * window:
+                continue
+            found = self.detector.test(states, density, drift, window)
+            if found.score <= self.settings.alarm:
+                continue
+            self.events.append(_named_change(time, found.mass))
             self.reopen()
+            return
 
     def reopen(self) -> None:
         """The payload is another one from now on; what was learnt about the arm stays.
@@ -449,7 +459,7 @@ class PayloadFilter:
         """
         u = self.unknowns
         for chunk in self.detector.chunks:
-            for j, (rows, w) in enumerate(chunk.rows):
+            for j, ((rows, _), w) in enumerate(zip(chunk.rows, chunk.weights, strict=True)):
                 step = chunk.seconds / len(w)
                 self._sums[j].square -= rows.T @ (rows * (w * (step / u.density[j]))[:, None])
                 self._sums[j].seconds -= float(w.sum()) * step
@@ -751,6 +761,14 @@ class PayloadFilter:
             return np.full(joints, self.settings.gain_std)
         relative = np.abs(np.array(std, float) / np.array(gain, float))
         return np.maximum(relative, self.settings.gain_std)
+
+
+def _named_change(time: float, mass: float) -> Event:
+    """A change of payload; which way is not always clear at the moment it shows."""
+    if abs(mass) < _UNCLEAR:
+        return Event(time, "change", "the payload changed", mass)
+    kind = "pick" if mass > 0.0 else "drop"
+    return Event(time, kind, f"{kind}: the payload changed by at least {abs(mass):.1f} kg", mass)
 
 
 def _linear(found: Posterior, settings: PayloadSettings) -> tuple[Array, Array]:

@@ -34,7 +34,8 @@ class PayloadSettings:
         memory: Time after which old samples count 1/e [s]; infinite for ever.
         detect: Whether picks and drops are looked for.
         alarm: Threshold on the score of a changed payload.
-        window: Over which a change is looked for [s].
+        windows: Over which a change is looked for: the short one is quick, the long one sees
+            small changes [s].
     """
 
     mass_accuracy: float = 0.01
@@ -44,8 +45,8 @@ class PayloadSettings:
     box: tuple[float, float, float] | None = None
     density: float | None = None
     com_spread: float = 0.2
-    gain_std: float = 0.015
-    gain_common: float = 0.015
+    gain_std: float = 0.02
+    gain_common: float = 0.01
     lever_std: float = 0.0015
     friction_change: float = 0.1
     noise_factor: float = 1.5
@@ -54,8 +55,8 @@ class PayloadSettings:
     fastest_hz: float = 125.0
     memory: float = np.inf
     detect: bool = True
-    alarm: float = 30.0
-    window: float = 0.25
+    alarm: float = 15.0
+    windows: tuple[float, ...] = (0.25, 0.8)
 
     def __post_init__(self) -> None:
         positive = ("mass_accuracy", "com_accuracy", "ready_mass", "light", "com_spread", "memory")

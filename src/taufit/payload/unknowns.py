@@ -88,6 +88,9 @@ def unknowns(model: TorqueModel, settings: PayloadSettings) -> Unknowns:
         base, spread, known = np.arange(0), np.zeros((0, 0)), False
     if not known:
         base, spread = _guessed(model)
+    # In the order of the model's own names: links first.
+    order = np.argsort(base)
+    base, spread = base[order], spread[np.ix_(order, order)]
     level = friction_level(model)
     spread = 0.5 * (spread + spread.T) + np.diag(_friction_variance(model, base, level, settings))
     size = np.sqrt(np.maximum(np.diag(spread), 0.0))

@@ -1,0 +1,116 @@
+"""The parts of the filter: grid, low-pass, friction that remembers, and bodies that can exist."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taufit.errors import TaufitError
+from taufit.friction.presliding import dahl_state
+from taufit.payload import PayloadSettings
+from taufit.payload.body import _parameters, most_probable_body
+from taufit.payload.dahl import FrictionStream
+from taufit.payload.grid import Grid
+from taufit.payload.lowpass import CausalLowpass
+from taufit.robot.inertia import from_centre_of_mass, pseudo_inertia
+
+
+@settings(deadline=None, derandomize=True, database=None, max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), rate=st.floats(20.0, 900.0))
+def test_a_straight_line_stays_one_on_the_grid(seed, rate):
+    rng = np.random.default_rng(seed)
+    time = np.cumsum(rng.uniform(0.3, 1.7, 400)) / rate
+    slope, offset = rng.normal(size=3), rng.normal(size=3)
+    grid = Grid(0.008, 3, 10.0)
+    centres, cells = [], []
+    for i, t in enumerate(time):
+        grid.push(float(t), offset + slope * t)
+        if i % 7 == 0:
+            t_cells, values = grid.take()
+            centres.append(t_cells)
+            cells.append(values)
+
+    t_cells, values = np.concatenate(centres), np.concatenate(cells)
+
+    assert len(t_cells) > 3
+    np.testing.assert_allclose(np.diff(t_cells), 0.008, atol=1e-9)
+    np.testing.assert_allclose(values, offset + np.outer(t_cells, slope), atol=1e-9)
+
+
+def test_the_low_pass_does_not_care_about_chunks():
+    rng = np.random.default_rng(0)
+    signal = rng.normal(size=(200, 4))
+    whole = CausalLowpass(100.0, 10.0)(signal)
+    parts = CausalLowpass(100.0, 10.0)
+
+    pieces = np.concatenate([parts(signal[i : i + 7]) for i in range(0, 200, 7)])
+
+    np.testing.assert_allclose(pieces, whole, atol=1e-12)
+
+
+def test_friction_remembers_its_path_across_chunks(model):
+    rng = np.random.default_rng(1)
+    n, joints = 60, model.robot.joints
+    velocity = rng.normal(size=(n, joints)) * 0.05
+    stream = FrictionStream(model)
+    load = rng.normal(size=(n, joints))
+    parts = [
+        stream.columns(velocity[i : i + 9], load[i : i + 9], None, 0.008) for i in range(0, n, 9)
+    ]
+    columns = np.concatenate([part[0] for part in parts])
+    left = np.concatenate([part[2] for part in parts])
+
+    whole = model.motor_friction(velocity, load=load, travel=velocity * 0.008)
+    np.testing.assert_allclose(columns, whole, atol=1e-12)
+    for k, width in enumerate(model.friction.widths):
+        # A start from z = 1 differs from one from 0 by exactly what is left of it.
+        travel = velocity[:, 0] * 0.008
+        fade = np.exp(-np.cumsum(np.abs(travel)) / width)
+        np.testing.assert_allclose(left[:, 0, k], fade, atol=1e-12)
+        assert np.all(np.abs(dahl_state(travel, width) + fade) <= 1.0 + 1e-12)
+
+
+@settings(deadline=None, derandomize=True, database=None, max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_every_point_is_a_body_and_its_derivative_is_right(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=10) * 0.5
+    phi, jacobian = _parameters(x)
+
+    assert np.linalg.eigvalsh(pseudo_inertia(phi)).min() > 0.0
+    for k in range(10):
+        step = np.zeros(10)
+        step[k] = 1e-6
+        slope = (_parameters(x + step)[0] - _parameters(x - step)[0]) / 2e-6
+        np.testing.assert_allclose(jacobian[:, k], slope, rtol=1e-5, atol=1e-7)
+
+
+def test_a_known_body_is_found_again():
+    truth = from_centre_of_mass(3.0, np.array([0.02, -0.05, 0.1]), np.diag([0.02, 0.03, 0.01]))
+    rng = np.random.default_rng(2)
+    square = rng.normal(size=(60, 10)) * 1e5
+    information = square.T @ square
+
+    body = most_probable_body(information, information @ truth, PayloadSettings())
+
+    np.testing.assert_allclose(body.parameters, truth, atol=1e-5)
+    assert body.prior_share < 0.1
+
+
+def test_an_impossible_estimate_is_read_out_as_a_possible_body():
+    wanted = np.array([3.5, -0.07, 0.0, 0.18, 0.002, -0.03, -0.1, -0.05, 0.03, -0.05])
+    assert np.linalg.eigvalsh(pseudo_inertia(wanted)).min() < 0.0
+    information = np.diag([1e4, *[1e4] * 3, *[1e3] * 6])
+
+    body = most_probable_body(information, information @ wanted, PayloadSettings())
+
+    assert np.linalg.eigvalsh(pseudo_inertia(body.parameters)).min() > 0.0
+    assert abs(body.mass - 3.5) < 0.1
+
+
+@pytest.mark.parametrize(
+    "given_", [{"box": (1.0, -1.0, 1.0)}, {"density": 0.0}, {"mass_accuracy": 0.0}]
+)
+def test_settings_that_make_no_sense_are_refused(given_):
+    with pytest.raises(TaufitError):
+        PayloadSettings(**given_)
