@@ -118,21 +118,21 @@ def typer_app(verb: str) -> Any:
     if hasattr(module, "app"):
         for one in module.app.registered_commands:
             if one.help is None and one.callback is not None:
-                one.help, one.epilog = _help_and_next(one.callback)
+                one.help, one.epilog = _without_next(one.callback.__doc__ or "")
                 one.callback = _without_nan(one.callback)
         info = module.app.info
-        text, _, last = inspect.cleandoc(info.help or "").partition("\nNext: ")
-        if last:
-            info.help, info.epilog = text, f"Next: {last}"
+        if info.help and info.epilog is None:
+            info.help, info.epilog = _without_next(info.help)
         return module.app
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    text, last = _help_and_next(module.command)
+    text, last = _without_next(module.command.__doc__ or "")
     app.command(name=verb, help=text, epilog=last)(_without_nan(module.command))
     return app
 
 
-def _help_and_next(command: Callable[..., None]) -> tuple[str, str | None]:
-    text, _, last = (inspect.getdoc(command) or "").partition("\nNext: ")
+def _without_next(text: str) -> tuple[str, str | None]:
+    """Help without its last paragraph, "Next: ...", and that paragraph."""
+    text, _, last = inspect.cleandoc(text).partition("\nNext: ")
     return text, f"Next: {last}" if last else None
 
 

@@ -86,7 +86,7 @@ def command(
         print_json({"file": str(recording), **first, "runs": pages})
         return
     for page in pages if len(pages) <= 5 or report else pages[:1]:
-        print("\n".join(_text(recording, page)))
+        print("\n".join(_wrapped(_text(recording, page))))
     if len(pages) > 5 and not report:
         print(f"... and {len(pages) - 1} more runs; --report shows them all")
     for path in [path for path in outputs if path is not None][:5]:
@@ -173,6 +173,19 @@ def _page(recording: Any, found: Any, findings: list[Any], output: Path | None) 
     return page
 
 
+def _wrapped(lines: list[str]) -> list[str]:
+    """Lines broken under their own column on a terminal; whole where another program reads them."""
+    import shutil
+    import sys
+    import textwrap
+
+    if not sys.stdout.isatty():
+        return lines
+    width = max(40, shutil.get_terminal_size().columns)
+    indent = " " * 11
+    return [textwrap.fill(line, width, subsequent_indent=indent) for line in lines]
+
+
 def _text(source: Path, page: dict[str, Any]) -> list[str]:
     run = "" if page["run"] is None else f", run {page['run']}"
     unit = page["signal_unit"] or "raw numbers"
@@ -181,7 +194,8 @@ def _text(source: Path, page: dict[str, Any]) -> list[str]:
         f"joints, {page['torque_source'].replace('_', ' ')} [{unit}]",
         f"  rate     {page['rate_hz']:.4g} Hz on average, {page['nominal_rate_hz']:.4g} Hz "
         f"nominal; steps {page['shortest_step_s'] * 1e3:.3g} to "
-        f"{page['longest_step_s'] * 1e3:.3g} ms, jitter {page['jitter_s'] * 1e3:.2g} ms",
+        f"{page['longest_step_s'] * 1e3:.3g} ms, "
+        + (f"jitter {page['jitter_s'] * 1e3:.2g} ms" if page["jitter_s"] > 1e-7 else "no jitter"),
         f"  gaps     {page['gaps']}, about {page['lost_samples']} samples missing",
     ]
     rest = ", ".join(f"{a:.2f}-{b:.2f}" for a, b in page["rest"][:6])
@@ -193,6 +207,8 @@ def _text(source: Path, page: dict[str, Any]) -> list[str]:
     gain = page["gain"]
     if gain is None:
         text = "unknown"
+    elif page["signal_unit"] == "N m" and all(x == 1.0 for x in gain):
+        text = "none needed: torque as it is"
     elif isinstance(gain, str):
         text = "from the controller's own targets (auto)"
     else:

@@ -16,10 +16,11 @@ from taufit.robot import Robot
 from taufit.signals.conditioning import condition, name_of
 from taufit.signals.delay import estimate_delay, tracking_delay
 from taufit.signals.drive_gains import Gains
+from taufit.signals.noise import noise_std
 from taufit.signals.periodicity import find_period
 from taufit.signals.resampling import grid_rate, interpolate
 from taufit.signals.samples import Samples
-from taufit.signals.windows import motion_mask, speed_threshold, stretches
+from taufit.signals.windows import SLOWEST, motion_mask, speed_threshold, stretches
 
 # Jitter above this part of a period is worth a warning.
 _JITTER = 0.05
@@ -71,8 +72,7 @@ def quality_report(
                 )
             except RecordingError:
                 return (*findings, note)
-    threshold = speed_threshold(samples.velocity)
-    moving = motion_mask(_speed_on_grid(recording, samples), samples.rate_hz, threshold=threshold)
+    moving = _moving(recording, samples)
     findings += _windows(samples, moving)
     findings += _together(samples, moving)
     findings += [f for f in samples.findings if f.kind not in ("duplicate", "gap")]
@@ -105,6 +105,19 @@ def _gentle_cutoff(recording: Recording) -> float | None:
     return 10.0 if rate > 25.0 else None
 
 
+def _moving(recording: Recording, samples: Samples) -> Bool[Array, " n"]:
+    """When anything moves: by measured speed where that is clear of noise, else by the smooth."""
+    raw = _speed_on_grid(recording, samples)
+    noise = noise_std(raw)
+    fine = speed_threshold(raw, noise)
+    clear = fine <= np.maximum(5.0 * SLOWEST, 0.01 * np.abs(raw).max(axis=0, initial=0.0))
+    # White noise loses what lies above the cut-off.
+    left = min(1.0, np.sqrt(2.0 * samples.cutoff_hz / samples.rate_hz))
+    speed = np.where(clear, raw, samples.velocity)
+    threshold = np.where(clear, fine, speed_threshold(samples.velocity, left * noise))
+    return motion_mask(speed, samples.rate_hz, threshold=threshold)
+
+
 def _speed_on_grid(recording: Recording, samples: Samples) -> Float[Array, "n j"]:
     """Measured velocity where there is one: at rest it is zero at once, a filtered one fades."""
     if recording.velocity is None or len(set(samples.names)) != len(samples.run_slices()):
@@ -121,8 +134,8 @@ def _sampling(recording: Recording, known: set[str]) -> list[Finding]:
             "warning" if jitter > _JITTER else "info",
             f"{len(recording)} samples in {clock.duration:.4g} s: {clock.mean_hz:.4g} Hz on "
             f"average, meant to be {grid_rate(clock):.4g} Hz; steps of "
-            f"{1e3 * clock.shortest:.3g} to {1e3 * clock.longest:.3g} ms, jitter "
-            f"{1e3 * clock.jitter:.2g} ms",
+            f"{1e3 * clock.shortest:.3g} to {1e3 * clock.longest:.3g} ms, "
+            + (f"jitter {1e3 * clock.jitter:.2g} ms" if clock.jitter > 1e-7 else "no jitter"),
             "resampled to a uniform grid from the time stamps",
             value=clock.mean_hz,
         )
