@@ -52,6 +52,7 @@ _NAMES = {
     "find_signs": "taufit.estimation.unknown_signs",
     "predicted_torque": "taufit.estimation",
     "check": "taufit.validation",
+    "move_model": "taufit.validation",
     "identify": "taufit.validation",
     "design": "taufit.excitation",
     "read_motion": "taufit.excitation",
