@@ -19,6 +19,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.dynamics import BaseParameters
+from taufit.estimation.estimate import NORMAL_95
 from taufit.estimation.information import Information
 from taufit.estimation.rows import Rows
 from taufit.estimation.weights import HUBER, TUKEY, Weights
@@ -64,10 +65,12 @@ def base_covariance(
     if np.any(noise.std > 0):
         for _ in range(ROUNDS):
             noise = _unshrunk(noise, scored, rows, base, weights, inverse, norms, spans)
+    # Noise known from few independent squares: intervals of two standard deviations must be wider.
+    wider = _wider(noise.freedom)
     spread = np.zeros((base.rank, base.rank))
     for first, last in spans:
         score = _scores(rows, base, weights, first, last) / norms
-        filtered = noise.applied(score)
+        filtered = noise.applied(score * wider[:, None])
         flat = filtered.reshape(-1, base.rank)
         spread += flat.T @ flat
     covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / bread**2
@@ -106,10 +109,11 @@ class _Noise:
         filters: Denominators 1, a1, a2, ... of each joint.
         mixing: Lower triangle L with innovations L e, e white of unit variance.
         std: Of each joint's noise.
+        freedom: How many independent squares each joint's slow noise was estimated from.
     """
 
-    def __init__(self, filters: list[Array], mixing: Array, std: Array) -> None:
-        self.filters, self.mixing, self.std = filters, mixing, std
+    def __init__(self, filters: list[Array], mixing: Array, std: Array, freedom: Array) -> None:
+        self.filters, self.mixing, self.std, self.freedom = filters, mixing, std, freedom
 
     def applied(self, score: Float[Array, "n j b"]) -> Float[Array, "n j b"]:
         """L' of noise covariance L L' times the scores: noise filters run backwards in time."""
@@ -158,12 +162,36 @@ def _autocovariance(
 def _from_autocovariance(c: Array, correlation: Array, count: Array) -> _Noise:
     """Autoregressions by Levinson's recursion, order by Akaike's criterion."""
     joints = c.shape[1]
-    filters, scale = [], np.zeros(joints)
+    filters, scale, freedom = [], np.zeros(joints), np.full(joints, np.inf)
     for i in range(joints):
         denominator, variance = _levinson(c[:, i], int(count[i]))
         filters.append(denominator)
         scale[i] = np.sqrt(variance)
-    return _Noise(filters, scale[:, None] * correlation, np.sqrt(np.maximum(c[0], 0.0)))
+        if variance > 0.0:
+            freedom[i] = _freedom(c[:, i], denominator, variance, int(count[i]))
+    std = np.sqrt(np.maximum(c[0], 0.0))
+    return _Noise(filters, scale[:, None] * correlation, std, freedom)
+
+
+def _freedom(c: Array, denominator: Array, variance: float, count: int) -> float:
+    """Degrees of freedom of the noise's slowest part, S = variance/(sum of a)^2.
+
+    log S has variance 2/n + 4 1'V1/(sum of a)^2, V = variance Gamma^-1/n that of the coefficients;
+    a mean of nu independent squares would have 2/nu.
+    """
+    order = len(denominator) - 1
+    spread = 2.0 / max(count, 1)
+    if order:
+        gamma = scipy.linalg.toeplitz(c[:order])
+        uncertain = variance * np.sum(np.linalg.solve(gamma, np.ones(order))) / max(count, 1)
+        spread += 4.0 * max(float(uncertain), 0.0) / float(denominator.sum()) ** 2
+    return 2.0 / spread
+
+
+def _wider(freedom: Array) -> Array:
+    """Student's 95 % quantile over the normal one, to second order; at least 5 degrees."""
+    z, nu = NORMAL_95, np.maximum(freedom, 5.0)
+    return 1.0 + (z**2 + 1) / (4 * nu) + (5 * z**4 + 16 * z**2 + 3) / (96 * nu**2)
 
 
 def _levinson(c: Array, count: int) -> tuple[Array, float]:
