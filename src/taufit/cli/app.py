@@ -121,7 +121,7 @@ def typer_app(verb: str) -> Any:
                 one.help, one.epilog = _without_next(one.callback.__doc__ or "")
                 one.callback = _without_nan(one.callback)
         info = module.app.info
-        if info.help and info.epilog is None:
+        if isinstance(info.help, str) and "Next: " in info.help:
             info.help, info.epilog = _without_next(info.help)
         return module.app
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
