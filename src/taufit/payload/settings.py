@@ -55,7 +55,7 @@ class PayloadSettings:
     fastest_hz: float = 125.0
     memory: float = np.inf
     detect: bool = True
-    alarm: float = 15.0
+    alarm: float = 12.5
     windows: tuple[float, ...] = (0.25, 0.8)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,135 @@
+"""A page about a payload: how it became known, how well, and what limits that."""
+
+from __future__ import annotations
+
+import html
+import json
+
+import numpy as np
+
+from taufit.payload import PayloadRun
+from taufit.report.charts import Series, chart
+from taufit.report.page import Section, bullets, cards, page, paragraph, table, verdict
+from taufit.torque_model import TorqueModel
+
+
+def payload_page(done: PayloadRun, model: TorqueModel, source: str = "") -> str:
+    """One self-contained HTML page."""
+    sections = [Section("Verdict", _verdict(done))]
+    if done.history:
+        sections.append(Section("As it became known", _replay(done) + _history(done)))
+    sections.append(Section("The body", _body(done)))
+    if done.budget:
+        sections.append(Section("What limits the mass", _budget(done)))
+    if done.events or done.warnings:
+        lines = [f"{event.time:.2f} s: {event.text}" for event in done.events]
+        sections.append(Section("Notes", bullets(list(dict.fromkeys([*lines, *done.warnings])))))
+    title = f"What {model.robot.name} carries"
+    return page(title, f"{source}, method {done.method}", sections)
+
+
+def _verdict(done: PayloadRun) -> str:
+    found = done.estimate
+    low, high = found.mass_interval
+    span = f"95 % interval {low:.3f} to {high:.3f} kg."
+    if not found.ready:
+        return verdict("bad", "Not ready", f"The motion does not show the payload yet. {span}")
+    head = "Nothing that shows" if found.empty else f"{found.mass:.3f} kg"
+    figures = [
+        ("ready after", "–" if done.ready_at is None else f"{done.ready_at:.1f} s"),
+        ("accurate enough after", "–" if done.stopped_at is None else f"{done.stopped_at:.1f} s"),
+    ]
+    if not found.empty:
+        figures += [
+            (f"centre {axis} [mm]", f"{1e3 * x:.1f} ± {1.96e3 * s:.1f}")
+            for axis, x, s in zip("xyz", found.centre, found.centre_std, strict=True)
+        ]
+    return verdict("good", head, span) + cards(figures)
+
+
+def _shown(done: PayloadRun) -> list:
+    ready = [m for m in done.history if m.ready]
+    return ready or list(done.history)
+
+
+def _history(done: PayloadRun) -> str:
+    moments = _shown(done)
+    time = np.array([m.t for m in moments])
+    series = [
+        Series(
+            "mass with 95 % interval",
+            np.array([m.mass for m in moments]),
+            low=np.array([m.low for m in moments]),
+            high=np.array([m.high for m in moments]),
+        )
+    ]
+    return chart(
+        time,
+        series,
+        caption="Mass from readiness on; the band is the 95 % interval",
+        xlabel="s",
+        ylabel="kg",
+        tall=True,
+    )
+
+
+def _replay(done: PayloadRun) -> str:
+    """The same, played in the time it took: one drawing that grows."""
+    moments = _shown(done)
+    top = max(
+        1.15 * max(m.mass for m in moments), 1.05 * float(np.median([m.high for m in moments]))
+    )
+    top = max(top, 0.1)
+    data = [[round(m.t, 3), m.mass, max(m.low, 0.0), min(m.high, 2.0 * top)] for m in moments]
+    text = json.dumps({"top": top, "data": data}).replace("<", "\\u003c")
+    label = html.escape("Mass and interval while the arm moves", quote=True)
+    return (
+        f'<figure><figcaption>{label}</figcaption><svg id="payload-replay" viewBox="0 0 800 240" '
+        f'role="img" aria-label="{label}" style="width:100%;background:#fafbfc">'
+        '<path id="pr-band" fill="#14639e33"/><path id="pr-line" fill="none" stroke="#14639e" '
+        'stroke-width="2"/><text id="pr-text" x="12" y="24" font-size="18"></text></svg>'
+        '<button type="button" id="pr-play">Play again</button>'
+        f'<script type="application/json" id="pr-data">{text}</script>'
+        "<script>(()=>{const d=JSON.parse(document.getElementById('pr-data').textContent),a=d.data,"
+        "t0=a[0][0],t1=a[a.length-1][0]||1,X=t=>20+760*(t-t0)/Math.max(t1-t0,1e-9),"
+        "Y=m=>230-210*Math.min(m,d.top)/d.top,g=i=>document.getElementById(i);let s;"
+        "const draw=n=>{s=s??n;const t=t0+(n-s)/1000*Math.max(1,(t1-t0)/15),"
+        "p=a.filter(r=>r[0]<=t);if(p.length){const L=p.map(r=>X(r[0])+' '+Y(r[1])),"
+        "u=p.map(r=>X(r[0])+' '+Y(r[3])),l=p.map(r=>X(r[0])+' '+Y(r[2])).reverse(),"
+        "e=p[p.length-1];g('pr-line').setAttribute('d','M'+L.join('L'));"
+        "g('pr-band').setAttribute('d','M'+u.concat(l).join('L')+'Z');"
+        "g('pr-text').textContent=e[0].toFixed(1)+' s   '+e[1].toFixed(3)+' kg   ['+"
+        "e[2].toFixed(3)+', '+e[3].toFixed(3)+']';}if(t<t1+0.2)requestAnimationFrame(draw);};"
+        "const play=()=>{s=undefined;requestAnimationFrame(draw);};g('pr-play').onclick=play;"
+        "play();})();</script></figure>"
+    )
+
+
+def _body(done: PayloadRun) -> str:
+    data = done.estimate.to_dict()
+    rows = [("mass [kg]", data["mass"]["value"], data["mass"]["low"], data["mass"]["high"])]
+    com, inertia = data["com"], data["inertia"]
+    rows += [
+        (f"centre {axis} [m]", *values)
+        for axis, *values in zip("xyz", com["value"], com["low"], com["high"], strict=True)
+    ]
+    rows += [
+        (f"{name} [kg m²]", *values)
+        for name, *values in zip(
+            inertia["entries"], inertia["value"], inertia["low"], inertia["high"], strict=True
+        )
+    ]
+    words = "Frame of the last link; inertia about the centre of mass. "
+    if done.estimate.from_prior:
+        words += "The inertia is mostly the shape believed in beforehand: this motion shows little."
+    script = done.estimate.set_payload()["script"]
+    return (
+        table(("quantity", "value", "low", "high"), rows, text=(0,))
+        + paragraph(words)
+        + f"<pre>{html.escape(script)}</pre>"
+    )
+
+
+def _budget(done: PayloadRun) -> str:
+    rows = [(name, f"{100 * share:.0f} %") for name, share in done.budget.items()]
+    return table(("source", "share of the variance"), rows, text=(0,)) + paragraph(done.advice)

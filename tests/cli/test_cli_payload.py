@@ -1,0 +1,93 @@
+"""`taufit payload` from the outside."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from taufit.cli.app import main
+from taufit.model_file import write_model
+from taufit.recording import write_recording
+from taufit.sim import read_preset
+from taufit.validation import identify
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("payload")
+    preset = read_preset("ur10-paper")
+    effects = preset.twin.effects
+    twin = replace(preset.twin, effects=replace(effects, ripple=replace(effects.ripple, arm=4.0)))
+    empty = twin.run(preset.motion(periods=5), seed=1).recording
+    write_model(identify(twin.robot, [empty]).model, folder / "model.json")
+    loaded = twin.run(preset.motion(periods=1), seed=2, payload=preset.payload).recording
+    write_recording(loaded, folder / "loaded.parquet")
+    return folder
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(["payload", *map(str, arguments)])
+    return stop.value.code or 0
+
+
+def test_json_has_what_scripts_rely_on(files, capsys):
+    code = run(files / "model.json", files / "loaded.parquet", "--json")
+
+    assert code == 0
+    out = capsys.readouterr().out
+    data = json.loads(out)
+    for name in ("mass", "com", "inertia"):
+        assert {"value", "low", "high"} <= set(data[name])
+    assert data["mass"]["low"] < 3.5256 < data["mass"]["high"]
+    assert abs(data["mass"]["value"] / 3.5256 - 1.0) < 0.02
+    assert data["ready_at"] < data["stopped_at"]
+    assert {"t", "mass", "low", "high"} <= set(data["history"][0])
+    assert np.all(np.diff([m["t"] for m in data["history"]]) > 0.0)
+    assert data["set_payload"]["mass"] == data["mass"]["value"]
+    assert len(data["set_payload"]["inertia"]) == 6
+
+
+def test_words_say_the_same(files, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    code = run(files / "model.json", files / "loaded.parquet", "--report", page)
+
+    assert code == 0
+    out = capsys.readouterr().out
+    assert "carries 3.5" in out
+    assert "set_target_payload(" in out
+    assert "Next:" in out
+    text = page.read_text()
+    assert "3.5" in text and "<svg" in text and "<canvas" in text
+
+
+def test_replay_shows_and_ends_with_the_same_json(files, capsys):
+    code = run(
+        files / "model.json", files / "loaded.parquet", "--replay", "--speed", "1000", "--json"
+    )
+
+    assert code == 0
+    out = capsys.readouterr().out
+    assert json.loads(out.splitlines()[-1])["ready"]
+
+
+@pytest.mark.parametrize("method", ["direct", "difference", "khalil"])
+def test_other_methods_answer_too(files, method, capsys):
+    code = run(files / "model.json", files / "loaded.parquet", "--method", method, "--json")
+
+    assert code == 0
+    out = capsys.readouterr().out
+    assert abs(json.loads(out)["mass"]["value"] / 3.5256 - 1.0) < 0.1
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--method", "guess"), ("--box", "1,2"), ("--accuracy", "fine"), ("--speed", "0")]
+)
+def test_wrong_usage_is_exit_2(files, arguments):
+    assert run(files / "model.json", files / "loaded.parquet", *arguments) == 2
+
+
+def test_help_ends_with_the_next_step(capsys):
+    assert run("--help") == 0
+    assert "Next:" in capsys.readouterr().out
