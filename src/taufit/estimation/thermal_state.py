@@ -162,8 +162,8 @@ def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
         columns = np.stack([*fixed, *heat, *cool, e], -1)
         size = np.linalg.norm(columns, axis=0)
         size[size == 0.0] = 1.0
-        upper = np.linalg.qr(columns / size, mode="r")
-        target, upper = upper[:, -1] * size[-1], upper[:, :-1]
+        triangle = np.asarray(np.linalg.qr(columns / size, mode="r"))
+        target, upper = triangle[:, -1] * size[-1], triangle[:, :-1]
         plain, *_ = np.linalg.lstsq(upper[:, :3], target, rcond=None)
         best = float(np.sum((target - upper[:, :3] @ plain) ** 2)) * (1.0 - _WORTH)
         # Where the slow decay outlasts the session, start and viscous friction are one thing: the
@@ -220,7 +220,7 @@ def thermal_temperature(
     for j in range(samples.joints):
         keep = samples.keep[:, j]
         d, e = change[keep, j], left[keep, j]
-        noise = max(float(e @ e) / max(np.count_nonzero(keep), 1), 1e-12) * apart
+        noise = max(float(e @ e) / max(int(np.count_nonzero(keep)), 1), 1e-12) * apart
         found[j] = float(d @ e) / (float(d @ d) + noise / _START_STD**2)
     return AMBIENT + state.rise(samples, found)
 

@@ -164,7 +164,7 @@ def judge(history: History) -> Judgement:
     threshold = threshold_for(history.rate, joints, healthy, history.slack, fitted)
     sums, alarms = cusum(z[healthy:], threshold, history.slack)
     percent = 100.0 * (index - expected) / np.maximum(history.level, 1e-12)
-    since = {}
+    since: dict[int, str] = {}
     for n, j in alarms:
         since.setdefault(j, history.runs[healthy + n].name)
     out = []

@@ -90,7 +90,7 @@ def friction_index(
         inverse = np.linalg.pinv(upper, rcond=1e-8)
         found = inverse @ (basis.T @ e) / size
         left = e - columns @ found
-        variance = float(left @ left) / max(count - 4, 1) * apart[j]
+        variance = float(left @ left) / max(int(count) - 4, 1) * apart[j]
         weights = np.array([1.0, at[j], 0.0, 0.0]) / size
         spread = np.sqrt(variance) * np.linalg.norm(weights @ inverse)
         whole = inverse @ (basis.T @ expected[keep, j]) / size
@@ -98,7 +98,11 @@ def friction_index(
         out[:, j] = found[0], found[1], found[0] + found[1] * at[j], spread, level
     temperature = samples.temperature
     return FrictionIndex(
-        *out,
+        coulomb=out[0],
+        viscous=out[1],
+        index=out[2],
+        std=out[3],
+        level=out[4],
         speed=speeds,
         temperature=np.full(joints, np.nan)
         if temperature is None

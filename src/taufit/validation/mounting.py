@@ -312,7 +312,7 @@ class _Scene:
             values, vectors = np.linalg.eigh(hessian)
             values = np.maximum(np.abs(values), 1e-6 * np.abs(values).max() + 1e-300)
             step = -(vectors / values) @ (vectors.T @ slope)
-            size = np.linalg.norm(step)
+            size = float(np.linalg.norm(step))
             step *= min(1.0, 0.7 / max(size, 1e-300))
             for _ in range(8):
                 trial = _moved(at, step @ tangents)
@@ -331,7 +331,7 @@ class _Scene:
     def _std(self, at: Float[Array, " 3"], apart: float) -> float:
         """In the least certain tangent; cost is minus twice the log-likelihood, `apart` times."""
         _, hessian, _ = self._curvature(at)
-        least = np.linalg.eigvalsh(hessian).min()
+        least = float(np.min(np.linalg.eigvalsh(hessian)))
         return float(np.sqrt(2.0 * apart / least)) if least > 0.0 else float(np.pi)
 
 
