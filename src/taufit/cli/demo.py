@@ -101,6 +101,16 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
             ["fit", "panda", str(out / "panda.parquet"), "-o", str(out / "panda_model.json")]
             + ["--report", str(out / "panda.html")],
         ),
+        (
+            "Four minutes of work warm an arm up",
+            ["simulate", "ur5", "preset", "--preset", "ur5-warmup", "--periods", "24"]
+            + ["-o", str(out / "warm_up.parquet")],
+        ),
+        (
+            "One model for cold and warm",
+            ["fit", "ur5", str(out / "warm_up.parquet"), "--friction", "linear"]
+            + ["--temperature", "linear", "-o", str(out / "warm_up.json")],
+        ),
     ]
 
 
