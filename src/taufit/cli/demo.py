@@ -102,8 +102,8 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
             + ["--report", str(out / "panda.html")],
         ),
         (
-            "Four minutes of work warm an arm up",
-            ["simulate", "ur5", "preset", "--preset", "ur5-warmup", "--periods", "24"]
+            "Six minutes of work warm an arm up",
+            ["simulate", "ur5", "preset", "--preset", "ur5-warmup", "--periods", "36"]
             + ["-o", str(out / "warm_up.parquet")],
         ),
         (
