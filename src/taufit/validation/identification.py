@@ -25,8 +25,8 @@ from taufit.estimation import (
     predicted_torque,
 )
 from taufit.estimation.fit import check_enough
-from taufit.estimation.unknown_signs import find_signs, signed_by_model, without_signs
 from taufit.estimation.residual_structure import residual_structure
+from taufit.estimation.unknown_signs import find_signs, signed_by_model, without_signs
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.recording import Recording, in_order
 from taufit.robot import Robot
