@@ -122,7 +122,7 @@ class TorqueModel:
             velocity = velocity @ coupling.T
             load = None if load is None else load @ np.linalg.inv(coupling)
             travel = None if travel is None else travel @ coupling.T
-        remembers = travel is not None and remembers_path(self.friction)
+        path = travel if remembers_path(self.friction) else None
         return np.stack(
             [
                 self.friction.columns(
@@ -130,7 +130,7 @@ class TorqueModel:
                     shapes[k],
                     None if load is None else load[:, k],
                     None if temperature is None else temperature[:, k],
-                    **({"travel": travel[:, k]} if remembers else {}),
+                    **({} if path is None else {"travel": path[:, k]}),
                 )
                 for k in range(joints)
             ],
@@ -178,9 +178,7 @@ class TorqueModel:
     ) -> Float[Array, "n j m"]:
         """The columns behind the links': rotor inertia, friction, offset."""
         n, joints = velocity.shape
-        parts = [
-            self.friction_columns(velocity, load=load, temperature=temperature, travel=travel)
-        ]
+        parts = [self.friction_columns(velocity, load=load, temperature=temperature, travel=travel)]
         if self.rotor_inertia:
             parts.insert(0, self.rotor_columns(acceleration))
         if self.offset:

@@ -46,7 +46,7 @@ def typical_rows(
 
 def base_factor(base: BaseParameters, factor: Float[Array, "p p"]) -> Float[Array, "b b"]:
     """The triangle of the base parameters, from that of the standard ones."""
-    return np.linalg.qr(factor[:, base.columns], mode="r")
+    return np.asarray(np.linalg.qr(factor[:, base.columns], mode="r"))
 
 
 def nearest(

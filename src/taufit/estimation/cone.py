@@ -54,7 +54,7 @@ def compressed(
     unseen = rows[len(base.columns) :] * ridge
     stacked = np.vstack([seen, unseen])
     target = np.concatenate([right, unseen @ (model.nominal / scale)])
-    triangle = np.linalg.qr(np.column_stack([stacked, target]), mode="r")
+    triangle = np.asarray(np.linalg.qr(np.column_stack([stacked, target]), mode="r"))
     p = len(scale)
     return triangle[:p, :p], triangle[:p, p], scale
 

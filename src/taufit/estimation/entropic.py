@@ -10,6 +10,8 @@ infinite at the edge of the physically possible, and convex.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 import scipy.linalg
@@ -222,10 +224,7 @@ def cross_validated_weight(problem: Problem, limits: Constraints, margin: float)
         raise InfeasibleError("cross-validation needs at least two parts. Record more.")
     costs = np.zeros(len(GRID))
     for left_out in range(len(folds)):
-        rest = None
-        for k, fold in enumerate(folds):
-            if k != left_out:
-                rest = fold if rest is None else rest + fold
+        rest = reduce(add, folds[:left_out] + folds[left_out + 1 :])
         theta = None
         # From the heaviest weight down, each solution starts the next.
         for i in reversed(range(len(GRID))):

@@ -45,7 +45,7 @@ class Tls:
             ]
         )
         stacked[-1, -1] = np.sqrt(information.residual)
-        upper = np.linalg.qr(stacked, mode="r")
+        upper = np.asarray(np.linalg.qr(stacked, mode="r"))
         first = int(exact.sum())
         size = np.linalg.norm(upper[:, :-1], axis=0) / np.sqrt(count)
         spread = self.column_noise * np.where(size > 0, size, 1.0)

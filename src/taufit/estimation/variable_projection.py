@@ -23,7 +23,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.estimation.base import base_of
 from taufit.estimation.rows import SampleRows
-from taufit.friction import Shape, remembers_path
+from taufit.friction import FrictionModel, NoFriction, Shape, remembers_path
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
 from taufit.torque_model import TorqueModel
@@ -101,9 +101,9 @@ class _Scene:
         pick: Int[Array, " k"],
     ) -> None:
         self.model, self.samples, self.pick = model, samples, pick
-        self.friction = model.friction
+        self.friction: FrictionModel = model.friction or NoFriction()
         self.coupling = model.robot.drives.coupling
-        joints, terms = model.robot.joints, model.friction.terms
+        joints, terms = model.robot.joints, self.friction.terms
         self.gone: Bool[Array, "j k"] = np.array(
             [[f"joint_{k + 1}.{t.name}" in dropped for t in terms] for k in range(joints)]
         ).reshape(joints, len(terms))
@@ -147,7 +147,7 @@ class _Scene:
                     shape,
                     None if load is None else load[run],
                     None if heat is None else heat[run],
-                    travel=v[run] / s.rate_hz,
+                    **{"travel": v[run] / s.rate_hz},
                 )
                 for run in s.run_slices()
             ]
@@ -187,7 +187,7 @@ class _State:
         inner: Q0' columns of each motor.
         outer: Columns' products with the target.
         coefficients: Per motor, of the inner least squares.
-        residual: (sample, joint).
+        residual: (sample, joint); empty in rough states.
         cost: Sum of its squares.
     """
 
@@ -196,10 +196,10 @@ class _State:
     own: list[Array]
     inner: list[Array]
     outer: list[Array]
-    coefficients: Array = field(default=None)  # type: ignore[assignment]
-    residual: Array = field(default=None)  # type: ignore[assignment]
+    coefficients: Array = field(default_factory=lambda: np.empty(0))
+    residual: Array = field(default_factory=lambda: np.empty(0))
     cost: float = np.inf
-    _solve: Array = field(default=None)  # type: ignore[assignment]
+    _solve: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def at(cls, scene: _Scene, shape: Float[Array, "j s"]) -> _State:
@@ -230,7 +230,7 @@ class _State:
         whole = np.empty(count * terms)
         for k in range(count):
             a = slice(k * terms, (k + 1) * terms)
-            for l in np.flatnonzero(scene.shares[k]):
+            for l in np.flatnonzero(scene.shares[k]).tolist():
                 gram[a, l * terms : (l + 1) * terms] += scene.cross(k, self.own[k], l, self.own[l])
             whole[a] = np.sqrt(np.maximum(np.diag(gram)[a] + np.sum(self.inner[k] ** 2, 0), 0.0))
         size = np.sqrt(np.maximum(np.diag(gram), 0.0))
@@ -292,11 +292,11 @@ class _State:
             for j, (l, e) in enumerate(changes):
                 if scene.shares[k, l]:
                     gram[at, j * count : (j + 1) * count] += scene.cross(k, d, l, e)
-            for l in np.flatnonzero(scene.shares[k]):
+            for l in np.flatnonzero(scene.shares[k]).tolist():
                 across[l * terms : (l + 1) * terms, at] += scene.cross(l, self.own[l], k, d)
         projected = self._solve.T @ across
         gram -= projected.T @ projected
-        if self.residual is None:
+        if not self.residual.size:
             target = np.concatenate([scene.against(k, d, scene.target) for k, d in changes])
             return gram, across.T @ self.coefficients - target
         return gram, -np.concatenate([scene.against(k, d, self.residual) for k, d in changes])
