@@ -13,15 +13,8 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import PoorExcitationError, RecordingError, TaufitError
-from taufit.estimation.automatic import (
-    _correlation_guess,
-    _grams,
-    _weighted_fit,
-    choose,
-    correlation_samples,
-    gaussian_prior,
-)
-from taufit.estimation.rows import SampleRows
+from taufit.estimation.automatic import choose
+from taufit.estimation.sensor_order import swapped_findings
 from taufit.friction.temperature_dependent import LAWS, TemperatureDependent
 from taufit.signals.samples import Samples
 from taufit.torque_model import TorqueModel
@@ -37,9 +30,6 @@ _POSSIBLE = (-30.0, 130.0)
 _SPIKE = 2.0
 # Friction varies a little from run to run by itself: a slope has to take off more than that.
 _SLOPE_WORTH = 1.01
-# A swap is told when it explains this much more, in squared noise levels and as a share.
-_SWAP_GAIN = 30.0
-_SWAP_SHARE = 0.15
 # Coefficients that may follow temperature, where the friction model has them.
 _FOLLOW = ("coulomb", "viscous", "viscous_forward", "viscous_backward")
 
@@ -238,69 +228,6 @@ def stuck_sensors(samples: Samples) -> dict[int, float]:
         others = np.delete(np.ptp(temperature[stretch], axis=0), j)
         if np.median(others) >= SPREAD:
             out[j] = float(temperature[stretch.start, j])
-    return out
-
-
-def swapped_findings(model: TorqueModel, samples: Samples) -> list[str]:
-    """Sentences on joints whose friction follows another joint's temperature.
-
-    What a fit without temperature leaves over in joint j is explained by v (T_k - mean) and
-    s (T_k - mean) for every sensor k; G_jk is what that takes off the squared residual, in noise
-    variances. Sensors are assigned to joints so that the sum is largest; an exchange counts where
-    every joint in it gains. Sensors that rise alike cannot be told apart, nor need they be.
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    gain = temperature_gain(model, samples)
-    joints, sensors = linear_sum_assignment(-gain)
-    told = []
-    for j, k in zip(joints, sensors, strict=True):
-        more = gain[j, k] - gain[j, j]
-        if j != k and more > _SWAP_GAIN and more > _SWAP_SHARE * gain[j, k]:
-            told.append((int(j), int(k)))
-    moved = {j for j, _ in told}
-    return [
-        f"joint {j + 1}: friction follows the temperature given for joint {k + 1} "
-        f"({gain[j, k]:.0f} against {gain[j, j]:.0f} squared noise levels explained). Are the "
-        "temperature sensors or columns swapped?"
-        for j, k in told
-        if k in moved
-    ]
-
-
-def temperature_gain(model: TorqueModel, samples: Samples) -> Float[Array, "j j"]:
-    """G_jk: what sensor k explains of joint j's residual, in squared noise levels."""
-    assert samples.temperature is not None
-    prior, centre, _ = gaussian_prior(model)
-    loaded = model.friction is not None and model.friction.uses_load
-    load = np.where(np.isfinite(samples.torque), samples.torque, 0.0) if loaded else None
-    rows = SampleRows(model, samples, load=load)
-    folds = [_grams(rows, rows.blocks())]
-    theta, _ = _weighted_fit(
-        folds, 0.01 * _correlation_guess(samples) * prior, centre, model.nonnegative
-    )
-    residual = rows.residuals(theta)
-    apart = correlation_samples(residual, rows.keep, rows.run)
-    joints = samples.joints
-    out = np.zeros((joints, joints))
-    speed = samples.velocity
-    sign = np.tanh(speed / 0.02)
-    for j in range(joints):
-        keep = rows.keep[:, j]
-        if np.count_nonzero(keep) < 50:
-            continue
-        e, v, s = residual[keep, j], speed[keep, j], sign[keep, j]
-        left: list[float] = []
-        for k in range(joints):
-            above = samples.temperature[keep, k]
-            above = above - above.mean()
-            columns = np.stack([v, s, np.ones_like(v), v * above, s * above], -1)
-            size = np.linalg.norm(columns, axis=0)
-            live = size > 1e-9 * max(size.max(), 1e-300)
-            basis, _ = np.linalg.qr(columns[:, live] / size[live])
-            left.append(float(e @ e - np.sum((basis.T @ e) ** 2)))
-        noise = max(min(left) / np.count_nonzero(keep), 1e-300) * apart[j]
-        out[j] = (float(e @ e) - np.array(left)) / noise
     return out
 
 

@@ -23,14 +23,9 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import PoorExcitationError, TaufitError
-from taufit.estimation.automatic import (
-    _correlation_guess,
-    _grams,
-    _weighted_fit,
-    gaussian_prior,
-)
+from taufit.estimation.automatic import _correlation_guess
 from taufit.estimation.prediction import predicted_torque
-from taufit.estimation.rows import SampleRows
+from taufit.estimation.sensor_order import blind_fit, heat_power
 from taufit.estimation.temperature import SPREAD, TemperatureChoice, follow_temperature
 from taufit.signals.samples import Samples
 from taufit.torque_model import TorqueModel
@@ -83,7 +78,7 @@ class ThermalState:
     def rise(self, samples: Samples, start: Float[Array, " j"]) -> Float[Array, "n j"]:
         """Above the air, at every sample [K]."""
         clock = session_clock(samples)
-        power = _power(samples, self.coulomb, self.viscous)
+        power = heat_power(samples, self.coulomb, self.viscous)
         out = start * np.exp(-clock[:, None] / self.slow)
         for m, constant in enumerate((self.fast, self.slow)):
             out += self.friction_gain[:, m] * _answer(samples, clock, power[0], constant)
@@ -131,10 +126,10 @@ def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
     """
     from scipy.optimize import lsq_linear
 
-    residual, coulomb, viscous, keep = _blind(model, samples)
+    residual, coulomb, viscous, keep = blind_fit(model, samples)
     joints = samples.joints
     clock = session_clock(samples)
-    power = _power(samples, coulomb, viscous)
+    power = heat_power(samples, coulomb, viscous)
     length = max(float(clock[-1]), 10.0 * _BIN)
     constants = np.geomspace(max(length / 60.0, 5.0 * _BIN), 3.0 * length, _CONSTANTS)
     answers = np.stack(
@@ -242,15 +237,6 @@ def session_clock(samples: Samples) -> Float[Array, " n"]:
     return out
 
 
-def _power(
-    samples: Samples, coulomb: Float[Array, " j"], viscous: Float[Array, " j"]
-) -> tuple[Float[Array, "n j"], Float[Array, "n j"]]:
-    """Friction power [W] and squared torque [(N m)^2]."""
-    speed = np.abs(samples.velocity)
-    torque = np.where(np.isfinite(samples.torque), samples.torque, 0.0)
-    return (coulomb + viscous * speed) * speed, torque**2
-
-
 def _answer(
     samples: Samples,
     clock: Float[Array, " n"],
@@ -279,26 +265,3 @@ def _answer(
         for j in range(power.shape[1]):
             out[run, j] = np.interp(time, at, level[:, j])
     return out
-
-
-def _blind(
-    model: TorqueModel, samples: Samples
-) -> tuple[Float[Array, "n j"], Float[Array, " j"], Float[Array, " j"], Array]:
-    """Residual of a fit without temperature, its Coulomb and viscous friction, and kept rows."""
-    prior, centre, _ = gaussian_prior(model)
-    loaded = model.friction is not None and model.friction.uses_load
-    load = np.where(np.isfinite(samples.torque), samples.torque, 0.0) if loaded else None
-    rows = SampleRows(model, samples, load=load)
-    theta, _ = _weighted_fit(
-        [_grams(rows, rows.blocks())],
-        0.01 * _correlation_guess(samples) * prior,
-        centre,
-        model.nonnegative,
-    )
-    names = list(model.names)
-
-    def of(term: str) -> Float[Array, " j"]:
-        own = [f"joint_{j + 1}.{term}" for j in range(samples.joints)]
-        return np.array([theta[names.index(n)] if n in names else 0.0 for n in own])
-
-    return rows.residuals(theta), of("coulomb"), of("viscous"), rows.keep
