@@ -183,3 +183,25 @@ def test_a_template_of_another_motion_is_told(arm, model, loaded):
     done = identify_payload(model, loaded, template=empty)
 
     assert any("template" in text for text in done.warnings)
+
+
+def test_marginalising_joint_by_joint_is_marginalising_at_once(model, loaded):
+    live = PayloadFilter(model)
+    for time, q, v, tau, _ in stream(model, loaded).samples():
+        if time > 6.0:
+            break
+        live.update(time, q, v, tau)
+    live.estimate()
+    by_joint = live.posterior()
+    live._tied = True
+    at_once = live.posterior()
+
+    scale = np.sqrt(np.outer(np.diag(at_once.information), np.diag(at_once.information)))
+    # Both lose digits to the condition of the arm's base parameters.
+    assert np.abs((by_joint.information - at_once.information) / scale).max() < 1e-6
+    np.testing.assert_allclose(
+        np.linalg.solve(by_joint.information, by_joint.target),
+        np.linalg.solve(at_once.information, at_once.target),
+        rtol=1e-3,
+        atol=1e-5,
+    )

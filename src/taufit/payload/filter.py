@@ -178,6 +178,7 @@ class PayloadFilter:
         self._scale = np.ones(joints)
         self._doubt = 1.0
         self._tied = False
+        self._parts = np.array([*self.unknowns.parts, *["gains"] * joints])
         self._opened = np.nan
         self._state = np.zeros(p)
         self._faced = False
@@ -511,10 +512,17 @@ class PayloadFilter:
         total, target = np.zeros((size, size)), np.zeros(size)
         total[:own_first, :own_first] = self._prior[:own_first, :own_first]
         target[:own_first] = self._prior_target[:own_first]
-        parts = np.array([*u.parts, *["gains"] * joints])
+        parts = self._parts
         self._local: list[tuple[Array, Array]] = []
         for j, (sums, rows) in enumerate(zip(self._sums, u.rows, strict=True)):
             k, shared = len(rows), int(np.searchsorted(rows, own_first))
+            if shared < k and not without:
+                block, right = self._without_own(j, shared, k)
+                at = np.append(rows[:shared], own_first + j)
+                total[at[:, None], at] += block
+                target[at] += right
+                total[own_first + j, own_first + j] += 1.0 / self._scale_variance(j)
+                continue
             # Columns, then the column of a wrong gain (the payload's torque as known), then y.
             square = np.empty((k + 2, k + 2))
             square[:k, :k] = sums.square[:k, :k]
@@ -567,6 +575,35 @@ class PayloadFilter:
             aim = aim - line * (share * float(self._phi @ aim))
             information = information - np.outer(line, line) * share
         return Posterior(information, aim, self._scale, self._gains)
+
+    def _without_own(self, j: int, shared: int, k: int) -> tuple[Array, Array]:
+        """One joint's information on what it shares and its gain, its own unknowns marginalised."""
+        square, phi = self._sums[j].square, self._phi
+        mine = self.unknowns.rows[j][shared:]
+        line = square[:, :10] @ phi
+        weight = 1.0 / self._scale[j]
+        inner = weight * square[shared:k, shared:k]
+        first, last = mine[0], mine[-1] + 1
+        inner += self._prior[first:last, first:last]
+        # What is shared, the gain's column, and y.
+        cross = np.empty((k - shared, shared + 2))
+        cross[:, :shared] = square[shared:k, :shared]
+        cross[:, shared] = line[shared:k]
+        cross[:, shared + 1] = square[shared:k, k]
+        cross *= weight
+        cross[:, shared + 1] += self._prior_target[mine]
+        factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
+        solved = cho_solve(factor, cross, check_finite=False)
+        self._local.append((mine, solved))
+        block = np.empty((shared + 1, shared + 1))
+        block[:shared, :shared] = square[:shared, :shared]
+        block[:shared, shared] = block[shared, :shared] = line[:shared]
+        block[shared, shared] = phi @ line[:10]
+        block *= weight
+        block -= cross[:, :-1].T @ solved[:, :-1]
+        right = np.append(square[:shared, k], line[k]) * weight
+        right -= cross[:, :-1].T @ solved[:, -1]
+        return block, right
 
     def _scale_variance(self, j: int) -> float:
         """Variance of the relative error of the payload's torque at joint j: gain and lever."""
