@@ -109,3 +109,17 @@ def test_bundled_arms_export_to_what_mujoco_accepts(name):
     from taufit.export import to_mjcf
 
     mujoco.MjModel.from_xml_string(to_mjcf(_fitted(read_robot(name)))[0])
+
+
+def test_an_arm_is_moved_to_another_mounting_and_what_is_unknown_is_told(tmp_path):
+    write_model(_fitted(read_robot("ur5")), tmp_path / "model.json")
+    done = subprocess.run(
+        [sys.executable, "-m", "taufit", "export", str(tmp_path / "model.json"), "--json"]
+        + ["--format", "json", "--mounting", "wall", "-o", str(tmp_path / "wall.json")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert len(json.loads(done.stdout)["unknown"]) == 2
+    moved = read_model(tmp_path / "wall.json").robot
+    np.testing.assert_allclose(moved.gravity, [0.0, -9.81, 0.0], atol=1e-12)

@@ -19,13 +19,20 @@ def command(
         Path | None,
         typer.Option("--output", "-o", help="File to write; C gets a header beside it."),
     ] = None,
+    mounting: Annotated[
+        str | None,
+        typer.Option(
+            help="Move the arm first: ground, ceiling, wall or ROLL,PITCH,YAW in degrees."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Write a fitted model as URDF, MJCF, JSON or C.
 
     A URDF you started from keeps everything but its inertials. What a format cannot hold (friction
     beyond Coulomb and viscous in URDF, say) is told, never dropped in silence. A model that is not
-    physically possible is refused.
+    physically possible is refused. With --mounting the arm is bolted another way first, and what no
+    motion in the old mounting could show is told (--format json keeps a model for `taufit check`).
 
     Next: load it in your simulator or controller.
     """
@@ -33,10 +40,21 @@ def command(
     from taufit.model_file import read_model
 
     fitted = read_model(model)
+    moved = None
+    if mounting is not None:
+        from taufit.validation import move_model
+
+        moved = move_model(fitted, mounting)
+        fitted = moved.model
     files, lost = write_export(fitted, format, output)
     if as_json:
-        print_json({"format": format, "files": [str(f) for f in files], "lost": list(lost)})
+        data = {"format": format, "files": [str(f) for f in files], "lost": list(lost)}
+        if moved is not None:
+            data |= {"moved": moved.statement, "unknown": list(moved.unknown)}
+        print_json(data)
         return
+    if moved is not None:
+        print(f"Moved {moved.statement}")
     print("Written: " + ", ".join(str(f) for f in files))
     for part in lost:
         print(f"This format cannot hold: {part}.")
