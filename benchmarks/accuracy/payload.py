@@ -53,23 +53,24 @@ class Bench:
 
     def __init__(self) -> None:
         self.preset = read_preset("ur10-paper")
-        self.models: dict[tuple[int, bool], Any] = {}
+        self.models: dict[tuple[int, bool, float], Any] = {}
 
-    def twin(self, arm: int, gain_scatter: float = 0.0) -> Any:
+    def twin(self, arm: int) -> Any:
         effects = self.preset.twin.effects
         effects = replace(effects, ripple=replace(effects.ripple, arm=1.0 + arm))
-        if gain_scatter:
-            effects = replace(effects, sensing=replace(effects.sensing, gain_scatter=gain_scatter))
         return replace(self.preset.twin, effects=effects)
 
-    def model(self, arm: int, paper: bool = False) -> Any:
+    def model(self, arm: int, paper: bool = False, scatter: float = 0.0) -> Any:
         """Of the empty arm; with the paper's friction for the paper's method."""
-        if (arm, paper) not in self.models:
+        if (arm, paper, scatter) not in self.models:
             twin = self.twin(arm)
             empty = twin.run(self.preset.motion(periods=10), seed=1000 + arm).recording
+            empty = _wrong_gains(empty, arm, scatter)
             friction: Any = PowerLaw() if paper else "auto"
-            self.models[arm, paper] = identify(twin.robot, [empty], friction=friction).model
-        return self.models[arm, paper]
+            self.models[arm, paper, scatter] = identify(
+                twin.robot, [empty], friction=friction
+            ).model
+        return self.models[arm, paper, scatter]
 
     def payload(self, run: int) -> Carried:
         """The paper's two, in turn."""
@@ -85,11 +86,11 @@ class Bench:
         template: bool = False,
     ) -> Trial:
         arm = run % ARMS
-        twin, carried = self.twin(arm, scatter), self.payload(run)
+        twin, carried = self.twin(arm), self.payload(run)
         loaded = twin.run(motion, seed=run, payload=carried, rest=(REST, 0.0)).recording
         settings = PayloadSettings(gain_std=gain, gain_common=1e-4)
-        model = self.model(arm)
-        source = stream(model, loaded)
+        model = self.model(arm, scatter=scatter)
+        source = stream(model, _wrong_gains(loaded, arm, scatter))
         live = PayloadFilter(model, settings, gain_std=np.full(6, gain))
         if template:
             from taufit.payload.template import Template
@@ -235,6 +236,12 @@ def _printed(bench: Bench, motion: Any) -> Iterator[Row]:
         yield Row(f"{method}: mass at 6.59 s, p95", value, "%", "", note)
         value = float(np.median(centres[method]))
         yield Row(f"{method}: centre at 6.59 s, median", value, "mm", "", note)
+
+
+def _wrong_gains(recording: Any, arm: int, scatter: float) -> Any:
+    """The recording of an arm whose drives differ from what is believed, always alike."""
+    wrong = 1.0 + scatter * np.random.default_rng(70 + arm).standard_normal(recording.joints)
+    return replace(recording, signal=recording.signal * wrong)
 
 
 def _first(recording: Any, rows: Any) -> Any:

@@ -147,9 +147,8 @@ def test_a_model_of_another_arm_is_never_believed(model, loaded):
     wrong[10:30] *= 1.6
     done = identify_payload(model.with_values(wrong), loaded)
 
-    estimate = done.estimate
-    holds = estimate.mass_interval[0] <= MASS <= estimate.mass_interval[1]
-    assert holds or not estimate.ready or done.warnings
+    assert not done.estimate.ready
+    assert any("explain" in text or "not ready" in text for text in done.warnings)
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in ("static", "filter")])

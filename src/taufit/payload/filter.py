@@ -48,8 +48,12 @@ _CARRIES = 0.3
 _EMPTY = 4.0
 # Speeds beyond those of the training data by this share count half.
 _BEYOND = 0.1
+# Positions beyond those of the training data by this much count half [rad or m].
+_AWAY = 0.2
 # A constant over a quarter of a second that is nothing to do with the payload, in residual rms.
 _DRIFT = 1.0
+# Residual variance beyond this many times that of the training is another robot, or another world.
+_STRANGE = 9.0
 # Changes of mass smaller than this at the moment they show may go either way [kg].
 _UNCLEAR = 0.3
 # Weight of the drive gains' own standard deviations against what the joints say of each other.
@@ -166,6 +170,13 @@ class PayloadFilter:
         if span is not None:
             reach = np.maximum(np.abs(np.array(span["low"])), np.abs(np.array(span["high"])))
             self._fastest = np.maximum(reach, settings.standstill)
+        span = model.meta.get("range", {}).get("position")
+        self._lowest, self._highest = np.full(joints, -np.inf), np.full(joints, np.inf)
+        if span is not None:
+            self._lowest, self._highest = np.array(span["low"]), np.array(span["high"])
+            # The first joint only turns the arm about gravity, unless it is tilted; the last one
+            # turns what it carries. Neither shows the arm in another light.
+            self._lowest[[0, -1]], self._highest[[0, -1]] = -np.inf, np.inf
         self.events: list[Event] = []
         self.ready_at: float | None = None
         self.stopped_at: float | None = None
@@ -330,7 +341,7 @@ class PayloadFilter:
             filtered[:, of_y] -= left
             # Where the motion is another one nothing is known: as at standstill.
             filtered[:, -self.joints :] += (1.0 - there)[:, None]
-        self._add(time[1:-1], filtered, speeds)
+        self._add(time[1:-1], filtered, speeds, q)
 
     def _rows(
         self, q: Array, v: Array, a: Array, torque: Array, warm: Array | None
@@ -391,11 +402,12 @@ class PayloadFilter:
         )
         return np.einsum("njk,jk->nj", up - down, self._friction) / (2.0 * small)
 
-    def _add(self, time: Array, filtered: Array, speeds: Array) -> None:
+    def _add(self, time: Array, filtered: Array, speeds: Array, q: Array) -> None:
         if self._settling > 0:
             skip = min(self._settling, len(time))
             self._settling -= skip
-            time, filtered, speeds = time[skip:], filtered[skip:], speeds[skip:]
+            time, filtered = time[skip:], filtered[skip:]
+            speeds, q = speeds[skip:], q[skip:]
             if len(time) == 0:
                 return
         u, settings = self.unknowns, self.settings
@@ -410,6 +422,9 @@ class PayloadFilter:
                 sums.seconds *= fade
         beyond = np.maximum(np.abs(speeds) / self._fastest - 1.0, 0.0)
         weight = weight / (1.0 + (beyond / _BEYOND) ** 2)
+        # A pose the model has never seen is as strange for every joint that carries what moves.
+        away = np.maximum(np.maximum(q - self._highest, self._lowest - q), 0.0)
+        weight = weight / (1.0 + (away.max(axis=1) / _AWAY) ** 2)[:, None]
         chunk: list[tuple[Array, Array]] = []
         whole: list[Array] = []
         for j, sums in enumerate(self._sums):
@@ -765,9 +780,11 @@ class PayloadFilter:
         loads = np.array([np.sqrt(s.load / max(s.seconds, 1e-9)) for s in self._sums])
         if not np.any(loads > 0.0):
             return False
-        for sums, load in zip(self._sums, loads, strict=True):
+        for j, (sums, load) in enumerate(zip(self._sums, loads, strict=True)):
             carries = load >= _CARRIES * loads.max()
             if carries and min(sums.forward, sums.backward) < _BOTH_WAYS:
+                return False
+            if carries and self._scale[j] > _STRANGE:
                 return False
         return std <= self.settings.ready_mass * max(mass, self.settings.light)
 
@@ -778,7 +795,16 @@ class PayloadFilter:
                 "the model has no covariance: its base parameters are taken as known to "
                 "5 %, so the intervals are wide. Fit it with `taufit fit`."
             )
-        if not ready:
+        strange = np.flatnonzero(self._scale > _STRANGE)
+        if len(strange):
+            which = ", ".join(str(j + 1) for j in strange)
+            told.append(
+                f"the model does not explain the torque of joint {which}: "
+                f"{np.sqrt(self._scale.max()):.0f} times what it left over in training. Is it this "
+                "robot, mounted so, with these gains? Nothing here is to be believed before that "
+                "is clear."
+            )
+        elif not ready:
             told.append(
                 "not ready: the joints that carry the payload have to move both ways before "
                 "friction can be told from load."
