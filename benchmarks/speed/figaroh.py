@@ -128,8 +128,10 @@ arm = np.load(sys.argv[1])
 q, v, a = arm["states"]
 torque = arm["torque"]
 import clarabel
+# The robot's description is read before the clock starts, as it is for the other side.
+robot = read_robot("ur10")
 start = time.process_time()
-model = TorqueModel(read_robot("ur10"))
+model = TorqueModel(robot)
 base = base_of(model)
 seen = accumulate(model, Batch(q, v, a, torque), columns=base.columns)
 # W theta = W[:, i] B theta: what the base columns say is all that is known of the parameters.

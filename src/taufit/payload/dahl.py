@@ -35,9 +35,8 @@ class FrictionStream:
         self.widths = np.array(
             model.friction.widths if isinstance(model.friction, Presliding) else BREAKAWAY_WIDTHS
         )
-        self.coupling = model.robot.drives.coupling
-        if np.array_equal(self.coupling, np.eye(joints)):
-            self.coupling = None
+        coupling = model.robot.drives.coupling
+        self.coupling = None if np.array_equal(coupling, np.eye(joints)) else coupling
         self.terms = len(model.friction.terms) if model.friction else 0
         self.clear()
 

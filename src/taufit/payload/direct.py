@@ -136,8 +136,10 @@ def run_static(
     good = np.isfinite(source.position + source.velocity + source.torque).all(axis=1)
     time, q, v = source.time[good], source.position[good], source.velocity[good]
     rate = 1.0 / float(np.median(np.diff(time)))
-    still = standing_mask(v, rate, lasting_s=_HELD).all(axis=1)
-    poses, torques, when = [], [], []
+    still = np.asarray(standing_mask(v, rate, lasting_s=_HELD).all(axis=1))
+    poses: list[Array] = []
+    torques: list[Array] = []
+    when: list[float] = []
     for start, stop in stretches(still):
         # The controller settles first.
         first = start + int(0.3 * (stop - start))

@@ -114,10 +114,10 @@ def interpolate(
 
 def decimate(columns: Float[Array, "n c"], factor: int) -> Float[Array, "m c"]:
     """Every `factor`-th sample after a zero-phase linear filter that keeps aliases out."""
-    from scipy.signal import resample_poly
-
     if factor == 1:
         return columns
+    from scipy.signal import resample_poly
+
     rows = np.ascontiguousarray(columns.T)
     return np.ascontiguousarray(resample_poly(rows, 1, factor, axis=1, padtype="line").T)
 
