@@ -118,7 +118,8 @@ rms = None
 if found.theta is not None:
     rms = float(np.sqrt(np.mean((problem.tau - problem.Y @ found.theta) ** 2)))
 print(json.dumps({"cpu": cpu, "cpu_base": cpu_base, "rank": base.rank, "rms": rms,
-                  "accepted": bool(found.accepted), "status": found.solver_status, "error": found.exception}))
+                  "accepted": bool(found.accepted), "status": found.solver_status,
+                  "error": found.exception}))
 """
 
 OUR_SDP = """
