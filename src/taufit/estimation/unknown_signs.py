@@ -23,7 +23,7 @@ from taufit.estimation.consistent_sdp import ConsistentSdp
 from taufit.estimation.estimate import Estimate
 from taufit.estimation.estimator import Estimator, Problem
 from taufit.estimation.fit_samples import fit_samples
-from taufit.estimation.folded_normal import FoldedFit, fit_folded
+from taufit.estimation.folded_normal import FoldedFit, fit_folded, log_likelihood
 from taufit.estimation.prediction import predicted_torque
 from taufit.estimation.rows import SampleRows
 from taufit.estimation.sign_constrained import ConsistentCost, search_constrained
@@ -49,6 +49,9 @@ RADIUS = 25.0
 MODEL_ERROR, NOISE = 0.15, 0.4
 # chi2 per degree of freedom from which the model, not the noise, is what is left.
 MISFIT = 3.0
+# Change of the predicted torque from one round to the next, in its noise, from which a further one
+# is due, and rounds added that way at most.
+UNSETTLED, FURTHER = 0.1, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +324,8 @@ def find_signs(
             terms while signs are looked for.
         samples: `signed` tells which joints carry their sign; None means none does.
         hints: Stretches whose sign is known.
-        rounds: Times to cut, search and refine.
+        rounds: Times to cut, search and refine; with two or more, up to three are added where the
+            last still changed the model.
         node_cap: Partial sign vectors to visit before another bound is tried, and again with it.
         constrained: Choose the signs whose best physically possible model fits best, instead of
             those that fit best; exact too, and some hundredths of a second per sign vector in
@@ -502,7 +506,9 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
     noise, predicted = data.noise, None
     untrusted = np.zeros(len(samples), bool)
     done: _Round | None = None
-    for number in range(1, max(rounds, 1) + 1):
+    number, last = 0, max(rounds, 1)
+    while number < last:
+        number += 1
         cut = cut_segments(
             data.magnitude,
             samples.velocity,
@@ -539,14 +545,36 @@ def _rounds(data: _Data, rounds: int, node_cap: int) -> _Round:
             # Segments only need crossings; the last round is the one that counts.
             tolerance=1e-6 if number >= rounds else 1e-4,
         )
+        if done is not None and number > rounds and not _better(data, fit, done, untrusted):
+            break
         done = _Round(
             cut, form, search, signs, margins, fit, undecided, untrusted, weight, search.certified
         )
+        if number == last and 1 < number < rounds + FURTHER and _changed(fit, predicted):
+            # A first round that went astray leads the second; on a settled model nothing changes.
+            last += 1
         predicted, noise = fit.predicted, np.maximum(fit.noise, data.noise)
         untrusted = _doubtful_ends(data, fit)
         weight = _weights(data, fit)
     assert done is not None
     return done
+
+
+def _changed(fit: FoldedFit, before: Float[Array, "n j"] | None) -> bool:
+    """Whether a round moved the predicted torque by more than a small part of its noise."""
+    if before is None:
+        return False
+    return bool(np.mean(((fit.predicted - before) / fit.noise) ** 2) > UNSETTLED**2)
+
+
+def _better(data: _Data, fit: FoldedFit, done: _Round, untrusted: Bool[Array, " n"]) -> bool:
+    """Whether a fit explains the samples both it and an earlier round used better than that one."""
+    both = np.asarray(data.samples.keep, bool) & ~(untrusted | done.untrusted)[:, None]
+    mine, theirs = (
+        log_likelihood(data.values, data.known, both, one.predicted, one.noise)
+        for one in (fit, done.fit)
+    )
+    return mine > theirs
 
 
 def _constrain(data: _Data, done: _Round) -> _Round:
