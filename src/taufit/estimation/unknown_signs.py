@@ -20,6 +20,7 @@ from taufit.arrays import Array, Bool, Float, Int
 from taufit.dynamics import regressor
 from taufit.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.estimation.consistent_sdp import ConsistentSdp
+from taufit.estimation.covariance import base_covariance
 from taufit.estimation.estimate import Estimate
 from taufit.estimation.estimator import Estimator, Problem
 from taufit.estimation.fit_samples import fit_samples
@@ -27,6 +28,7 @@ from taufit.estimation.folded_normal import FoldedFit, fit_folded, log_likelihoo
 from taufit.estimation.prediction import predicted_torque
 from taufit.estimation.rows import SampleRows
 from taufit.estimation.sign_constrained import ConsistentCost, search_constrained
+from taufit.estimation.sign_information import MagnitudeRows
 from taufit.estimation.sign_quadratic import JointRows, SignForm, joint_rows, sign_form
 from taufit.estimation.sign_search import SignSearch, search_signs, signs_within
 from taufit.estimation.sign_segments import (
@@ -136,6 +138,8 @@ class FoundSigns:
         method: "exact" or "tree".
         values: Least-squares parameters of the model used in the search (not made consistent).
         recorded: Per joint, whether the sign was recorded.
+        predicted: Torque by `values`, of every sample.
+        known: Samples whose sign was recorded or given.
     """
 
     segments: tuple[SignedSegment, ...]
@@ -153,6 +157,8 @@ class FoundSigns:
     method: str
     values: Float[Array, " p"]
     recorded: Bool[Array, " j"]
+    predicted: Float[Array, "n j"]
+    known: Bool[Array, "n j"]
 
     @property
     def fit_samples(self) -> Samples:
@@ -201,9 +207,25 @@ class UnsignedFit:
 
     @cached_property
     def estimate(self) -> Estimate:
-        """The fit with everything about its uncertainty, worked out when first asked for."""
-        return fit_samples(
+        """The fit with everything about its uncertainty, worked out when first asked for.
+
+        Samples near zero, whose sign is open, count as little as they say.
+        """
+        known = fit_samples(
             self.model, self.found.fit_samples, self.estimator, require_excitation=False
+        )
+        if self.found.method == "tree" or _beyond_columns(self.model):
+            return known
+        rows = information_rows(self.model, self.found)
+        weights = _joint_weights(self.found, self.estimator)
+        information = rows.information(weights)
+        residuals = rows.residuals(self.values)
+        return replace(
+            known,
+            values=self.values,
+            base_covariance=base_covariance(rows, known.base, weights, information, residuals),
+            information=information,
+            joint_weights=weights.joint,
         )
 
     @property
@@ -265,12 +287,25 @@ def fit_unsigned(
         estimate = fit_samples(model, found.fit_samples, estimator, require_excitation=False)
         fitted = replace(model, shape=estimate.shape).with_values(estimate.values)
         return UnsignedFit(found, fitted, estimator)
-    rows = SampleRows(model, found.fit_samples)
-    # Refinement already knows each joint's noise: weights need no further rounds.
-    alike = estimator.weighting == "none"
-    weights = Weights(np.ones(samples.joints) if alike else 1.0 / found.noise)
+    rows = information_rows(model, found)
+    weights = _joint_weights(found, estimator)
     solution = estimator.solve(rows.information(weights), Problem.of(model))
     return UnsignedFit(found, model.with_values(solution.values), estimator)
+
+
+def _joint_weights(found: FoundSigns, estimator: Estimator) -> Weights:
+    """Refinement already knows each joint's noise: weights need no further rounds."""
+    alike = estimator.weighting == "none"
+    return Weights(np.ones(len(found.noise)) if alike else 1.0 / found.noise)
+
+
+def information_rows(model: TorqueModel, found: FoundSigns) -> SampleRows:
+    """Rows that say about the model what the magnitudes say, no more; signed ones for the tree."""
+    if found.method == "tree":
+        return SampleRows(model, found.fit_samples)
+    return MagnitudeRows(
+        model, found.samples, found.expected, found.predicted, found.noise, found.known
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -401,6 +436,8 @@ def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) ->
         "tree",
         values,
         np.zeros(samples.joints, bool),
+        rows.torque(theta),
+        np.zeros(torque.shape, bool),
     )
 
 
@@ -941,6 +978,8 @@ def _judge(
         "exact",
         values,
         _recorded(samples),
+        predicted,
+        data.known,
     )
 
 
