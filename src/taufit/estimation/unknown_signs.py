@@ -278,8 +278,10 @@ def fit_unsigned(
         found = find_signs(model, samples, hints=hints, constrained=constrained, **settings)
     elif method == "tree":
         found = find_signs_by_tree(model, samples, **settings)
-        # phi2 is plain least squares.
-        estimator = estimator or ConsistentSdp(weighting="none")
+        # phi2 is plain least squares, within the same masses.
+        estimator = estimator or ConsistentSdp(
+            weighting="none", mass=_mass_bounds(model, settings.get("bounds"))
+        )
     else:
         raise TaufitError(f"there is no sign method {method!r}: use exact or tree.")
     estimator = estimator or ConsistentSdp()
@@ -291,6 +293,17 @@ def fit_unsigned(
     weights = _joint_weights(found, estimator)
     solution = estimator.solve(rows.information(weights), Problem.of(model))
     return UnsignedFit(found, model.with_values(solution.values), estimator)
+
+
+def _mass_bounds(
+    model: TorqueModel, bounds: tuple[Float[Array, " p"], Float[Array, " p"]] | None
+) -> dict[str, tuple[float, float]]:
+    """Least and largest mass of each link among bounds of all parameters."""
+    if bounds is None:
+        return {}
+    low, high = (np.asarray(side, float) for side in bounds)
+    links = range(model.robot.joints)
+    return {f"link_{k + 1}": (float(low[10 * k]), float(high[10 * k])) for k in links}
 
 
 def _joint_weights(found: FoundSigns, estimator: Estimator) -> Weights:
