@@ -29,17 +29,12 @@ from benchmarks.sign_instances import (
 )
 from taufit.arrays import Array, Float
 from taufit.estimation import ConsistentSdp, Problem, SampleRows, fit
+from taufit.estimation.sign_data import prepare
 from taufit.estimation.sign_information import information_share
 from taufit.estimation.sign_quadratic import joint_rows
+from taufit.estimation.sign_rounds import search_rounds
 from taufit.estimation.sign_search import search_signs
-from taufit.estimation.unknown_signs import (
-    FoundSigns,
-    _rounds,
-    find_signs,
-    fit_unsigned,
-    prepare,
-    without_signs,
-)
+from taufit.estimation.unknown_signs import FoundSigns, find_signs, fit_unsigned, without_signs
 from taufit.estimation.weights import Weights
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -364,7 +359,7 @@ def _constrained_rows() -> Iterator[Row]:
     plain_right = right = certified = 0
     for seed in range(FIRST, FIRST + HARD_SEEDS):
         case = instance(seed, noise=0.2, friction=True, amplitude=0.25)
-        first = _rounds(prepare(case.model, case.samples), 1, 1_000_000)
+        first = search_rounds(prepare(case.model, case.samples), 1, 1_000_000)
         signs = search_signs(first.form.quadratic).signs
         found = find_signs(case.model, case.samples, constrained=True, rounds=1)
         truth = segment_truth(case, found.segments)

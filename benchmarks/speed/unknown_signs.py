@@ -10,7 +10,9 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.sign_instances import boxes, instance, seven_joint_arm
 from taufit.estimation import sign_search
-from taufit.estimation.unknown_signs import _rounds, fit_unsigned, prepare
+from taufit.estimation.sign_data import prepare
+from taufit.estimation.sign_rounds import search_rounds
+from taufit.estimation.unknown_signs import fit_unsigned
 
 SEEDS, TREE_SEEDS = 15, 5
 
@@ -69,7 +71,7 @@ def rows() -> Iterator[Row]:
             "worst CPU of 5 seeds, at least 450 segments",
         )
     case = instance(0, noise=0.2, friction=True)
-    form = _rounds(prepare(case.model, case.samples), 1, 1_000_000).form.quadratic
+    form = search_rounds(prepare(case.model, case.samples), 1, 1_000_000).form.quadratic
     compiled = min(cpu(sign_search.search_signs, form) for _ in range(5))
     kernel, sign_search._kernel = sign_search._kernel, None
     try:

@@ -10,6 +10,8 @@ from benchmarks.sign_instances import instance, segment_truth
 
 from taufit.estimation import is_consistent
 from taufit.estimation.sign_constrained import ConsistentCost, search_constrained
+from taufit.estimation.sign_data import prepare
+from taufit.estimation.sign_rounds import search_rounds
 from taufit.estimation.sign_search import search_signs
 from taufit.estimation.unknown_signs import find_signs
 
@@ -60,10 +62,8 @@ def test_physics_decides_what_least_squares_gets_wrong(seed, settings):
     np.testing.assert_array_equal(found.signs, truth)
 
     # The same segments without the constraint: a cheaper vector, and a wrong one.
-    from taufit.estimation import unknown_signs as module
-
-    data = module.prepare(case.model, case.samples)
-    plain = module._rounds(data, 1, 1_000_000)
+    data = prepare(case.model, case.samples)
+    plain = search_rounds(data, 1, 1_000_000)
     unconstrained = search_signs(plain.form.quadratic)
     mistakes = np.sum(unconstrained.signs != truth)
     assert min(mistakes, len(truth) - mistakes) >= 5

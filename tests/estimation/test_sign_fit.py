@@ -20,13 +20,8 @@ from benchmarks.sign_instances import (
 
 from taufit.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.estimation import ConsistentSdp, fit_samples, is_consistent
-from taufit.estimation.unknown_signs import (
-    SignHint,
-    correlation_length,
-    find_signs,
-    fit_unsigned,
-    signed_samples,
-)
+from taufit.estimation.sign_weights import correlation_length
+from taufit.estimation.unknown_signs import SignHint, find_signs, fit_unsigned, signed_samples
 from taufit.friction import Stribeck
 from taufit.robot import from_dh
 

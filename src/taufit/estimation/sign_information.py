@@ -12,12 +12,17 @@ constraint acts; where one does, they would trust samples near zero as if their 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
 import numpy as np
+import scipy.linalg
 
 from taufit.arrays import Array, Bool, Float
+from taufit.estimation.estimate import Estimate
 from taufit.estimation.rows import SampleRows
+from taufit.estimation.sign_findings import FoundSigns
+from taufit.estimation.weights import Weights
 from taufit.signals import Samples
 from taufit.torque_model import TorqueModel
 
@@ -78,3 +83,46 @@ class MagnitudeRows(SampleRows):
 
     def block(self, first: int, last: int) -> Float[Array, "n j p"]:
         return super().block(first, last) * self.root[first:last, :, None]
+
+
+def information_rows(model: TorqueModel, found: FoundSigns) -> SampleRows:
+    """Rows that say about the model what the magnitudes say, no more; signed ones for the tree."""
+    if found.method == "tree":
+        return SampleRows(model, found.fit_samples)
+    return MagnitudeRows(
+        model, found.samples, found.expected, found.predicted, found.noise, found.known
+    )
+
+
+def with_open_signs(
+    estimate: Estimate, model: TorqueModel, samples: Samples, found: FoundSigns
+) -> Estimate:
+    """An estimate from expected torque, uncertain as one from magnitudes is.
+
+    Expected torque hides that signs near zero are open. With A = W'W its information and F that of
+    the same rows times sqrt(w), the estimate moves by F^-1 and not A^-1 times the slope of the
+    likelihood, so
+
+        covariance = F^-1 A C A F^-1,     C as if the expected torque had been measured.
+
+    Args:
+        estimate: Of a fit to `samples`.
+        model: What was fitted.
+        samples: Made from `found.fit_samples`.
+        found: The signs.
+    """
+    own = replace(model, shape=estimate.shape) if estimate.shape is not None else model
+    rows = SampleRows(own, samples, load=estimate.load, dropped=estimate.dropped)
+    share = np.where(found.known, 1.0, information_share(found.predicted / found.noise))
+    joint = np.ones(rows.joints) if estimate.joint_weights is None else estimate.joint_weights
+    columns = estimate.base.columns
+    full = rows.information(Weights(joint)).factor[:, columns]
+    part = rows.information(Weights(joint, np.sqrt(share))).factor[:, columns]
+    norms = np.linalg.norm(full, axis=0)
+    norms[norms == 0.0] = 1.0
+    full, part = full / norms, part / norms
+    # F^-1 A, in columns of unit length; what no motion shows stays as uncertain as it was.
+    wider = scipy.linalg.pinvh(part.T @ part, rtol=1e-12) @ (full.T @ full)
+    scaled = estimate.base_covariance * np.outer(norms, norms)
+    covariance = (wider @ scaled @ wider.T) / np.outer(norms, norms)
+    return replace(estimate, base_covariance=covariance)
