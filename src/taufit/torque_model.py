@@ -110,8 +110,8 @@ class TorqueModel:
         """Friction per unit of each motor's own terms, before it is mapped to the joints.
 
         Velocity and load are the joints'. `shape` replaces the model's own and may be complex for
-        derivatives. `travel` is each joint's displacement since the sample before, within one run,
-        for friction that remembers its path; without it such friction is that of steady motion.
+        derivatives. `travel` is velocity times the time between two samples, within one run, for
+        friction that remembers its path; without it such friction is that of steady motion.
         """
         n, joints = velocity.shape
         if self.friction is None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taufit.friction import Presliding
-from taufit.friction.presliding import dahl_state
+from taufit.friction.presliding import dahl_state, legs
 
 quiet = settings(deadline=None, derandomize=True, database=None, max_examples=50)
 steps = st.lists(st.floats(-0.02, 0.02), min_size=1, max_size=200)
@@ -23,12 +23,44 @@ def test_state_stays_between_minus_one_and_one(travel, width):
 
 @quiet
 @given(steps, st.floats(1e-4, 0.3), st.integers(2, 5))
-def test_state_does_not_depend_on_how_finely_the_path_is_cut(travel, width, parts):
+def test_state_does_not_depend_on_how_finely_straight_velocities_are_cut(travel, width, parts):
     travel = np.array(travel)
-    whole = dahl_state(travel, width)
-    fine = dahl_state(np.repeat(travel / parts, parts), width)[parts - 1 :: parts]
+    at = np.arange(len(travel), dtype=float)
+    fine = np.interp(np.arange(parts * (len(travel) - 1) + 1) / parts, at, travel) / parts
+    # Both start the same way: after a step at the first velocity.
+    first = np.full(parts - 1, fine[0])
+    z = dahl_state(np.concatenate([first, fine]), width)[parts - 1 :: parts]
     # Rounding of |d|/w, up to 1e3 in the exponent of the finest step.
-    np.testing.assert_allclose(fine, whole, atol=1e-10)
+    np.testing.assert_allclose(z, dahl_state(travel, width), atol=1e-10)
+
+
+@quiet
+@given(st.floats(-0.02, 0.02), st.floats(-0.02, 0.02))
+def test_legs_add_up_to_the_displacement(before, after):
+    there, back, turns = legs(np.array([before]), np.array([after]))
+    total, way = there.sum() + back.sum(), np.abs(there).sum() + np.abs(back).sum()
+    np.testing.assert_allclose(total, 0.5 * (before + after), atol=1e-17)
+    assert len(turns[0]) == (before * after < 0.0)
+    # |v| integrated over the step, in small steps.
+    middle = (np.arange(2000) + 0.5) / 2000
+    np.testing.assert_allclose(
+        way, np.abs(before + (after - before) * middle).mean(), atol=1e-8 + 1e-3 * abs(total)
+    )
+
+
+def test_a_reversal_between_two_samples_is_seen_where_it_happens():
+    # A joint swings; friction of a narrow element, sampled coarsely, is that of the fine path.
+    width, rate = 2e-4, 125.0
+    time = np.arange(0.0, 4.0, 1.0 / (64 * rate))
+    velocity = 0.4 * np.cos(2.0 * np.pi * 0.7 * time + 0.3)
+    fine = dahl_state(velocity / (64 * rate), width)[::64]
+    coarse = velocity[::64]
+    z = dahl_state(coarse / rate, width)
+    # Velocity bends by 1e-4 of itself within a step; the first samples forget the start.
+    np.testing.assert_allclose(z[5:], fine[5:], atol=2e-3)
+    # A step of the velocity at its end, by contrast, sees reversals half a step early.
+    early = dahl_state(np.repeat(coarse / rate / 64, 64), width)[63::64]
+    assert np.abs(early - fine)[5:].max() > 0.2
 
 
 @quiet
@@ -64,9 +96,9 @@ def test_steady_motion_is_coulomb_friction():
 
 
 def test_standing_still_keeps_the_state():
-    travel = np.array([0.01, 0.0, 0.0, -1e-5, 0.0])
+    travel = np.array([0.01, 0.0, 0.0, -1e-5, 0.0, 0.0])
     z = dahl_state(travel, 1e-3)
-    assert z[0] == z[1] == z[2] and z[3] == z[4] < z[2]
+    assert z[0] < z[1] == z[2] > z[3] > z[4] == z[5]
     assert len(dahl_state(np.empty(0), 1e-3)) == 0
 
 

@@ -101,7 +101,7 @@ def start_shape(model: FrictionModel) -> Float[Array, " s"]:
 
 
 def remembers_path(model: FrictionModel | None) -> bool:
-    """Whether `columns` also takes `travel`, the displacement since the sample before."""
+    """Whether `columns` also takes `travel`, velocity times the time between two samples."""
     return bool(getattr(model, "uses_travel", False))
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.arrays import Array, Float, Int
 from taufit.friction.model import Shape, Term, needed
 
 # A decade apart from a few seconds of arc to a fifth of a turn: what grease, teeth, flexsplines
@@ -82,18 +82,48 @@ class Presliding:
 
 
 def dahl_state(travel: Float[Array, " n"], width: float) -> Float[Array, " n"]:
-    """z after each step of displacement d_k, from z = 0 before the first.
+    """z at each sample of a motion whose velocity runs straight from one sample to the next.
 
-        z_k = a_k z_(k-1) + (1 - a_k) sign(d_k),      a_k = exp(-|d_k| / w),
+    From z = 0 at the first sample of a joint that had been moving as it does there. Along a leg of
+    displacement d in one direction
 
-    which is exact along each step. One bidiagonal system, solved in one pass.
+        z -> a z + (1 - a) sign(d),      a = exp(-|d| / w),
+
+    is exact; between two samples there is one leg, or two where the joint turns back. One
+    bidiagonal system, solved in one pass.
+
+    Args:
+        travel: Velocity times the time between two samples, u = v h.
+        width: w, the displacement over which the element yields.
     """
     from scipy.linalg import solve_banded
 
     travel = np.asarray(travel, float)
     if len(travel) == 0:
         return np.zeros(0)
-    grown = -np.expm1(-np.abs(travel) / width)
+    there, back, turns = legs(np.concatenate([travel[:1], travel[:-1]]), travel)
+    grown = -np.expm1(-np.abs(there) / width)
+    decay, pull = 1.0 - grown, grown * np.sign(there)
+    grown = -np.expm1(-np.abs(back) / width)
+    decay[turns] *= 1.0 - grown
+    pull[turns] = pull[turns] * (1.0 - grown) + grown * np.sign(back)
     bands = np.ones((2, len(travel)))
-    bands[1, :-1] = grown[1:] - 1.0
-    return solve_banded((1, 0), bands, grown * np.sign(travel), check_finite=False)
+    bands[1, :-1] = -decay[1:]
+    return solve_banded((1, 0), bands, pull, check_finite=False)
+
+
+def legs(
+    before: Float[Array, "*n"], after: Float[Array, "*n"]
+) -> tuple[Float[Array, "*n"], Float[Array, " t"], tuple[Int[Array, " t"], ...]]:
+    """The way between two samples: up to a reversal, on from it, and where there is one.
+
+    With velocity straight in time from u to u' (in displacements per step) the way is (u + u')/2,
+    or, where they have opposite signs, u|u| / (2 (|u| + |u'|)) there and u'|u'| / (2 (|u| + |u'|))
+    back.
+    """
+    there = 0.5 * (before + after)
+    turns = np.nonzero(before * after < 0.0)
+    u, on = before[turns], after[turns]
+    span = 2.0 * (np.abs(u) + np.abs(on))
+    there[turns] = u * np.abs(u) / span
+    return there, on * np.abs(on) / span, turns

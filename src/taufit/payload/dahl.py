@@ -8,6 +8,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.friction import Presliding
+from taufit.friction.presliding import legs
 from taufit.torque_model import TorqueModel
 
 # Displacements over which a break-away fades where the friction model has no memory of its own
@@ -45,6 +46,7 @@ class FrictionStream:
         joints = self.model.robot.joints
         self._z = np.zeros((joints, len(self.widths)))
         self._left = np.ones((joints, len(self.widths)))
+        self._before: Float[Array, " j"] | None = None
 
     def columns(
         self,
@@ -57,7 +59,14 @@ class FrictionStream:
         model = self.model
         motor = velocity if self.coupling is None else velocity @ self.coupling.T
         travel = motor * step
-        decay = np.exp(-np.abs(travel)[..., None] / self.widths)
+        last = travel[0] if self._before is None else self._before
+        there, back, turns = legs(np.concatenate([[last], travel[:-1]]), travel)
+        self._before = travel[-1]
+        decay = np.exp(-np.abs(there)[..., None] / self.widths)
+        grown = (1.0 - decay) * np.sign(there)[..., None]
+        on = np.exp(-np.abs(back)[..., None] / self.widths)
+        decay[turns] *= on
+        grown[turns] = grown[turns] * on + (1.0 - on) * np.sign(back)[..., None]
         left = self._left * np.cumprod(decay, axis=0)
         self._left = left[-1]
         if not self.remembers:
@@ -66,7 +75,6 @@ class FrictionStream:
                 return np.zeros((*motor.shape, 0)), direction, left
             raw = model.motor_friction(velocity, load=load, temperature=temperature)
             return raw, direction, left
-        grown = (1.0 - decay) * np.sign(travel)[..., None]
         z = np.empty_like(grown)
         state = self._z
         for i in range(len(z)):
