@@ -90,6 +90,52 @@ def test_signs_of_a_signed_recording_can_be_ignored(recorded, capsys):
     assert hidden["signs"] == magnitudes["signs"]
 
 
+def test_signs_of_single_stretches_are_kept(recorded, capsys):
+    plain = fit(recorded, capsys, "magnitudes.csv", "declared.yaml")
+    one = next(s for s in plain["segments"] if s["joint"] == 2 and s["t1"] - s["t0"] > 0.5)
+    hint = f"2:{one['t0']:.2f}-{one['t1']:.2f}:{'+' if one['sign'] > 0 else '-'}"
+    told = fit(recorded, capsys, "magnitudes.csv", "declared.yaml", "--sign-hint", hint)
+    middle = 0.5 * (one["t0"] + one["t1"])
+    assert not any(s["joint"] == 2 and s["t0"] < middle < s["t1"] for s in told["segments"])
+    assert told["signs_confident"] and told["mean_nrmse"] < 1.01 * plain["mean_nrmse"]
+
+
+def test_a_false_sign_is_told_where_nothing_fits_it(recorded, capsys):
+    plain = fit(recorded, capsys, "magnitudes.csv", "declared.yaml")
+    one = next(s for s in plain["segments"] if s["joint"] == 2 and s["t1"] - s["t0"] > 0.5)
+    false = f"2:{one['t0']:.2f}-{one['t1']:.2f}:{'-' if one['sign'] > 0 else '+'}"
+    with pytest.raises(SystemExit) as stopped:
+        main(
+            ["fit", str(recorded / "arm.yaml"), str(recorded / "magnitudes.csv")]
+            + ["--map", str(recorded / "declared.yaml"), "--sign-hint", false]
+            + ["--friction", "linear", "-o", str(recorded / "refused.json")]
+        )
+    assert stopped.value.code == 1
+    assert "only an arm of negative inertia" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("recording", "map", "hint", "code", "told"),
+    [
+        ("magnitudes.csv", "declared.yaml", "2:3.1:+", 2, "JOINT:T0-T1:+"),
+        ("magnitudes.csv", "declared.yaml", "7:3.1-4:+", 2, "no joint '7'"),
+        ("magnitudes.csv", "declared.yaml", "2:300-400:+", 1, "no sample of joint 2"),
+        ("signed.csv", "plain.yaml", "2:3.1-4:+", 1, "carries its sign everywhere"),
+    ],
+)
+def test_hints_that_cannot_be_meant(recorded, capsys, recording, map, hint, code, told):
+    with pytest.raises(SystemExit) as stopped:
+        main(
+            ["fit", str(recorded / "arm.yaml"), str(recorded / recording)]
+            + ["--map", str(recorded / map), "--sign-hint", hint, "--friction", "linear"]
+            + ["-o", str(recorded / "refused.json")]
+        )
+    assert stopped.value.code == code
+    # Words may be broken over lines by a frame.
+    assert told.replace(" ", "") in "".join(c for c in capsys.readouterr().err if c not in " │\n")
+    assert not (recorded / "refused.json").exists()
+
+
 def test_check_compares_magnitudes_with_magnitudes(recorded, capsys):
     fit(recorded, capsys, "magnitudes.csv", "declared.yaml")
     with pytest.raises(SystemExit) as stopped:

@@ -178,9 +178,11 @@ def test_a_given_stretch_decides_even_against_the_data():
     assert not np.any(wrong(case, held))
     middle = (one.first + one.last) // 2
     assert held.sample_sign[middle, 1] == one.sign and held.sample_sure[middle, 1]
-    # One false hint turns the whole arm over rather than being ignored, and says it fits badly.
+    # One false hint turns the whole arm over rather than being ignored, and it is said.
     against = find_signs(case.model, case.samples, hints=[SignHint(1, one.t0, one.t1, -one.sign)])
     assert against.sample_sign[middle, 1] == -one.sign
+    assert not against.confident and np.all(against.ambiguous)
+    assert "negative inertia" in against.warnings[0]
 
 
 def test_friction_left_out_of_the_model_is_noticed():

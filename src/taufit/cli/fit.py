@@ -12,6 +12,7 @@ from taufit.cli.common import print_json, progress
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from taufit.estimation.sign_hints import SignHint
     from taufit.recording import Recording
     from taufit.validation import Identification, Verdict
 
@@ -59,6 +60,15 @@ def command(
     torque_signs: Annotated[
         str, typer.Option(help="recorded, or unknown where only magnitudes were.")
     ] = "recorded",
+    sign_hint: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sign-hint",
+            help="Sign of a stretch you know, e.g. 2:3.1-4.0:+ for joint 2 from 3.1 to 4.0 s; "
+            "@RUN behind it in another run than the first. Repeatable.",
+            metavar="JOINT:T0-T1:SIGN",
+        ),
+    ] = None,
     temperature: Annotated[
         str,
         typer.Option(
@@ -153,6 +163,7 @@ def command(
             rotor_inertia=rotor_inertia,
             offset=not no_offset,
             torque_signs=torque_signs,  # type: ignore[arg-type]
+            sign_hints=_sign_hints(sign_hint, arm.joint_names),
             temperature=temperature,
             force=force,
             provenance={
@@ -227,6 +238,16 @@ def _cutoff(text: str) -> Any:
     if not 0.0 < value < 1e6:
         raise typer.BadParameter("give a positive frequency in Hz.", param_hint="--cutoff-hz")
     return value
+
+
+def _sign_hints(texts: list[str] | None, joint_names: tuple[str, ...]) -> list[SignHint]:
+    from taufit.errors import TaufitError
+    from taufit.estimation.sign_hints import read_hint
+
+    try:
+        return [read_hint(text, joint_names) for text in texts or []]
+    except TaufitError as error:
+        raise typer.BadParameter(str(error), param_hint="--sign-hint") from None
 
 
 def _numbers(text: str | None) -> tuple[float, ...] | None:

@@ -13,26 +13,42 @@ from taufit.errors import PoorExcitationError, RecordingError
 from taufit.estimation.sign_hints import SignHint, apply_hints
 from taufit.estimation.sign_quadratic import JointRows, joint_rows
 from taufit.estimation.sign_samples import recorded_joints
-from taufit.estimation.sign_segments import (
-    noise_scale,
-)
+from taufit.estimation.sign_segments import noise_scale
 from taufit.friction import Linear, remembers_path
 from taufit.signals import Samples, lowpass
 from taufit.torque_model import TorqueModel
 
+# A sample this many standard deviations from zero has the sign of its stretch.
+CLEAR = 2.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchData:
-    """What the search works on: torque not filtered where that is at hand."""
+    """What the search works on: torque not filtered where that is at hand.
+
+    Attributes:
+        model: With friction as columns.
+        samples: The motion.
+        values: Magnitudes; torque with sign where `known`.
+        known: Samples whose sign was recorded or given.
+        signed: Those whose value is signed beyond doubt. Within the noise of zero the sign of a
+            stretch need not be that of the noisy sample.
+        borders: Further cuts, before the marked samples.
+        noise: Standard deviation per joint, from the recording alone.
+        rows: The regressor.
+        hints: Signs that were given.
+        functionals: Worked out once per set of joints: every round asks for the same.
+    """
 
     model: TorqueModel
     samples: Samples
     values: Float[Array, "n j"]
     known: Bool[Array, "n j"]
+    signed: Bool[Array, "n j"]
     borders: Bool[Array, "n j"]
     noise: Float[Array, " j"]
     rows: JointRows
-    # Worked out once per set of joints: every round asks for the same.
+    hints: tuple[SignHint, ...] = ()
     functionals: dict[tuple[int, ...], Float[Array, "f b"]] = field(default_factory=dict)
 
     @property
@@ -74,7 +90,8 @@ def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()
             "or all its samples were rejected. Record a motion of every joint."
         )
     rows = joint_rows(search_regressor(model, samples), np.where(keep, 1.0 / noise, 0.0))
-    return SearchData(model, samples, values, known, borders, noise, rows)
+    clear = signed | (known & (np.abs(values) > CLEAR * noise))
+    return SearchData(model, samples, values, known, clear, borders, noise, rows, tuple(hints))
 
 
 def search_regressor(model: TorqueModel, samples: Samples) -> Float[Array, "n j p"]:

@@ -77,7 +77,7 @@ class FoundSigns:
         values: Least-squares parameters of the model used in the search (not made consistent).
         recorded: Per joint, whether the sign was recorded.
         predicted: Torque by `values`, of every sample.
-        known: Samples whose sign was recorded or given.
+        known: Samples whose sign was recorded, or given and clear of the noise.
     """
 
     segments: tuple[SignedSegment, ...]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
-from taufit.errors import RecordingError
+from taufit.errors import RecordingError, TaufitError
 from taufit.signals import Samples
 
 
@@ -29,6 +30,51 @@ class SignHint:
     sign: int
     run: int = 0
 
+    def covers(self, samples: Samples) -> Bool[Array, " n"]:
+        """The samples of that stretch."""
+        return (samples.run == self.run) & (samples.time >= self.t0) & (samples.time <= self.t1)
+
+    def __str__(self) -> str:
+        return f"joint {self.joint + 1} at {self.t0:g}-{self.t1:g} s of run {self.run + 1}"
+
+
+_FORM = re.compile(
+    r"(?P<joint>.+):(?P<t0>[\d.]+)-(?P<t1>[\d.]+):(?P<sign>[+-])1?(?:@(?P<run>\d+))?"
+)
+
+
+def read_hint(text: str, joint_names: Sequence[str] = ()) -> SignHint:
+    """A hint written as JOINT:T0-T1:SIGN or, in another run than the first, JOINT:T0-T1:SIGN@RUN.
+
+    Args:
+        text: E.g. "2:3.1-4.0:+" or "elbow:3.1-4.0:-@2": joints by number or name, joints and runs
+            counted from 1, times in seconds as segments and warnings give them.
+        joint_names: Of the robot.
+    """
+    found = _FORM.fullmatch(text.strip())
+    try:
+        if found is None:
+            raise ValueError
+        t0, t1 = float(found["t0"]), float(found["t1"])
+    except ValueError:
+        raise TaufitError(
+            f"{text!r} is no sign of a stretch: write JOINT:T0-T1:+ or JOINT:T0-T1:-, e.g. "
+            "2:3.1-4.0:+, and @RUN behind it in another run than the first."
+        ) from None
+    name, run = found["joint"], int(found["run"] or 1)
+    if name in joint_names:
+        joint = list(joint_names).index(name)
+    elif name.isdecimal() and 1 <= int(name) <= (len(joint_names) or int(name)):
+        joint = int(name) - 1
+    else:
+        known = f"1 to {len(joint_names)}, or {', '.join(joint_names)}"
+        raise TaufitError(f"there is no joint {name!r}: use {known if joint_names else 'numbers'}.")
+    if not t0 < t1 or run < 1:
+        raise TaufitError(
+            f"{text!r} names no stretch: it must begin before it ends, and runs count from 1."
+        )
+    return SignHint(joint, t0, t1, 1 if found["sign"] == "+" else -1, run - 1)
+
 
 def apply_hints(
     hints: Sequence[SignHint],
@@ -37,19 +83,30 @@ def apply_hints(
     known: Bool[Array, "n j"],
     borders: Bool[Array, "n j"],
 ) -> None:
+    """Give the values of each stretch their sign, and mark them known and its ends as cuts."""
+    recorded = known.copy()
+    given = np.zeros(values.shape, np.int8)
     for hint in hints:
         if not 0 <= hint.joint < samples.joints or hint.sign not in (-1, 1):
             raise RecordingError(
                 f"the sign {hint.sign:+d} given for joint {hint.joint + 1} makes no sense: joints "
                 f"are 1 to {samples.joints}, signs +1 or -1."
             )
-        inside = (samples.run == hint.run) & (samples.time >= hint.t0) & (samples.time <= hint.t1)
+        inside, i = hint.covers(samples), hint.joint
         if not np.any(inside):
             raise RecordingError(
-                f"run {hint.run + 1} has no sample of joint {hint.joint + 1} between {hint.t0:g} "
+                f"run {hint.run + 1} has no sample of joint {i + 1} between {hint.t0:g} "
                 f"and {hint.t1:g} s, where a sign was given."
             )
-        values[inside, hint.joint] = hint.sign * np.abs(values[inside, hint.joint])
-        known[inside, hint.joint] = True
+        if np.any(recorded[inside, i]):
+            raise RecordingError(
+                f"a sign was given for {hint}, whose torque carries its own. Leave it out, or have "
+                "the recorded signs set aside (signed: false in the column map)."
+            )
+        if np.any(given[inside, i] == -hint.sign):
+            raise RecordingError(f"two opposite signs were given for {hint}. Keep the right one.")
+        given[inside, i] = hint.sign
+        values[inside, i] = hint.sign * np.abs(values[inside, i])
+        known[inside, i] = True
         edge = np.flatnonzero(np.diff(inside.astype(np.int8), prepend=0, append=0))
-        borders[edge[edge < len(values)], hint.joint] = True
+        borders[edge[edge < len(values)], i] = True

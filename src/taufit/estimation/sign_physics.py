@@ -11,9 +11,7 @@ from taufit.dynamics import regressor
 from taufit.estimation.sign_data import SearchData
 from taufit.estimation.sign_quadratic import SignForm
 from taufit.estimation.sign_search import SignSearch, signs_within
-from taufit.estimation.sign_segments import (
-    Segmentation,
-)
+from taufit.estimation.sign_segments import Segmentation
 
 # Cost by which a runner-up must lose, in units of the noise variance: 5 standard deviations.
 RADIUS = 25.0

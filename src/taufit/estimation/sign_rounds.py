@@ -68,7 +68,7 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> Round:
             # So much is unexplained that hardly a stretch counts: the round before has to do.
             break
         trusted = keep & ~untrusted[:, None]
-        label = np.where(data.known & trusted, len(cut), cut.label)
+        label = np.where(data.signed & trusted, len(cut), cut.label)
         if not np.any(label >= 0):
             raise PoorExcitationError(
                 "no stretch of torque stands out of the noise: signs cannot be told. Record a "
@@ -80,7 +80,7 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> Round:
         fit = fit_folded(
             data.rows,
             data.values,
-            data.known,
+            data.signed,
             trusted,
             form.parameters(signs),
             0.2 * data.noise,
@@ -113,7 +113,7 @@ def _better(data: SearchData, fit: FoldedFit, done: Round, untrusted: Bool[Array
     """Whether a fit explains the samples both it and an earlier round used better than that one."""
     both = np.asarray(data.samples.keep, bool) & ~(untrusted | done.untrusted)[:, None]
     mine, theirs = (
-        log_likelihood(data.values, data.known, both, one.predicted, one.noise)
+        log_likelihood(data.values, data.signed, both, one.predicted, one.noise)
         for one in (fit, done.fit)
     )
     return mine > theirs
@@ -123,7 +123,7 @@ def constrain(data: SearchData, done: Round) -> Round:
     """The same round with the signs of the best physically possible model."""
     samples, cut, form = data.samples, done.segmentation, done.form
     keep = np.asarray(samples.keep, bool) & ~done.untrusted[:, None]
-    label = np.where(data.known & keep, len(cut), cut.label)
+    label = np.where(data.signed & keep, len(cut), cut.label)
     use = label >= 0
     weight = done.weight[use]
     every = search_regressor(data.model, samples)[use]
@@ -145,7 +145,7 @@ def constrain(data: SearchData, done: Round) -> Round:
     fit = fit_folded(
         data.rows,
         data.values,
-        data.known,
+        data.signed,
         keep,
         form.parameters(found.signs),
         0.2 * data.noise,

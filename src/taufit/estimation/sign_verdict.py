@@ -9,12 +9,11 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 from taufit.estimation.sign_data import SearchData
 from taufit.estimation.sign_findings import FoundSigns, SignedSegment
+from taufit.estimation.sign_hints import SignHint
+from taufit.estimation.sign_physics import RADIUS, broken_physics, functional_levels
 from taufit.estimation.sign_rounds import Round
 from taufit.estimation.sign_samples import recorded_joints, signed_samples
-from taufit.estimation.sign_segments import (
-    Segmentation,
-    joint_rms,
-)
+from taufit.estimation.sign_segments import Segmentation, joint_rms
 from taufit.estimation.sign_weights import near_events
 from taufit.torque_model import TorqueModel
 
@@ -71,6 +70,10 @@ def judge(
     reason[wrong_model[cut.joint]] = "the model leaves much of this joint's torque unexplained"
     reason[noisy[cut.joint]] = "noise drowns this joint's torque"
     reason[done.undecided[:count]] = "its sign as a whole is undecided"
+    doubted_hints = [hint for hint in data.hints if _contradicted(data, done, hint)]
+    impossible = _impossible(data, done)
+    if impossible:
+        reason[:] = "no arm has torque of this sign where signs were recorded or given"
     if not done.certified:
         reason[:] = "the search was stopped before it was exhausted"
 
@@ -120,9 +123,9 @@ def judge(
         and overall <= MISFIT
         and not np.any(noisy | wrong_model)
         and flagged <= 0.05 * max(count, 1)
-        and not friction_missing
+        and not (friction_missing or impossible or doubted_hints)
     )
-    warnings = _warnings(
+    warnings = _hint_warnings(doubted_hints, impossible) + _warnings(
         model, done, segments, overall, joint_chi2, noisy, wrong_model, friction_missing
     )
     values = np.zeros(len(data.model.names))
@@ -132,7 +135,7 @@ def judge(
         sample_sign,
         sample_sure,
         signed_samples(samples, sample_sign * data.magnitude, ~done.untrusted),
-        np.where(data.known, data.values, done.fit.expected),
+        np.where(data.signed, data.values, done.fit.expected),
         done.certified,
         overall,
         joint_chi2,
@@ -144,7 +147,7 @@ def judge(
         values,
         recorded_joints(samples),
         predicted,
-        data.known,
+        data.signed,
     )
 
 
@@ -156,6 +159,38 @@ def _agreement(
     use = label >= 0
     weight = (predicted * magnitude).T.ravel()[use]
     return np.bincount(label[use], weight, minlength=len(cut))
+
+
+def _contradicted(data: SearchData, done: Round, hint: SignHint) -> bool:
+    """Whether the refined model has the other sign over the stretch of a hint."""
+    use = hint.covers(data.samples) & np.asarray(data.samples.keep[:, hint.joint], bool)
+    return float(np.sum((done.fit.predicted * data.values)[use, hint.joint])) < 0.0
+
+
+def _impossible(data: SearchData, done: Round) -> bool:
+    """Whether signs that were recorded or given leave only arms of negative inertia or friction."""
+    if done.form.anchor is None:
+        return False
+    joints = np.unique(done.segmentation.joint)
+    level = functional_levels(data, done.form, joints) if len(joints) else np.zeros((0, 1))
+    return len(level) > 0 and bool(broken_physics(level, done.signs) > RADIUS)
+
+
+def _hint_warnings(doubted: Sequence[SignHint], impossible: bool) -> tuple[str, ...]:
+    out = []
+    if impossible:
+        out.append(
+            "With the torque signs that were recorded or given only an arm of negative inertia, or "
+            "friction that drives, explains the rest: every sign is flagged. Check them, and the "
+            "direction each joint counts as positive."
+        )
+    if doubted:
+        told = "; ".join(str(hint) for hint in doubted[:5])
+        out.append(
+            f"The torque contradicts the sign given for {told}. Check the stretch, the joint and "
+            "the run, or leave it out."
+        )
+    return tuple(out)
 
 
 def _warnings(

@@ -26,7 +26,13 @@ from taufit.estimation import (
 )
 from taufit.estimation.fit import check_enough
 from taufit.estimation.residual_structure import residual_structure
-from taufit.estimation.unknown_signs import find_signs, signed_by_model, without_signs
+from taufit.estimation.sign_information import with_open_signs
+from taufit.estimation.unknown_signs import (
+    SignHint,
+    find_signs,
+    signed_by_model,
+    without_signs,
+)
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.recording import Recording, in_order
 from taufit.robot import Robot
@@ -129,6 +135,7 @@ def identify(
     rotor_inertia: bool | None = None,
     offset: bool = True,
     torque_signs: Literal["recorded", "unknown"] = "recorded",
+    sign_hints: Sequence[SignHint] = (),
     temperature: str = "auto",
     provenance: Mapping[str, Any] | None = None,
     force: bool = False,
@@ -148,6 +155,7 @@ def identify(
         rotor_inertia: Whether joints have one; by default where torque was measured at the motor.
         offset: Whether joints have a torque offset.
         torque_signs: "unknown" where only magnitudes were recorded.
+        sign_hints: Stretches whose sign is known although it was not recorded.
         temperature: How friction follows joint temperature: "none", "linear", "exponential",
             "arrhenius", "thermal-model" (temperatures estimated from heat), or "auto".
         provenance: What the model file should say about where the data came from.
@@ -175,13 +183,24 @@ def identify(
     signs = None
     if samples.signed is not None and not np.all(samples.signed):
         # Declared by a map, or asked for: the signs come first, then the same fit as always.
-        signs = find_signs(model, samples)
+        signs = find_signs(model, samples, hints=sign_hints)
         samples = signs.fit_samples
         torque_signs = "unknown"
+    elif sign_hints:
+        raise RecordingError(
+            "signs of single stretches were given, but the torque carries its sign everywhere. "
+            "Leave them out, or say that signs are unknown (--torque-signs unknown)."
+        )
     warmth = follow(model, samples, "none" if signs is not None else temperature)
     model, samples = warmth.model, warmth.samples
-    estimate = fit(model, samples, estimator, dropped=warmth.dropped)
+    try:
+        estimate = fit(model, samples, estimator, dropped=warmth.dropped)
+    except RecordingError as error:
+        # Signs in doubt are the likely reason why nothing fits them.
+        doubts = () if signs is None else signs.warnings
+        raise RecordingError("\n".join([str(error), *doubts])) from None
     if signs is not None:
+        estimate = with_open_signs(estimate, model, samples, signs)
         estimate = replace(estimate, warnings=(*signs.warnings, *estimate.warnings))
 
     fitted = fitted_model(model, estimate, samples)
