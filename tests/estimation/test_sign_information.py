@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 from benchmarks.sign_instances import instance, segment_truth
 
-from taufit.estimation import Problem
+from taufit.estimation import ConsistentSdp, Problem, fit_samples
 from taufit.estimation.folded_normal import log_likelihood
 from taufit.estimation.ols import base_least_squares
-from taufit.estimation.sign_information import MagnitudeRows, information_share
+from taufit.estimation.sign_information import (
+    MagnitudeRows,
+    information_share,
+    with_open_signs,
+)
 from taufit.estimation.unknown_signs import find_signs, fit_unsigned
 from taufit.estimation.weights import Weights
 
@@ -92,3 +96,20 @@ def test_a_first_round_that_went_astray_is_put_right():
     assert np.any(segment_truth(case, once.segments) != once.signs)
     assert not np.any(segment_truth(case, found.segments) != found.signs)
     assert np.all(found.noise < 1.2 * case.noise) and found.confident
+
+
+def test_expected_torque_is_not_as_certain_as_measured_torque():
+    case = instance(3, noise=0.3, friction=True)
+    result = fit_unsigned(case.model, case.samples)
+    samples = result.found.fit_samples
+    naive = fit_samples(case.model, samples, ConsistentSdp())
+    honest = with_open_signs(naive, case.model, samples, result.found)
+    assert np.all(honest.base_std > naive.base_std)
+    # Rows that count less, or a correction afterwards, which takes residuals as equally large
+    # everywhere: a fifth apart where a parameter shows near zero torque only.
+    ratio = honest.base_std / result.estimate.base_std
+    assert np.median(ratio) == pytest.approx(1.0, abs=0.06)
+    assert np.all((ratio > 0.85) & (ratio < 1.3))
+    known = replace(result.found, known=np.ones_like(result.found.known))
+    same = with_open_signs(naive, case.model, samples, known)
+    np.testing.assert_allclose(same.base_covariance, naive.base_covariance, rtol=1e-6)
