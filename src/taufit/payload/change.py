@@ -1,11 +1,14 @@
-"""Picks and drops: a score test of what the last moments say against the payload believed in.
+"""Picks and drops: what the last moments say for a changed payload against the one believed in.
 
-With residuals r of the last quarter of a second, gravity columns W (mass and first moments) and an
-unknown constant per joint, the score g = W' r and its information A give
+With residuals r of the last moments, gravity columns W (mass and first moments) and per joint an
+unknown constant and unknown friction at low speed, a change of size Q explains r better than noise
+does by the Bayes factor B,
 
-    s = g' (A + Q^-1)^-1 g,
+    2 ln B = g' (A + Q^-1)^-1 g - ln det(1 + Q A),    g = W' r,  A = W' W,
 
-what a changed payload would explain of r beyond noise; Q is how large changes are.
+all weighted by noise and with the joints' own unknowns marginalised. The second term is what a
+change may explain by chance, so one threshold serves every pose and every length of time looked
+back.
 """
 
 from __future__ import annotations
@@ -18,8 +21,12 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 
-# Standard deviations of a change: mass [kg] and first moments [kg m].
+# Standard deviations of a change of a light payload, per kilogram of it: mass, first moments [m].
 _CHANGES = np.array([3.0, 0.3, 0.3, 0.3])
+# A constant over the last moments that is nothing to do with the payload, in residual rms.
+_DRIFT = 0.3
+# Friction at low speed that is nothing to do with the payload either, in friction levels.
+_SLOW = 0.3
 
 
 class Chunk(NamedTuple):
@@ -39,15 +46,17 @@ class Chunk(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What the test says.
+    """What the last moments say.
 
     Attributes:
-        score: s; about 4 where nothing changed.
+        evidence: 2 ln B of the length of time that speaks most for a change; below 0 for none.
         mass: By how much the mass changed, if it did [kg].
+        window: The length of time that says so [s].
     """
 
-    score: float
+    evidence: float
     mass: float
+    window: float
 
 
 class ChangeDetector:
@@ -58,11 +67,12 @@ class ChangeDetector:
         chunks: Oldest first.
     """
 
-    __slots__ = ("chunks", "window")
+    __slots__ = ("_squares", "chunks", "window")
 
     def __init__(self, window: float) -> None:
         self.window = window
         self.chunks: deque[Chunk] = deque()
+        self._squares: deque[tuple[float, Float[Array, "j 7 7"]]] = deque()
 
     def add(self, chunk: Chunk) -> None:
         """The newest rows."""
@@ -73,42 +83,72 @@ class ChangeDetector:
     def clear(self) -> None:
         """Start anew."""
         self.chunks.clear()
+        self._squares.clear()
 
-    @property
-    def seconds(self) -> float:
-        """How much has been seen."""
-        return sum(chunk.seconds for chunk in self.chunks)
-
-    def test(
+    def look(
         self,
         states: Sequence[Float[Array, " c"]],
         density: Float[Array, " j"],
-        drift: Float[Array, " j"],
-        window: float,
+        rms: Float[Array, " j"],
+        level: Float[Array, " j"],
+        slow: Sequence[int],
+        windows: Sequence[float],
+        light: float,
     ) -> Change:
-        """Whether the rows fit what is believed.
+        """Whether the newest rows, and those looked at before, fit what is believed.
+
+        Rows are held against what was believed when they came: by the next read-out a belief has
+        begun to follow the change.
 
         Args:
             states: Per joint the belief about its columns, -1 for y.
             density: Noise density of each joint [(N m)^2 s].
-            drift: Standard deviation of a constant over the window [N m].
-            window: How far back to look [s].
+            rms: Residuals of each joint [N m].
+            level: Friction of each joint at low speed [N m].
+            slow: Per joint which column is friction at low speed.
+            windows: How far to look back [s].
+            light: Scale of changes [kg].
         """
-        score, information = np.zeros(4), np.diag(1.0 / _CHANGES**2)
-        since = self.chunks[-1].time - window
-        chunks = [chunk for chunk in self.chunks if chunk.time > since]
-        for j, state in enumerate(states):
-            rows = np.concatenate([chunk.rows[j][0] for chunk in chunks])
-            weight = np.concatenate(
-                [chunk.rows[j][1] * (chunk.seconds / len(chunk.rows[j][1])) for chunk in chunks]
-            )
-            weight = weight / density[j]
-            left = -(rows @ state)
-            gravity = rows[:, :4]
-            weighted = gravity * weight[:, None]
-            sums = weighted.sum(axis=0)
-            share = 1.0 / (1.0 / drift[j] ** 2 + weight.sum())
-            score += weighted.T @ left - sums * (share * float(weight @ left))
-            information += weighted.T @ gravity - np.outer(sums, sums) * share
-        change = np.linalg.solve(information, score)
-        return Change(float(score @ change), float(change[0]))
+        newest = self.chunks[-1]
+        self._squares.append((newest.time, _squares(newest, states, density, slow)))
+        while newest.time - self._squares[0][0] > self.window:
+            self._squares.popleft()
+        past = [newest.time - time for time, _ in reversed(self._squares)]
+        lengths = sorted({int(np.searchsorted(past, window)) for window in windows})
+        whole = np.cumsum([square for _, square in reversed(self._squares)], axis=0)
+        total = whole[np.array(lengths) - 1]
+        # What is a joint's own goes first; what is left of the joints adds up.
+        inner = total[..., 5:, 5:].copy()
+        inner[..., 0, 0] += 1.0 / (_DRIFT * rms) ** 2
+        inner[..., 1, 1] += 1.0 / np.maximum(_SLOW * level, 1e-6 * rms) ** 2
+        cross = total[..., 5:, :5]
+        gone = cross[..., :4].swapaxes(-1, -2) @ np.linalg.solve(inner, cross)
+        left = (total[..., :4, :5] - gone).sum(axis=1)
+        changes = light * _CHANGES
+        information = left[..., :4] + np.diag(1.0 / changes**2)
+        score = left[..., 4]
+        change = np.linalg.solve(information, score[..., None])[..., 0]
+        chance = np.linalg.slogdet(information)[1] + 2.0 * np.log(changes).sum()
+        evidence = np.einsum("ka,ka->k", score, change) - chance
+        best = int(evidence.argmax())
+        seconds = past[lengths[best] - 1] + newest.seconds
+        return Change(float(evidence[best]), float(change[best, 0]), seconds)
+
+
+def _squares(
+    chunk: Chunk,
+    states: Sequence[Float[Array, " c"]],
+    density: Float[Array, " j"],
+    slow: Sequence[int],
+) -> Float[Array, "j 7 7"]:
+    """[W, r, 1, l]' [W, r, 1, l] of each joint, weighted by its noise; l is the slow column."""
+    weight = np.array([w for _, w in chunk.rows])
+    weight *= (chunk.seconds / weight.shape[1] / density)[:, None]
+    rows = np.ones((*weight.shape, 7))
+    for j, ((columns, _), state) in enumerate(zip(chunk.rows, states, strict=True)):
+        rows[j, :, :4] = columns[:, :4]
+        rows[j, :, 4] = columns @ state
+        rows[j, :, 6] = columns[:, slow[j]]
+    rows[..., 4] *= -1.0
+    out: Array = rows.transpose(0, 2, 1) @ (rows * weight[..., None])
+    return out

@@ -50,8 +50,6 @@ _EMPTY = 4.0
 _BEYOND = 0.1
 # Positions beyond those of the training data by this much count half [rad or m].
 _AWAY = 0.2
-# A constant over a quarter of a second that is nothing to do with the payload, in residual rms.
-_DRIFT = 1.0
 # Residual variance beyond this many times that of the training is another robot, or another world.
 _STRANGE = 9.0
 # Changes of mass smaller than this at the moment they show may go either way [kg].
@@ -451,22 +449,25 @@ class PayloadFilter:
 
     def _look_for_change(self, time: float) -> None:
         u = self.unknowns
-        states = []
+        states, slow = [], []
         for j, rows in enumerate(u.rows):
             x = np.append(self._state[rows], -1.0)
             x[:10] *= 1.0 + self._gains[j]
             states.append(x)
-        drift = _DRIFT * u.rms * np.sqrt(np.maximum(self._scale, 1.0))
-        density = u.density * np.maximum(self._scale, 1.0)
-        for window in self.settings.windows:
-            if self.detector.seconds < 0.3 * window:
-                continue
-            found = self.detector.test(states, density, drift, window)
-            if found.score <= self.settings.alarm:
-                continue
+            slow.append(int(np.argmax(rows == u.names.index(f"joint_{j + 1}.low_speed"))))
+        louder = np.maximum(self._scale, 1.0)
+        found = self.detector.look(
+            states,
+            u.density * louder,
+            u.rms * np.sqrt(louder),
+            u.level,
+            slow,
+            self.settings.windows,
+            self.settings.light,
+        )
+        if found.evidence > self.settings.alarm:
             self.events.append(_named_change(time, found.mass))
             self.reopen()
-            return
 
     def reopen(self) -> None:
         """The payload is another one from now on; what was learnt about the arm stays.

@@ -8,6 +8,9 @@ import numpy as np
 
 from taufit.errors import TaufitError
 
+# Gains that are wrong by more than themselves say nothing about torque.
+_LARGEST_GAIN_STD = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class PayloadSettings:
@@ -33,8 +36,9 @@ class PayloadSettings:
         fastest_hz: Of the grid.
         memory: Time after which old samples count 1/e [s]; infinite for ever.
         detect: Whether picks and drops are looked for.
-        alarm: Threshold on the score of a changed payload.
-        windows: Over which a change is looked for: the short one is quick, the long one sees
+        alarm: Evidence for a changed payload that counts: twice the logarithm of how much better
+            a change explains the last moments than noise does.
+        windows: Over which a change is looked for: the short ones are quick, the long ones see
             small changes [s].
     """
 
@@ -55,14 +59,22 @@ class PayloadSettings:
     fastest_hz: float = 125.0
     memory: float = np.inf
     detect: bool = True
-    alarm: float = 12.5
-    windows: tuple[float, ...] = (0.25, 0.8)
+    alarm: float = 5.0
+    windows: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8)
 
     def __post_init__(self) -> None:
         positive = ("mass_accuracy", "com_accuracy", "ready_mass", "light", "com_spread", "memory")
         for name in positive:
             if not getattr(self, name) > 0.0:
                 raise TaufitError(f"payload setting {name} is positive, not {getattr(self, name)}.")
+        for name in ("gain_std", "gain_common"):
+            value = getattr(self, name)
+            if not 0.0 <= value <= _LARGEST_GAIN_STD:
+                raise TaufitError(
+                    f"payload setting {name} is a relative standard deviation between 0 and "
+                    f"{_LARGEST_GAIN_STD:g}, not {value:g}. Drives of one type differ by some "
+                    "per cent."
+                )
         if self.box is not None and not (len(self.box) == 3 and min(self.box) > 0.0):
             raise TaufitError("a bounding box is three positive lengths in metres.")
         if self.density is not None and not 1.0 < self.density < 3e4:
