@@ -28,7 +28,7 @@ from benchmarks.sign_instances import (
     weightless,
 )
 from taufit.arrays import Array, Float
-from taufit.estimation import ConsistentSdp, Problem, SampleRows, fit
+from taufit.estimation import ConsistentSdp, Problem, SampleRows
 from taufit.estimation.sign_data import prepare
 from taufit.estimation.sign_information import information_share
 from taufit.estimation.sign_quadratic import joint_rows
@@ -40,7 +40,7 @@ from taufit.estimation.weights import Weights
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 SEEDS, TREE_SEEDS, HARD_SEEDS = 50, 5, 20
 # Ratios of errors scatter by some percent over 50 seeds.
-PAIRED_SEEDS, DEFAULT_SEEDS = 200, 25
+PAIRED_SEEDS = 300
 NOISES = (0.05, 0.1, 0.2, 0.3)
 # Seeds below this were looked at while thresholds were chosen.
 FIRST = 1000
@@ -120,7 +120,6 @@ def tally(pairs: Iterable[tuple[Instance, FoundSigns]]) -> Tally:
 def rows() -> Iterator[Row]:
     yield from _tree_rows()
     yield from _main_rows()
-    yield from _default_rows()
     yield from _seven_rows()
     yield from _hard_rows()
     yield from _honest_rows()
@@ -210,31 +209,6 @@ def paired_ratio(
     chosen = np.random.default_rng(0).integers(0, len(ours), (draws, len(ours)))
     spread = np.sqrt(ours[chosen].mean(1) / reference[chosen].mean(1))
     return np.sqrt(ours.mean(0) / reference.mean(0)), np.percentile(spread, [5.0, 95.0], axis=0)
-
-
-def _default_rows() -> Iterator[Row]:
-    """What the command's own choices (friction terms, weak prior) make of both kinds of torque."""
-    for friction in (False, True):
-        for noise in (0.1, 0.3):
-            mine, theirs, plain = [], [], []
-            for seed in range(FIRST, FIRST + DEFAULT_SEEDS):
-                case = instance(seed, noise=noise, friction=friction)
-                found = find_signs(case.model, case.samples)
-                mine.append(_errors(case, fit(case.model, found.fit_samples).values))
-                theirs.append(_errors(case, fit(case.model, case.signed).values))
-                plain.append(_errors(case, _known(case)))
-            ratio, interval = paired_ratio(np.array(mine), np.array(theirs))
-            other, _ = paired_ratio(np.array(mine), np.array(plain))
-            for k, what in enumerate(("coefficient error", "validation torque error")):
-                yield Row(
-                    f"default fit, {what} / with signs known, {_name(noise, friction)}",
-                    float(ratio[k]),
-                    "x",
-                    "",
-                    f"both with the weak prior of `taufit fit`; {len(mine)} seeds, 90 % interval "
-                    f"{interval[0, k]:.2f}-{interval[1, k]:.2f}; over plain consistent least "
-                    f"squares with signs {other[k]:.2f} x",
-                )
 
 
 def _known(case: Instance) -> Float[Array, " p"]:
