@@ -9,7 +9,7 @@ import pytest
 from benchmarks.sign_instances import boxes, instance, segment_truth
 
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.errors import PoorExcitationError
+from taufit.errors import InfeasibleError, PoorExcitationError
 from taufit.estimation.sign_tree import FeasibleDistance, search_tree, threshold_segments
 from taufit.estimation.unknown_signs import fit_unsigned
 
@@ -65,3 +65,28 @@ def test_no_torque_no_segments():
     still = replace(case.samples, torque=np.zeros_like(case.samples.torque))
     with pytest.raises(PoorExcitationError, match="threshold"):
         fit_unsigned(case.model, still, "tree")
+
+
+def test_fit_stays_within_the_masses_the_search_was_given():
+    case = instance(1004, noise=0.1, friction=True)
+    low, high = boxes(case)
+    result = fit_unsigned(case.model, case.samples, "tree", bounds=(low, high))
+    # Wrong signs: without bounds the first link would weigh hundreds of tonnes.
+    assert np.any(result.signs != segment_truth(case, result.segments))
+    mass = slice(0, 60, 10)
+    assert np.all(result.values[mass] >= low[mass] - 1e-6)
+    assert np.all(result.values[mass] <= high[mass] + 1e-6)
+
+
+def test_signs_no_arm_has_are_told():
+    class Impossible:
+        weighting = "none"
+
+        def solve(self, information, problem):
+            raise InfeasibleError("no physically possible arm meets these bounds.")
+
+    case = instance(0, noise=0.0, seconds=3.0)
+    with pytest.raises(InfeasibleError, match="tree search found fit no arm"):
+        fit_unsigned(case.model, case.samples, "tree", estimator=Impossible())
+    with pytest.raises(InfeasibleError, match=r"^no physically"):
+        fit_unsigned(case.model, case.samples, estimator=Impossible())

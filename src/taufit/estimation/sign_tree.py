@@ -12,6 +12,7 @@ residual plays no part in the choice; kept for comparison with the exact search.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -233,18 +234,26 @@ class FeasibleDistance:
         options.presolve_enable = False
         options.chordal_decomposition_enable = False
         first = np.concatenate([np.zeros(rows), self._tail])
-        self._solver = clarabel.DefaultSolver(
-            quadratic, np.zeros(width + rows), a, first, kinds, options
+        self._new_solver = partial(
+            clarabel.DefaultSolver, quadratic, np.zeros(width + rows), a, first, kinds, options
         )
+        self._solver = self._new_solver()
         self._width = width
         self._matrix = matrix
         self.solved = 0
 
     def nearest(self, target: Float[Array, " b"]) -> Float[Array, " p"]:
-        """The possible p whose C p is nearest to the target."""
+        """The possible p whose C p is nearest to the target; not a number where it broke down."""
         self._solver.update(b=np.concatenate([target, self._tail]))
         self.solved += 1
-        return np.array(self._solver.solve().x[: self._width])
+        try:
+            return np.array(self._solver.solve().x[: self._width])
+        except BaseException as error:
+            # A panic inside the solver is no Exception, and leaves it unfit for another target.
+            if type(error).__name__ != "PanicException":
+                raise
+            self._solver = self._new_solver()
+            return np.full(self._width, np.nan)
 
     def distance(self, target: Float[Array, " b"]) -> float:
         """|C p - target|^2 there; infinite where the solver broke down."""

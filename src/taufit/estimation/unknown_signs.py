@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
-from taufit.errors import PoorExcitationError, TaufitError
+from taufit.errors import InfeasibleError, PoorExcitationError, TaufitError
 from taufit.estimation.consistent_sdp import ConsistentSdp
 from taufit.estimation.covariance import base_covariance
 from taufit.estimation.estimate import Estimate
@@ -168,7 +168,15 @@ def fit_unsigned(
         return UnsignedFit(found, fitted, estimator)
     rows = information_rows(model, found)
     weights = _joint_weights(found, estimator)
-    solution = estimator.solve(rows.information(weights), Problem.of(model))
+    try:
+        solution = estimator.solve(rows.information(weights), Problem.of(model))
+    except InfeasibleError as error:
+        if method == "exact":
+            raise
+        raise InfeasibleError(
+            f"the signs the tree search found fit no arm ({error}) Most likely some are wrong: use "
+            "the exact method."
+        ) from None
     return UnsignedFit(found, model.with_values(solution.values), estimator)
 
 
