@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,14 @@ import worn_arm
 from taufit.estimation import fitted_model
 from taufit.estimation.fit_samples import fit_samples
 from taufit.estimation.repeated import repeat_identification
+from taufit.estimation.temperature import friction_at
 from taufit.estimation.wls import Wls
-from taufit.friction import Linear
+from taufit.friction import Linear, LinearLoad
+from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.health import start_history
 from taufit.report.friction_map import friction_map, friction_torque, heat_map
 from taufit.report.health_page import health_page
-from taufit.report.temperature_page import temperature_page, torque_change
+from taufit.report.temperature_page import run_by_run, temperature_page, torque_change
 from taufit.signals import Samples
 from taufit.torque_model import TorqueModel
 
@@ -63,6 +66,31 @@ def test_page_has_tables_and_points(model, runs):
     text = temperature_page(model, repeat_identification(plain, runs), runs[0])
     assert "Viscous friction changes by" in text and "line through the runs" in text
     assert not re.search(r"https?://", text)
+
+
+def test_fit_report_compares_with_single_runs_where_it_can(model, runs):
+    joined = Samples.joined(runs)
+    text = run_by_run(model, joined)
+    span = model.meta["range"]["temperature"]
+    cold, warm = (friction_at(model, np.array(span[key]))[0] for key in ("low", "high"))
+    told = re.search(r"viscous friction, one fit \[%\]</td>(.*?)</tr>", text).group(1)
+    found = [float(x) for x in re.findall(r"<td>(-?[0-9.]+)</td>", told)]
+    np.testing.assert_allclose(found, 100.0 * (warm / cold - 1.0), rtol=0.01)
+    assert text.count("line through the runs") == 3
+    assert run_by_run(model, Samples.joined(runs[:2])) == ""
+    assert run_by_run(model, replace(joined, temperature=None)) == ""
+    assert run_by_run(replace(model, meta={**model.meta, "thermal": {}}), joined) == ""
+    plain = TorqueModel(model.robot, Linear(0.02))
+    assert run_by_run(fitted_model(plain, fit_samples(plain, joined, Wls()), joined), joined) == ""
+
+
+def test_joints_without_load_friction_get_one_map(model):
+    loaded = TorqueModel(model.robot, TemperatureDependent(LinearLoad(0.02), reference=30.0))
+    values = np.ones(len(loaded.names))
+    values[loaded.names.index("joint_2.load")] = 0.0
+    text = friction_map(replace(loaded.with_values(values), meta=model.meta))
+    assert text.count("N m</figcaption>") == 4
+    assert "Joint 1, load" in text and "Joint 2, load" not in text
 
 
 def test_torque_changes_by_slope_times_speed(model, runs):

@@ -6,7 +6,7 @@ Kept as the baseline that one temperature-aware fit is compared with.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,8 +53,22 @@ class Repeated:
         return self.models[int(np.argmin(away))]
 
 
+def single_runs(samples: Samples) -> list[Samples]:
+    """Samples of several runs, one by one."""
+    out = []
+    for rows in samples.run_slices():
+        part = samples.rows(rows)
+        name = samples.names[int(part.run[0])]
+        out.append(replace(part, run=0 * part.run, names=(name,)))
+    return out
+
+
 def repeat_identification(
-    model: TorqueModel, runs: Sequence[Samples], estimator: Estimator | None = None
+    model: TorqueModel,
+    runs: Sequence[Samples],
+    estimator: Estimator | None = None,
+    *,
+    dropped: tuple[str, ...] = (),
 ) -> Repeated:
     """Fit each run by itself, and viscous friction against temperature through all of them.
 
@@ -62,6 +76,7 @@ def repeat_identification(
         model: Without temperature; its friction has a term "viscous".
         runs: With temperatures, conditioned alike; three or more.
         estimator: By default weighted least squares.
+        dropped: Parameters held at zero.
     """
     if len(runs) < 3 or any(run.temperature is None for run in runs):
         raise RecordingError(
@@ -71,7 +86,7 @@ def repeat_identification(
     joints = model.robot.joints
     pick = [model.names.index(f"joint_{j + 1}.viscous") for j in range(joints)]
     for run in runs:
-        estimate = fit_samples(model, run, estimator, require_excitation=False)
+        estimate = fit_samples(model, run, estimator, dropped=dropped, require_excitation=False)
         models.append(fitted_model(model, estimate, run))
         assert run.temperature is not None
         warm.append(run.temperature[run.in_motion].mean(axis=0))

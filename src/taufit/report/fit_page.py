@@ -23,6 +23,7 @@ from taufit.report.page import (
     table,
     verdict,
 )
+from taufit.report.temperature_page import run_by_run
 from taufit.signals import Samples
 from taufit.torque_model import TorqueModel
 from taufit.validation import Identification, Score, residual_spectrum
@@ -58,6 +59,9 @@ def fit_page(done: Identification) -> str:
         from taufit.report.signs_picture import signs_picture
 
         extra.append(Section("Signs", signs_picture(done.signs)))
+    warm_up = run_by_run(done.model, done.samples, dropped=done.estimate.dropped)
+    if warm_up:
+        extra.append(Section("Run by run against temperature", warm_up))
     return model_page(
         done.model, runs, warnings=done.warnings, before=done.before, extra=tuple(extra)
     )

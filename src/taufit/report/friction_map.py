@@ -21,7 +21,7 @@ def friction_map(model: TorqueModel, *, loads: Any = None) -> str:
     """Maps of friction torque over speed and temperature, and curves at three temperatures.
 
     Within the speeds and temperatures of the training data. Friction that also depends on load gets
-    one map without load and one at a high load.
+    one map without load and one at a high load; joints whose load term is zero get one.
 
     Args:
         model: Fitted, with friction that follows temperature; others give an empty text.
@@ -46,13 +46,14 @@ def friction_map(model: TorqueModel, *, loads: Any = None) -> str:
         )
     ]
     for j in range(joints):
-        levels = [0.0] + ([float(loads[j])] if friction.uses_load else [])
+        loaded = friction.uses_load and _feels_load(model, j, fastest[j], low[j], float(loads[j]))
+        levels = [0.0] + ([float(loads[j])] if loaded else [])
         figures = []
         for load in levels:
             speeds = np.linspace(0.0, fastest[j], _COLUMNS + 1)[1:]
             warm = np.linspace(low[j], max(high[j], low[j] + 1e-6), _ROWS)
             grid = np.stack([friction_torque(model, j, speeds, t, load) for t in warm])
-            name = f"Joint {j + 1}" + (f", load {load:.3g} N m" if friction.uses_load else "")
+            name = f"Joint {j + 1}" + (f", load {load:.3g} N m" if loaded else "")
             figures.append(heat_map(speeds, warm, grid, name))
         curves = [
             Series(
@@ -89,6 +90,12 @@ def friction_torque(
     )
     first = model.robot.joints * (10 + model.rotor_inertia) + joint * terms
     return columns @ model.values[first : first + terms]
+
+
+def _feels_load(model: TorqueModel, joint: int, speed: float, warm: float, load: float) -> bool:
+    at = np.array([speed])
+    with_, without = (friction_torque(model, joint, at, warm, x)[0] for x in (load, 0.0))
+    return bool(abs(with_ - without) > 1e-6 * abs(without))
 
 
 def heat_map(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.errors import TaufitError
 from taufit.estimation.prediction import predicted_torque
-from taufit.estimation.repeated import Repeated
+from taufit.estimation.repeated import Repeated, repeat_identification, single_runs
 from taufit.estimation.temperature import friction_at
+from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
@@ -22,8 +26,6 @@ def torque_change(
     warm: Float[Array, " j"],
 ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
     """Mean and largest change of torque along a motion when every joint goes from cold to warm."""
-    from dataclasses import replace
-
     shape = samples.position.shape
     torque = [
         predicted_torque(model, replace(samples, temperature=np.broadcast_to(t, shape).copy()))
@@ -49,46 +51,116 @@ def temperature_page(
         samples: A motion on which torque is compared.
         cold, warm: Temperatures to compare [degC]; by default the training data's extremes.
     """
-    span = model.meta["range"]["temperature"]
-    cold = np.array(span["low"] if cold is None else cold, float)
-    warm = np.array(span["high"] if warm is None else warm, float)
-    one, _ = friction_at(model, cold)
-    other, _ = friction_at(model, warm)
-    change = 100.0 * (other / one - 1.0)
-    old = 100.0 * (repeated.at(warm) / repeated.at(cold) - 1.0)
-    mean, largest = torque_change(model, samples, cold, warm)
-    limit = model.robot.limits.torque
-    share = 100.0 * largest / np.where(np.isfinite(limit), limit, np.nan)
+    changes = _Changes.of(model, repeated, samples, cold, warm)
     head = verdict(
         "good",
-        f"Viscous friction changes by {change.mean():.0f} % on average from cold to warm",
+        f"Viscous friction changes by {changes.viscous.mean():.0f} % on average from cold to warm",
         f"One fit over {len(repeated.models)} runs whose friction follows temperature. Identified "
-        f"run by run the figure is {old.mean():.0f} %.",
+        f"run by run the figure is {changes.repeated.mean():.0f} %.",
     )
+    most = changes.viscous[np.argmax(np.abs(changes.viscous))]
     figures = cards(
         [
-            ("largest change of viscous friction", f"{change[np.argmax(np.abs(change))]:.0f} %"),
-            ("largest change of torque", f"{largest.max():.3g} N m"),
+            ("largest change of viscous friction", f"{most:.0f} %"),
+            ("largest change of torque", f"{changes.largest.max():.3g} N m"),
             ("runs", str(len(repeated.models))),
         ]
     )
-    joints = range(model.robot.joints)
-    header = ("", *(f"J{j + 1}" for j in joints))
-    rows = [
-        ("cold [degC]", *(float(x) for x in cold)),
-        ("warm [degC]", *(float(x) for x in warm)),
-        ("viscous friction, one fit [%]", *(float(x) for x in change)),
-        ("viscous friction, run by run [%]", *(float(x) for x in old)),
-        ("mean change of torque [N m]", *(float(x) for x in mean)),
-        ("largest change of torque [N m]", *(float(x) for x in largest)),
-        ("the same, % of the torque limit", *(float(x) for x in share)),
-    ]
     sections = [
-        Section("Verdict", head + figures + table(header, rows)),
+        Section("Verdict", head + figures + changes.table(model)),
         Section("Friction against temperature", _lines(model, repeated)),
         Section("Friction maps", friction_map(model)),
     ]
     return page(f"Warm-up of {model.robot.name}", "viscous friction and temperature", sections)
+
+
+def run_by_run(model: TorqueModel, samples: Samples, *, dropped: tuple[str, ...] = ()) -> str:
+    """The training runs identified one by one, beside the one fit: table and figures.
+
+    Empty where there is nothing to compare: fewer than three runs, temperatures that were not
+    measured, or friction without a viscous term that follows them.
+
+    Args:
+        model: Fitted to all runs at once.
+        samples: What it was fitted to.
+        dropped: Parameters that fit held at zero.
+    """
+    friction = model.friction
+    if (
+        not isinstance(friction, TemperatureDependent)
+        or "viscous" not in [term.name for term in friction.model.terms]
+        or samples.temperature is None
+        or model.meta.get("thermal") is not None
+        or len(samples.run_slices()) < 3
+    ):
+        return ""
+    shape = model.joint_shape[:, : len(friction.model.shapes)]
+    plain = replace(model, friction=friction.model, shape=shape, values=None, meta={})
+    names = plain.names
+    try:
+        repeated = repeat_identification(
+            plain, single_runs(samples), dropped=tuple(name for name in dropped if name in names)
+        )
+    except TaufitError:
+        # A run too short or too poor to be identified by itself takes nothing from the fit.
+        return ""
+    changes = _Changes.of(model, repeated, samples, None, None)
+    return changes.table(model) + _lines(model, repeated)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Changes:
+    """What warmth changes, joint by joint.
+
+    Attributes:
+        cold, warm: Temperatures compared [degC].
+        viscous: Change of viscous friction by the one fit [%].
+        repeated: The same by the line through single runs [%].
+        mean, largest: Change of torque along a motion [N m].
+    """
+
+    cold: Float[Array, " j"]
+    warm: Float[Array, " j"]
+    viscous: Float[Array, " j"]
+    repeated: Float[Array, " j"]
+    mean: Float[Array, " j"]
+    largest: Float[Array, " j"]
+
+    @classmethod
+    def of(
+        cls,
+        model: TorqueModel,
+        repeated: Repeated,
+        samples: Samples,
+        cold: Float[Array, " j"] | None,
+        warm: Float[Array, " j"] | None,
+    ) -> _Changes:
+        span = model.meta["range"]["temperature"]
+        cold = np.array(span["low"] if cold is None else cold, float)
+        warm = np.array(span["high"] if warm is None else warm, float)
+        one, other = friction_at(model, cold)[0], friction_at(model, warm)[0]
+        return cls(
+            cold,
+            warm,
+            100.0 * (other / one - 1.0),
+            100.0 * (repeated.at(warm) / repeated.at(cold) - 1.0),
+            *torque_change(model, samples, cold, warm),
+        )
+
+    def table(self, model: TorqueModel) -> str:
+        limit = model.robot.limits.torque
+        share = 100.0 * self.largest / np.where(np.isfinite(limit), limit, np.nan)
+        header = ("", *(f"J{j + 1}" for j in range(model.robot.joints)))
+        rows = [
+            ("cold [degC]", self.cold),
+            ("warm [degC]", self.warm),
+            ("viscous friction, one fit [%]", self.viscous),
+            ("viscous friction, run by run [%]", self.repeated),
+            ("mean change of torque [N m]", self.mean),
+            ("largest change of torque [N m]", self.largest),
+            ("the same, % of the torque limit", share),
+        ]
+        return table(header, [(name, *(float(x) for x in values)) for name, values in rows])
 
 
 def _lines(model: TorqueModel, repeated: Repeated) -> str:
