@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from taufit.errors import TaufitError
 from taufit.friction.presliding import dahl_state, legs
 from taufit.payload import PayloadSettings
-from taufit.payload.body import _parameters, most_probable_body
+from taufit.payload.body import most_probable_body
+from taufit.payload.body_search import _parameters
 from taufit.payload.dahl import FrictionStream
 from taufit.payload.grid import Grid
 from taufit.payload.lowpass import CausalLowpass

@@ -6,7 +6,8 @@ The most probable x under
 
     (phi(x) - phi_0)' A (phi(x) - phi_0)  +  prior on c and L
 
-is found by Gauss-Newton; the curvature there gives the covariance (Laplace).
+is found by Gauss-Newton (compiled, or as in `body_search`); the curvature there gives the
+covariance (Laplace).
 """
 
 from __future__ import annotations
@@ -16,17 +17,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.errors import TaufitError
+from taufit.payload import body_search
 from taufit.payload.settings import PayloadSettings
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
 
 # Density of what grippers carry where the user does not say [kg/m^3], and spread of log lengths.
 TYPICAL_DENSITY = 3500.0
 _LENGTH_SPREAD = 0.7
 _KNOWN_SPREAD = 0.35
-_ROUNDS = 25
-# A step smaller than this in standard deviations changes nothing.
-_CONVERGED = 1e-2
-_TEN = np.arange(10)
-_LOGARITHMS = np.array([0, 4, 6, 9])
+# Entries of L on its diagonal, and of a symmetric 3 x 3 matrix in the order xx, xy, yy, xz, yz, zz.
+_DIAGONAL = np.array([0, 2, 5])
+_SIX = (np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,26 +56,6 @@ class Body:
     x: Float[Array, " 10"]
 
 
-_LOWER = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))
-_DIAGONAL = np.array([0, 2, 5])
-# Ixx, Ixy, Iyy, Ixz, Iyz, Izz from second moments xx, xy, yy, xz, yz, zz: I = tr(S) 1 - S.
-_TO_INERTIA = np.array(
-    [
-        [0, 0, 1, 0, 0, 1],
-        [0, -1, 0, 0, 0, 0],
-        [1, 0, 0, 0, 0, 1],
-        [0, 0, 0, -1, 0, 0],
-        [0, 0, 0, 0, -1, 0],
-        [1, 0, 1, 0, 0, 0],
-    ],
-    float,
-)
-_SIX = (np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]))
-_ENTRIES = np.arange(6)
-_AXES = np.arange(1, 4)
-_BESIDE = np.array([1, 3, 4])
-
-
 def most_probable_body(
     information: Float[Array, "10 10"],
     target: Float[Array, " 10"],
@@ -85,41 +71,26 @@ def most_probable_body(
         start: x of the last read-out, or None.
     """
     x = _start(information, target, settings) if start is None else start.copy()
-    phi, jacobian = _parameters(x)
-    prior, gradient, cost = _prior(x, settings)
-    pushed = information @ phi
-    value = float(phi @ pushed - 2.0 * (target @ phi)) + cost
-    damping = 0.0
-    for _ in range(_ROUNDS):
-        curvature = jacobian.T @ information @ jacobian
-        curvature[_TEN, _TEN] += prior
-        slope = jacobian.T @ (target - pushed) - gradient
-        size = 1.0 / np.sqrt(curvature[_TEN, _TEN])
-        scaled = curvature * np.outer(size, size)
-        while True:
-            damped = scaled.copy()
-            damped[_TEN, _TEN] += damping
-            step = np.linalg.solve(damped, slope * size) * size
-            step *= min(1.0, 1.0 / max(np.abs(step[_LOGARITHMS]).max(), 1e-300))
-            trial = x + step
-            phi, jacobian = _parameters(trial)
-            prior, gradient, cost = _prior(trial, settings)
-            pushed = information @ phi
-            new = float(phi @ pushed - 2.0 * (target @ phi)) + cost
-            if new <= value + 1e-9 * abs(value) or damping > 1e6:
-                break
-            damping = max(10.0 * damping, 1e-3)
-        x, value = trial, new
-        damping = 0.0 if damping < 1e-3 else 0.1 * damping
-        if np.abs(step / size).max() < _CONVERGED:
-            break
-    full = jacobian.T @ information @ jacobian
-    full[_TEN, _TEN] += prior
-    size = 1.0 / np.sqrt(full[_TEN, _TEN])
-    covariance_x = np.linalg.inv(full * np.outer(size, size)) * np.outer(size, size)
-    told, jacobian_told = _described(x)
-    covariance = jacobian_told @ covariance_x @ jacobian_told.T
-    share = float(np.mean(np.sqrt(np.diag(covariance_x)[4:] * prior[4:]).clip(0.0, 1.0)))
+    known = settings.box is not None or settings.density is not None
+    phi, told, covariance = np.empty(10), np.empty(10), np.empty((10, 10))
+    search = body_search.search if _kernel is None else _kernel.most_probable_body
+    share = search(
+        np.ascontiguousarray(information),
+        np.ascontiguousarray(target),
+        np.full(3, np.nan) if settings.box is None else np.array(settings.box, float),
+        settings.density or TYPICAL_DENSITY,
+        _KNOWN_SPREAD if known else _LENGTH_SPREAD,
+        settings.com_spread,
+        x,
+        phi,
+        told,
+        covariance,
+    )
+    if not share >= 0.0:
+        raise TaufitError(
+            "what the samples say about the payload contradicts itself: its information is not "
+            "that of a minimum. Check the recording for values that are not measurements."
+        )
     tensor = np.empty((3, 3))
     tensor[_SIX] = told[4:]
     tensor[_SIX[::-1]] = told[4:]
@@ -147,81 +118,3 @@ def _lengths(mass: float, settings: PayloadSettings) -> Array:
     if settings.box is not None:
         return np.array(settings.box)
     return np.full(3, (mass / (settings.density or TYPICAL_DENSITY)) ** (1.0 / 3.0))
-
-
-def _prior(x: Array, settings: PayloadSettings) -> tuple[Array, Array, float]:
-    """Information (its diagonal), gradient of half the cost, and cost of the prior at x."""
-    mass = float(np.exp(x[0]))
-    known = settings.box is not None or settings.density is not None
-    spread = _KNOWN_SPREAD if known else _LENGTH_SPREAD
-    middle = _prior_lower(mass, settings)
-    std = np.full(10, spread)
-    std[0] = 10.0
-    std[1:4] = settings.com_spread
-    # What stands beside the diagonal is a length too, about as large as the diagonal's.
-    std[4 + _BESIDE] *= float(np.exp(middle[_DIAGONAL].sum() / 3.0))
-    off = x.copy()
-    off[4:] -= middle
-    information = 1.0 / std**2
-    weighted = off * information
-    return information, weighted, float(off @ weighted)
-
-
-def _quadratic() -> Array:
-    """T with (L L')_k = l' T_k l for the six entries l of a lower triangle."""
-    out = np.zeros((6, 6, 6))
-    for k, (i, j) in enumerate(_LOWER):
-        for a, (row_a, column_a) in enumerate(_LOWER):
-            for b, (row_b, column_b) in enumerate(_LOWER):
-                if column_a == column_b and row_a == i and row_b == j:
-                    out[k, a, b] += 1.0
-    return 0.5 * (out + out.transpose(0, 2, 1))
-
-
-_SQUARE = _quadratic()
-# Pairs of coordinates behind the six entries of c c'.
-_FIRST, _SECOND = _SIX
-
-
-def _moments(x: Array) -> tuple[Array, Array]:
-    """Second moments L L' in six entries and their derivative by the six of L."""
-    entries = x[4:].copy()
-    entries[_DIAGONAL] = np.exp(entries[_DIAGONAL])
-    half = _SQUARE @ entries
-    derivative = 2.0 * half
-    derivative[:, _DIAGONAL] *= entries[_DIAGONAL]
-    return half @ entries, derivative
-
-
-def _parameters(x: Array) -> tuple[Array, Array]:
-    """phi(x) and its derivative."""
-    mass, c = float(np.exp(x[0])), x[1:4]
-    about, turn = _moments(x)
-    outer = c[_FIRST] * c[_SECOND]
-    phi = np.empty(10)
-    phi[0] = mass
-    phi[1:4] = mass * c
-    phi[4:] = _TO_INERTIA @ (about + mass * outer)
-    turned = np.zeros((6, 3))
-    turned[_ENTRIES, _FIRST] += mass * c[_SECOND]
-    turned[_ENTRIES, _SECOND] += mass * c[_FIRST]
-    jacobian = np.zeros((10, 10))
-    jacobian[0, 0] = mass
-    jacobian[1:4, 0] = phi[1:4]
-    jacobian[_AXES, _AXES] = mass
-    jacobian[4:, 0] = _TO_INERTIA @ (mass * outer)
-    jacobian[4:, 1:4] = _TO_INERTIA @ turned
-    jacobian[4:, 4:] = _TO_INERTIA @ turn
-    return phi, jacobian
-
-
-def _described(x: Array) -> tuple[Array, Array]:
-    """(m, c, inertia about c) and its derivative by x."""
-    mass = float(np.exp(x[0]))
-    about, turn = _moments(x)
-    out = np.concatenate([[mass], x[1:4], _TO_INERTIA @ about])
-    jacobian = np.zeros((10, 10))
-    jacobian[0, 0] = mass
-    jacobian[1:4, 1:4] = np.eye(3)
-    jacobian[4:, 4:] = _TO_INERTIA @ turn
-    return out, jacobian

@@ -1,14 +1,17 @@
 """Picks and drops: what the last moments say for a changed payload against the one believed in.
 
-With residuals r of the last moments, gravity columns W (mass and first moments) and per joint an
-unknown constant and unknown friction at low speed, a change of size Q explains r better than noise
-does by the Bayes factor B,
+With residuals r of the last moments, gravity columns W (mass and first moments), and per joint an
+unknown constant and unknown friction at low speed, let
 
-    2 ln B = g' (A + Q^-1)^-1 g - ln det(1 + Q A),    g = W' r,  A = W' W,
+    F(Q) = g' (A + Q^-1)^-1 g - ln det(1 + Q A),    g = W' r,  A = W' W,
 
-all weighted by noise and with the joints' own unknowns marginalised. The second term is what a
-change may explain by chance, so one threshold serves every pose and every length of time looked
-back.
+all weighted by noise and with the joints' own unknowns marginalised. P is how well the payload is
+known anyway, Q how large changes are; a change explains r better than no change by the Bayes factor
+
+    2 ln B = F(P + Q) - F(P).
+
+The determinants are what a change may explain by chance, so one threshold serves every pose and
+every length of time looked back.
 """
 
 from __future__ import annotations
@@ -43,6 +46,26 @@ class Chunk(NamedTuple):
     seconds: float
     rows: tuple[tuple[Float[Array, "n c"], Float[Array, " n"]], ...]
     weights: tuple[Float[Array, " n"], ...]
+
+
+class Belief(NamedTuple):
+    """What residuals are measured against.
+
+    Attributes:
+        states: Per joint the value of each of its columns, -1 for y.
+        density: Noise density of each joint [(N m)^2 s].
+        rms: Residuals of each joint [N m].
+        level: Friction of each joint at low speed [N m].
+        slow: Per joint which column is friction at low speed.
+        known: Standard deviations of mass [kg] and first moments [kg m].
+    """
+
+    states: Sequence[Float[Array, " c"]]
+    density: Float[Array, " j"]
+    rms: Float[Array, " j"]
+    level: Float[Array, " j"]
+    slow: Sequence[int]
+    known: Float[Array, " 4"]
 
 
 class Change(NamedTuple):
@@ -85,32 +108,19 @@ class ChangeDetector:
         self.chunks.clear()
         self._squares.clear()
 
-    def look(
-        self,
-        states: Sequence[Float[Array, " c"]],
-        density: Float[Array, " j"],
-        rms: Float[Array, " j"],
-        level: Float[Array, " j"],
-        slow: Sequence[int],
-        windows: Sequence[float],
-        light: float,
-    ) -> Change:
+    def look(self, belief: Belief, windows: Sequence[float], light: float) -> Change:
         """Whether the newest rows, and those looked at before, fit what is believed.
 
         Rows are held against what was believed when they came: by the next read-out a belief has
         begun to follow the change.
 
         Args:
-            states: Per joint the belief about its columns, -1 for y.
-            density: Noise density of each joint [(N m)^2 s].
-            rms: Residuals of each joint [N m].
-            level: Friction of each joint at low speed [N m].
-            slow: Per joint which column is friction at low speed.
+            belief: Of the last read-out.
             windows: How far to look back [s].
             light: Scale of changes [kg].
         """
         newest = self.chunks[-1]
-        self._squares.append((newest.time, _squares(newest, states, density, slow)))
+        self._squares.append((newest.time, _squares(newest, belief)))
         while newest.time - self._squares[0][0] > self.window:
             self._squares.popleft()
         past = [newest.time - time for time, _ in reversed(self._squares)]
@@ -119,36 +129,39 @@ class ChangeDetector:
         total = whole[np.array(lengths) - 1]
         # What is a joint's own goes first; what is left of the joints adds up.
         inner = total[..., 5:, 5:].copy()
-        inner[..., 0, 0] += 1.0 / (_DRIFT * rms) ** 2
-        inner[..., 1, 1] += 1.0 / np.maximum(_SLOW * level, 1e-6 * rms) ** 2
+        inner[..., 0, 0] += 1.0 / (_DRIFT * belief.rms) ** 2
+        slow = np.maximum(_SLOW * belief.level, 1e-6 * belief.rms)
+        inner[..., 1, 1] += 1.0 / slow**2
         cross = total[..., 5:, :5]
         gone = cross[..., :4].swapaxes(-1, -2) @ np.linalg.solve(inner, cross)
         left = (total[..., :4, :5] - gone).sum(axis=1)
-        changes = light * _CHANGES
-        information = left[..., :4] + np.diag(1.0 / changes**2)
-        score = left[..., 4]
-        change = np.linalg.solve(information, score[..., None])[..., 0]
-        chance = np.linalg.slogdet(information)[1] + 2.0 * np.log(changes).sum()
-        evidence = np.einsum("ka,ka->k", score, change) - chance
+        narrow = belief.known**2
+        evidence, change = _explained(left, narrow + (light * _CHANGES) ** 2)
+        evidence = evidence - _explained(left, narrow)[0]
         best = int(evidence.argmax())
         seconds = past[lengths[best] - 1] + newest.seconds
         return Change(float(evidence[best]), float(change[best, 0]), seconds)
 
 
-def _squares(
-    chunk: Chunk,
-    states: Sequence[Float[Array, " c"]],
-    density: Float[Array, " j"],
-    slow: Sequence[int],
-) -> Float[Array, "j 7 7"]:
+def _explained(
+    left: Float[Array, "k 4 5"], variance: Float[Array, " 4"]
+) -> tuple[Float[Array, " k"], Float[Array, "k 4"]]:
+    """F of a change of this variance, and the change, from A and g side by side."""
+    information, score = left[..., :4] + np.diag(1.0 / variance), left[..., 4]
+    change = np.linalg.solve(information, score[..., None])[..., 0]
+    chance = np.linalg.slogdet(information)[1] + np.log(variance).sum()
+    return np.einsum("ka,ka->k", score, change) - chance, change
+
+
+def _squares(chunk: Chunk, belief: Belief) -> Float[Array, "j 7 7"]:
     """[W, r, 1, l]' [W, r, 1, l] of each joint, weighted by its noise; l is the slow column."""
     weight = np.array([w for _, w in chunk.rows])
-    weight *= (chunk.seconds / weight.shape[1] / density)[:, None]
+    weight *= (chunk.seconds / weight.shape[1] / belief.density)[:, None]
     rows = np.ones((*weight.shape, 7))
-    for j, ((columns, _), state) in enumerate(zip(chunk.rows, states, strict=True)):
+    for j, ((columns, _), state) in enumerate(zip(chunk.rows, belief.states, strict=True)):
         rows[j, :, :4] = columns[:, :4]
         rows[j, :, 4] = columns @ state
-        rows[j, :, 6] = columns[:, slow[j]]
+        rows[j, :, 6] = columns[:, belief.slow[j]]
     rows[..., 4] *= -1.0
     out: Array = rows.transpose(0, 2, 1) @ (rows * weight[..., None])
     return out

@@ -25,7 +25,7 @@ from taufit.dynamics import Engine
 from taufit.errors import RecordingError, TaufitError
 from taufit.estimation.residual_structure import RIPPLE_CYCLES
 from taufit.payload.body import Body, most_probable_body
-from taufit.payload.change import ChangeDetector, Chunk
+from taufit.payload.change import Belief, ChangeDetector, Chunk
 from taufit.payload.dahl import FrictionStream
 from taufit.payload.estimate import NORMAL_95, PayloadEstimate, interval
 from taufit.payload.grid import Grid
@@ -448,7 +448,16 @@ class PayloadFilter:
     # ---- picks and drops -----------------------------------------------------------------------
 
     def _look_for_change(self, time: float) -> None:
-        u = self.unknowns
+        belief = self._belief()
+        found = self.detector.look(belief, self.settings.windows, self.settings.light)
+        if found.evidence > self.settings.alarm:
+            self.events.append(_named_change(time, found.mass))
+            self.reopen()
+
+    def _belief(self) -> Belief:
+        """What the last read-out says, column by column."""
+        u, last = self.unknowns, self._last
+        assert last is not None
         states, slow = [], []
         for j, rows in enumerate(u.rows):
             x = np.append(self._state[rows], -1.0)
@@ -456,18 +465,18 @@ class PayloadFilter:
             states.append(x)
             slow.append(int(np.argmax(rows == u.names.index(f"joint_{j + 1}.low_speed"))))
         louder = np.maximum(self._scale, 1.0)
-        found = self.detector.look(
+        # Friction of a joint that has not turned both ways yet may be taken for load.
+        one_way = [min(sums.forward, sums.backward) < _BOTH_WAYS for sums in self._sums]
+        mass, std = last.mass, last.mass_std
+        moments = np.hypot(max(mass, std) * last.centre_std, last.centre * std)
+        return Belief(
             states,
-            u.density * louder,
+            np.where(one_way, np.inf, u.density * louder),
             u.rms * np.sqrt(louder),
             u.level,
             slow,
-            self.settings.windows,
-            self.settings.light,
+            np.append(std, moments),
         )
-        if found.evidence > self.settings.alarm:
-            self.events.append(_named_change(time, found.mass))
-            self.reopen()
 
     def reopen(self) -> None:
         """The payload is another one from now on; what was learnt about the arm stays.

@@ -1,0 +1,61 @@
+"""What one joint says once its own unknowns are integrated out: compiled, or else in NumPy.
+
+With the sum of squares of its columns s that others have too, o of its own and y, the column of
+its drive gain g = payload phi, and everything weighted,
+
+    block = [s, g]' [s, g] - C' S,   right = [s, g]' y - C' S_y,   S = (o'o + prior)^-1 C,
+
+C = o' [s, g, y] plus what the prior says about o together with s, and about o alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float, Int
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
+
+
+def _without_own(
+    square: Float[Array, "c c"],
+    prior: Float[Array, "p p"],
+    prior_target: Float[Array, " p"],
+    rows: Int[Array, " k"],
+    shared: int,
+    phi: Float[Array, " 10"],
+    weight: float,
+    block: Float[Array, "s+1 s+1"],
+    right: Float[Array, " s+1"],
+    solved: Float[Array, "o s+2"],
+) -> None:
+    """Fill block, right and S (`solved`: for s, g and y).
+
+    Args:
+        square: [s, o, y]' [s, o, y]; the payload's ten are the first of s.
+        prior: Information on all columns.
+        prior_target: The same times what is believed of them.
+        rows: Which columns s and o are.
+        shared: How many of them are s.
+        phi: The payload as believed.
+        weight: Of `square`.
+        block, right, solved: Overwritten.
+    """
+    k, s, o = len(rows), rows[:shared], rows[shared:]
+    line = square[:, :10] @ phi
+    mine = square[shared:k]
+    cross = weight * np.column_stack([mine[:, :shared], line[shared:k], mine[:, k]])
+    cross[:, :shared] += prior[np.ix_(o, s)]
+    cross[:, -1] += prior_target[o]
+    solved[:] = np.linalg.solve(weight * mine[:, shared:k] + prior[np.ix_(o, o)], cross)
+    block[:shared, :shared] = weight * square[:shared, :shared]
+    block[:shared, shared] = block[shared, :shared] = weight * line[:shared]
+    block[shared, shared] = weight * (phi @ line[:10])
+    block -= cross[:, :-1].T @ solved[:, :-1]
+    right[:] = weight * np.append(square[:shared, k], line[k]) - cross[:, :-1].T @ solved[:, -1]
+
+
+without_own = _without_own if _kernel is None else _kernel.without_own
