@@ -208,7 +208,7 @@ def _warnings(
         out.append(
             "The sign search was stopped before it could prove its answer (lower bound "
             f"{done.search.lower_bound:.4g}, found {done.search.cost:.4g}): treat every sign as a "
-            "guess. Record less noisy torque, or give signs of single stretches."
+            "guess. Record less noisy torque, or give signs of single stretches (--sign-hint)."
         )
     if friction_missing:
         out.append(
@@ -238,7 +238,7 @@ def _warnings(
         held[done.segmentation.joint[done.undecided[: len(done.segmentation)]]] = True
         out.append(
             f"Torque and its mirror image explain {_joints(held)} equally well. Record a faster "
-            "motion (inertia decides it), or give the sign of one stretch."
+            "motion (inertia decides it), or give the sign of one stretch (--sign-hint)."
         )
     close = [s for s in segments if s.reason.startswith("another")]
     if close:
@@ -246,7 +246,8 @@ def _warnings(
         more = f" and {len(close) - 5} more" if len(close) > 5 else ""
         out.append(
             f"{len(close)} of {len(segments)} segments could have the other sign: {told}{more}. "
-            "Record a longer motion, or one in which these joints carry more load."
+            "Record a longer motion, or one in which these joints carry more load, or give the "
+            "signs you know (--sign-hint)."
         )
     return tuple(out)
 
