@@ -27,8 +27,12 @@ def command(
         str, typer.Option(help="filter, direct, difference, khalil or static.", metavar="NAME")
     ] = "filter",
     template: Annotated[
-        Path | None,
-        typer.Option(help="The same motion recorded empty; model errors cancel.", metavar="FILE"),
+        list[Path] | None,
+        typer.Option(
+            help="The same motion recorded empty; model errors cancel. Give several: they are "
+            "averaged, and their scatter says how large the noise is.",
+            metavar="FILE",
+        ),
     ] = None,
     replay: Annotated[
         bool, typer.Option("--replay", help="At the recording's own rate, with a live display.")
@@ -94,7 +98,7 @@ def command(
     settings = PayloadSettings(**given)
     fitted = read_model(model)
     carried = _one(recording, map, run)
-    empty = None if template is None else _one(template, map, None)
+    empty = [_one(path, map, None) for path in template] if template else None
     if replay:
         with _display(speed, as_json) as watch:
             done = identify_payload(

@@ -23,7 +23,7 @@ from scipy.special import ndtr, ndtri
 from taufit.arrays import Array, Float
 from taufit.dynamics import Engine
 from taufit.errors import RecordingError, TaufitError
-from taufit.estimation.residual_structure import RIPPLE_CYCLES
+from taufit.estimation.residual_structure import EXTRAS, extra_columns
 from taufit.payload.body import Body, most_probable_body
 from taufit.payload.change import Belief, ChangeDetector, Chunk
 from taufit.payload.dahl import FrictionStream
@@ -31,7 +31,7 @@ from taufit.payload.estimate import NORMAL_95, PayloadEstimate, interval
 from taufit.payload.grid import Grid
 from taufit.payload.lowpass import CausalLowpass
 from taufit.payload.settings import PayloadSettings
-from taufit.payload.unknowns import LOW_SPEED, unknowns
+from taufit.payload.unknowns import unknowns
 from taufit.torque_model import TorqueModel
 
 # Residuals of a run may be this much smaller than in training, in variance, and no less.
@@ -56,6 +56,9 @@ _STRANGE = 9.0
 _UNCLEAR = 0.3
 # Weight of the drive gains' own standard deviations against what the joints say of each other.
 _GAIN_TRUST = 2.0
+# Drives whose gains differ by less than this are of one type, and their errors correlate so much.
+_SAME_TYPE = 0.003
+_OF_TYPE = 0.7
 GRAVITY = 9.81
 # Inertia with more than this share of prior in it is called so.
 _PRIOR_SHARE = 0.7
@@ -139,6 +142,7 @@ class PayloadFilter:
         cutoff = float(conditioning.get("cutoff_hz") or 10.0)
         self.cutoff_hz = min(cutoff, 0.2 * self.rate_hz)
         self.gain_std = self._gain_std(gain_std)
+        self._alike = _alike(conditioning.get("gain"), joints)
         self.engine = Engine(model.robot)
         self.lowpass = CausalLowpass(self.rate_hz, self.cutoff_hz)
         self.friction = FrictionStream(model)
@@ -149,7 +153,10 @@ class PayloadFilter:
         self._due = settings.chunk * self.step
         self._edges = [0, *np.cumsum([len(rows) + 1 for rows in self.unknowns.rows]).tolist()]
         p = len(self.unknowns)
-        flat = [j * (p + 1) + np.append(rows, p) for j, rows in enumerate(self.unknowns.rows)]
+        order = self.unknowns.order
+        flat = [
+            j * (p + 1) + np.append(order[rows], p) for j, rows in enumerate(self.unknowns.rows)
+        ]
         self._flat = np.concatenate(flat)
         self._prior = self.unknowns.prior.copy()
         self._prior_target = self.unknowns.target.copy()
@@ -250,8 +257,14 @@ class PayloadFilter:
         if self.grid.filled:
             self._work()
 
-    def cancel_arm(self, share: float) -> None:
-        """The arm's own errors cancel down to a share of their variance: a template is used."""
+    def cancel_arm(self, share: float, density: Float[Array, " j"] | None, runs: int) -> None:
+        """The arm's own errors cancel down to a share of their variance: a template is used.
+
+        Args:
+            share: What is left of them.
+            density: Noise density of one run as the templates show it, or None with one only.
+            runs: How many templates were averaged; their noise adds to that of the run.
+        """
         u = self.unknowns
         names = [name.partition(".")[2] for name in u.names]
         same = np.array(
@@ -264,6 +277,11 @@ class PayloadFilter:
         factor[:10] = 1.0
         self._prior = self._prior * np.outer(factor, factor)
         self._prior_target = np.zeros(len(u))
+        own = u.density if density is None else np.where(np.isnan(density), u.density, density)
+        own = np.clip(own, 0.5 * u.density, 2.0 * u.density)
+        self.unknowns = replace(u, density=own * (1.0 + 1.0 / runs))
+        # Where the template has been, nothing is new.
+        self._lowest[:], self._highest[:], self._fastest[:] = -np.inf, np.inf, np.inf
 
     def _gap(self, last: float, time: float) -> None:
         self._work()
@@ -368,16 +386,11 @@ class PayloadFilter:
             parts.append(np.broadcast_to(np.eye(joints), (n, joints, joints)))
         rest = np.concatenate(parts, -1)
         out[..., at : 10 + b] = rest[..., self._base_rest]
-        starts = 3 + 2 * len(RIPPLE_CYCLES)
-        extra = np.empty((n, joints, starts + u.fading.shape[1]))
         speed = v if self.friction.coupling is None else v @ self.friction.coupling.T
-        extra[..., 0] = np.sign(speed) * np.exp(-np.abs(speed) / LOW_SPEED)
-        extra[..., 1] = direction * np.abs(load)
-        angle = q[..., None] * np.array(RIPPLE_CYCLES)
-        extra[..., 2] = rigid
-        extra[..., 3:starts:2] = np.cos(angle)
-        extra[..., 4:starts:2] = np.sin(angle)
-        extra[..., starts:] = u.fading * left
+        extra = np.empty((n, joints, len(EXTRAS) + 1 + u.fading.shape[1]))
+        extra[..., : len(EXTRAS)] = extra_columns(q, speed, direction, load)
+        extra[..., len(EXTRAS)] = rigid
+        extra[..., len(EXTRAS) + 1 :] = u.fading * left
         out[..., 10 + b : p] = model.to_joints(extra)
         out[..., p] = torque - rigid - rest @ self._rest + slope @ self._phi
         still = np.abs(v) < self.settings.standstill
@@ -463,7 +476,7 @@ class PayloadFilter:
             x = np.append(self._state[rows], -1.0)
             x[:10] *= 1.0 + self._gains[j]
             states.append(x)
-            slow.append(int(np.argmax(rows == u.names.index(f"joint_{j + 1}.low_speed"))))
+            slow.append(int(np.argmax(rows == u.names.index(f"joint_{j + 1}.{EXTRAS[0]}"))))
         louder = np.maximum(self._scale, 1.0)
         # Friction of a joint that has not turned both ways yet may be taken for load.
         one_way = [min(sums.forward, sums.backward) < _BOTH_WAYS for sums in self._sums]
@@ -530,12 +543,12 @@ class PayloadFilter:
             without: Sources of error taken as known: "links", "friction", "gains".
         """
         u, joints = self.unknowns, self.joints
-        common = 10 + len(u.base)
         # Once a change has tied everything together, nothing is a joint's own.
-        own_first = len(u) if self._tied or self.friction.coupling is not None else common
+        own_first = len(u) if self._tied else u.shared
         size = own_first + joints
         total, target = np.zeros((size, size)), np.zeros(size)
         total[:own_first, :own_first] = self._prior[:own_first, :own_first]
+        total[own_first:, own_first:] = self._gain_information()
         target[:own_first] = self._prior_target[:own_first]
         parts = self._parts
         self._local: list[tuple[Array, Array]] = []
@@ -546,7 +559,6 @@ class PayloadFilter:
                 at = np.append(rows[:shared], own_first + j)
                 total[at[:, None], at] += block
                 target[at] += right
-                total[own_first + j, own_first + j] += 1.0 / self._scale_variance(j)
                 continue
             # Columns, then the column of a wrong gain (the payload's torque as known), then y.
             square = np.empty((k + 2, k + 2))
@@ -563,6 +575,7 @@ class PayloadFilter:
                 mine = rows[shared:]
                 inner = square[shared:k, shared:k] + self._prior[np.ix_(mine, mine)]
                 cross = square[shared:k][:, kept]
+                cross[:, :shared] += self._prior[np.ix_(mine, rows[:shared])]
                 cross[:, -1] += self._prior_target[mine]
                 if "friction" in without or "links" in without:
                     known = np.isin(parts[mine], without)
@@ -576,7 +589,6 @@ class PayloadFilter:
             at = np.append(rows[:shared], own_first + j)
             total[np.ix_(at, at)] += square[:-1, :-1]
             target[at] += square[:-1, -1]
-            total[own_first + j, own_first + j] += 1.0 / self._scale_variance(j)
         keep = np.ones(size, bool)
         if without:
             keep = ~np.isin(np.concatenate([parts[:own_first], parts[-joints:]]), without)
@@ -616,6 +628,7 @@ class PayloadFilter:
         cross[:, shared] = line[shared:k]
         cross[:, shared + 1] = square[shared:k, k]
         cross *= weight
+        cross[:, :shared] += self._prior[first:last, self.unknowns.rows[j][:shared]]
         cross[:, shared + 1] += self._prior_target[mine]
         factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
         solved = cho_solve(factor, cross, check_finite=False)
@@ -630,12 +643,23 @@ class PayloadFilter:
         right -= cross[:, :-1].T @ solved[:, -1]
         return block, right
 
-    def _scale_variance(self, j: int) -> float:
-        """Variance of the relative error of the payload's torque at joint j: gain and lever."""
-        sums = self._sums[j]
-        lever = np.sqrt(sums.load / max(sums.seconds, 1e-9)) / GRAVITY
-        geometry = self.settings.lever_std / max(lever, self.settings.lever_std)
-        return max(self._doubt * (self.gain_std[j] ** 2 + geometry**2), 1e-12)
+    def _gain_information(self) -> Float[Array, "j j"]:
+        """Of the relative errors of the payload's torque at the joints: gains and levers.
+
+        Drives of one type (of one nominal gain) are off together for the larger part.
+        """
+        levers = np.array([self._lever(j) for j in range(self.joints)])
+        geometry = self.settings.lever_std / np.maximum(levers, self.settings.lever_std)
+        spread = np.outer(self.gain_std, self.gain_std) * self._alike + np.diag(geometry**2 + 1e-12)
+        return np.linalg.inv(self._doubt * spread)
+
+    def _lever(self, j: int) -> float:
+        """Arm of the payload's weight about joint j, rms over the run [m]."""
+        sums, phi = self._sums[j], self._phi
+        if phi[0] <= 0.0:
+            return float(np.sqrt(sums.load / max(sums.seconds, 1e-9))) / GRAVITY
+        square = float(phi @ sums.square[:10, :10] @ phi) * self.unknowns.density[j]
+        return float(np.sqrt(square / max(sums.seconds, 1e-9))) / (phi[0] * GRAVITY)
 
     def _after(self, phi: Array) -> None:
         """Nuisances at phi: gains, and how large each joint's residuals turned out."""
@@ -651,9 +675,7 @@ class PayloadFilter:
             known = np.append(shared[rows[: len(rows) - len(mine)]], self._gains[j])
             self._state[mine] = inner[:, -1] - inner[:, :-1] @ known
         # Joints that contradict each other by more than their gains may differ doubt all gains.
-        strange = sum(
-            self._gains[j] ** 2 / self._scale_variance(j) * self._doubt for j in range(self.joints)
-        )
+        strange = float(self._gains @ self._gain_information() @ self._gains) * self._doubt
         self._doubt = max(1.0, (_GAIN_TRUST + strange) / (_GAIN_TRUST + self.joints))
         for j, (sums, rows) in enumerate(zip(self._sums, u.rows, strict=True)):
             x = np.append(self._state[rows], -1.0)
@@ -834,6 +856,17 @@ class PayloadFilter:
             return np.full(joints, self.settings.gain_std)
         relative = np.abs(np.array(std, float) / np.array(gain, float))
         return np.maximum(relative, self.settings.gain_std)
+
+
+def _alike(gain: Any, joints: int) -> Float[Array, "j j"]:
+    """Correlation of the errors of drive gains."""
+    out = np.eye(joints)
+    if gain is None or len(gain) != joints or any(x is None for x in gain):
+        return out
+    value = np.array(gain, float)
+    same = np.abs(np.subtract.outer(value, value)) <= _SAME_TYPE * np.abs(value)
+    out[same & ~np.eye(joints, dtype=bool)] = _OF_TYPE
+    return 0.5 * (out + out.T)
 
 
 def _named_change(time: float, mass: float) -> Event:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -99,7 +99,7 @@ class Method(Protocol):
         source: Stream,
         settings: PayloadSettings,
         *,
-        template: Recording | None,
+        template: Recording | Sequence[Recording] | None,
         watch: Callable[[PayloadFilter, PayloadEstimate], None] | None,
     ) -> PayloadRun: ...
 
@@ -109,7 +109,7 @@ def run_filter(
     source: Stream,
     settings: PayloadSettings,
     *,
-    template: Recording | None = None,
+    template: Recording | Sequence[Recording] | None = None,
     watch: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
 ) -> PayloadRun:
     """The Bayesian filter, sample by sample, read out ten times a second."""
@@ -117,7 +117,8 @@ def run_filter(
     if template is not None:
         from taufit.payload.template import Template
 
-        live.template = Template(model, stream(model, template), live)
+        runs = [template] if isinstance(template, Recording) else list(template)
+        live.template = Template(model, [stream(model, one) for one in runs], live)
     history: list[Moment] = []
     ready_at = stopped_at = None
     due = READ_OUT
@@ -202,7 +203,7 @@ def identify_payload(
     *,
     method: str = "filter",
     settings: PayloadSettings | None = None,
-    template: Recording | None = None,
+    template: Recording | Sequence[Recording] | None = None,
     watch: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
 ) -> PayloadRun:
     """What the arm carries in a recording.
@@ -212,7 +213,7 @@ def identify_payload(
         recording: Of the same arm with the payload.
         method: One of `METHODS`.
         settings: Accuracy, prior knowledge, noise.
-        template: The same motion recorded empty, for the filter.
+        template: The same motion recorded empty, once or several times, for the filter.
         watch: Called at every read-out, for displays.
     """
     from taufit.payload import METHODS

@@ -49,11 +49,11 @@ class PayloadSettings:
     box: tuple[float, float, float] | None = None
     density: float | None = None
     com_spread: float = 0.2
-    gain_std: float = 0.02
+    gain_std: float = 0.015
     gain_common: float = 0.01
-    lever_std: float = 0.0015
-    friction_change: float = 0.1
-    noise_factor: float = 1.5
+    lever_std: float = 0.0007
+    friction_change: float = 0.04
+    noise_factor: float = 1.0
     standstill: float = 0.02
     chunk: int = 5
     fastest_hz: float = 125.0

@@ -11,6 +11,7 @@ from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
 from taufit.recording import Recording, in_order
 from taufit.signals.drive_gains import joint_gains
+from taufit.signals.noise import noise_std, too_noisy
 from taufit.signals.outliers import bridged, find_outliers
 from taufit.torque_model import TorqueModel
 
@@ -115,6 +116,10 @@ def stream(model: TorqueModel, recording: Recording) -> Stream:
         if found.any():
             spikes += int(found.sum())
             values[complete] = bridged(time[complete], values[complete], found[complete])
+    whole = np.isfinite(position).all(axis=1) & np.isfinite(velocity).all(axis=1)
+    worse = too_noisy(noise_std(velocity[whole]), noise_std(position[whole]))
+    # As in the fit: position says more about motion than such a velocity does.
+    velocity[:, worse] = np.gradient(position[:, worse], time, axis=0)
     if spikes:
         warnings.append(f"{spikes} single spikes of {name} were bridged.")
     delay = float(model.meta.get("conditioning", {}).get("delay_s") or 0.0)

@@ -10,12 +10,13 @@ holds: friction at low speed and under load, and where friction stood before the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from taufit.arrays import Array, Float, Int
 from taufit.errors import TaufitError
-from taufit.estimation.residual_structure import RIPPLE_CYCLES, RIPPLE_SHARE
+from taufit.estimation.residual_structure import EXTRAS, LOW_SPEEDS
 from taufit.friction import Presliding
 from taufit.payload.dahl import BREAKAWAY_SHARES, BREAKAWAY_WIDTHS
 from taufit.payload.settings import PayloadSettings
@@ -23,16 +24,16 @@ from taufit.torque_model import TorqueModel
 
 # Typical speed at which friction terms are compared [rad/s or m/s].
 TYPICAL_SPEED = 0.5
-# Speed over which friction at low speed differs from the model [rad/s or m/s].
-LOW_SPEED = 0.1
 # Relative standard deviation of base parameters where a model has no covariance.
 UNKNOWN_COVARIANCE = 0.05
-# Change of the drives since the model was fitted, as a share of the arm's own torque.
-DRIFT_STD = 0.003
-# Factor on the variance of ripple seen in training.
-RIPPLE_DOUBT = 4.0
+# Change of the drives since the model was fitted, as a share of how well their gains are known.
+DRIFT_SHARE = 0.15
+# Part of the residual's standard deviation that ripple may have where nothing is known of it.
+_RIPPLE_SHARE = 0.35
 # Ratio of friction to carried torque that a model may have missed: known to it, or not at all.
 LOAD_STD = (0.01, 0.02)
+# Change of ripple since the model was fitted, relative to the residual.
+_RIPPLE_CHANGE = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +42,9 @@ class Unknowns:
 
     Attributes:
         base: Positions of the model's base parameters in its names.
-        names: Of all columns.
+        names: Of all columns: shared by joints first, then each joint's own.
+        order: Where each column stands among payload, base parameters and extras by joint.
+        shared: How many columns joints share.
         prior: Information (inverse covariance) of all columns; zero for the payload's ten.
         target: Information times the mean believed in beforehand.
         rows: Per joint, the columns its rows have.
@@ -55,6 +58,8 @@ class Unknowns:
 
     base: Int[Array, " b"]
     names: tuple[str, ...]
+    order: Int[Array, " p"]
+    shared: int
     prior: Float[Array, "p p"]
     target: Float[Array, " p"]
     rows: tuple[Int[Array, " c"], ...]
@@ -77,66 +82,131 @@ def unknowns(model: TorqueModel, settings: PayloadSettings) -> Unknowns:
             "(`taufit fit`)."
         )
     joints = model.robot.joints
-    names = list(model.names)
-    told = model.meta.get("base", {})
-    covariance = told.get("covariance")
-    if told.get("names") and covariance is not None:
-        base = np.array([names.index(name) for name in told["names"]])
-        spread = np.array(covariance, float)
-        known = spread.shape == (len(base), len(base)) and bool(np.all(np.isfinite(spread)))
-    else:
-        base, spread, known = np.arange(0), np.zeros((0, 0)), False
-    if not known:
-        base, spread = _guessed(model)
-    # In the order of the model's own names: links first.
-    order = np.argsort(base)
-    base, spread = base[order], spread[np.ix_(order, order)]
+    base, doubt, mean, known = believed(model)
     level = friction_level(model)
-    spread = 0.5 * (spread + spread.T) + np.diag(_friction_variance(model, base, level, settings))
-    size = np.sqrt(np.maximum(np.diag(spread), 0.0))
-    size[size == 0.0] = 1e-9
-    scaled = spread / np.outer(size, size)
-    # Base parameters that one motion could not tell apart are still finite in number.
-    values, vectors = np.linalg.eigh(scaled)
-    inverse = (vectors / np.maximum(values, 1e-6)) @ vectors.T / np.outer(size, size)
-
-    widths, fading = _fading(model, level)
-    waves = [f"{wave}_{cycles:g}" for cycles in RIPPLE_CYCLES for wave in ("cos", "sin")]
-    starts = [f"start_{k + 1}" for k in range(len(widths))]
-    extra = ["low_speed", "load", "drift", *waves, *starts]
-    load_std = LOAD_STD[0 if model.friction is not None and model.friction.uses_load else 1]
-    extra_std = np.empty((joints, len(extra)))
-    extra_std[:, 0] = settings.friction_change * np.maximum(level, 1e-3)
-    extra_std[:, 1] = load_std
     density, rms = noise_of(model, settings)
-    extra_std[:, 2] = DRIFT_STD
-    extra_std[:, 3 : 3 + len(waves)] = (RIPPLE_SHARE * rms / np.sqrt(len(RIPPLE_CYCLES)))[:, None]
-    extra_std[:, 3 + len(waves) :] = 0.7
-    total = 10 + len(base) + joints * len(extra)
-    prior = np.zeros((total, total))
-    prior[10 : 10 + len(base), 10 : 10 + len(base)] = inverse
-    at = np.arange(10 + len(base), total)
-    prior[at, at] = 1.0 / extra_std.ravel() ** 2
-    target = np.zeros(total)
-    _known_ripple(model, extra_std[:, 3], prior, target, 10 + len(base), len(extra))
-
-    coupling = model.robot.drives.coupling
-    all_names = (
-        *(f"payload.{k}" for k in range(10)),
-        *(names[i] for i in base),
+    widths, fading = _fading(model, level)
+    late = ["drift", *(f"start_{i + 1}" for i in range(len(widths)))]
+    extra = [*EXTRAS, *late]
+    natural = [
+        *(f"payload.{i}" for i in range(10)),
+        *(model.names[i] for i in base),
         *(f"joint_{i + 1}.{name}" for i in range(joints) for name in extra),
-    )
-    rows = tuple(
-        np.array([i for i, name in enumerate(all_names) if _touches(name, j, coupling)])
-        for j in range(joints)
-    )
+    ]
+    coupling = model.robot.drives.coupling
+    touched = np.array([[_touches(name, j, coupling) for j in range(joints)] for name in natural])
+    # What belongs to one joint alone stands last, joint by joint.
+    single = np.array([not n.startswith(("payload", "link_")) for n in natural])
+    single &= (touched.sum(axis=1) == 1) & np.array_equal(coupling, np.eye(joints))
+    groups = [np.flatnonzero(single & touched[:, j]) for j in range(joints)]
+    order = np.concatenate([np.flatnonzero(~single), *groups])
+    shared = int(np.count_nonzero(~single)) if doubt.information is not None else len(order)
+    place = np.empty(len(order), int)
+    place[order] = np.arange(len(order))
+
+    changed = _changed(model, base, level, rms, settings)
+    first = 10 + len(base)
+    each = first + np.arange(joints)[:, None] * len(extra) + np.arange(len(extra))
+    at = place[np.concatenate([np.arange(10, first), each[:, : len(EXTRAS)].ravel()])]
+    prior, target = np.zeros((len(order),) * 2), np.zeros(len(order))
+    if doubt.information is None:
+        inner = _inverse(doubt.covariance + np.diag(changed))
+        prior[np.ix_(at, at)] = inner
+        target[at] = inner @ mean
+    else:
+        prior[np.ix_(at, at)] = doubt.information
+        target[at] = doubt.information @ mean
+        spread = np.zeros(len(order))
+        spread[at] = changed
+        _loosen(prior, target, spread, shared, [place[group] for group in groups])
+    late_std = np.full((joints, len(late)), 0.7)
+    late_std[:, 0] = max(DRIFT_SHARE * settings.gain_std, 1e-6)
+    rest = place[each[:, len(EXTRAS) :].ravel()]
+    prior[rest, rest] = 1.0 / late_std.ravel() ** 2
+
+    names = tuple(natural[i] for i in order)
+    rows = tuple(np.flatnonzero(touched[order, j]) for j in range(joints))
     parts = tuple(
         "payload" if n.startswith("payload") else "links" if _inertial(n) else "friction"
-        for n in all_names
+        for n in names
     )
     return Unknowns(
-        base, all_names, prior, target, rows, fading, level, density, rms, parts, bool(known)
+        base, names, order, shared, prior, target, rows, fading, level, density, rms, parts, known
     )
+
+
+def _inverse(spread: Float[Array, "p p"]) -> Float[Array, "p p"]:
+    size = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    size[size == 0.0] = 1e-9
+    values, vectors = np.linalg.eigh(spread / np.outer(size, size))
+    # Base parameters that one motion could not tell apart are still finite in number.
+    return (vectors / np.maximum(values, 1e-6)) @ vectors.T / np.outer(size, size)
+
+
+def _loosen(prior: Array, target: Array, spread: Array, shared: int, groups: list[Array]) -> None:
+    """What belongs to a joint alone may have changed since, by a variance each; in place.
+
+    Given what is shared, the joints' own are independent: own | shared ~ N(m - P^-1 B shared, P^-1)
+    becomes N(., P^-1 + D), and the sparsity stays.
+    """
+    for group in groups:
+        mine = group[np.diag(prior)[group] > 0.0]
+        inner, beside = prior[np.ix_(mine, mine)], prior[np.ix_(mine, np.arange(shared))]
+        size = 1.0 / np.sqrt(np.diag(inner))
+        whole = np.linalg.inv(inner * np.outer(size, size)) * np.outer(size, size)
+        looser = np.linalg.inv(whole + np.diag(spread[mine]))
+        gain = whole @ beside
+        mean = whole @ target[mine]
+        prior[:shared, :shared] -= gain.T @ (inner - looser) @ gain
+        target[:shared] -= gain.T @ (inner - looser) @ mean
+        prior[np.ix_(mine, mine)] = looser
+        prior[np.ix_(mine, np.arange(shared))] = looser @ gain
+        prior[np.ix_(np.arange(shared), mine)] = (looser @ gain).T
+        target[mine] = looser @ mean
+
+
+class Doubt(NamedTuple):
+    """Errors of base parameters and extras: their information, or else their covariance."""
+
+    information: Float[Array, "p p"] | None
+    covariance: Float[Array, "p p"]
+
+
+def believed(model: TorqueModel) -> tuple[Int[Array, " b"], Doubt, Float[Array, " p"], bool]:
+    """Base parameters in the model's order, what is known of their errors, whether it was told."""
+    joints, k = model.robot.joints, len(EXTRAS)
+    names = list(model.names)
+    told = model.meta.get("base", {})
+    covariance, known = told.get("covariance"), False
+    doubt = model.meta.get("score", {}).get("doubt")
+    if covariance is not None and doubt and len(doubt["names"]) > joints * k:
+        size = len(doubt["names"])
+        factor = np.zeros((size, size))
+        factor[np.triu_indices(size)] = doubt["factor"]
+        base = np.array([names.index(name) for name in doubt["names"][: size - joints * k]])
+        order = np.concatenate([np.argsort(base), np.arange(len(base), size)])
+        information = (factor.T @ factor)[np.ix_(order, order)]
+        mean = np.array(doubt["mean"], float)[order]
+        return np.sort(base), Doubt(information, np.zeros((0, 0))), mean, True
+    if told.get("names") and covariance is not None:
+        base = np.array([names.index(name) for name in told["names"]])
+        own = np.array(covariance, float)
+        known = own.shape == (len(base), len(base)) and bool(np.all(np.isfinite(own)))
+    if not known:
+        base, own = _guessed(model)
+    order = np.argsort(base)
+    base, own = base[order], own[np.ix_(order, order)]
+    spread = np.zeros((len(base) + joints * k,) * 2)
+    spread[: len(base), : len(base)] = 0.5 * (own + own.T)
+    rms = noise_of(model, PayloadSettings())[1]
+    std = np.empty((joints, k))
+    slow = len(LOW_SPEEDS)
+    std[:, :slow] = rms[:, None]
+    std[:, slow] = LOAD_STD[0 if model.friction is not None and model.friction.uses_load else 1]
+    std[:, slow + 1 :] = _RIPPLE_SHARE * rms[:, None]
+    at = np.arange(len(base), len(spread))
+    spread[at, at] = std.ravel() ** 2
+    return base, Doubt(None, spread), np.zeros(len(spread)), known
 
 
 def noise_of(
@@ -207,6 +277,19 @@ def _guessed(model: TorqueModel) -> tuple[Array, Array]:
     return np.asarray(found.columns), np.diag(std**2)
 
 
+def _changed(
+    model: TorqueModel, base: Array, level: Array, rms: Array, settings: PayloadSettings
+) -> Float[Array, " p"]:
+    """Variance of what may have changed since the fit: friction, its shape, and a little ripple."""
+    joints = model.robot.joints
+    extras = np.empty((joints, len(EXTRAS)))
+    slow = len(LOW_SPEEDS)
+    extras[:, :slow] = settings.friction_change * np.maximum(level, 1e-3)[:, None]
+    extras[:, slow] = 0.5 * LOAD_STD[0]
+    extras[:, slow + 1 :] = _RIPPLE_CHANGE * rms[:, None]
+    return np.concatenate([_friction_variance(model, base, level, settings), extras.ravel() ** 2])
+
+
 def _friction_variance(
     model: TorqueModel, base: Array, level: Array, settings: PayloadSettings
 ) -> Float[Array, " b"]:
@@ -251,25 +334,6 @@ def _fading(model: TorqueModel, level: Array) -> tuple[Array, Array]:
         out[:, 0] = np.maximum(out[:, 0] - out[:, 1:].sum(axis=1), 0.2 * out[:, 0])
         return widths, out
     return np.array(BREAKAWAY_WIDTHS), np.outer(np.maximum(level, 1e-3), BREAKAWAY_SHARES)
-
-
-def _known_ripple(
-    model: TorqueModel, std: Array, prior: Array, target: Array, first: int, width: int
-) -> None:
-    """What the training data left over that repeats with position, as prior of its columns."""
-    told = model.meta.get("score", {}).get("ripple")
-    if not told or tuple(told.get("cycles", ())) != RIPPLE_CYCLES:
-        return
-    means = np.array(told["coefficients"], float)
-    spreads = np.array(told["covariance"], float)
-    for j in range(model.robot.joints):
-        if std[j] <= 0.0 or not np.any(spreads[j]):
-            continue
-        # Fitted on another motion it is known less well than it seems there.
-        information = np.linalg.inv(RIPPLE_DOUBT * spreads[j])
-        at = first + j * width + 3 + np.arange(len(means[j]))
-        prior[np.ix_(at, at)] = information
-        target[at] = information @ means[j]
 
 
 def _inertial(name: str) -> bool:

@@ -18,7 +18,7 @@ from taufit.signals.delay import estimate_delay
 from taufit.signals.differentiation import DIFFERENTIATIONS, Differentiation
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.filtering import settling_time, smeared, zero_phase
-from taufit.signals.noise import noise_std
+from taufit.signals.noise import noise_std, too_noisy
 from taufit.signals.outliers import bridged, find_outliers
 from taufit.signals.periodicity import find_period, fold
 from taufit.signals.resampling import (
@@ -83,8 +83,8 @@ def condition(
             shifted to meet it. "auto" estimates it.
         friction_delay_s: By how much `friction_velocity` lags behind on top of that; one number or
             one per joint.
-        velocity: "auto" uses the measured velocity where there is one; "derived" always
-            differentiates the position.
+        velocity: "auto" uses the measured velocity where there is one, unless it is far noisier
+            than what position tells; "derived" always differentiates the position.
         acceleration: "derived" from the velocity, or "measured" as recorded.
         friction_cutoff_hz: Low-pass of `friction_velocity`. By default none where velocity was
             measured, five times the cut-off where it had to be derived from position.
@@ -491,6 +491,7 @@ def _uniform(
     j = track.joints
     position, velocity, torque = grid[:, :j], grid[:, j : 2 * j], grid[:, 2 * j : 3 * j]
     velocity_noise = noise[j : 2 * j]
+    measured = measured & ~too_noisy(velocity_noise, noise[:j])
     if not measured.all():
         velocity = np.where(
             measured, velocity, DIFFERENTIATIONS["central"](position, rate_hz, np.inf, False)

@@ -9,6 +9,8 @@ from taufit.arrays import Array, Bool, Float
 
 _ORDERS = (2, 3, 4)
 _CHUNK, _CHUNKS = 2_000, 40
+# Motions of arms end there [Hz]; how much worse than derived a measured velocity may be.
+_BAND_HZ, _WORSE = 10.0, 3.0
 # Of a normal distribution clipped at 3 sigma this part of the standard deviation is left.
 _CLIP, _LEFT = 3.0, 0.98658
 
@@ -48,6 +50,17 @@ def noise_std(
                 usable = difference[inside]
         estimates.append(_clipped_std(np.abs(usable)) / np.sqrt(comb(2 * order, order)))
     return np.min(estimates, axis=0)
+
+
+def too_noisy(
+    velocity_noise: Float[Array, " j"], position_noise: Float[Array, " j"]
+) -> Bool[Array, " j"]:
+    """Joints whose velocity is better derived from position than taken as measured.
+
+    Over a band of f hertz white position noise s makes as much of acceleration as white velocity
+    noise 2 pi f sqrt(3/5) s does. A measured velocity counts unless it is several times worse.
+    """
+    return velocity_noise > _WORSE * 2.0 * np.pi * _BAND_HZ * np.sqrt(0.6) * position_noise
 
 
 def _clipped_std(magnitude: Float[Array, "n c"]) -> Float[Array, " c"]:

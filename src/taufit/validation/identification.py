@@ -228,7 +228,7 @@ def identify(
         "score": {
             key: value for key, value in training.to_dict().items() if key not in ("findings",)
         }
-        | residual_structure(samples, samples.torque - predicted),
+        | residual_structure(fitted, samples, predicted),
         "provenance": {
             "taufit": taufit.__version__,
             "python": platform.python_version(),
