@@ -1,12 +1,16 @@
 """A hand leads the arm along a path: how much force that takes, with and without the payload known.
 
-The arm carries itself (gravity, inertia, part of its friction) by its own model; the payload only
-where it is compensated. The hand is a spring and a damper between where it wants the tool to be and
-where it is, so the force it needs is what the arm does not do by itself:
+The arm holds up what it knows of (itself, and the payload where it is compensated) and takes part
+of its friction off the hand; nothing takes off inertia. So the hand gives
 
-    M(q) a + h(q, v) + friction = tau_compensation + J' F_hand.
+    J' F = M(q) a + h(q, v) + friction left - gravity known,
 
-After section 4.4 of [Xu2024].
+weight that is not compensated included. The hand is a spring and a damper between where it wants
+its grip to be and where it is, with the noise of muscles: the harder they work, the less steady
+they are, and they waver to all sides. The force is what a sensor between payload and handle feels,
+in axes that tilt with it: a hand that carries weight feels it sideways too.
+
+After section 4.4 of [Xu2024]; noise of muscles after [Jones2002].
 """
 
 from __future__ import annotations
@@ -18,19 +22,22 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
 from taufit.robot import Robot
+from taufit.robot.inertia import from_centre_of_mass
 from taufit.sim.mujoco_arm import build_arm, import_mujoco
 
 _STEP = 0.002
 # A hand's stiffness and damping, along and about [N/m, N s/m, N m/rad, N m s/rad].
-_STIFFNESS, _DAMPING = 1500.0, 250.0
-_TURN_STIFFNESS, _TURN_DAMPING = 60.0, 6.0
+_STIFFNESS, _DAMPING = 800.0, 120.0
+_TURN_STIFFNESS, _TURN_DAMPING = 30.0, 3.0
+# Standard deviation of a muscle's force by its force, and how fast it wavers [Hz].
+_UNSTEADY, _WAVER_HZ = 0.05, 2.0
 # Speed over which friction turns over in the simulation [rad/s].
 _SLIP = 0.02
 _SETTLE = 1.5
-# The rectangle leans towards the base by this much per metre upwards: a stretched arm is stiff.
-_LEAN = -0.4
-# Share of the inertia it knows that the arm takes off the hand; the whole of it would run away.
-_INERTIA_SHARE = 0.7
+# Smallest by largest speed of the grip per joint speed; below this the arm is as good as stretched.
+_STRETCHED = 0.2
+# Weight of the force sensor between payload and handle, which nobody compensates [kg].
+SENSOR_MASS = 0.0917
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,8 +46,8 @@ class Guiding:
 
     Attributes:
         time: [s].
-        force: Of the hand in the base frame [N].
-        position: Of the tool [m].
+        force: Of the hand as the sensor feels it, its axes those of the base at the start [N].
+        position: Of the grip [m].
         wanted: Where the hand wanted it [m].
     """
 
@@ -54,6 +61,11 @@ class Guiding:
         """Mean of the force's magnitude along x, y and z [N]."""
         return np.abs(self.force).mean(axis=0)
 
+    @property
+    def variance(self) -> Float[Array, " 3"]:
+        """Variance of the force along x, y and z [N^2]."""
+        return self.force.var(axis=0)
+
 
 def guide(
     robot: Robot,
@@ -63,20 +75,28 @@ def guide(
     friction: Float[Array, " j"] | None = None,
     friction_compensation: float = 0.9,
     start: Float[Array, " j"] | None = None,
-    size: tuple[float, float] = (0.3, 0.25),
-    seconds: float = 6.0,
+    sides: tuple[tuple[float, float, float], tuple[float, float, float]] = (
+        (0.0, 0.3, 0.0),
+        (0.2, 0.0, 0.0),
+    ),
+    grip: tuple[float, float, float] = (0.0, 0.0, 0.12),
+    seconds: float = 8.0,
+    seed: int = 0,
 ) -> Guiding:
-    """Lead the tool once round an upright rectangle and record the hand's force.
+    """Lead the tool once round a rectangle and record the hand's force.
 
     Args:
         robot: With its inertial parameters; the arm knows itself.
         payload: What it really carries, ten parameters in the last link's frame.
-        compensated: What it believes to carry; None for nothing.
+        compensated: What it believes to carry; None for nothing. Mass and centre count: gravity is
+            all a free drive compensates.
         friction: Coulomb friction of each joint [N m]; by default 3 % of its torque limit.
         friction_compensation: Share of friction the arm takes off the hand.
-        start: Pose to begin with; arm reaching forward by default.
-        size: Of the rectangle, sideways and upwards [m].
+        start: Pose to begin with; arm reaching forward, tool down by default.
+        sides: Of the rectangle from the first corner, in the base frame [m].
+        grip: Where the sensor and the handle sit, in the last link's frame [m].
         seconds: For the tour.
+        seed: Of the hand's unsteadiness; the same for the same hand.
     """
     mujoco = import_mujoco()
     joints = robot.joints
@@ -86,54 +106,78 @@ def guide(
     if friction is None:
         limit = robot.limits.torque
         friction = np.where(np.isfinite(limit), 0.03 * limit, 1.0)
-    real = build_arm(robot, payload=np.asarray(payload, float))
+    left = (1.0 - friction_compensation) * np.asarray(friction, float)
+    handle = np.array(grip, float)
+    sensor = from_centre_of_mass(SENSOR_MASS, handle, 1e-5 * np.eye(3))
+    real = build_arm(robot, payload=np.asarray(payload, float) + sensor)
     known = build_arm(robot, payload=None if compensated is None else np.asarray(compensated))
     model, data = real.model, real.data
-    tool = joints  # bodies count from one
-    v = np.zeros(joints)
+    tool, v, still = joints, np.zeros(joints), np.zeros((1, joints))  # bodies count from one
     data.qpos[:], data.qvel[:] = q, v
     mujoco.mj_forward(model, data)
-    home, upright = data.xpos[tool].copy(), data.xmat[tool].reshape(3, 3).copy()
-    along, up = np.array([0.0, size[0], 0.0]), np.array([_LEAN * size[1], 0.0, size[1]])
-    corners = home + np.array([0 * up, along, along + up, up, 0 * up])
+    upright = data.xmat[tool].reshape(3, 3).copy()
+    first, second = np.array(sides, float)
+    corners = np.array([0 * first, first, first + second, second, 0 * first])
     steps = int((seconds + _SETTLE) / _STEP)
     time = np.arange(steps) * _STEP
     wanted = _along(corners, np.clip((time - _SETTLE) / seconds, 0.0, 1.0))
+    wanted += data.xpos[tool] + upright @ handle
     speed = np.gradient(wanted, _STEP, axis=0)
+    waver = _wavering(steps, seed)
     force, position = np.zeros((steps, 3)), np.zeros((steps, 3))
     jacobian, turning = np.zeros((3, joints)), np.zeros((3, joints))
     mass = np.zeros((joints, joints))
-    taken = np.zeros((joints, joints))
     for k in range(steps):
         data.qpos[:], data.qvel[:] = q, v
         mujoco.mj_fwdPosition(model, data)
         mujoco.mj_fwdVelocity(model, data)
-        mujoco.mj_jacBody(model, data, jacobian, turning, tool)
+        turned = data.xmat[tool].reshape(3, 3)
+        at = data.xpos[tool] + turned @ handle
+        mujoco.mj_jac(model, data, jacobian, turning, at, tool)
         for column, unit in enumerate(np.eye(joints)):
             mujoco.mj_mulM(model, data, mass[column], unit)
-        at, turned = data.xpos[tool], data.xmat[tool].reshape(3, 3)
+        if k % 50 == 0:
+            _in_reach(jacobian, time[k])
         hand = _STIFFNESS * (wanted[k] - at) + _DAMPING * (speed[k] - jacobian @ v)
-        twist = 0.5 * sum(np.cross(turned[:, i], upright[:, i]) for i in range(3))
+        hand = hand + _UNSTEADY * float(np.linalg.norm(hand)) * waver[k]
+        twist = 0.5 * np.cross(turned, upright, axis=0).sum(axis=1)
         moment = _TURN_STIFFNESS * twist - _TURN_DAMPING * (turning @ v)
-        # The arm's own part: the torque its model says for the way it moves now.
-        own = known.torque(q[None], v[None], np.zeros((1, joints)))[0]
-        for column, unit in enumerate(np.eye(joints)):
-            mujoco.mj_mulM(known.model, known.data, taken[column], unit)
+        held = known.torque(q[None], still, still)[0]
         slip = np.tanh(v / _SLIP)
-        left = (1.0 - friction_compensation) * friction
-        drive = own - data.qfrc_bias - left * slip + jacobian.T @ hand + turning.T @ moment
+        drive = held - data.qfrc_bias - left * slip + jacobian.T @ hand + turning.T @ moment
         # Friction turns over fast: implicit in velocity, or the step would have to be tiny.
         stiff = np.diag(left / _SLIP * (1.0 - slip**2)) * _STEP
-        stiff = stiff + _STEP * (
-            _DAMPING * jacobian.T @ jacobian + _TURN_DAMPING * turning.T @ turning
-        )
-        v = v + np.linalg.solve(mass - _INERTIA_SHARE * taken + stiff, drive) * _STEP
+        stiff += _STEP * (_DAMPING * jacobian.T @ jacobian + _TURN_DAMPING * turning.T @ turning)
+        v = v + np.linalg.solve(mass + stiff, drive) * _STEP
         q = q + v * _STEP
-        force[k], position[k] = hand, at
-    if not np.all(np.isfinite(q)):
-        raise TaufitError("the guided arm ran away: choose a pose further from its limits.")
+        force[k], position[k] = upright @ turned.T @ hand, at
     tour = time >= _SETTLE
     return Guiding(time[tour] - _SETTLE, force[tour], position[tour], wanted[tour])
+
+
+def _in_reach(jacobian: Float[Array, "3 j"], time: float) -> None:
+    """Refuse paths on which the force is that of a stretched arm rather than that of a load."""
+    speeds = np.linalg.svd(jacobian, compute_uv=False) if np.all(np.isfinite(jacobian)) else [1, 0]
+    if not speeds[-1] > _STRETCHED * speeds[0]:
+        raise TaufitError(
+            f"the arm is stretched or folded {max(time - _SETTLE, 0.0):.1f} s into the path. "
+            "Choose another start pose, or shorter sides."
+        )
+
+
+def _wavering(steps: int, seed: int) -> Float[Array, "n 3"]:
+    """Noise of unit variance to all sides, slower than `_WAVER_HZ` (two poles)."""
+    keep = float(np.exp(-2.0 * np.pi * _WAVER_HZ * _STEP))
+    white = np.random.default_rng(seed).standard_normal((steps + 1000, 3))
+    once = twice = np.zeros(3)
+    out = np.empty_like(white)
+    for k, kick in enumerate(white):
+        once = keep * once + (1.0 - keep) * kick
+        twice = keep * twice + (1.0 - keep) * once
+        out[k] = twice
+    # Variance of two equal poles in a row.
+    size = (1.0 - keep) ** 4 * (1.0 + keep**2) / (1.0 - keep**2) ** 3
+    return out[1000:] / np.sqrt(size)
 
 
 def _along(corners: Array, share: Array) -> Array:
@@ -145,4 +189,4 @@ def _along(corners: Array, share: Array) -> Array:
     return corners[at] + smooth[:, None] * (corners[at + 1] - corners[at])
 
 
-__all__ = ["Guiding", "guide"]
+__all__ = ["SENSOR_MASS", "Guiding", "guide"]
