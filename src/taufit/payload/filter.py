@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtri_exp
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import Engine
@@ -46,6 +46,8 @@ _BOTH_WAYS = 0.3
 _CARRIES = 0.3
 # A body lighter than this many standard deviations may be none.
 _EMPTY = 4.0
+# An arm lighter than its model by this share of a light payload is another arm.
+_LIGHTER = 0.2
 # Speeds beyond those of the training data by this share count half.
 _BEYOND = 0.1
 # Positions beyond those of the training data by this much count half [rad or m].
@@ -150,6 +152,7 @@ class PayloadFilter:
         channels = joints * (4 if self.warm else 3)
         self.grid = Grid(self.step, channels, max(0.1, 3.5 / self.rate_hz))
         self._row = np.empty(channels)
+        self._held = np.full(joints, np.nan)
         self._due = settings.chunk * self.step
         self._edges = [0, *np.cumsum([len(rows) + 1 for rows in self.unknowns.rows]).tolist()]
         p = len(self.unknowns)
@@ -216,7 +219,9 @@ class PayloadFilter:
     ) -> None:
         """One sample: time [s], joint positions, velocities and torques [N m].
 
-        A sample with a value that is not finite counts as missing. Time must not run backwards.
+        A sample with a value that is not finite counts as missing, and so does one whose torques
+        repeat those before to the last digit while the arm moves: nothing was measured. Time must
+        not run backwards.
         """
         row, joints = self._row, self.joints
         row[:joints] = position
@@ -232,6 +237,10 @@ class PayloadFilter:
         # A sum is finite only where all its terms are.
         if not np.isfinite(row.sum() + time):
             return
+        torques = row[2 * joints : 3 * joints]
+        if np.array_equal(torques, self._held) and self._moves(row):
+            return
+        self._held[:] = torques
         last = self.grid.last
         if last is not None:
             step = time - last
@@ -251,6 +260,11 @@ class PayloadFilter:
         self.grid.push(time, row)
         if self.grid.ahead >= self._due:
             self._work()
+
+    def _moves(self, row: Float[Array, " c"]) -> bool:
+        """Whether some joint moves in this sample."""
+        speeds = row[self.joints : 2 * self.joints]
+        return float(np.abs(speeds).max()) > self.settings.standstill
 
     def flush(self) -> None:
         """Work off what waits for the next chunk."""
@@ -528,6 +542,8 @@ class PayloadFilter:
         self._body = None
         self._tied = True
         self._faced = False
+        # Rows mix both so long as the low-pass still holds what was before.
+        self._settling = int(_SETTLE / self.cutoff_hz * self.rate_hz)
         self._scale = np.maximum(self._scale, 1.0)
         self.ready_at = self.stopped_at = None
 
@@ -720,7 +736,13 @@ class PayloadFilter:
             body = most_probable_body(found.information, found.target, self.settings, start)
             self._body = body
             out = self._full(body)
-        ready = self._ready(out.mass, out.mass_std)
+        lighter = mass < -max(_EMPTY * std, _LIGHTER * self.settings.light)
+        if lighter and seen:
+            warnings.append(
+                f"the arm is {-mass:.1f} kg lighter at its end than its model says. Was a tool on "
+                "it when the model was fitted that is gone now? Fit a model of the arm as it is."
+            )
+        ready = self._ready(out.mass, out.mass_std) and not lighter
         self._faced = ready
         if ready:
             self._phi = out.parameters.copy()
@@ -736,7 +758,7 @@ class PayloadFilter:
             self.ready_at = self.time
         if accurate and self.stopped_at is None:
             self.stopped_at = self.time
-        warnings += self._warnings(out, ready)
+        warnings += self._warnings(out, ready or lighter)
         self._last = replace(out, ready=ready, accurate=accurate, warnings=tuple(warnings))
         return self._last
 
@@ -783,7 +805,7 @@ class PayloadFilter:
         m, s = float(linear[0]), float(np.sqrt(spread[0, 0]))
         # P(mass > high | mass > 0) = 2.5 %.
         value = max(m, 0.0)
-        high = max(m - s * float(ndtri(0.025 * ndtr(m / s))), m + NORMAL_95 * s)
+        high = max(m - s * float(ndtri_exp(np.log(0.025) + log_ndtr(m / s))), m + NORMAL_95 * s)
         wide = np.full(3, self.settings.com_spread)
         zero = np.zeros(3)
         lengths = (max(high, 1e-3) / 1000.0) ** (2.0 / 3.0) * max(high, 1e-3)
