@@ -190,6 +190,16 @@ def without_sensor(session: Session) -> tuple[np.ndarray, np.ndarray]:
     return np.array(followed), np.array([error(blind, one) for one in session.tests])
 
 
+def with_default_widths(session: Session) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of an aware and a blind fit that are not told the pre-sliding width."""
+    plain = TorqueModel(session.twin.robot, Presliding(load=False, quadratic=False))
+    choice = follow_temperature(plain, session.samples, "linear")
+    aware = fitted(choice.model, choice.samples, choice.dropped)
+    blind = fitted(plain, session.samples)
+    out = [[error(model, one) for one in session.tests] for model in (aware, blind)]
+    return np.array(out[0]), np.array(out[1])
+
+
 def coefficient_error(session: Session, aware: TorqueModel) -> float:
     """Worst relative error of Coulomb and viscous friction, cold and warm."""
     friction, thermal = session.twin.effects.friction, session.twin.effects.thermal
@@ -321,6 +331,15 @@ def rows() -> Iterator[Row]:
             "x",
             ">= 10",
             f"seeds {_told(at['cold'])} / {_told(at['aware'])} N m",
+        )
+        own, blind = with_default_widths(found[0][0])
+        yield Row(
+            f"{label}, pre-sliding width not told: blind over aware fit",
+            float(np.delete(blind / own, STATES.index("half time")).min()),
+            "x",
+            "",
+            f"smallest of cold, half warm, warm; {', '.join(STATES)}: {_told(blind)} / "
+            f"{_told(own)} N m",
         )
         heat, blind = without_sensor(found[0][0])
         yield Row(
