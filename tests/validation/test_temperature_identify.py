@@ -19,6 +19,7 @@ from taufit.errors import PoorExcitationError
 from taufit.friction import Linear, TemperatureDependent
 from taufit.model_file import read_model, write_model
 from taufit.recording import write_recording
+from taufit.report import fit_page
 from taufit.validation import condition_like, identify, score
 
 STATES = (20.0, 26.0, 32.0, 38.0)
@@ -68,6 +69,12 @@ def test_without_temperature_the_error_is_larger(recordings, warm_fit):
     )
     assert blind.to_dict()["temperature"] is None
     assert np.all(warm_fit.training.rmse < 0.75 * blind.training.rmse)
+
+
+def test_the_report_shows_single_runs_and_maps(warm_fit):
+    text = fit_page(warm_fit)
+    assert "Run by run against temperature" in text and "line through the runs" in text
+    assert "Friction and temperature" in text and text.count('class="map"') == 3
 
 
 def test_a_law_without_spread_is_refused(recordings):
