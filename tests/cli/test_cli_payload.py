@@ -91,3 +91,10 @@ def test_wrong_usage_is_exit_2(files, arguments):
 def test_help_ends_with_the_next_step(capsys):
     assert run("--help") == 0
     assert "Next:" in capsys.readouterr().out
+
+
+def test_a_gain_deviation_that_says_nothing_is_refused(files, capsys):
+    code = run(files / "model.json", files / "loaded.parquet", "--gain-std", "1e300")
+
+    assert code != 0
+    assert "gain_std" in capsys.readouterr().err

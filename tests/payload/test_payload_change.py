@@ -1,0 +1,155 @@
+"""Picks and drops: the evidence is a Bayes factor, and a kilogram is found while it matters."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from taufit.payload import PayloadFilter, identify_payload
+from taufit.payload.change import _CHANGES, _DRIFT, _SLOW, Belief, ChangeDetector, Chunk
+from taufit.sim.payload import Carried
+from taufit.sim.random_motion import random_fourier
+
+JOINTS, COLUMNS, SLOW = 2, 9, 6
+STEP = 0.01
+
+
+def _chunks(rng, count, rows=5):
+    out = []
+    for i in range(count):
+        own = tuple(
+            (rng.normal(size=(rows, COLUMNS + 1)), rng.integers(0, 2, rows).astype(float))
+            for _ in range(JOINTS)
+        )
+        out.append(
+            Chunk((i + 1) * rows * STEP, rows * STEP, own, tuple(weight for _, weight in own))
+        )
+    return out
+
+
+def _belief(rng):
+    states = [np.append(rng.normal(size=COLUMNS), -1.0) for _ in range(JOINTS)]
+    positive = np.exp(0.3 * rng.normal(size=(4, JOINTS)))
+    known = np.array([0.05, 0.01, 0.02, 0.01])
+    return Belief(states, 0.02 * positive[0], positive[1], positive[2], [SLOW] * JOINTS, known)
+
+
+def _twice_log_likelihood(chunks, belief, change):
+    """2 ln p(r) of all rows at once, with a payload that is off by the variance `change`."""
+    residuals, columns, noise, nuisance = [], [], [], []
+    for chunk in chunks:
+        for j, (rows, weight) in enumerate(chunk.rows):
+            seen = weight > 0.0
+            residuals.append(-(rows @ belief.states[j])[seen])
+            columns.append(rows[seen, :4])
+            noise.append(np.full(seen.sum(), belief.density[j] / STEP))
+            own = np.zeros((seen.sum(), 2 * JOINTS))
+            own[:, 2 * j] = _DRIFT * belief.rms[j]
+            own[:, 2 * j + 1] = _SLOW * belief.level[j] * rows[seen, SLOW]
+            nuisance.append(own)
+    w, n = np.concatenate(columns), np.concatenate(nuisance)
+    covariance = np.diag(np.concatenate(noise)) + n @ n.T + (w * change) @ w.T
+    return 2.0 * multivariate_normal.logpdf(np.concatenate(residuals), cov=covariance)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_evidence_is_the_bayes_factor_of_the_rows(seed):
+    rng = np.random.default_rng(seed)
+    chunks, belief = _chunks(rng, 4), _belief(rng)
+    detector = ChangeDetector(1.0)
+    for chunk in chunks:
+        detector.add(chunk)
+        found = detector.look(belief, (1.0,), light=1.0)
+
+    before = _twice_log_likelihood(chunks, belief, belief.known**2)
+    after = _twice_log_likelihood(chunks, belief, belief.known**2 + _CHANGES**2)
+    assert found.evidence == pytest.approx(after - before, rel=1e-8)
+    assert found.window == pytest.approx(0.2)
+
+
+def test_the_length_that_says_most_counts():
+    rng = np.random.default_rng(3)
+    chunks, belief = _chunks(rng, 8), _belief(rng)
+    windows = (0.05, 0.1, 0.4)
+    single = []
+    for window in windows:
+        detector = ChangeDetector(max(windows))
+        for chunk in chunks:
+            detector.add(chunk)
+            alone = detector.look(belief, (window,), light=1.0)
+        single.append(alone.evidence)
+    detector = ChangeDetector(max(windows))
+    for chunk in chunks:
+        detector.add(chunk)
+        found = detector.look(belief, windows, light=1.0)
+
+    assert found.evidence == pytest.approx(max(single))
+
+
+def test_noise_alone_is_taken_for_a_change_no_more_often_than_the_odds_say():
+    rng = np.random.default_rng(5)
+    belief = _belief(rng)
+    detector = ChangeDetector(0.2)
+    said = []
+    for chunk in _chunks(rng, 600):
+        for j, (rows, _) in enumerate(chunk.rows):
+            noise = rng.normal(size=len(rows)) * np.sqrt(belief.density[j] / STEP)
+            rows[:, -1] = rows[:, :-1] @ belief.states[j][:-1] + noise
+        detector.add(chunk)
+        said.append(detector.look(belief, (0.2,), light=1.0).evidence)
+
+    # B has mean 1 without a change, so P(B >= b) <= 1/b.
+    for odds in (5.0, 20.0):
+        assert np.mean(np.array(said) >= 2.0 * np.log(odds)) <= 1.0 / odds
+    assert np.median(said) < -3.0
+
+
+@pytest.mark.parametrize(("pick", "drop"), [(13.0, None), (None, 14.4)])
+def test_a_kilogram_is_found_in_a_quarter_of_a_second(arm, model, pick, drop):
+    preset, twin = arm
+    carried = Carried.lump(1.0, (0.0, 0.0, 0.05), pick=pick, drop=drop)
+    run = twin.run(preset.motion(periods=1.6), seed=31, payload=carried, rest=(0.5, 0.0))
+
+    events = identify_payload(model, run.recording).events
+
+    assert [event.kind for event in events] == ["pick" if drop is None else "drop"]
+    assert 0.0 < events[0].time - (pick or drop) < 0.25
+
+
+@pytest.mark.parametrize("mass", [0.0, 2.0])
+def test_nothing_changes_where_nothing_changes(arm, model, mass):
+    _, twin = arm
+    centre = np.array([0.0, -1.57, 0.0, -1.57, 0.0, 0.0])
+    motion = random_fourier(twin.robot, seed=5, periods=1.5, centre=centre, reach=1.0)
+    payload = Carried.lump(mass, (0.02, 0.0, 0.06)) if mass else ()
+    run = twin.run(motion, seed=41, payload=payload, rest=(0.5, 0.0))
+
+    done = identify_payload(model, run.recording)
+
+    assert done.ready_at is not None
+    assert done.events == ()
+
+
+def test_after_a_change_the_new_payload_is_found(arm, model):
+    preset, twin = arm
+    carried = Carried.lump(2.0, (0.0, 0.0, 0.05), pick=12.5)
+    run = twin.run(preset.motion(periods=1.9), seed=51, payload=carried, rest=(0.5, 0.0))
+
+    done = identify_payload(model, run.recording)
+
+    after = [m for m in done.history if m.t > 12.8 and m.ready]
+    assert len(after) > 20
+    assert np.mean([m.low <= 2.0 <= m.high for m in after]) > 0.9
+    before = [m for m in done.history if m.t < 12.5 and m.ready]
+    assert all(m.low == 0.0 for m in before)
+
+
+def test_a_joint_that_turned_one_way_is_not_listened_to(model):
+    live = PayloadFilter(model)
+    live._last = live.estimate()
+    for sums in live._sums:
+        sums.forward = sums.backward = 1.0
+    live._sums[4].backward = 0.0
+
+    density = live._belief().density
+
+    assert np.isinf(density[4]) and np.all(np.isfinite(np.delete(density, 4)))
