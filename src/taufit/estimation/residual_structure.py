@@ -17,9 +17,11 @@ S_between being what differs from period to period.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.fft import rfft, rfftfreq
 
 from taufit.arrays import Array, Float
 from taufit.estimation.rows import SampleRows
@@ -31,7 +33,7 @@ from taufit.torque_model import TorqueModel
 # Cycles per turn (or per metre) of torque that repeats with position.
 RIPPLE_CYCLES = (2.0, 4.0, 8.0, 16.0)
 # Speeds over which friction differs from the model and comes back to it [rad/s or m/s].
-LOW_SPEEDS = (0.1, 0.4)
+LOW_SPEEDS = (0.03, 0.1, 0.4)
 EXTRAS = (
     *(f"below_{speed:g}" for speed in LOW_SPEEDS),
     "load",
@@ -46,7 +48,7 @@ _BAND_HZ = 2.0
 _SHORTEST_S = 4.0
 # Rows per period of the low-pass that are enough for sums.
 _PER_CUTOFF = 4.0
-_ROUNDS = 3
+_ROUNDS = 2
 
 
 def extra_columns(
@@ -81,24 +83,24 @@ def residual_structure(
         predicted: Its torque there.
     """
     joints = samples.joints
-    keep = samples.keep & samples.in_motion[:, None]
-    residual = np.where(keep, samples.torque - predicted, 0.0)
-    count = np.maximum(keep.sum(axis=0), 1)
-    rms = np.sqrt(np.square(residual).sum(axis=0) / count)
-    names = list(model.meta.get("base", {}).get("names") or ())
-    told = _densities(residual, keep, samples)
-    if not names or np.any(rms == 0.0) or not np.all(np.isfinite(rms)):
+    stride = max(1, int(samples.rate_hz / (_PER_CUTOFF * samples.cutoff_hz)))
+    thin = _Thin(samples, predicted, stride)
+    residual, keep = thin.residual, thin.keep
+    rms = np.sqrt(np.square(residual).sum(axis=0) / np.maximum(keep.sum(axis=0), 1))
+    told = thin.densities(residual)
+    base = list(model.meta.get("base", {}).get("names") or ())
+    if not base or np.any(rms == 0.0) or not np.all(np.isfinite(rms)):
         return {"noise_density": told[0].tolist()}
-    grams, names = _grams(model, samples, residual, keep, names)
-    prior = np.zeros(len(names))
-    own = np.empty((joints, len(EXTRAS)))
+    columns = _Columns(model, samples, base, stride)
+    names = [*base, *(f"joint_{j + 1}.{extra}" for j in range(joints) for extra in EXTRAS)]
+    grams = columns.grams(residual, keep, stride / samples.rate_hz)
     slow = len(LOW_SPEEDS)
-    own[:, :slow], own[:, slow] = rms[:, None], _LOAD_STD
+    own = np.empty((joints, len(EXTRAS)))
+    own[:, :slow], own[:, slow] = 3.0 * rms[:, None], _LOAD_STD
     own[:, slow + 1 :] = (_RIPPLE_SHARE * rms / np.sqrt(len(RIPPLE_CYCLES)))[:, None]
-    prior[-own.size :] = 1.0 / own.ravel() ** 2
+    prior = np.concatenate([np.zeros(len(base)), 1.0 / own.ravel() ** 2])
     for _ in range(_ROUNDS):
-        total = np.diag(prior)
-        target = np.zeros(len(names))
+        total, target = np.diag(prior), np.zeros(len(names))
         for (at, gram), density in zip(grams, told[1], strict=True):
             total[np.ix_(at, at)] += gram[:-1, :-1] / density
             target[at] += gram[:-1, -1] / density
@@ -106,8 +108,7 @@ def residual_structure(
         size = np.sqrt(np.maximum(np.diag(total), 1e-12))
         scaled = total / np.outer(size, size) + 1e-9 * np.eye(len(names))
         mean = np.linalg.solve(scaled, target / size) / size
-        left = residual - _explained(model, samples, mean, names) * keep
-        told = _densities(left, keep, samples)
+        told = thin.densities(residual - columns.explained(mean) * keep)
     factor = np.linalg.cholesky(scaled).T * size
     return {
         "noise_density": told[0].tolist(),
@@ -119,110 +120,117 @@ def residual_structure(
     }
 
 
-def _columns(
-    model: TorqueModel, samples: Samples, step: int = 1
-) -> tuple[SampleRows, Float[Array, "n j k"]]:
-    """Rows of the model, and the extras of every joint filtered as the torque was."""
-    joints = model.robot.joints
-    plain = SampleRows(model, samples)
-    rigid = plain.rigid(np.asarray(model.values))
-    loaded = model.friction is not None and model.friction.uses_load
-    rows = SampleRows(model, samples, load=rigid) if loaded else plain
-    speed = samples.friction_velocity
-    coupling = model.robot.drives.coupling
-    motor = speed if np.array_equal(coupling, np.eye(joints)) else speed @ coupling.T
-    extras = extra_columns(samples.position, motor, np.sign(motor), rigid)
-    # What follows position is slow and smooth already.
-    fast = len(LOW_SPEEDS) + 1
-    extras[..., :fast] = lowpass(samples, extras[..., :fast])
-    return rows, extras
+class _Columns:
+    """Base columns of the model, and the extras of every joint filtered as the torque was."""
+
+    def __init__(self, model: TorqueModel, samples: Samples, base: list[str], stride: int) -> None:
+        self.model, self.stride = model, stride
+        joints = model.robot.joints
+        plain = SampleRows(model, samples)
+        rigid = plain.rigid(np.asarray(model.values))
+        loaded = model.friction is not None and model.friction.uses_load
+        self.rows = SampleRows(model, samples, load=rigid) if loaded else plain
+        self.base = np.array([model.names.index(name) for name in base])
+        self.coupling = model.robot.drives.coupling
+        speed = samples.friction_velocity
+        if not np.array_equal(self.coupling, np.eye(joints)):
+            speed = speed @ self.coupling.T
+        direction = np.sign(speed)
+        every = slice(None, None, stride)
+        self.extras = extra_columns(
+            samples.position[every], speed[every], direction[every], rigid[every]
+        )
+        # What follows position is slow and smooth already; what turns with velocity is not.
+        for k, slow in enumerate(LOW_SPEEDS):
+            raw = direction * np.exp(-np.abs(speed) / slow)
+            self.extras[..., k] = lowpass(samples, raw)[every]
+        raw = direction * np.abs(rigid)
+        self.extras[..., len(LOW_SPEEDS)] = lowpass(samples, raw)[every]
+
+    def blocks(self) -> Iterator[tuple[slice, Float[Array, "n j b"]]]:
+        """Base columns of every stride-th sample, and which of them these are."""
+        for first, last in self.rows.blocks():
+            skip = -first % self.stride
+            start = (first + skip) // self.stride
+            block = self.rows.block(first, last)[skip :: self.stride][..., self.base]
+            yield slice(start, start + len(block)), block
+
+    def grams(self, residual: Array, keep: Array, step: float) -> list[tuple[Array, Array]]:
+        """Per joint its unknowns and the integral of [columns, residual]' [columns, residual]."""
+        b, k = len(self.base), len(EXTRAS)
+        out = []
+        for j in range(residual.shape[1]):
+            at = np.flatnonzero(np.isin(self.base, self.rows.live(j)))
+            mine = [b + k * int(m) + np.arange(k) for m in np.flatnonzero(self.coupling[:, j])]
+            every = np.concatenate([at, *mine])
+            out.append((every, np.zeros((len(every) + 1,) * 2)))
+        for part, block in self.blocks():
+            for j, (every, gram) in enumerate(out):
+                motors = np.flatnonzero(self.coupling[:, j])
+                own = [self.extras[part, m] * self.coupling[m, j] for m in motors]
+                links = block[:, j][:, every[every < b]]
+                x = np.concatenate([links, *own, residual[part, j, None]], axis=1)
+                x = x[keep[part, j]]
+                gram += x.T @ x * step
+        return out
+
+    def explained(self, mean: Float[Array, " p"]) -> Float[Array, "n j"]:
+        """X d + E e."""
+        joints, b = self.model.robot.joints, len(self.base)
+        own = np.einsum("nmk,mk->nm", self.extras, mean[b:].reshape(joints, -1))
+        out = own @ self.coupling
+        for part, block in self.blocks():
+            out[part] += block @ mean[:b]
+        return out
 
 
-def _grams(
-    model: TorqueModel,
-    samples: Samples,
-    residual: Array,
-    keep: Array,
-    base: list[str],
-) -> tuple[list[tuple[Array, Array]], list[str]]:
-    """Per joint its unknowns and the integral of [columns, residual]' [columns, residual]."""
-    rows, extras = _columns(model, samples)
-    joints, k = samples.joints, len(EXTRAS)
-    columns = np.array([model.names.index(name) for name in base])
-    names = [*base, *(f"joint_{j + 1}.{extra}" for j in range(joints) for extra in EXTRAS)]
-    stride = max(1, int(samples.rate_hz / (_PER_CUTOFF * samples.cutoff_hz)))
-    coupling = model.robot.drives.coupling
-    out = []
-    for j in range(joints):
-        at = np.flatnonzero(np.isin(columns, rows.live(j)))
-        motors = np.flatnonzero(coupling[:, j])
-        mine = [len(base) + k * int(m) + np.arange(k) for m in motors]
-        width = len(at) + k * len(motors)
-        out.append((np.concatenate([at, *mine]), np.zeros((width + 1, width + 1))))
-    for first, last in rows.blocks():
-        block = rows.block(first, last)[::stride]
-        part = slice(first, last, stride)
-        for j, (at, gram) in enumerate(out):
-            motors = np.flatnonzero(coupling[:, j])
-            own = [extras[part, m] * coupling[m, j] for m in motors]
-            links = block[:, j][:, columns[at[at < len(base)]]]
-            x = np.concatenate([links, *own, residual[part, j, None]], axis=1)
-            x = x[keep[part, j]]
-            gram += x.T @ x * (stride / samples.rate_hz)
-    return out, names
+class _Thin:
+    """Every stride-th sample of a residual: enough for a band far below its low-pass."""
 
+    def __init__(self, samples: Samples, predicted: Array, stride: int) -> None:
+        every = slice(None, None, stride)
+        self.keep = (samples.keep & samples.in_motion[:, None])[every]
+        self.residual = np.where(self.keep, (samples.torque - predicted)[every], 0.0)
+        self.rate_hz = samples.rate_hz / stride
+        self.band_hz = min(_BAND_HZ, samples.cutoff_hz)
+        self.runs = []
+        for run in samples.run_slices():
+            period = find_period(samples.velocity[run], samples.rate_hz)
+            lag = 0 if period is None else round(period * self.rate_hz)
+            part = slice(-(-run.start // stride), -(-run.stop // stride))
+            self.runs.append((part, lag))
 
-def _explained(
-    model: TorqueModel, samples: Samples, mean: Array, names: list[str]
-) -> Float[Array, "n j"]:
-    """X d + E e at every sample."""
-    rows, extras = _columns(model, samples)
-    joints, k = samples.joints, len(EXTRAS)
-    theta = np.zeros(len(model.names))
-    base = len(names) - joints * k
-    for name, value in zip(names[:base], mean[:base], strict=True):
-        theta[model.names.index(name)] = value
-    own = np.einsum("nmk,mk->nm", extras, mean[base:].reshape(joints, k))
-    out = own @ model.robot.drives.coupling
-    for first, last in rows.blocks():
-        out[first:last] += rows.block(first, last) @ theta
-    return out
+    def densities(self, left: Float[Array, "n j"]) -> tuple[Array, Array]:
+        """Power per hertz (two-sided) where motions have theirs: of a new run, and in the fit."""
+        joints = left.shape[1]
+        new, fit, weight = np.zeros(joints), np.zeros(joints), np.zeros(joints)
+        for run, lag in self.runs:
+            length = run.stop - run.start
+            for j in range(joints):
+                there, values = self.keep[run, j], left[run, j]
+                seconds = np.count_nonzero(there) / self.rate_hz
+                if seconds < _SHORTEST_S:
+                    continue
+                whole = between = self._power(values, there)
+                repeats = 1.0
+                if 0 < lag <= length // 2:
+                    both = there[lag:] & there[:-lag]
+                    apart = np.where(both, values[lag:] - values[:-lag], 0.0) / np.sqrt(2.0)
+                    if np.count_nonzero(both) >= _SHORTEST_S * self.rate_hz:
+                        between = min(self._power(apart, both), whole)
+                        repeats = length / lag
+                new[j] += seconds * whole
+                fit[j] += seconds * (between + repeats * (whole - between))
+                weight[j] += seconds
+        short = weight == 0.0
+        spread = np.square(left).sum(axis=0) / np.maximum(self.keep.sum(axis=0), 1)
+        new[short] = fit[short] = 0.1 * spread[short]
+        weight[short] = 1.0
+        return np.maximum(new / weight, 1e-12), np.maximum(fit / weight, 1e-12)
 
-
-def _densities(left: Array, keep: Array, samples: Samples) -> tuple[Array, Array]:
-    """Power per hertz (two-sided) where motions have theirs: of a new run, and in the fit."""
-    new, fit = np.zeros(samples.joints), np.zeros(samples.joints)
-    weight = np.zeros(samples.joints)
-    for run in samples.run_slices():
-        period = find_period(samples.velocity[run], samples.rate_hz)
-        length = run.stop - run.start
-        lag = 0 if period is None else round(period * samples.rate_hz)
-        for j in range(samples.joints):
-            there, values = keep[run, j], left[run, j]
-            seconds = float(np.count_nonzero(there)) / samples.rate_hz
-            if seconds < _SHORTEST_S:
-                continue
-            whole = between = _power(values, there, samples)
-            repeats = 1.0
-            if 0 < lag <= length // 2:
-                both = there[lag:] & there[:-lag]
-                apart = np.where(both, values[lag:] - values[:-lag], 0.0) / np.sqrt(2.0)
-                if np.count_nonzero(both) >= _SHORTEST_S * samples.rate_hz:
-                    between = min(_power(apart, both, samples), whole)
-                    repeats = length / lag
-            new[j] += seconds * whole
-            fit[j] += seconds * (between + repeats * (whole - between))
-            weight[j] += seconds
-    short = weight == 0.0
-    spread = np.square(left).sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
-    new[short] = fit[short] = 0.1 * spread[short]
-    weight[short] = 1.0
-    return np.maximum(new / weight, 1e-12), np.maximum(fit / weight, 1e-12)
-
-
-def _power(values: Array, there: Array, samples: Samples) -> float:
-    """|integral of r exp(-iwt)|^2 is the density times the seconds kept; mean over the band."""
-    spectrum = np.abs(np.fft.rfft(values) / samples.rate_hz) ** 2
-    frequency = np.fft.rfftfreq(len(values), 1.0 / samples.rate_hz)
-    band = (frequency > 0.0) & (frequency <= min(_BAND_HZ, samples.cutoff_hz))
-    return float(spectrum[band].mean()) * samples.rate_hz / np.count_nonzero(there)
+    def _power(self, values: Array, there: Array) -> float:
+        """|integral of r exp(-iwt)|^2 is the density times the seconds kept; mean over the band."""
+        spectrum = np.abs(rfft(values) / self.rate_hz) ** 2
+        frequency = rfftfreq(len(values), 1.0 / self.rate_hz)
+        band = (frequency > 0.0) & (frequency <= self.band_hz)
+        return float(spectrum[band].mean()) * self.rate_hz / np.count_nonzero(there)

@@ -58,6 +58,8 @@ _STRANGE = 9.0
 _UNCLEAR = 0.3
 # Weight of the drive gains' own standard deviations against what the joints say of each other.
 _GAIN_TRUST = 2.0
+# Less than this share of a motion within what the model was fitted to, and the rest is doubted.
+_FAMILIAR = 0.6
 # Drives whose gains differ by less than this are of one type, and their errors correlate so much.
 _SAME_TYPE = 0.003
 _OF_TYPE = 0.7
@@ -89,6 +91,7 @@ class _Sums:
 
     square: Array
     seconds: float = 0.0
+    moving: float = 0.0
     forward: float = 0.0
     backward: float = 0.0
     load: float = 0.0
@@ -458,6 +461,7 @@ class PayloadFilter:
             square = rows.T @ (rows * (w * (self.step / u.density[j]))[:, None])
             sums.square += square
             sums.seconds += float(w.sum()) * self.step
+            sums.moving += float((1.0 - still[:, j]).sum()) * self.step
             moving = w > 0.5
             sums.forward += np.count_nonzero(moving & (speeds[:, j] > 0)) * self.step
             sums.backward += np.count_nonzero(moving & (speeds[:, j] < 0)) * self.step
@@ -627,7 +631,19 @@ class PayloadFilter:
             share = 1.0 / (1.0 / alike**2 + self._phi @ line)
             aim = aim - line * (share * float(self._phi @ aim))
             information = information - np.outer(line, line) * share
-        return Posterior(information, aim, self._scale, self._gains)
+        doubt = max(1.0, _FAMILIAR / max(self.familiar, 0.05))
+        return Posterior(information / doubt, aim / doubt, self._scale, self._gains)
+
+    @property
+    def familiar(self) -> float:
+        """Share of the motion, at the joints that carry, within what the model was fitted to."""
+        loads = np.array([s.load / max(s.seconds, 1e-9) for s in self._sums])
+        shares = [
+            s.seconds / s.moving
+            for s, load in zip(self._sums, loads, strict=True)
+            if load >= _CARRIES**2 * loads.max() and s.moving > self.step
+        ]
+        return float(min([1.0, *shares]))
 
     def _without_own(self, j: int, shared: int, k: int) -> tuple[Array, Array]:
         """One joint's information on what it shares and its gain, its own unknowns marginalised."""
@@ -848,6 +864,12 @@ class PayloadFilter:
             told.append(
                 "the model has no covariance: its base parameters are taken as known to "
                 "5 %, so the intervals are wide. Fit it with `taufit fit`."
+            )
+        if ready and self.familiar < _FAMILIAR:
+            told.append(
+                f"only {100 * self.familiar:.0f} % of this motion lies within the poses and speeds "
+                "the model was fitted to; the interval is wider for it. Fit the model to a motion "
+                "like this one, or record this one empty and give it as a template."
             )
         strange = np.flatnonzero(self._scale > _STRANGE)
         if len(strange):

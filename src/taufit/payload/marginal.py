@@ -3,7 +3,7 @@
 With the sum of squares of its columns s that others have too, o of its own and y, the column of
 its drive gain g = payload phi, and everything weighted,
 
-    block = [s, g]' [s, g] - C' S,   right = [s, g]' y - C' S_y,   S = (o'o + prior)^-1 C,
+    total += [s, g]' [s, g] - C' S,   target += [s, g]' y - C' S_y,   S = (o'o + prior)^-1 C,
 
 C = o' [s, g, y] plus what the prior says about o together with s, and about o alone.
 """
@@ -28,21 +28,24 @@ def _without_own(
     shared: int,
     phi: Float[Array, " 10"],
     weight: float,
-    block: Float[Array, "s+1 s+1"],
-    right: Float[Array, " s+1"],
+    gain: int,
+    total: Float[Array, "t t"],
+    target: Float[Array, " t"],
     solved: Float[Array, "o s+2"],
 ) -> None:
-    """Fill block, right and S (`solved`: for s, g and y).
+    """Add to total and target, and fill S (`solved`: for s, g and y).
 
     Args:
         square: [s, o, y]' [s, o, y]; the payload's ten are the first of s.
         prior: Information on all columns.
         prior_target: The same times what is believed of them.
-        rows: Which columns s and o are.
+        rows: Which columns s and o are; those of s stand there in the total too.
         shared: How many of them are s.
         phi: The payload as believed.
         weight: Of `square`.
-        block, right, solved: Overwritten.
+        gain: Where g stands in the total.
+        total, target: Of all joints, added to.
+        solved: Overwritten.
     """
     k, s, o = len(rows), rows[:shared], rows[shared:]
     line = square[:, :10] @ phi
@@ -51,11 +54,12 @@ def _without_own(
     cross[:, :shared] += prior[np.ix_(o, s)]
     cross[:, -1] += prior_target[o]
     solved[:] = np.linalg.solve(weight * mine[:, shared:k] + prior[np.ix_(o, o)], cross)
-    block[:shared, :shared] = weight * square[:shared, :shared]
-    block[:shared, shared] = block[shared, :shared] = weight * line[:shared]
-    block[shared, shared] = weight * (phi @ line[:10])
-    block -= cross[:, :-1].T @ solved[:, :-1]
-    right[:] = weight * np.append(square[:shared, k], line[k]) - cross[:, :-1].T @ solved[:, -1]
+    at = np.append(s, gain)
+    seen = np.column_stack([square[:shared, :shared], line[:shared]])
+    seen = np.vstack([seen, np.append(line[:shared], phi @ line[:10])])
+    total[np.ix_(at, at)] += weight * seen - cross[:, :-1].T @ solved[:, :-1]
+    told = np.append(square[:shared, k], line[k])
+    target[at] += weight * told - cross[:, :-1].T @ solved[:, -1]
 
 
 without_own = _without_own if _kernel is None else _kernel.without_own

@@ -53,7 +53,7 @@ class PayloadSettings:
     gain_common: float = 0.01
     lever_std: float = 0.0007
     friction_change: float = 0.04
-    noise_factor: float = 1.0
+    noise_factor: float = 1.15
     standstill: float = 0.02
     chunk: int = 5
     fastest_hz: float = 125.0

@@ -32,6 +32,8 @@ DRIFT_SHARE = 0.15
 _RIPPLE_SHARE = 0.35
 # Ratio of friction to carried torque that a model may have missed: known to it, or not at all.
 LOAD_STD = (0.01, 0.02)
+# A friction term may appear that was not there, as a share of how much friction may change.
+_UNSEEN = 0.5
 # Change of ripple since the model was fitted, relative to the residual.
 _RIPPLE_CHANGE = 0.05
 
@@ -316,7 +318,7 @@ def _friction_variance(
             out[i] = (change * values[int(column)]) ** 2
             per_unit = columns[j, terms.index(term)]
             if per_unit > 1e-3:
-                out[i] += (0.5 * change * level[j] / per_unit) ** 2
+                out[i] += (_UNSEEN * change * level[j] / per_unit) ** 2
         elif term == "offset":
             out[i] = (0.2 * change * level[j]) ** 2
     return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
@@ -26,8 +27,6 @@ def find_period(
     is 0 for a period and 1 for unrelated motion. The shortest lag with a minimum below 0.15 counts,
     if half of all instants repeat within 1 % of the power: starting and stopping may differ.
     """
-    from scipy.signal import fftconvolve
-
     n = len(velocity)
     top = np.max(np.abs(velocity), axis=0, initial=0.0)
     active = top > 0.02 * top.max(initial=0.0)
@@ -36,7 +35,9 @@ def find_period(
     if x.shape[1] == 0 or longest <= shortest + 2:
         return None
     power = np.concatenate([[0.0], np.cumsum(np.sum(np.square(x), axis=1))])
-    product = sum(fftconvolve(c, c[::-1])[n - 1 :] for c in x.T)
+    # Sums of products at all lags, by way of the spectrum.
+    size = next_fast_len(2 * n, real=True)
+    product = np.sum(irfft(np.abs(rfft(x, size, axis=0)) ** 2, size, axis=0)[:n], axis=1)
     lags = np.arange(longest)
     both = (power[n] - power[lags]) + power[n - lags]
     mismatch = 1.0 - 2.0 * product[:longest] / np.maximum(both, 1e-300)
