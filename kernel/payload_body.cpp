@@ -282,27 +282,30 @@ double most_probable_body(Matrix information, Vector target, Vector box, double 
   return share;
 }
 
-// What one joint says about the columns it shares with others and about its drive gain, with the
-// columns of its own (the last before y) integrated out. With square = [s, o, y]' [s, o, y], the
+// Adds what one joint says about the columns it shares with others and about its drive gain, with
+// the columns of its own (the last before y) integrated out. With square = [s, o, y]' [s, o, y], the
 // gain's column g = payload phi and everything times weight,
 //
-//     block = [s, g]' [s, g] - C' S,   right = [s, g]' y - C' S_y,   S = (o'o + prior)^-1 C,
+//     total += [s, g]' [s, g] - C' S,   target += [s, g]' y - C' S_y,   S = (o'o + prior)^-1 C,
 //
 // C = o' [s, g, y] plus what the prior says about o with s and about o alone. `rows` are the joint's
-// columns in the prior, the first `shared` of them s.
+// columns in the prior, the first `shared` of them s; these and `gain` are where s and g stand in the
+// total.
 void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows, size_t shared,
-                 Vector phi, double weight, WritableMatrix block, WritableVector right,
-                 WritableMatrix solved) {
+                 Vector phi, double weight, size_t gain, WritableMatrix total,
+                 WritableVector target, WritableMatrix solved) {
   const size_t all = square.shape(0), k = rows.shape(0), of_prior = prior.shape(0);
   if (square.shape(1) != all || all != k + 1 || shared < kTen || shared > k)
     throw std::invalid_argument("a joint's sum of squares holds its columns, then y");
   const size_t own = k - shared, wide = shared + 2;
+  const size_t of_total = total.shape(0);
   if (prior.shape(1) != of_prior || prior_target.shape(0) != of_prior || phi.shape(0) != kTen ||
-      block.shape(0) != shared + 1 || block.shape(1) != shared + 1 ||
-      right.shape(0) != shared + 1 || solved.shape(0) != own || solved.shape(1) != wide)
+      total.shape(1) != of_total || target.shape(0) != of_total || gain >= of_total ||
+      solved.shape(0) != own || solved.shape(1) != wide)
     throw std::invalid_argument("a joint's blocks do not agree with its sum of squares");
   for (size_t i = 0; i < k; i++)
-    if (rows.data()[i] < 0 || size_t(rows.data()[i]) >= of_prior)
+    if (rows.data()[i] < 0 || size_t(rows.data()[i]) >= (i < shared ? of_total : of_prior) ||
+        size_t(rows.data()[i]) >= of_prior)
       throw std::invalid_argument("a joint's columns are among those of the prior");
   const double *q = square.data();
   std::vector<double> line(all, 0.0), cross(own * wide), lower(own * own);
@@ -339,22 +342,28 @@ void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows,
     for (size_t c = 0; c < wide; c++) s[o * wide + c] /= lower[o * own + o];
   }
   const size_t n = shared + 1;
-  double *b = block.data(), *y = right.data();
+  std::vector<double> block(n * n), right(n);
   for (size_t i = 0; i < shared; i++) {
-    for (size_t c = 0; c < shared; c++) b[i * n + c] = weight * q[i * all + c];
-    b[i * n + shared] = b[shared * n + i] = weight * line[i];
-    y[i] = weight * q[i * all + k];
+    for (size_t c = 0; c < shared; c++) block[i * n + c] = weight * q[i * all + c];
+    block[i * n + shared] = block[shared * n + i] = weight * line[i];
+    right[i] = weight * q[i * all + k];
   }
-  b[shared * n + shared] = 0.0;
-  for (size_t c = 0; c < kTen; c++) b[shared * n + shared] += weight * phi.data()[c] * line[c];
-  y[shared] = weight * line[k];
+  for (size_t c = 0; c < kTen; c++) block[n * n - 1] += weight * phi.data()[c] * line[c];
+  right[shared] = weight * line[k];
   for (size_t o = 0; o < own; o++) {
     const double *row = s + o * wide;
     for (size_t i = 0; i < n; i++) {
       const double factor = cross[o * wide + i];
-      for (size_t c = 0; c < n; c++) b[i * n + c] -= factor * row[c];
-      y[i] -= factor * row[n];
+      for (size_t c = 0; c < n; c++) block[i * n + c] -= factor * row[c];
+      right[i] -= factor * row[n];
     }
+  }
+  for (size_t i = 0; i < n; i++) {
+    const size_t at = i < shared ? rows.data()[i] : gain;
+    double *to = total.data() + at * of_total;
+    for (size_t c = 0; c < shared; c++) to[rows.data()[c]] += block[i * n + c];
+    to[gain] += block[i * n + shared];
+    target.data()[at] += right[i];
   }
 }
 
@@ -368,6 +377,6 @@ void bind_payload_body(nb::module_ &m) {
         nb::arg("covariance").noconvert());
   m.def("without_own", &without_own, nb::arg("square").noconvert(), nb::arg("prior").noconvert(),
         nb::arg("prior_target").noconvert(), nb::arg("rows").noconvert(), nb::arg("shared"),
-        nb::arg("phi").noconvert(), nb::arg("weight"), nb::arg("block").noconvert(),
-        nb::arg("right").noconvert(), nb::arg("solved").noconvert());
+        nb::arg("phi").noconvert(), nb::arg("weight"), nb::arg("gain"),
+        nb::arg("total").noconvert(), nb::arg("target").noconvert(), nb::arg("solved").noconvert());
 }

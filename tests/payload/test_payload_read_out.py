@@ -49,15 +49,16 @@ def test_a_joints_own_unknowns_are_integrated_out(without_own):
     shared, own, weight = 14, 5, 0.7
     rows = rng.normal(size=(60, shared + own + 1))
     square = rows.T @ rows
-    # The joint has some of 30 columns, in any order.
-    has = rng.permutation(30)[: shared + own]
+    # Some of 30 columns in any order; 20 of them are shared, and three joints have gains.
+    has = np.concatenate([rng.permutation(20)[:shared], 20 + rng.permutation(10)[:own]])
     spread = rng.normal(size=(30, 30))
     prior, prior_target = spread @ spread.T + np.eye(30), rng.normal(size=30)
     phi = rng.normal(size=10)
-    block, right = np.empty((shared + 1, shared + 1)), np.empty(shared + 1)
+    before = rng.normal(size=(23, 24))
+    total, target = before[:, :-1].copy(), before[:, -1].copy()
     solved = np.empty((own, shared + 2))
 
-    without_own(square, prior, prior_target, has, shared, phi, weight, block, right, solved)
+    without_own(square, prior, prior_target, has, shared, phi, weight, 21, total, target, solved)
 
     s, o, y = rows[:, :shared], rows[:, shared:-1], rows[:, -1:]
     mine = has[shared:]
@@ -68,13 +69,15 @@ def test_a_joints_own_unknowns_are_integrated_out(without_own):
     expected = np.linalg.solve(weight * o.T @ o + prior[np.ix_(mine, mine)], cross)
     np.testing.assert_allclose(solved, expected, atol=1e-11)
     whole = weight * seen.T @ np.hstack([seen, y]) - cross[:, :-1].T @ expected
-    np.testing.assert_allclose(block, whole[:, :-1], atol=1e-9)
-    np.testing.assert_allclose(right, whole[:, -1], atol=1e-9)
+    at = np.append(has[:shared], 21)
+    added = np.zeros_like(before)
+    added[np.ix_(at, np.append(at, 23))] = whole
+    np.testing.assert_allclose(np.column_stack([total, target]), before + added, atol=1e-9)
 
 
 def test_bad_blocks_are_refused():
     square, none = np.zeros((13, 13)), np.zeros((12, 12))
-    rows, out = np.arange(12), (np.empty((11, 11)), np.empty(11), np.empty((2, 12)))
+    rows, out = np.arange(12), (10, np.zeros((11, 11)), np.zeros(11), np.empty((2, 12)))
     zero, phi = np.zeros(12), np.zeros(10)
     with pytest.raises(ValueError, match="no prior"):
         _kernel.without_own(square, none, zero, rows, 10, phi, 1.0, *out)
@@ -82,3 +85,5 @@ def test_bad_blocks_are_refused():
         _kernel.without_own(square, none, zero, rows + 1, 10, phi, 1.0, *out)
     with pytest.raises(ValueError, match="then y"):
         _kernel.without_own(square[:12, :12].copy(), none, zero, rows, 10, phi, 1.0, *out)
+    with pytest.raises(ValueError, match="do not agree"):
+        _kernel.without_own(square, none, zero, rows, 10, phi, 1.0, 11, *out[1:])
