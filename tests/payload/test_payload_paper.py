@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from taufit.dynamics import base_parameters, regressor
+from taufit.errors import TaufitError
 from taufit.friction import PowerLaw
-from taufit.payload.difference import RecursiveLeastSquares, chain, solve_difference
+from taufit.payload.difference import (
+    RecursiveLeastSquares,
+    chain,
+    printed_relations,
+    solve_difference,
+)
+from taufit.robot import read_robot
 from taufit.robot.from_dh import from_dh
 from taufit.robot.inertia import pseudo_inertia
 from taufit.sim import read_preset
@@ -139,3 +146,24 @@ def test_its_payload_estimates_are_impossible(paper):
         )
 
         assert np.linalg.eigvalsh(pseudo_inertia(phi)).min() < -0.1
+
+
+def test_the_printed_relations_return_a_payload_from_any_base(robot):
+    model = TorqueModel(robot, PowerLaw())
+    base = base_parameters(model, rule="leftmost")
+    columns, mapping = np.asarray(base.columns), base.mapping
+    phi = np.random.default_rng(3).normal(size=10)
+    change = np.zeros(len(model.names))
+    change[50:60] = phi
+
+    relations, lengths = printed_relations(model, columns, mapping)
+
+    np.testing.assert_allclose(chain(relations @ (mapping @ change), *lengths), phi, atol=1e-9)
+
+
+def test_an_arm_of_another_build_is_told_that_the_printed_relations_do_not_hold():
+    model = TorqueModel(read_robot("kr5"), PowerLaw())
+    base = base_parameters(model, rule="leftmost")
+
+    with pytest.raises(TaufitError, match="difference"):
+        printed_relations(model, np.asarray(base.columns), base.mapping)

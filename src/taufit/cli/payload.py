@@ -24,7 +24,8 @@ def command(
         Path | None, typer.Option("--map", help="YAML that says what the columns are.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="filter, direct, difference, khalil or static.", metavar="NAME")
+        str,
+        typer.Option(help="filter, direct, difference, printed, khalil or static.", metavar="NAME"),
     ] = "filter",
     template: Annotated[
         list[Path] | None,

@@ -6,7 +6,7 @@ Left to others: pictures and the wire (report).
 from typing import Any
 
 from taufit.callable_room import make_callable
-from taufit.payload.difference import run_difference
+from taufit.payload.difference import run_difference, run_printed
 from taufit.payload.direct import run_direct, run_khalil, run_static
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter import Event, PayloadFilter
@@ -18,6 +18,7 @@ METHODS: dict[str, Any] = {
     "filter": run_filter,
     "direct": run_direct,
     "difference": run_difference,
+    "printed": run_printed,
     "khalil": run_khalil,
     "static": run_static,
 }

@@ -23,7 +23,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import base_parameters, engine
-from taufit.errors import RecordingError
+from taufit.errors import RecordingError, TaufitError
 from taufit.payload.linear import linear_estimate
 from taufit.payload.run import Moment, PayloadRun
 from taufit.payload.settings import PayloadSettings
@@ -91,6 +91,67 @@ def chain(
     return np.array([mass, hx, hy, hz, e[30] + iyy, ixy, iyy, ixz, iyz, izz])
 
 
+# How the paper's base parameters that its chain uses are made of the links' own, by their numbers;
+# a letter in front is a length of its modified DH table.
+_RELATIONS: dict[int, tuple[tuple[str, float, str], ...]] = {
+    7: (("link_2.hx", 1, ""), *((f"link_{i}.m", 1, "a3") for i in (3, 4, 5, 6))),
+    14: (("link_3.hx", 1, ""), *((f"link_{i}.m", 1, "a4") for i in (4, 5, 6))),
+    22: (
+        ("link_4.hy", 1, ""),
+        ("link_5.hz", 1, ""),
+        *((f"link_{i}.m", 1, "d5") for i in (5, 6)),
+    ),
+    23: (
+        ("link_5.Ixx", 1, ""),
+        ("link_5.Iyy", -1, ""),
+        ("link_6.Iyy", 1, ""),
+        ("link_6.hz", 2, "d6"),
+        ("link_6.m", 1, "d6^2"),
+    ),
+    27: (
+        ("link_5.Izz", 1, ""),
+        ("link_6.Iyy", 1, ""),
+        ("link_6.hz", 2, "d6"),
+        ("link_6.m", 1, "d6^2"),
+    ),
+    29: (("link_5.hy", 1, ""), ("link_6.hz", -1, ""), ("link_6.m", -1, "d6")),
+    30: (("link_6.Ixx", 1, ""), ("link_6.Iyy", -1, "")),
+    **{
+        31 + i: ((f"link_6.{name}", 1, ""),)
+        for i, name in enumerate(("Ixy", "Ixz", "Iyz", "Izz", "hx", "hy"))
+    },
+}
+
+
+def printed_relations(
+    model: TorqueModel, columns: Array, mapping: Float[Array, "b p"]
+) -> tuple[Float[Array, "58 b"], tuple[float, float, float, float]]:
+    """How the paper's 58 differences follow from this arm's base parameters, and a3, a4, d5, d6.
+
+    Raises:
+        TaufitError: The arm is not built like a UR, or described in other frames than modified DH.
+    """
+    other = TaufitError(
+        f"the relations printed in [Xu2024] hold for arms built like a UR10, in modified DH "
+        f"frames; {model.robot.name} is not one. Use the method difference: it holds for any."
+    )
+    if model.robot.joints != 6:
+        raise other
+    origin = model.robot.placements[:, :3, 3]
+    lengths = {"a3": origin[2, 0], "a4": origin[3, 0], "d5": origin[4, 1], "d6": -origin[5, 1]}
+    lengths |= {"": 1.0, "d6^2": lengths["d6"] ** 2}
+    names = list(model.names)
+    out = np.zeros((58, len(columns)))
+    for number, parts in _RELATIONS.items():
+        row = np.zeros(len(names))
+        for name, factor, length in parts:
+            row[names.index(name)] += factor * lengths[length]
+        out[number - 1] = row[columns]
+        if not np.allclose(row[columns] @ mapping, row, atol=1e-6):
+            raise other
+    return out, (lengths["a3"], lengths["a4"], lengths["d5"], lengths["d6"])
+
+
 def solve_difference(
     difference: Float[Array, " b"], covariance: Float[Array, "b b"], folded: Float[Array, "b 10"]
 ) -> tuple[Float[Array, " 10"], Float[Array, "10 10"]]:
@@ -116,6 +177,24 @@ def run_difference(
     watch: Callable[..., None] | None = None,
 ) -> PayloadRun:
     """The paper's method on a recording, read out over all relations."""
+    return _run(model, source, watch, printed=False)
+
+
+def run_printed(
+    model: TorqueModel,
+    source: Stream,
+    settings: PayloadSettings,
+    *,
+    template: Any = None,
+    watch: Callable[..., None] | None = None,
+) -> PayloadRun:
+    """The paper's method exactly as printed: read out by its equations (12) to (16)."""
+    return _run(model, source, watch, printed=True)
+
+
+def _run(
+    model: TorqueModel, source: Stream, watch: Callable[..., None] | None, *, printed: bool
+) -> PayloadRun:
     if source.commanded is None:
         raise RecordingError(
             f"{source.name} has no commanded position, velocity and acceleration, which the method "
@@ -136,6 +215,20 @@ def run_difference(
             if name.startswith(f"link_{joints}.") and not name.endswith(".Ixx")
         ]
     )
+    relations, lengths = (
+        printed_relations(model, columns, mapping) if printed else (None, (0.0, 0.0, 0.0, 0.0))
+    )
+
+    def solved(variance: float) -> tuple[Array, Array]:
+        phi, spread = _solved(rls, before, inertial, folded, variance)
+        if relations is None:
+            return phi, spread
+        change = relations @ (rls.values - before)
+        # The chain is linear: its covariance is that of what goes into it.
+        jacobian = np.stack([chain(row, *lengths) for row in np.eye(58)], axis=1) @ relations
+        own = jacobian @ rls.covariance @ jacobian.T * (variance / rls.xi)
+        return chain(change, *lengths), own
+
     rls = RecursiveLeastSquares.begin(before)
     q, v, a = source.commanded
     good = np.isfinite(q + v + a + source.torque).all(axis=1)
@@ -160,15 +253,15 @@ def run_difference(
             stopped = float(source.time[i])
         if source.time[i] >= due:
             due = (np.floor(source.time[i] / 0.1) + 1.0) * 0.1
-            phi, spread = _solved(rls, before, inertial, folded, power / max(rows_seen, 1))
+            phi, spread = solved(power / max(rows_seen, 1))
             half = 1.96 * float(np.sqrt(spread[0, 0]))
             mass = float(phi[0])
             moment = (float(source.time[i]), mass, mass - half, mass + half, stopped is not None)
             history.append(Moment(*moment))
-    phi, spread = _solved(rls, before, inertial, folded, power / max(rows_seen, 1))
+    phi, spread = solved(power / max(rows_seen, 1))
     found = linear_estimate(float(source.time[-1]), phi, spread, stopped is not None)
     return PayloadRun(
-        "difference",
+        "printed" if printed else "difference",
         found,
         stopped,
         stopped,

@@ -23,11 +23,14 @@ from taufit.payload.run import Moment, PayloadRun
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
 from taufit.payload.unknowns import friction_level
-from taufit.signals.windows import standing_mask, stretches
+from taufit.signals.noise import noise_std
+from taufit.signals.windows import speed_threshold, standing_mask, stretches
 from taufit.torque_model import TorqueModel
 
 # Poses held still for this long count [s]; two poses differ by at least this much [rad or m].
 _HELD, _APART = 0.4, 0.05
+# Slower than this a pose is held: controllers settle slowly [rad/s or m/s].
+_CREEP = 5e-3
 
 
 def run_direct(
@@ -136,7 +139,11 @@ def run_static(
     good = np.isfinite(source.position + source.velocity + source.torque).all(axis=1)
     time, q, v = source.time[good], source.position[good], source.velocity[good]
     rate = 1.0 / float(np.median(np.diff(time)))
-    still = np.asarray(standing_mask(v, rate, lasting_s=_HELD).all(axis=1))
+    # A tenth of a second averages the noise of the velocity, which would break a hold.
+    width = max(1, int(0.1 * rate))
+    calm = np.stack([np.convolve(c, np.full(width, 1.0 / width), "same") for c in v.T], 1)
+    threshold = np.maximum(speed_threshold(calm, noise_std(v) / np.sqrt(width)), _CREEP)
+    still = np.asarray(standing_mask(calm, rate, threshold=threshold, lasting_s=_HELD).all(axis=1))
     poses: list[Array] = []
     torques: list[Array] = []
     when: list[float] = []
@@ -144,7 +151,8 @@ def run_static(
         # The controller settles first.
         first = start + int(0.3 * (stop - start))
         pose = q[first:stop].mean(axis=0)
-        if poses and np.abs(pose - poses[-1]).max() < _APART:
+        # One hold broken by a flicker; the same pose from the other side counts anew.
+        if poses and np.abs(pose - poses[-1]).max() < _APART and time[start] - when[-1] < _HELD:
             continue
         poses.append(pose)
         torques.append(source.torque[good][first:stop].mean(axis=0))

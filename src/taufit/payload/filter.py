@@ -315,6 +315,7 @@ class PayloadFilter:
         self.grid.clear()
         self.lowpass.clear()
         self.friction.clear()
+        self.detector.clear()
         self._tail: Array | None = None
         self._tail_time: Array | None = None
         self._settling = 0
@@ -516,8 +517,11 @@ class PayloadFilter:
         """
         u = self.unknowns
         for chunk in self.detector.chunks:
+            # What has begun to be forgotten is taken back as far as it is still there.
+            age = self.detector.chunks[-1].time - chunk.time
+            left = float(np.exp(-age / self.settings.memory))
             for j, ((rows, _), w) in enumerate(zip(chunk.rows, chunk.weights, strict=True)):
-                step = chunk.seconds / len(w)
+                step = left * chunk.seconds / len(w)
                 self._sums[j].square -= rows.T @ (rows * (w * (step / u.density[j]))[:, None])
                 self._sums[j].seconds -= float(w.sum()) * step
         self.detector.clear()
