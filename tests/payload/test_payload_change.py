@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from taufit.payload import PayloadFilter, identify_payload
+from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
 from taufit.payload.change import _CHANGES, _DRIFT, _SLOW, Belief, ChangeDetector, Chunk
 from taufit.sim.payload import Carried
 from taufit.sim.random_motion import random_fourier
@@ -141,6 +141,27 @@ def test_after_a_change_the_new_payload_is_found(arm, model):
     assert np.mean([m.low <= 2.0 <= m.high for m in after]) > 0.9
     before = [m for m in done.history if m.t < 12.5 and m.ready]
     assert all(m.low == 0.0 for m in before)
+
+
+def test_what_is_taken_back_was_there(arm, model):
+    preset, twin = arm
+    carried = Carried.lump(2.0, (0.0, 0.0, 0.05), pick=12.6)
+    run = twin.run(preset.motion(periods=1.3), seed=71, payload=carried, rest=(0.5, 0.0))
+    live = PayloadFilter(model, PayloadSettings(memory=3.0))
+    lowest = []
+    for time, *sample in stream(model, run.recording).samples():
+        # A gap just before the pick: rows of before it were worked on since.
+        if 12.2 < time < 12.4:
+            continue
+        live.update(time, *sample)
+        if live.samples % 12 == 0:
+            live.estimate()
+            squares = [sums.square for sums in live._sums]
+            lowest += [np.linalg.eigvalsh(s)[0] / max(np.abs(s).max(), 1e-9) for s in squares]
+
+    assert [event.kind for event in live.events] == ["gap", "pick"]
+    # Sums of squares have no negative directions.
+    assert min(lowest) > -1e-12
 
 
 def test_a_joint_that_turned_one_way_is_not_listened_to(model):
