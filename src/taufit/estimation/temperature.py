@@ -196,8 +196,8 @@ def repaired_temperature(samples: Samples) -> tuple[Float[Array, "n j"], list[st
                 at = int(np.argmax(steps))
                 raise RecordingError(
                     f"{name}: the temperature of joint {j + 1} steps from {smooth[at]:.4g} to "
-                    f"{smooth[at + stride]:.4g} degC at {samples.time[run][at + stride]:.2f} s and stays "
-                    "there; no joint warms so fast. Check the sensor or its column."
+                    f"{smooth[at + stride]:.4g} degC at {samples.time[run][at + stride]:.2f} s and "
+                    "stays there; no joint warms so fast. Check the sensor or its column."
                 )
             low, high = out[run, j].min(), out[run, j].max()
             if low < _POSSIBLE[0] or high > _POSSIBLE[1]:
