@@ -46,6 +46,8 @@ _BOTH_WAYS = 0.3
 _CARRIES = 0.3
 # A body lighter than this many standard deviations may be none.
 _EMPTY = 4.0
+# Factor on the noise density of the training where changes are looked for; the alarm goes with it.
+_WATCHFUL = 1.15
 # An arm lighter than its model by this share of a light payload is another arm.
 _LIGHTER = 0.2
 # Speeds beyond those of the training data by this share count half.
@@ -497,13 +499,14 @@ class PayloadFilter:
             states.append(x)
             slow.append(int(np.argmax(rows == u.names.index(f"joint_{j + 1}.{EXTRAS[0]}"))))
         louder = np.maximum(self._scale, 1.0)
+        density = u.density * louder * (_WATCHFUL / self.settings.noise_factor)
         # Friction of a joint that has not turned both ways yet may be taken for load.
         one_way = [min(sums.forward, sums.backward) < _BOTH_WAYS for sums in self._sums]
         mass, std = last.mass, last.mass_std
         moments = np.hypot(max(mass, std) * last.centre_std, last.centre * std)
         return Belief(
             states,
-            np.where(one_way, np.inf, u.density * louder),
+            np.where(one_way, np.inf, density),
             u.rms * np.sqrt(louder),
             u.level,
             slow,
