@@ -111,11 +111,14 @@ class Bench:
         if template:
             runs = self.templates(arm, motion, template)
             live.template = Template(model, [stream(model, one) for one in runs], live)
-        rows, due, found = [], 0.1, None
+        rows, found = [], None
+        due = iter(sorted([*np.arange(0.1, 60.0, 0.1), REST + PAPER_S, np.inf]))
+        next_due = next(due)
         for sample in source.samples():
             live.update(*sample)
-            if sample[0] >= due - 1e-9:
-                due += 0.1
+            if sample[0] >= next_due - 1e-9:
+                next_due = next(due)
+                live.flush()
                 found = live.estimate()
                 told = (found.mass, *found.mass_interval, found.ready)
                 rows.append((sample[0] - REST, *told, *found.centre, *found.centre_std))

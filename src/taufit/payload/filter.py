@@ -30,6 +30,7 @@ from taufit.payload.dahl import FrictionStream
 from taufit.payload.estimate import NORMAL_95, PayloadEstimate, interval
 from taufit.payload.grid import Grid
 from taufit.payload.lowpass import CausalLowpass
+from taufit.payload.marginal import without_own
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.unknowns import unknowns
 from taufit.torque_model import TorqueModel
@@ -62,6 +63,8 @@ _UNCLEAR = 0.3
 _GAIN_TRUST = 2.0
 # Less than this share of a motion within what the model was fitted to, and the rest is doubted.
 _FAMILIAR = 0.6
+# Two-sided noise bandwidth of a Butterworth of order 4, in cut-offs.
+_BANDWIDTH = 2.053
 # Drives whose gains differ by less than this are of one type, and their errors correlate so much.
 _SAME_TYPE = 0.003
 _OF_TYPE = 0.7
@@ -298,7 +301,10 @@ class PayloadFilter:
         self._prior_target = np.zeros(len(u))
         own = u.density if density is None else np.where(np.isnan(density), u.density, density)
         own = np.clip(own, 0.5 * u.density, 2.0 * u.density)
-        self.unknowns = replace(u, density=own * (1.0 + 1.0 / runs))
+        own = own * (1.0 + 1.0 / runs)
+        # White noise of that density behind the low-pass.
+        rms = np.sqrt(own * _BANDWIDTH * self.cutoff_hz)
+        self.unknowns = replace(u, density=own, rms=rms)
         # Where the template has been, nothing is new.
         self._lowest[:], self._highest[:], self._fastest[:] = -np.inf, np.inf, np.inf
 
@@ -582,10 +588,7 @@ class PayloadFilter:
         for j, (sums, rows) in enumerate(zip(self._sums, u.rows, strict=True)):
             k, shared = len(rows), int(np.searchsorted(rows, own_first))
             if shared < k and not without:
-                block, right = self._without_own(j, shared, k)
-                at = np.append(rows[:shared], own_first + j)
-                total[at[:, None], at] += block
-                target[at] += right
+                self._without_own(j, shared, own_first + j, total, target)
                 continue
             # Columns, then the column of a wrong gain (the payload's torque as known), then y.
             square = np.empty((k + 2, k + 2))
@@ -652,35 +655,24 @@ class PayloadFilter:
         ]
         return float(min([1.0, *shares]))
 
-    def _without_own(self, j: int, shared: int, k: int) -> tuple[Array, Array]:
-        """One joint's information on what it shares and its gain, its own unknowns marginalised."""
-        square, phi = self._sums[j].square, self._phi
-        mine = self.unknowns.rows[j][shared:]
-        line = square[:, :10] @ phi
-        weight = 1.0 / self._scale[j]
-        inner = weight * square[shared:k, shared:k]
-        first, last = mine[0], mine[-1] + 1
-        inner += self._prior[first:last, first:last]
-        # What is shared, the gain's column, and y.
-        cross = np.empty((k - shared, shared + 2))
-        cross[:, :shared] = square[shared:k, :shared]
-        cross[:, shared] = line[shared:k]
-        cross[:, shared + 1] = square[shared:k, k]
-        cross *= weight
-        cross[:, :shared] += self._prior[first:last, self.unknowns.rows[j][:shared]]
-        cross[:, shared + 1] += self._prior_target[mine]
-        factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
-        solved = cho_solve(factor, cross, check_finite=False)
-        self._local.append((mine, solved))
-        block = np.empty((shared + 1, shared + 1))
-        block[:shared, :shared] = square[:shared, :shared]
-        block[:shared, shared] = block[shared, :shared] = line[:shared]
-        block[shared, shared] = phi @ line[:10]
-        block *= weight
-        block -= cross[:, :-1].T @ solved[:, :-1]
-        right = np.append(square[:shared, k], line[k]) * weight
-        right -= cross[:, :-1].T @ solved[:, -1]
-        return block, right
+    def _without_own(self, j: int, shared: int, gain: int, total: Array, target: Array) -> None:
+        """Add one joint's information on what it shares and its gain, its own marginalised."""
+        rows = self.unknowns.rows[j]
+        solved = np.empty((len(rows) - shared, shared + 2))
+        without_own(
+            self._sums[j].square,
+            self._prior,
+            self._prior_target,
+            rows,
+            shared,
+            self._phi,
+            1.0 / self._scale[j],
+            gain,
+            total,
+            target,
+            solved,
+        )
+        self._local.append((rows[shared:], solved))
 
     def _gain_information(self) -> Float[Array, "j j"]:
         """Of the relative errors of the payload's torque at the joints: gains and levers.
@@ -743,8 +735,7 @@ class PayloadFilter:
         return {name: value / total for name, value in parts.items()}
 
     def estimate(self) -> PayloadEstimate:
-        """What is carried, as far as the samples so far tell."""
-        self.flush()
+        """What is carried, as far as the chunks worked off so far tell; `flush` for the rest."""
         found = self.posterior()
         seen = sum(sums.seconds for sums in self._sums) > 0.0
         linear, spread = _linear(found, self.settings)

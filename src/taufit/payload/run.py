@@ -128,6 +128,8 @@ def run_filter(
         live.update(time, position, velocity, torque, temperature)
         if time >= due or time == last:
             due = (np.floor(time / READ_OUT) + 1.0) * READ_OUT
+            if time == last:
+                live.flush()
             found = live.estimate()
             history.append(Moment(time, found.mass, *found.mass_interval, found.ready))
             ready_at = live.ready_at if ready_at is None else ready_at

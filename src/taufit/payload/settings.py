@@ -50,7 +50,7 @@ class PayloadSettings:
     density: float | None = None
     com_spread: float = 0.2
     gain_std: float = 0.015
-    gain_common: float = 0.01
+    gain_common: float = 0.015
     lever_std: float = 0.0007
     friction_change: float = 0.04
     noise_factor: float = 1.15
