@@ -31,6 +31,7 @@ RUNS = int(os.environ.get("TAUFIT_PAYLOAD_RUNS", "100"))
 ARMS, FIRST_ARM, FIRST_SEED = 10, 80, 20_000
 REST = 0.5
 PAPER_S = 6.59
+SAMPLE_S = 0.008
 TEMPLATES = 5
 CENTRE = np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])
 
@@ -52,8 +53,8 @@ class Trial:
     possible: bool
 
     def at(self, seconds: float) -> int:
-        """The last read-out up to then."""
-        return int(np.searchsorted(self.times, seconds + 1e-9)) - 1
+        """The last read-out up to the first sample at or after then."""
+        return int(np.searchsorted(self.times, seconds + SAMPLE_S)) - 1
 
 
 class Bench:

@@ -115,7 +115,7 @@ def residual_structure(
         "doubt": {
             "names": names,
             "mean": [float(f"{x:.6g}") for x in mean],
-            "factor": [float(f"{x:.6g}") for x in factor[np.triu_indices(len(names))]],
+            "factor": [float(f"{x:.10g}") for x in factor[np.triu_indices(len(names))]],
         },
     }
 

@@ -55,7 +55,7 @@ class PayloadSettings:
     friction_change: float = 0.04
     noise_factor: float = 1.15
     standstill: float = 0.02
-    chunk: int = 5
+    chunk: int = 3
     fastest_hz: float = 125.0
     memory: float = np.inf
     detect: bool = True
