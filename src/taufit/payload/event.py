@@ -1,0 +1,39 @@
+"""What happened on the way, in words: a payload picked up or put down, samples that are missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Changes of mass smaller than this at the moment they show may go either way [kg].
+_UNCLEAR = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened on the way.
+
+    Attributes:
+        time: When it was noticed [s].
+        kind: "pick", "drop", "change" (which of them is not clear yet) or "gap".
+        text: In words.
+        change: Of mass, where it is one [kg].
+    """
+
+    time: float
+    kind: str
+    text: str
+    change: float = 0.0
+
+
+def payload_change(time: float, mass: float) -> Event:
+    """A change of payload; which way is not always clear at the moment it shows."""
+    if abs(mass) < _UNCLEAR:
+        return Event(time, "change", "the payload changed", mass)
+    kind = "pick" if mass > 0.0 else "drop"
+    return Event(time, kind, f"{kind}: the payload changed by at least {abs(mass):.1f} kg", mass)
+
+
+def gap(last: float, time: float) -> Event:
+    """No samples between two times."""
+    text = f"no samples from {last:.2f} s to {time:.2f} s: friction and low-pass start anew"
+    return Event(time, "gap", text)
