@@ -63,7 +63,7 @@ class Bench:
             return self.preset.motion(periods=periods)
         centre = np.array([0.0, -1.57, 0.0, -1.57, 0.0, 0.0])
         return random_fourier(
-            self.preset.twin.robot, seed=7000 + run, periods=periods, centre=centre, reach=1.0
+            self.preset.twin.robot, seed=47_000 + run, periods=periods, centre=centre, reach=1.0
         )
 
 
@@ -98,7 +98,7 @@ def _changes(bench: Bench) -> Iterator[Row]:
         carried = Carried.lump(1.0, centre, pick=at if pick else None, drop=None if pick else at)
         twin, model = bench.twin(arm), bench.model(arm)
         recording = twin.run(
-            bench.motion(run, 2.0), seed=8000 + run, payload=carried, rest=(0.5, 0.0)
+            bench.motion(run, 2.0), seed=48_000 + run, payload=carried, rest=(0.5, 0.0)
         ).recording
         events = identify_payload(model, recording).events
         after = [e.time - at for e in events if e.time >= at]
@@ -147,7 +147,7 @@ def _quiet(bench: Bench) -> Iterator[Row]:
         twin, model = bench.twin(run % ARMS), bench.model(run % ARMS)
         mass, centre = rng.uniform(0.3, 6.0), rng.uniform((-0.08, -0.08, 0.0), (0.08, 0.08, 0.12))
         payload = Carried.lump(mass, centre) if run % 4 < 2 else ()
-        recording = twin.run(bench.motion(run, 6.0), seed=9000 + run, payload=payload).recording
+        recording = twin.run(bench.motion(run, 6.0), seed=49_000 + run, payload=payload).recording
         done = identify_payload(model, recording)
         alarms += len(done.events)
         if done.ready_at is not None:

@@ -59,7 +59,7 @@ class PayloadSettings:
     fastest_hz: float = 125.0
     memory: float = np.inf
     detect: bool = True
-    alarm: float = 10.0
+    alarm: float = 8.0
     windows: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8)
 
     def __post_init__(self) -> None:
