@@ -39,4 +39,4 @@ class Row:
             ">": self.value > float(bound),
             "==": self.value == float(bound),
         }
-        return compare[relation]
+        return bool(compare[relation])
