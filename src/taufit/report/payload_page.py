@@ -76,23 +76,35 @@ def _history(done: PayloadRun) -> str:
 def _replay(done: PayloadRun) -> str:
     """The same, played in the time it took: one drawing that grows."""
     moments = _shown(done)
-    top = max(
-        1.15 * max(m.mass for m in moments), 1.05 * float(np.median([m.high for m in moments]))
-    )
-    top = max(top, 0.1)
-    data = [[round(m.t, 3), m.mass, max(m.low, 0.0), min(m.high, 2.0 * top)] for m in moments]
-    text = json.dumps({"top": top, "data": data}).replace("<", "\\u003c")
+    lows = np.array([max(m.low, 0.0) for m in moments])
+    highs = np.array([m.high for m in moments])
+    # The first moments may be anywhere; the scale is that of most of the run.
+    top = max(1.1 * float(np.percentile(highs, 90)), 0.1)
+    bottom = min(0.95 * float(np.percentile(lows, 10)), 0.9 * top)
+    data = [
+        [round(m.t, 3), m.mass, low, min(high, 2.0 * top)]
+        for m, low, high in zip(moments, lows, highs, strict=True)
+    ]
+    text = json.dumps({"top": top, "bottom": bottom, "data": data}).replace("<", "\\u003c")
     label = html.escape("Mass and interval while the arm moves", quote=True)
+    digits = 2 if top - bottom > 0.4 else 3
+    grid = "".join(
+        f'<path d="M60 {y:g}H780" stroke="#d9e0e6"/><text x="52" y="{y + 4:g}" font-size="11" '
+        f'fill="#5b6b7a" text-anchor="end">{bottom + (top - bottom) * (215 - y) / 170:.{digits}f}</text>'
+        for y in (45.0, 87.5, 130.0, 172.5, 215.0)
+    )
     return (
-        f'<figure><figcaption>{label}</figcaption><svg id="payload-replay" viewBox="0 0 800 240" '
-        f'role="img" aria-label="{label}" style="width:100%;background:#fafbfc">'
+        f'<figure><figcaption>{label}</figcaption><svg id="payload-replay" viewBox="0 0 800 230" '
+        f'role="img" aria-label="{label}" style="width:100%;background:#fafbfc">{grid}'
         '<path id="pr-band" fill="#14639e33"/><path id="pr-line" fill="none" stroke="#14639e" '
-        'stroke-width="2"/><text id="pr-text" x="12" y="24" font-size="18"></text></svg>'
+        'stroke-width="2"/><text id="pr-text" x="60" y="24" font-size="13" fill="#1f2d3a"></text>'
+        '<text x="52" y="24" font-size="11" fill="#5b6b7a" text-anchor="end">kg</text></svg>'
         '<button type="button" id="pr-play">Play again</button>'
         f'<script type="application/json" id="pr-data">{text}</script>'
         "<script>(()=>{const d=JSON.parse(document.getElementById('pr-data').textContent),a=d.data,"
-        "t0=a[0][0],t1=a[a.length-1][0]||1,X=t=>20+760*(t-t0)/Math.max(t1-t0,1e-9),"
-        "Y=m=>230-210*Math.min(m,d.top)/d.top,g=i=>document.getElementById(i);let s;"
+        "t0=a[0][0],t1=a[a.length-1][0]||1,X=t=>60+720*(t-t0)/Math.max(t1-t0,1e-9),"
+        "Y=m=>215-170*(Math.min(Math.max(m,d.bottom),d.top)-d.bottom)/(d.top-d.bottom),"
+        "g=i=>document.getElementById(i);let s;"
         "const draw=n=>{s=s??n;const t=t0+(n-s)/1000*Math.max(1,(t1-t0)/15),"
         "p=a.filter(r=>r[0]<=t);if(p.length){const L=p.map(r=>X(r[0])+' '+Y(r[1])),"
         "u=p.map(r=>X(r[0])+' '+Y(r[3])),l=p.map(r=>X(r[0])+' '+Y(r[2])).reverse(),"
