@@ -88,10 +88,11 @@ def _replay(done: PayloadRun) -> str:
     text = json.dumps({"top": top, "bottom": bottom, "data": data}).replace("<", "\\u003c")
     label = html.escape("Mass and interval while the arm moves", quote=True)
     digits = 2 if top - bottom > 0.4 else 3
+    ticks = [(215.0 - 42.5 * k, bottom + (top - bottom) * k / 4.0) for k in range(5)]
     grid = "".join(
         f'<path d="M60 {y:g}H780" stroke="#d9e0e6"/><text x="52" y="{y + 4:g}" font-size="11" '
-        f'fill="#5b6b7a" text-anchor="end">{bottom + (top - bottom) * (215 - y) / 170:.{digits}f}</text>'
-        for y in (45.0, 87.5, 130.0, 172.5, 215.0)
+        f'fill="#5b6b7a" text-anchor="end">{value:.{digits}f}</text>'
+        for y, value in ticks
     )
     return (
         f'<figure><figcaption>{label}</figcaption><svg id="payload-replay" viewBox="0 0 800 230" '
