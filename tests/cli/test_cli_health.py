@@ -74,7 +74,7 @@ def test_healthy_then_worn(folder, history, capsys):
     assert [one["alarm"] for one in after["joints"]] == [False, False, True]
     assert after["joints"][2]["change_percent"] == pytest.approx(30.0, abs=2.0)
     text = page.read_text()
-    assert "Friction has risen: joint 3" in text and "http" not in text.replace("http-equiv", "")
+    assert "Friction has risen: joint 3" in text and "http:" not in text and "https:" not in text
     code, out, _ = _run(capsys, "health", "check", history)
     assert code == 0 and "WORN" in out and "joint 3" in out and "Next:" in out
     code, _, err = _run(capsys, "health", "check", history, "--fail-on-alarm")
