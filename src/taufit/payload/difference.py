@@ -177,7 +177,7 @@ def run_difference(
     watch: Callable[..., None] | None = None,
 ) -> PayloadRun:
     """The paper's method on a recording, read out over all relations."""
-    return _run(model, source, watch, printed=False)
+    return _run(model, source, printed=False)
 
 
 def run_printed(
@@ -189,12 +189,10 @@ def run_printed(
     watch: Callable[..., None] | None = None,
 ) -> PayloadRun:
     """The paper's method exactly as printed: read out by its equations (12) to (16)."""
-    return _run(model, source, watch, printed=True)
+    return _run(model, source, printed=True)
 
 
-def _run(
-    model: TorqueModel, source: Stream, watch: Callable[..., None] | None, *, printed: bool
-) -> PayloadRun:
+def _run(model: TorqueModel, source: Stream, *, printed: bool) -> PayloadRun:
     if source.commanded is None:
         raise RecordingError(
             f"{source.name} has no commanded position, velocity and acceleration, which the method "
