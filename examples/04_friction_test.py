@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.estimation import FrictionPairs, fit_friction, pairs_of
+from taufit.calibration import FrictionPairs, fit_friction, pairs_of
 from taufit.friction import Stribeck, StribeckLoad
 
 SPEEDS = np.radians([0.1, 0.2, 0.5, 1, 2, 3, 5, 8, 12, 20, 30])

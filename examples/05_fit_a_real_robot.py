@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import taufit
-from taufit.validation import identify
+from taufit.workflow import identify
 
 here = Path(__file__).parent
 folder = Path(sys.argv[1]) if len(sys.argv) > 1 else here.parents[1] / "shared" / "data" / "ur10e"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import taufit
-from taufit.validation import identify
+from taufit.workflow import identify
 
 RATE = 200.0
 robot = taufit.read_robot("ur5e")

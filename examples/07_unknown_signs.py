@@ -11,8 +11,8 @@ import numpy as np
 
 import taufit
 from taufit.dynamics import inverse_dynamics
-from taufit.estimation.unknown_signs import fit_unsigned
 from taufit.report.signs_picture import signs_picture
+from taufit.signs.unknown_signs import fit_unsigned
 
 # A simulated UR5e: three sines per joint, friction, 5 % noise - and then the signs are lost.
 arm = taufit.read_robot("ur5e")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from taufit.payload import PayloadFilter, stream
 from taufit.sim import read_preset
 from taufit.sim.payload import Carried
-from taufit.validation import identify
+from taufit.workflow import identify
 
 preset = read_preset("ur10-paper")
 effects = preset.twin.effects

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 import taufit
-from taufit.estimation.fit_samples import fit_samples
-from taufit.estimation.repeated import repeat_identification
-from taufit.estimation.temperature import follow_temperature, friction_at
 from taufit.files import write_text
+from taufit.fitting.fit_samples import fit_samples
 from taufit.report.temperature_page import temperature_page
 from taufit.sim import read_preset
+from taufit.temperature.repeated import repeat_identification
+from taufit.temperature.slopes import follow_temperature, friction_at
 
 preset = read_preset("ur5-warmup")
 effects = preset.twin.effects

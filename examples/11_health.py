@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 import taufit
-from taufit.estimation.fit_samples import fit_samples
 from taufit.files import write_text
+from taufit.fitting.fit_samples import fit_samples
 from taufit.health import judge, start_history, write_history
 from taufit.report.health_page import health_page
 from taufit.sim import random_fourier

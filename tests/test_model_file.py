@@ -9,9 +9,9 @@ import pytest
 
 from taufit.errors import TaufitError
 from taufit.friction import FRICTION_MODELS, start_shape
-from taufit.model_file import model_from_dict, model_to_dict, read_model, schema, write_model
+from taufit.model.model_file import model_from_dict, model_to_dict, read_model, schema, write_model
+from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
-from taufit.torque_model import TorqueModel
 
 
 def some_model(name: str, **settings) -> TorqueModel:

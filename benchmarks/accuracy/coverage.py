@@ -14,13 +14,14 @@ import numpy as np
 from scipy.signal import lfilter
 
 from benchmarks import Row
-from taufit.estimation import ArrayRows, Estimator, Information, Ols, Wls
-from taufit.estimation.base import base_of
-from taufit.estimation.covariance import base_covariance
-from taufit.estimation.estimate import NORMAL_95
-from taufit.estimation.fit_samples import solve_rows
+from taufit.estimators import Estimator, Ols, Wls
+from taufit.fitting.fit_samples import solve_rows
+from taufit.model.torque_model import TorqueModel
+from taufit.regression import ArrayRows, Information
+from taufit.regression.base import base_of
+from taufit.regression.covariance import base_covariance
+from taufit.regression.estimate import NORMAL_95
 from taufit.robot import read_robot
-from taufit.torque_model import TorqueModel
 
 FITS = 500
 LEVELS = np.array([1.0, 1.5, 0.8, 0.3, 0.2, 0.25])

@@ -54,8 +54,8 @@ def _printed() -> Iterator[Row]:
     from taufit.excitation.criteria import condition_number
     from taufit.excitation.objective import InformationOf
     from taufit.friction import Linear
+    from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
-    from taufit.torque_model import TorqueModel
 
     motion = printed_motion()
     if motion is None:
@@ -103,8 +103,8 @@ def _printed() -> Iterator[Row]:
 def _conditions() -> Iterator[Row]:
     from taufit.excitation import FourierBasis, design
     from taufit.friction import Polynomial
+    from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
-    from taufit.torque_model import TorqueModel
 
     ur10, panda = read_robot("ur10"), read_robot("panda")
     five = TorqueModel(panda, Polynomial(), rotor_inertia=False)
@@ -154,8 +154,8 @@ def _finite_differences() -> Iterator[Row]:
     from taufit.excitation import FourierBasis, design
     from taufit.export import to_urdf
     from taufit.friction import Linear
+    from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
-    from taufit.torque_model import TorqueModel
 
     robot = read_robot("ur10")
     model = TorqueModel(robot, Linear(), rotor_inertia=False)
@@ -223,8 +223,8 @@ def _criteria() -> Iterator[Row]:
     """Paper F's criteria side by side: its ranking, and ours beside it."""
     from taufit.excitation import FourierBasis, design
     from taufit.friction import Polynomial
+    from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
-    from taufit.torque_model import TorqueModel
 
     panda = read_robot("panda")
     model = TorqueModel(panda, Polynomial(), rotor_inertia=False)
@@ -266,8 +266,8 @@ def _mounting() -> Iterator[Row]:
     from taufit.excitation.criteria import condition_number
     from taufit.excitation.objective import InformationOf
     from taufit.friction import Linear
+    from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
-    from taufit.torque_model import TorqueModel
 
     ground = read_robot("ur5")
     moments = (np.arange(2000) + 0.5) / 200

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks import Row
-from taufit.estimation import FrictionPairs, fit_friction
-from taufit.estimation.friction_test import _refined
+from taufit.calibration import FrictionPairs, fit_friction
+from taufit.calibration.friction_test import _refined
 from taufit.friction import Stribeck, StribeckLoad
 
 SPEEDS = np.radians(

@@ -18,7 +18,7 @@ from taufit.payload import identify_payload
 from taufit.sim import read_preset
 from taufit.sim.hand_guiding import guide
 from taufit.sim.payload import Carried
-from taufit.validation import identify
+from taufit.workflow import identify
 
 # The application payload of the paper.
 MASS = 3.223

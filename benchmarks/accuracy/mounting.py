@@ -16,17 +16,18 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import Row
-from taufit.estimation import fitted_model
-from taufit.estimation.fit_samples import fit_samples
-from taufit.estimation.wls import Wls
+from taufit.calibration import estimate_gravity, move_model
+from taufit.estimators.wls import Wls
+from taufit.fitting import fitted_model
+from taufit.fitting.fit_samples import fit_samples
 from taufit.friction import Presliding
+from taufit.model.torque_model import TorqueModel
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.robot.mounting import parse_mounting
 from taufit.signals import Samples, condition
 from taufit.sim import random_fourier, read_preset
-from taufit.torque_model import TorqueModel
-from taufit.validation import estimate_gravity, move_model, score
+from taufit.validation import score
 
 RECORDINGS = 50
 REAL = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "ur10e"

@@ -13,12 +13,13 @@ import numpy as np
 
 from benchmarks import Row
 from taufit.dynamics import inverse_dynamics
-from taufit.estimation import ConsistentSdp, Wls, fit_samples
+from taufit.estimators import ConsistentSdp, Wls
+from taufit.fitting import fit_samples as fit_samples
 from taufit.friction import Linear, LinearLoad, Polynomial, Stribeck, StribeckLoadSmooth
+from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot, from_dh, read_robot
 from taufit.robot.inertia import from_centre_of_mass, to_centre_of_mass
 from taufit.signals.samples import Samples
-from taufit.torque_model import TorqueModel
 
 UR5_DH = [
     [0.0, 0.089159, 0.0, np.pi / 2],
@@ -197,9 +198,9 @@ def _only_payload(robot: Robot, payload: float) -> Robot:
 
 def _fit_known_payloads(robot, friction, runs) -> TorqueModel:  # type: ignore[no-untyped-def]
     """One model for runs with known payloads; loads include them, the links' fit does not."""
-    from taufit.estimation import SampleRows
-    from taufit.estimation.base import base_of
-    from taufit.estimation.fit_samples import solve_rows
+    from taufit.fitting.fit_samples import solve_rows
+    from taufit.regression import SampleRows
+    from taufit.regression.base import base_of
 
     model = TorqueModel(robot, friction=friction, rotor_inertia=False)
     first = runs[0][0]

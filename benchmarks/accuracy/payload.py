@@ -19,13 +19,13 @@ from benchmarks import Row
 from taufit.excitation import FourierBasis, Sampled, design, mounting_plane, scene_for
 from taufit.excitation.purpose import payload_columns
 from taufit.friction import Linear, PowerLaw
+from taufit.model.torque_model import TorqueModel
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
 from taufit.payload.template import Template
 from taufit.robot.inertia import pseudo_inertia
 from taufit.sim import random_fourier, read_preset
 from taufit.sim.payload import Carried
-from taufit.torque_model import TorqueModel
-from taufit.validation import identify
+from taufit.workflow import identify
 
 RUNS = int(os.environ.get("TAUFIT_PAYLOAD_RUNS", "100"))
 ARMS, FIRST_ARM, FIRST_SEED = 10, 80, 20_000

@@ -16,7 +16,7 @@ from benchmarks import Row
 from taufit.payload import identify_payload
 from taufit.recording import read_recording
 from taufit.robot import read_robot
-from taufit.validation import identify
+from taufit.workflow import identify
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "ur10e"

@@ -39,12 +39,12 @@ def rows() -> Iterator[Row]:
 
 
 def _ur10e() -> Iterator[Row]:
-    from taufit.estimation import automatic_model
+    from taufit.fitting import automatic_model
     from taufit.friction import Linear, LinearLoad
     from taufit.recording import read_recording
     from taufit.robot import read_robot
     from taufit.signals import condition
-    from taufit.validation import cross_validate, identify
+    from taufit.workflow import cross_validate, identify
 
     folder = DATA / "ur10e" / "identification_data"
     robot = read_robot(DATA / "ur10e" / "ur10e.urdf")
@@ -76,7 +76,7 @@ def _ur10e() -> Iterator[Row]:
 def _panda() -> Iterator[Row]:
     from taufit.recording import read_recording
     from taufit.robot import read_robot
-    from taufit.validation import identify
+    from taufit.workflow import identify
 
     path = DATA / "panda" / "panda_exciting_traj1_part1.csv.gz"
     whole = read_recording(path, map=MAPS / "panda_csv.yaml")
@@ -93,10 +93,10 @@ def _panda() -> Iterator[Row]:
 
 def _lwr4() -> Iterator[Row]:
     from taufit.dynamics import inverse_dynamics
-    from taufit.estimation import Wls
+    from taufit.estimators import Wls
     from taufit.recording import read_recording
     from taufit.robot import read_robot
-    from taufit.validation import identify
+    from taufit.workflow import identify
 
     folder = DATA / "kuka_lwr4"
     robot = read_robot(folder / "kuka_lwr4.urdf")
@@ -120,7 +120,7 @@ def _lwr4() -> Iterator[Row]:
 def _tx40() -> Iterator[Row]:
     from taufit.recording import read_recording
     from taufit.robot import read_robot
-    from taufit.validation import identify
+    from taufit.workflow import identify
 
     folder = DATA / "staubli_tx40"
     recording = read_recording(folder / "tx40_run1.csv.gz", map=MAPS / "tx40_csv.yaml")

@@ -26,19 +26,19 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Row
-from taufit.estimation import predicted_torque
-from taufit.estimation.base import base_of
-from taufit.estimation.fit_samples import solve_rows
-from taufit.estimation.repeated import Repeated, repeat_identification, single_runs
-from taufit.estimation.rows import SampleRows
-from taufit.estimation.temperature import follow_temperature, friction_at
-from taufit.estimation.thermal_state import ThermalState, follow_heat, thermal_temperature
-from taufit.estimation.wls import Wls
+from taufit.estimators.wls import Wls
+from taufit.fitting.fit_samples import solve_rows
 from taufit.friction import Presliding
+from taufit.model import predicted_torque
+from taufit.model.torque_model import TorqueModel
+from taufit.regression.base import base_of
+from taufit.regression.rows import SampleRows
 from taufit.report.temperature_page import torque_change
 from taufit.signals import Samples, condition
 from taufit.sim import Twin, read_preset
-from taufit.torque_model import TorqueModel
+from taufit.temperature.heat_model import ThermalState, follow_heat, thermal_temperature
+from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
+from taufit.temperature.slopes import follow_temperature, friction_at
 
 RUNS, PERIODS, MORNINGS = 59, 3, 2
 SEEDS = (40_000, 50_000, 60_000)

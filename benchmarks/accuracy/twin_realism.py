@@ -10,14 +10,16 @@ from scipy.signal import welch
 
 from benchmarks import Row
 from taufit.dynamics import inverse_dynamics
-from taufit.estimation import Ols, SampleRows, fit_samples
+from taufit.estimators import Ols
+from taufit.fitting import fit_samples as fit_samples
 from taufit.friction import Linear
+from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording, read_recording
+from taufit.regression import SampleRows
 from taufit.robot import Robot, bundled_robots, read_robot
 from taufit.signals import condition
 from taufit.sim import Twin, random_fourier, read_preset, typical_rotor
 from taufit.sim.replay import replay
-from taufit.torque_model import TorqueModel
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data" / "ur10e" / "identification_data"

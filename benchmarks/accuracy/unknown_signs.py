@@ -28,14 +28,15 @@ from benchmarks.sign_instances import (
     weightless,
 )
 from taufit.arrays import Array, Float
-from taufit.estimation import ConsistentSdp, Problem, SampleRows
-from taufit.estimation.sign_data import prepare
-from taufit.estimation.sign_information import information_share
-from taufit.estimation.sign_quadratic import joint_rows
-from taufit.estimation.sign_rounds import search_rounds
-from taufit.estimation.sign_search import search_signs
-from taufit.estimation.unknown_signs import FoundSigns, find_signs, fit_unsigned, without_signs
-from taufit.estimation.weights import Weights
+from taufit.estimators import ConsistentSdp, Problem
+from taufit.regression import SampleRows
+from taufit.regression.weights import Weights
+from taufit.signs.data import prepare
+from taufit.signs.information import information_share
+from taufit.signs.quadratic import joint_rows
+from taufit.signs.rounds import search_rounds
+from taufit.signs.search import search_signs
+from taufit.signs.unknown_signs import FoundSigns, find_signs, fit_unsigned, without_signs
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 SEEDS, TREE_SEEDS, HARD_SEEDS = 50, 5, 20
@@ -381,12 +382,12 @@ class Hidden:
 
 def real_table() -> Iterator[Hidden]:
     """Real recordings with their signs hidden, where they are beside this checkout."""
-    from taufit.estimation.sign_segments import noise_scale
     from taufit.friction import Linear
+    from taufit.model.torque_model import TorqueModel
     from taufit.recording import read_recording
     from taufit.robot import read_robot
     from taufit.signals import condition
-    from taufit.torque_model import TorqueModel
+    from taufit.signs.segments import noise_scale
 
     data = SHARED / "data"
     maps = Path(__file__).resolve().parents[2] / "examples" / "columns"

@@ -9,14 +9,15 @@ from functools import partial
 import numpy as np
 
 from benchmarks import Row
-from taufit.estimation import ArrayRows, ConsistentSdp, Ols, Pbpr, Problem, SampleRows, Tls, Wls
-from taufit.estimation.base import base_of
-from taufit.estimation.fit_samples import solve_rows
-from taufit.estimation.weights import Weights
+from taufit.estimators import ConsistentSdp, Ols, Pbpr, Problem, Tls, Wls
+from taufit.fitting.fit_samples import solve_rows
 from taufit.friction import Linear
+from taufit.model.torque_model import TorqueModel
+from taufit.regression import ArrayRows, SampleRows
+from taufit.regression.base import base_of
+from taufit.regression.weights import Weights
 from taufit.robot import read_robot
 from taufit.signals.samples import Samples
-from taufit.torque_model import TorqueModel
 
 
 def cpu(work: Callable[[], object], repeats: int = 7) -> float:

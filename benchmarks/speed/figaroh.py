@@ -55,10 +55,10 @@ print(json.dumps({"cpu": cpu, "peak": peak, "rank": found.rank, "rms": rms}))
 OURS = """
 import json, resource, sys, time
 import numpy as np
-from taufit.estimation import Batch, accumulate
-from taufit.estimation.base import base_of
+from taufit.regression import Batch, accumulate as accumulate
+from taufit.regression.base import base_of
 from taufit.robot import read_robot
-from taufit.torque_model import TorqueModel
+from taufit.model.torque_model import TorqueModel
 
 arm = np.load(sys.argv[1])
 q, v, a = arm["states"]
@@ -125,12 +125,11 @@ print(json.dumps({"cpu": cpu, "cpu_base": cpu_base, "rank": base.rank, "rms": rm
 OUR_SDP = """
 import json, sys, time
 import numpy as np
-from taufit.estimation import (
-    Batch, ConsistentSdp, Information, Problem, accumulate, smallest_eigenvalues,
-)
-from taufit.estimation.base import base_of
+from taufit.regression import Batch, Information, accumulate as accumulate
+from taufit.estimators import ConsistentSdp, Problem, smallest_eigenvalues
+from taufit.regression.base import base_of
 from taufit.robot import read_robot
-from taufit.torque_model import TorqueModel
+from taufit.model.torque_model import TorqueModel
 
 arm = np.load(sys.argv[1])
 q, v, a = arm["states"]
@@ -171,8 +170,8 @@ def _run(python: str, script: str, file: Path) -> dict[str, float]:
 
 
 def rows() -> Iterator[Row]:
+    from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
-    from taufit.torque_model import TorqueModel
 
     python = os.environ.get("FIGAROH_PYTHON", sys.executable)
     probe = "from importlib.metadata import version; print(version('figaroh'))"
@@ -226,7 +225,7 @@ def _cpu(run: dict[str, float]) -> float:
 
 
 def _consistent(python: str, robot: Robot, states: np.ndarray) -> Iterator[Row]:
-    from taufit.torque_model import TorqueModel
+    from taufit.model.torque_model import TorqueModel
 
     # A possible arm: the nominal one, a tenth heavier, with rotors, friction and offsets.
     model, rng = TorqueModel(robot), np.random.default_rng(1)

@@ -14,10 +14,10 @@ from benchmarks import Row
 SCRIPT = """
 import json, resource, sys, time
 import numpy as np
-from taufit.estimation import Batch, accumulate
-from taufit.estimation.base import base_of
+from taufit.regression import Batch, accumulate as accumulate
+from taufit.regression.base import base_of
 from taufit.robot import read_robot
-from taufit.torque_model import TorqueModel
+from taufit.model.torque_model import TorqueModel
 
 name, samples, fast = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "fast"
 model = TorqueModel(read_robot(name))
@@ -66,10 +66,11 @@ def rows() -> Iterator[Row]:
 
 def agreement() -> Iterator[Row]:
     """Against least squares on the stacked matrix, well and badly conditioned."""
-    from taufit.estimation import Batch, accumulate
-    from taufit.estimation.base import base_of
+    from taufit.model.torque_model import TorqueModel
+    from taufit.regression import Batch
+    from taufit.regression import accumulate as accumulate
+    from taufit.regression.base import base_of
     from taufit.robot import read_robot
-    from taufit.torque_model import TorqueModel
 
     model = TorqueModel(read_robot("ur10"))
     columns = base_of(model).columns

@@ -20,10 +20,10 @@ import numpy as np
 from benchmarks import Row
 from taufit.dynamics import regressor
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
-from taufit.payload.unknowns import noise_of
+from taufit.payload.filter.unknowns import noise_of
 from taufit.sim import random_fourier, read_preset
 from taufit.sim.payload import Carried
-from taufit.validation import identify
+from taufit.workflow import identify
 
 RUNS = int(os.environ.get("TAUFIT_CHANGE_RUNS", "64"))
 ARMS = 4

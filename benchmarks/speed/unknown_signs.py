@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks import Row
 from benchmarks.sign_instances import boxes, instance, seven_joint_arm
-from taufit.estimation import sign_search
-from taufit.estimation.sign_data import prepare
-from taufit.estimation.sign_rounds import search_rounds
-from taufit.estimation.unknown_signs import fit_unsigned
+from taufit.signs import search as sign_search
+from taufit.signs.data import prepare
+from taufit.signs.rounds import search_rounds
+from taufit.signs.unknown_signs import fit_unsigned
 
 SEEDS, TREE_SEEDS = 15, 5
 

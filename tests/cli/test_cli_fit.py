@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "validation"))
 import simulated_arm
 
 from taufit.cli import main
-from taufit.model_file import read_model
+from taufit.model.model_file import read_model
 from taufit.recording import write_recording
 from taufit.robot import read_robot
 

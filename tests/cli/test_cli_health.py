@@ -13,13 +13,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "health"))
 import worn_arm
 
 from taufit.cli.app import main
-from taufit.estimation import fitted_model
-from taufit.estimation.fit_samples import fit_samples
-from taufit.estimation.wls import Wls
-from taufit.model_file import write_model
+from taufit.estimators.wls import Wls
+from taufit.fitting import fitted_model
+from taufit.fitting.fit_samples import fit_samples
+from taufit.model.model_file import write_model
+from taufit.model.torque_model import TorqueModel
 from taufit.recording import write_recording
 from taufit.signals import Samples
-from taufit.torque_model import TorqueModel
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from taufit.cli.app import main
-from taufit.model_file import write_model
+from taufit.model.model_file import write_model
 from taufit.recording import write_recording
 from taufit.sim import read_preset
-from taufit.validation import identify
+from taufit.workflow import identify
 
 
 @pytest.fixture(scope="module")

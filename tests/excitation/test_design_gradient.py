@@ -22,8 +22,8 @@ from taufit.excitation.gauge import Envelope, Gauge
 from taufit.excitation.objective import InformationOf, smoothed
 from taufit.excitation.scene import Clearances, Scene, mounting_plane, scene_for
 from taufit.friction import Linear, LinearLoad, Polynomial
+from taufit.model.torque_model import TorqueModel
 from taufit.robot import Drives, read_robot
-from taufit.torque_model import TorqueModel
 
 CRITERIA = {
     "condition": Condition(8.0),

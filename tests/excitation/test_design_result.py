@@ -160,7 +160,7 @@ def test_tip_speed_and_torque_limits_hold():
 def test_a_second_motion_shows_what_the_first_did_not():
     from taufit.excitation.purpose import prior_information
     from taufit.friction import Linear
-    from taufit.torque_model import TorqueModel
+    from taufit.model.torque_model import TorqueModel
 
     robot = read_robot("ur5")
     model = TorqueModel(robot, Linear(), rotor_inertia=False)
@@ -337,7 +337,7 @@ def test_a_urdf_brings_its_own_collision_shapes(tmp_path):
     from taufit.excitation.urdf_capsules import capsules_from_urdf
     from taufit.export import to_urdf
     from taufit.friction import Linear
-    from taufit.torque_model import TorqueModel
+    from taufit.model.torque_model import TorqueModel
 
     robot = read_robot("ur5")
     model = TorqueModel(robot, Linear(), rotor_inertia=False, offset=False)

@@ -12,9 +12,9 @@ import pytest
 
 from taufit.export import FORMATS, to_urdf
 from taufit.friction import Linear
-from taufit.model_file import read_model, write_model
+from taufit.model.model_file import read_model, write_model
+from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
-from taufit.torque_model import TorqueModel
 
 URDF = """<?xml version="1.0"?>
 <robot name="two">

@@ -13,9 +13,9 @@ import pytest
 from taufit.errors import InfeasibleError
 from taufit.export import to_c, to_mjcf, to_urdf
 from taufit.friction import FRICTION_MODELS, Linear, remembers_path, start_shape
+from taufit.model.torque_model import TorqueModel
 from taufit.robot import Drives, from_dh
 from taufit.robot.inertia import from_pseudo_inertia
-from taufit.torque_model import TorqueModel
 
 CC = ("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-shared", "-fPIC")
 ROWS = np.array(

@@ -32,7 +32,7 @@ def test_index_does_not_follow_temperature(model):
 def test_index_does_not_take_a_gain_for_friction(model):
     from dataclasses import replace
 
-    from taufit.estimation.prediction import rigid_torque
+    from taufit.model.predict import rigid_torque
 
     one = worn_arm.samples(30.0, noise=0.0)
     more = replace(one, torque=one.torque + 0.05 * rigid_torque(model, one))

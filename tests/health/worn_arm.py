@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.friction import Linear, TemperatureDependent
+from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording
 from taufit.robot import Robot, read_robot
 from taufit.signals import Samples
-from taufit.torque_model import TorqueModel
 
 RATE = 50.0
 REFERENCE = 30.0

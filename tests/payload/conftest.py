@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from taufit.sim import read_preset
-from taufit.validation import identify
+from taufit.workflow import identify
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from taufit.payload import PayloadSettings, identify_payload
 from taufit.payload.run import _too_heavy
 from taufit.sim import random_fourier, read_preset
 from taufit.sim.payload import Carried
-from taufit.validation import identify
+from taufit.workflow import identify
 
 MASS = 3.5256
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
-from taufit.payload.change import _CHANGES, _DRIFT, _SLOW, Belief, ChangeDetector, Chunk
+from taufit.payload.filter.change import _CHANGES, _DRIFT, _SLOW, Belief, ChangeDetector, Chunk
 from taufit.sim.payload import Carried
 from taufit.sim.random_motion import random_fourier
 

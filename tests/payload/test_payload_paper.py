@@ -8,6 +8,7 @@ import pytest
 from taufit.dynamics import base_parameters, regressor
 from taufit.errors import TaufitError
 from taufit.friction import PowerLaw
+from taufit.model.torque_model import TorqueModel
 from taufit.payload.difference import (
     RecursiveLeastSquares,
     chain,
@@ -18,7 +19,6 @@ from taufit.robot import read_robot
 from taufit.robot.from_dh import from_dh
 from taufit.robot.inertia import pseudo_inertia
 from taufit.sim import read_preset
-from taufit.torque_model import TorqueModel
 
 ORDER = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from taufit.errors import TaufitError
 from taufit.friction.presliding import dahl_state, legs
 from taufit.payload import PayloadSettings
-from taufit.payload.body import most_probable_body
-from taufit.payload.body_search import _parameters
-from taufit.payload.dahl import FrictionStream
-from taufit.payload.grid import Grid
-from taufit.payload.lowpass import CausalLowpass
+from taufit.payload.filter.body import most_probable_body
+from taufit.payload.filter.body_search import _parameters
+from taufit.payload.filter.dahl import FrictionStream
+from taufit.payload.filter.grid import Grid
+from taufit.payload.filter.lowpass import CausalLowpass
 from taufit.robot.inertia import from_centre_of_mass, pseudo_inertia
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from taufit.errors import RecordingError
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
+from taufit.payload.filter.unknowns import believed, unknowns
 from taufit.payload.template import Template
-from taufit.payload.unknowns import believed, unknowns
 from taufit.sim.random_motion import random_fourier
 
 MASS = 3.5256

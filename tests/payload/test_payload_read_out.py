@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from taufit.payload import body_search, marginal
-from taufit.payload.body_search import _parameters
+from taufit.payload.filter.body_search import _parameters
 
 _kernel = pytest.importorskip("taufit._kernel")
 

@@ -21,7 +21,7 @@ def pages(tmp_path_factory):
     from taufit.excitation import default_limits, design
     from taufit.sim import Twin
     from taufit.sim.preset import typical_effects, typical_rotor
-    from taufit.validation import identify
+    from taufit.workflow import identify
 
     robot = read_robot("ur5")
     planned = design(robot, seconds=0.5)

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from benchmarks.sign_instances import instance
 
-from taufit.estimation.unknown_signs import find_signs, fit_unsigned
 from taufit.report.signs_picture import signs_picture
 from taufit.signals import Samples
+from taufit.signs.unknown_signs import find_signs, fit_unsigned
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -14,19 +14,19 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "health"))
 
 import worn_arm
 
-from taufit.estimation import fitted_model
-from taufit.estimation.fit_samples import fit_samples
-from taufit.estimation.repeated import repeat_identification
-from taufit.estimation.temperature import friction_at
-from taufit.estimation.wls import Wls
+from taufit.estimators.wls import Wls
+from taufit.fitting import fitted_model
+from taufit.fitting.fit_samples import fit_samples
 from taufit.friction import Linear, LinearLoad
 from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.health import start_history
+from taufit.model.torque_model import TorqueModel
 from taufit.report.friction_map import friction_map, friction_torque, heat_map
 from taufit.report.health_page import health_page
 from taufit.report.temperature_page import run_by_run, temperature_page, torque_change
 from taufit.signals import Samples
-from taufit.torque_model import TorqueModel
+from taufit.temperature.repeated import repeat_identification
+from taufit.temperature.slopes import friction_at
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from taufit.calibration.known_mass import METHODS, identify_gains
 from taufit.dynamics import regressor
 from taufit.errors import PoorExcitationError, RecordingError
 from taufit.robot import pseudo_inertia
@@ -15,10 +16,8 @@ from taufit.signals import (
     KNOWN_GAINS,
     condition,
     controller_gains,
-    identify_gains,
     known_gains,
 )
-from taufit.signals.known_mass import METHODS
 
 GAINS = np.array([12.0, 12.0, 10.0, 11.0, 11.0, 11.0])
 

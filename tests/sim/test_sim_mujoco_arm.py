@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from taufit.dynamics import gravity_torque, inverse_dynamics, mass_matrix
 from taufit.errors import InfeasibleError, RobotError
+from taufit.model.torque_model import TorqueModel
 from taufit.robot import Drives, Limits, Link, Robot, bundled_robots, read_robot
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.sim.mujoco_arm import build_arm
-from taufit.torque_model import TorqueModel
 
 
 def _states(robot, n=100, seed=0):

@@ -11,14 +11,15 @@ import pytest
 
 from taufit.dynamics import regressor
 from taufit.errors import TaufitError
-from taufit.estimation import Ols, fit_samples
+from taufit.estimators import Ols
+from taufit.fitting import fit_samples as fit_samples
 from taufit.friction import Polynomial
+from taufit.model.torque_model import TorqueModel
 from taufit.recording import read_recording
 from taufit.robot import pseudo_inertia, read_robot
 from taufit.signals import condition
 from taufit.sim import presets, random_fourier, read_preset
 from taufit.sim.replay import replay
-from taufit.torque_model import TorqueModel
 
 MAP = Path(__file__).resolve().parents[2] / "examples" / "columns" / "ur10e_csv.yaml"
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import simulated_arm
 
 from taufit.robot import read_robot
-from taufit.validation import identify
+from taufit.workflow import identify
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from taufit.calibration.excitation_check import excitation_findings, model_findings
 from taufit.dynamics import inverse_dynamics
 from taufit.recording import Recording
 from taufit.robot import read_robot
 from taufit.signals import condition
-from taufit.validation.excitation import excitation_findings, model_findings
 
 
 @pytest.fixture(scope="module")

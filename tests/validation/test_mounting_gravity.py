@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import simulated_arm
 
+from taufit.calibration import estimate_gravity, mounting_findings, move_model
+from taufit.calibration.mounting import mounting_name
 from taufit.dynamics import inverse_dynamics
 from taufit.errors import RecordingError, TaufitError
+from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
 from taufit.robot.mounting import gravity_in_base, parse_mounting
 from taufit.signals import condition
-from taufit.torque_model import TorqueModel
-from taufit.validation import estimate_gravity, identify, mounting_findings, move_model
-from taufit.validation.mounting import mounting_name
+from taufit.workflow import identify
 
 
 @pytest.fixture(scope="module")

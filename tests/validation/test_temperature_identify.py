@@ -17,10 +17,11 @@ import worn_arm
 from taufit.cli.app import main
 from taufit.errors import PoorExcitationError
 from taufit.friction import Linear, TemperatureDependent
-from taufit.model_file import read_model, write_model
+from taufit.model.model_file import read_model, write_model
 from taufit.recording import write_recording
 from taufit.report import fit_page
-from taufit.validation import condition_like, identify, score
+from taufit.validation import score
+from taufit.workflow import condition_like, identify
 
 STATES = (20.0, 26.0, 32.0, 38.0)
 

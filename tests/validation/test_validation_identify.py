@@ -8,20 +8,17 @@ import numpy as np
 import pytest
 import simulated_arm
 
+from taufit.calibration import contradictions as contradictions
+from taufit.calibration import gravity_findings
 from taufit.errors import PoorExcitationError, RecordingError
-from taufit.estimation import automatic_model, predicted_torque
-from taufit.model_file import read_model, write_model
+from taufit.fitting import automatic_model
+from taufit.model import predicted_torque
+from taufit.model.model_file import read_model, write_model
 from taufit.recording import Finding
 from taufit.robot import read_robot
 from taufit.signals import condition
-from taufit.validation import (
-    condition_like,
-    contradictions,
-    cross_validate,
-    gravity_findings,
-    identify,
-    score,
-)
+from taufit.validation import score
+from taufit.workflow import condition_like, cross_validate, identify
 
 
 def test_hold_outs_take_the_gains_of_training(arm, runs):

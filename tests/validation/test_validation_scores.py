@@ -8,16 +8,9 @@ import numpy as np
 import pytest
 
 from taufit.errors import RecordingError, TaufitError
-from taufit.estimation import predicted_torque
+from taufit.model import predicted_torque
 from taufit.signals import Samples, condition
-from taufit.validation import (
-    Limits,
-    check,
-    range_findings,
-    residual_spectrum,
-    score,
-    verdict,
-)
+from taufit.validation import Limits, check, range_findings, residual_spectrum, score, verdict
 
 
 def test_score_is_rmse_over_std_in_motion(identified):

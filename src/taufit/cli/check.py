@@ -10,9 +10,9 @@ import typer
 from taufit.cli.common import print_json, progress
 
 if TYPE_CHECKING:
+    from taufit.model.torque_model import TorqueModel
     from taufit.recording import Recording
     from taufit.signals import Samples
-    from taufit.torque_model import TorqueModel
     from taufit.validation import Score, Verdict
 
 
@@ -57,10 +57,11 @@ def command(
     """
     from time import process_time
 
+    from taufit.calibration.mounting import estimate_gravity, spoken
     from taufit.cli.fit import _numbers, _read
-    from taufit.model_file import read_model
-    from taufit.validation import Limits, condition_like, residual_spectrum, score, verdict
-    from taufit.validation.mounting import estimate_gravity, spoken
+    from taufit.model.model_file import read_model
+    from taufit.validation import Limits, residual_spectrum, score, verdict
+    from taufit.workflow import condition_like
 
     started = process_time()
     if cutoff_hz is not None and not 0.0 < cutoff_hz < 1e6:

@@ -143,7 +143,7 @@ def _signal_findings(recording: Any, robot: Any) -> list[Any]:
 
     found = list(quality_report(recording, robot=robot))
     if robot is not None:
-        from taufit.validation.excitation import model_findings
+        from taufit.calibration.excitation_check import model_findings
 
         found += model_findings(robot, recording)
     return [finding for finding in found if finding not in recording.findings]

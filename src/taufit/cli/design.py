@@ -327,7 +327,7 @@ def _design(
     from taufit.excitation.many import design_in_parallel
     from taufit.excitation.purpose import payload_columns, prior_information, slow_arm
     from taufit.friction import FRICTION_MODELS
-    from taufit.torque_model import TorqueModel
+    from taufit.model.torque_model import TorqueModel
 
     if friction not in FRICTION_MODELS:
         raise InfeasibleError(

@@ -37,12 +37,12 @@ def command(
     Next: load it in your simulator or controller.
     """
     from taufit.export import write_export
-    from taufit.model_file import read_model
+    from taufit.model.model_file import read_model
 
     fitted = read_model(model)
     moved = None
     if mounting is not None:
-        from taufit.validation import move_model
+        from taufit.calibration import move_model
 
         moved = move_model(fitted, mounting)
         fitted = moved.model

@@ -12,9 +12,10 @@ from taufit.cli.common import print_json, progress
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from taufit.estimation.sign_hints import SignHint
     from taufit.recording import Recording
-    from taufit.validation import Identification, Verdict
+    from taufit.signs.hints import SignHint
+    from taufit.validation import Verdict
+    from taufit.workflow import Identification
 
 
 def command(
@@ -120,11 +121,12 @@ def command(
     """
     from time import process_time
 
-    from taufit.model_file import write_model
+    from taufit.model.model_file import write_model
     from taufit.robot import read_robot
-    from taufit.validation import Limits, identify, verdict
-    from taufit.validation.identification import file_hash
-    from taufit.validation.warmth import TEMPERATURE_CHOICES
+    from taufit.temperature.apply import TEMPERATURE_CHOICES
+    from taufit.validation import Limits, verdict
+    from taufit.workflow import identify
+    from taufit.workflow.identify import file_hash
 
     started = process_time()
     model = _friction(friction)
@@ -215,7 +217,7 @@ def _friction(name: str) -> Any:
 
 
 def _estimator(name: str) -> Any:
-    from taufit.estimation import ESTIMATORS
+    from taufit.estimators import ESTIMATORS
 
     if name == "auto":
         return None
@@ -242,7 +244,7 @@ def _cutoff(text: str) -> Any:
 
 def _sign_hints(texts: list[str] | None, joint_names: tuple[str, ...]) -> list[SignHint]:
     from taufit.errors import TaufitError
-    from taufit.estimation.sign_hints import read_hint
+    from taufit.signs.hints import read_hint
 
     try:
         return [read_hint(text, joint_names) for text in texts or []]
@@ -319,7 +321,7 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
             highlight=False,
             markup=False,
         )
-    from taufit.validation.warmth import spoken_slopes
+    from taufit.temperature.apply import spoken_slopes
 
     for text in spoken_slopes(done.model):
         console.print(text, highlight=False, markup=False)

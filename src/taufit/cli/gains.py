@@ -42,10 +42,10 @@ def command(
 
     Next: write the `gains:` line into the column map and fit again.
     """
+    from taufit.calibration.gains import gains_from_mass
     from taufit.recording import read_recordings
     from taufit.robot import read_robot
     from taufit.signals import controller_gains
-    from taufit.validation.gains import gains_from_mass
 
     arm = read_robot(robot, mounting=mounting)
     unloaded = [run for path in recording for run in read_recordings(path, map=map)]

@@ -11,8 +11,8 @@ from taufit.cli.common import print_json, progress
 
 if TYPE_CHECKING:
     from taufit.health import History, Judgement
+    from taufit.model.torque_model import TorqueModel
     from taufit.signals import Samples
-    from taufit.torque_model import TorqueModel
 
 app = typer.Typer(
     add_completion=False,
@@ -57,7 +57,7 @@ def baseline(
     """
     from taufit.health import judge, start_history, write_history
     from taufit.health.history import RECOMMENDED
-    from taufit.model_file import read_model
+    from taufit.model.model_file import read_model
 
     if not 0.0 < rate <= 0.1:
         raise typer.BadParameter("give a rate between 0 and 0.1.", param_hint="--rate")
@@ -175,9 +175,10 @@ def _runs(
 ) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
     """Every run of every file, conditioned like the model's training data."""
     from taufit.cli.fit import _read
-    from taufit.estimation.temperature import repaired_temperature
-    from taufit.validation import condition_like, range_findings
-    from taufit.validation.identification import file_hash
+    from taufit.temperature.slopes import repaired_temperature
+    from taufit.validation import range_findings
+    from taufit.workflow import condition_like
+    from taufit.workflow.identify import file_hash
 
     runs: list[tuple[str, Any]] = []
     hashes: list[str] = []

@@ -45,8 +45,8 @@ def command(
     """
     from taufit.dynamics.base_parameters import RULES, base_parameters
     from taufit.friction import FRICTION_MODELS
+    from taufit.model.torque_model import TorqueModel
     from taufit.robot import oddities, read_robot
-    from taufit.torque_model import TorqueModel
 
     if robot is None:
         _list(as_json)

@@ -77,7 +77,7 @@ def command(
     """
     from time import process_time
 
-    from taufit.model_file import read_model
+    from taufit.model.model_file import read_model
     from taufit.payload import METHODS, PayloadSettings, identify_payload
 
     started = process_time()

@@ -38,9 +38,10 @@ def command(
     """
     from taufit.cli.fit import _read
     from taufit.files import write_text
-    from taufit.model_file import read_model
+    from taufit.model.model_file import read_model
     from taufit.report import Run, model_page
-    from taufit.validation import condition_like, score
+    from taufit.validation import score
+    from taufit.workflow import condition_like
 
     fitted = read_model(model)
     runs = []

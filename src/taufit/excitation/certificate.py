@@ -11,7 +11,7 @@ from taufit.dynamics import inverse_dynamics, jacobian
 from taufit.excitation.gauge import Envelope
 from taufit.excitation.motion import Motion
 from taufit.excitation.scene import Clearances, Scene
-from taufit.torque_model import TorqueModel
+from taufit.model.torque_model import TorqueModel
 
 POINTS = 5000
 

@@ -38,8 +38,8 @@ from taufit.excitation.motion import Motion
 from taufit.excitation.objective import InformationOf, smoothed
 from taufit.excitation.scene import Clearances, Scene
 from taufit.friction import Linear
+from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot
-from taufit.torque_model import TorqueModel
 
 SAMPLES = 200
 REPORT_SAMPLES = 2000

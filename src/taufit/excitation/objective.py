@@ -15,7 +15,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float, Int
 from taufit.dynamics import Engine
-from taufit.torque_model import TorqueModel
+from taufit.model.torque_model import TorqueModel
 
 # Inside the search a sign of velocity turns over within this speed, so that it has a slope.
 SMOOTH_WIDTH = 0.05

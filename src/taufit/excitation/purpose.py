@@ -12,9 +12,9 @@ from taufit.errors import InfeasibleError
 from taufit.excitation.motion import Motion
 from taufit.excitation.objective import InformationOf
 from taufit.excitation.sampled import Sampled
+from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits
 from taufit.signals import Samples
-from taufit.torque_model import TorqueModel
 
 
 def payload_columns(model: TorqueModel) -> tuple[Int[Array, " b"], tuple[int, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.torque_model import TorqueModel
+from taufit.model.torque_model import TorqueModel
 
 
 def friction_coefficients(model: TorqueModel) -> Float[Array, "j k"]:

@@ -10,7 +10,7 @@ import numpy as np
 from taufit.export.friction_parts import friction_coefficients, offsets
 from taufit.export.traced import friction_statements
 from taufit.friction import remembers_path
-from taufit.torque_model import TorqueModel
+from taufit.model.torque_model import TorqueModel
 
 
 def c_name(model: TorqueModel) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from taufit.export.feasible import require_feasible
 from taufit.export.friction_parts import linear_part
 from taufit.export.joint_frames import joint_frames, numbers, quaternion
-from taufit.torque_model import TorqueModel
+from taufit.model.torque_model import TorqueModel
 
 
 def to_mjcf(model: TorqueModel) -> tuple[str, tuple[str, ...]]:

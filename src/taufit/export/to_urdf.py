@@ -9,8 +9,8 @@ import numpy as np
 from taufit.export.feasible import require_feasible
 from taufit.export.friction_parts import linear_part
 from taufit.export.joint_frames import joint_frames, numbers, roll_pitch_yaw
+from taufit.model.torque_model import TorqueModel
 from taufit.robot.inertia import to_centre_of_mass
-from taufit.torque_model import TorqueModel
 
 
 def to_urdf(model: TorqueModel) -> tuple[str, tuple[str, ...]]:

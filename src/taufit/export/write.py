@@ -10,8 +10,8 @@ from taufit.export.to_c import c_name, to_c
 from taufit.export.to_mjcf import to_mjcf
 from taufit.export.to_urdf import to_urdf
 from taufit.files import write_text
-from taufit.model_file import write_model
-from taufit.torque_model import TorqueModel
+from taufit.model.model_file import write_model
+from taufit.model.torque_model import TorqueModel
 
 FORMATS = {"urdf": ".urdf", "mjcf": ".xml", "json": ".json", "c": ".c"}
 

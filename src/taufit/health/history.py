@@ -18,9 +18,9 @@ from taufit.files import write_text
 from taufit.health.cusum import SLACK, cusum, threshold_for
 from taufit.health.index import FrictionIndex, friction_index
 from taufit.health.judgement import JointHealth, Judgement, trend_of
-from taufit.model_file import model_from_dict, model_to_dict
+from taufit.model.model_file import model_from_dict, model_to_dict
+from taufit.model.torque_model import TorqueModel
 from taufit.signals.samples import Samples
-from taufit.torque_model import TorqueModel
 
 FORMAT = "taufit-health"
 VERSION = 1

@@ -8,12 +8,12 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
-from taufit.estimation.automatic import correlation_samples
-from taufit.estimation.prediction import predicted_torque, rigid_torque
-from taufit.estimation.rows import filtered_friction
+from taufit.model.columns import filtered_friction
+from taufit.model.predict import predicted_torque, rigid_torque
+from taufit.model.torque_model import TorqueModel
+from taufit.selection.friction_terms import correlation_samples
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
-from taufit.torque_model import TorqueModel
 
 # Speed over which the sign of friction turns over in the index [rad/s].
 _WIDTH = 0.01

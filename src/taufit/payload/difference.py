@@ -24,11 +24,11 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.dynamics import base_parameters, engine
 from taufit.errors import RecordingError, TaufitError
+from taufit.model.torque_model import TorqueModel
 from taufit.payload.linear import linear_estimate
 from taufit.payload.run import Moment, PayloadRun
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
-from taufit.torque_model import TorqueModel
 
 XI = 100.0
 START = 10.0

@@ -17,15 +17,15 @@ import numpy as np
 from taufit.arrays import Array
 from taufit.dynamics import engine
 from taufit.errors import PoorExcitationError
+from taufit.model.torque_model import TorqueModel
 from taufit.payload.filter import PayloadFilter
+from taufit.payload.filter.unknowns import friction_level
 from taufit.payload.linear import linear_estimate
 from taufit.payload.run import Moment, PayloadRun
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
-from taufit.payload.unknowns import friction_level
 from taufit.signals.noise import noise_std
 from taufit.signals.windows import speed_threshold, standing_mask, stretches
-from taufit.torque_model import TorqueModel
 
 # Poses held still for this long count [s]; two poses differ by at least this much [rad or m].
 _HELD, _APART = 0.4, 0.05

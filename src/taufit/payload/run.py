@@ -9,12 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from taufit.errors import TaufitError
+from taufit.model.torque_model import TorqueModel
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter import Event, PayloadFilter
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream, stream
 from taufit.recording import Recording
-from taufit.torque_model import TorqueModel
 
 # Rated payloads of arms that say so [kg].
 RATED = {

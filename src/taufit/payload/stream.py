@@ -9,11 +9,11 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
+from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording, in_order
 from taufit.signals.drive_gains import joint_gains
 from taufit.signals.noise import noise_std, too_noisy
 from taufit.signals.outliers import bridged, find_outliers
-from taufit.torque_model import TorqueModel
 
 # Gains that differ from the model's by more than this make the arm's own torque another one.
 _SAME_GAINS = 0.005

@@ -14,8 +14,8 @@ import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.errors import RecordingError
+from taufit.model.torque_model import TorqueModel
 from taufit.payload.stream import Stream
-from taufit.torque_model import TorqueModel
 
 if TYPE_CHECKING:
     from taufit.payload.filter import PayloadFilter

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.estimation import predicted_torque
+from taufit.model import predicted_torque
+from taufit.model.torque_model import TorqueModel
 from taufit.report.charts import Series, chart, thin
 from taufit.report.friction_map import friction_map
 from taufit.report.page import (
@@ -25,9 +26,9 @@ from taufit.report.page import (
 )
 from taufit.report.temperature_page import run_by_run
 from taufit.signals import Samples
-from taufit.torque_model import TorqueModel
-from taufit.validation import Identification, Score, residual_spectrum
+from taufit.validation import Score, residual_spectrum
 from taufit.validation import verdict as judge
+from taufit.workflow import Identification
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,7 +272,7 @@ def _without_friction(model: TorqueModel) -> TorqueModel:
 def _typical_loads(model: TorqueModel, runs: list[Run], joint: int) -> list[float]:
     if not (model.friction and model.friction.uses_load and runs):
         return [0.0]
-    from taufit.estimation.prediction import rigid_torque
+    from taufit.model.predict import rigid_torque
 
     samples = runs[-1].samples
     load = np.abs(rigid_torque(model, samples)[samples.in_motion, joint])

@@ -9,9 +9,9 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.friction.temperature_dependent import TemperatureDependent
+from taufit.model.torque_model import TorqueModel
 from taufit.report.charts import COLOURS, Series, chart
 from taufit.report.page import paragraph
-from taufit.torque_model import TorqueModel
 
 _COLUMNS, _ROWS = 24, 14
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 190, 44, 34

@@ -7,10 +7,10 @@ import json
 
 import numpy as np
 
+from taufit.model.torque_model import TorqueModel
 from taufit.payload import PayloadRun
 from taufit.report.charts import Series, chart
 from taufit.report.page import Section, bullets, cards, page, paragraph, table, verdict
-from taufit.torque_model import TorqueModel
 
 
 def payload_page(done: PayloadRun, model: TorqueModel, source: str = "") -> str:

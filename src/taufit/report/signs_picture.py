@@ -7,7 +7,7 @@ import html
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.estimation.unknown_signs import FoundSigns, SignedSegment, UnsignedFit
+from taufit.signs.unknown_signs import FoundSigns, SignedSegment, UnsignedFit
 
 _POSITIVE, _NEGATIVE, _CURVE, _INK = "#14639e", "#d1622b", "#3c4650", "#20282e"
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BETWEEN = 960.0, 92.0, 64.0, 12.0, 34.0, 14.0

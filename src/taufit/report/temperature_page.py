@@ -8,15 +8,15 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
-from taufit.estimation.prediction import predicted_torque
-from taufit.estimation.repeated import Repeated, repeat_identification, single_runs
-from taufit.estimation.temperature import friction_at
 from taufit.friction.temperature_dependent import TemperatureDependent
+from taufit.model.predict import predicted_torque
+from taufit.model.torque_model import TorqueModel
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
 from taufit.signals.samples import Samples
-from taufit.torque_model import TorqueModel
+from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
+from taufit.temperature.slopes import friction_at
 
 
 def torque_change(

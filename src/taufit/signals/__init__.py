@@ -8,7 +8,6 @@ from taufit.signals.delay import estimate_delay, tracking_delay
 from taufit.signals.differentiation import DIFFERENTIATIONS
 from taufit.signals.drive_gains import KNOWN_GAINS, Gains, controller_gains, known_gains
 from taufit.signals.filtering import lowpass, zero_phase
-from taufit.signals.known_mass import identify_gains
 from taufit.signals.quality import quality_report
 from taufit.signals.samples import Samples
 
@@ -20,7 +19,6 @@ __all__ = [
     "condition",
     "controller_gains",
     "estimate_delay",
-    "identify_gains",
     "known_gains",
     "lowpass",
     "quality_report",

@@ -12,6 +12,7 @@ from taufit.arrays import Array, Float, Int
 from taufit.errors import InfeasibleError, TaufitError
 from taufit.excitation import Motion
 from taufit.friction import NoFriction, Presliding
+from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.sim import measure
@@ -28,7 +29,6 @@ from taufit.sim.friction_table import (
 from taufit.sim.loop import OUTPUTS, TICK, advance, views
 from taufit.sim.mujoco_arm import MujocoArm, build_arm, principal
 from taufit.sim.payload import Carried, check_payload, timeline
-from taufit.torque_model import TorqueModel
 
 _CHUNK = 20_000
 _SETTLE = 0.4

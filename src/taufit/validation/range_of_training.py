@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from taufit.model.torque_model import TorqueModel
 from taufit.signals.samples import Samples
-from taufit.torque_model import TorqueModel
 
 # A motion may leave the range of training by this share of its span, for this share of its samples.
 _SLACK = 0.05

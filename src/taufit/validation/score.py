@@ -11,9 +11,9 @@ import numpy as np
 
 from taufit.arrays import Array, Bool, Float
 from taufit.errors import RecordingError
-from taufit.estimation.prediction import predicted_torque
+from taufit.model.predict import predicted_torque
+from taufit.model.torque_model import TorqueModel
 from taufit.signals.samples import Samples
-from taufit.torque_model import TorqueModel
 
 # A joint that turns less than this stands still [rad or m].
 _SMALLEST_RANGE = 0.02

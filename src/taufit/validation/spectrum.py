@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.estimation.prediction import predicted_torque
+from taufit.model.predict import predicted_torque
+from taufit.model.torque_model import TorqueModel
 from taufit.signals.samples import Samples
-from taufit.torque_model import TorqueModel
 
 
 @dataclass(frozen=True, slots=True, eq=False)

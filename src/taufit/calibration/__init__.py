@@ -1,0 +1,41 @@
+"""What must be known before a fit. In: a `Robot` and recordings. Out: drive gains, mounting, sign
+of gravity, friction tests, contradictions between robot and recording.
+
+Left to others: the fit (fitting), scores (validation).
+"""
+
+from taufit.calibration.contradictions import contradictions
+from taufit.calibration.excitation_check import excitation_findings
+from taufit.calibration.friction_test import (
+    FrictionFit,
+    FrictionPairs,
+    fit_friction,
+    pairs_in,
+    pairs_of,
+)
+from taufit.calibration.gravity_sign import gravity_findings
+from taufit.calibration.known_mass import identify_gains
+from taufit.calibration.mounting import (
+    Gravity,
+    Moved,
+    estimate_gravity,
+    mounting_findings,
+    move_model,
+)
+
+__all__ = [
+    "FrictionFit",
+    "FrictionPairs",
+    "Gravity",
+    "Moved",
+    "contradictions",
+    "estimate_gravity",
+    "excitation_findings",
+    "fit_friction",
+    "gravity_findings",
+    "identify_gains",
+    "mounting_findings",
+    "move_model",
+    "pairs_in",
+    "pairs_of",
+]

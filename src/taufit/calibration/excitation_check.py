@@ -1,0 +1,105 @@
+"""How well a motion shows each base parameter, before anything is fitted to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.calibration.gravity_sign import gravity_findings
+from taufit.dynamics import base_parameters, regressor
+from taufit.errors import RecordingError
+from taufit.recording import Recording
+from taufit.recording.finding import Finding
+from taufit.robot import Robot
+from taufit.signals import Samples, condition, lowpass
+
+# A parameter whose own part of its column is smaller than this goes along with others.
+_OWN = 0.01
+_MOST_ROWS = 1500
+
+
+def model_findings(robot: Robot, recording: Recording) -> tuple[Finding, ...]:
+    """What only a model of the arm can tell of a recording: excitation, and sign against gravity.
+
+    Nothing where the recording cannot be conditioned or does not move; the quality report says why.
+    """
+    if recording.joints != robot.joints:
+        return ()
+    try:
+        samples = condition(recording)
+    except RecordingError:
+        return ()
+    signs = (
+        Finding("sign", "warning", text, "taken as the map says")
+        for text in gravity_findings(robot, samples)
+    )
+    return (*excitation_findings(robot, samples), *signs)
+
+
+def excitation_findings(robot: Robot, samples: Samples) -> tuple[Finding, ...]:
+    """What the motion shows of an arm's base parameters, and which it does not.
+
+    With W the base columns of the moving rows, weighted by the noise, each column is split into
+    the part other columns (friction and offset among them) can express and its own part o; a
+    parameter's standard deviation is 1 / |o|. It is hardly shown where |o| is below 1 % of the
+    column, or where the standard deviation exceeds the largest such parameter (mass, first moment,
+    inertia) of its link in the nominal arm.
+    """
+    rows = np.flatnonzero(samples.in_motion & samples.keep.any(axis=1))
+    if len(rows) < 50 or robot.joints != samples.joints:
+        return ()
+    friction = lowpass(samples, np.tanh(samples.friction_velocity / 0.005))
+    rows = rows[:: max(1, len(rows) // _MOST_ROWS)]
+    base = base_parameters(robot)
+    columns = regressor(
+        robot, samples.position[rows], samples.velocity[rows], samples.acceleration[rows]
+    )[:, :, base.columns]
+    j, b = robot.joints, len(base.columns)
+    extra = np.zeros((len(rows), j, 3 * j))
+    for i in range(j):
+        extra[:, i, 3 * i : 3 * i + 3] = np.stack(
+            [friction[rows, i], samples.velocity[rows, i], np.ones(len(rows))], axis=1
+        )
+    noise = np.ones(j) if samples.noise is None else np.maximum(samples.noise, 1e-9)
+    # The grid is finer than what the low-pass leaves: neighbouring rows are not independent.
+    noise = np.maximum(noise, 1e-3 * np.std(samples.torque[samples.in_motion], axis=0))
+    spare = len(rows) / max(1, int(np.count_nonzero(samples.in_motion)))
+    weight = samples.keep[rows] / (noise * np.sqrt(spare))
+    stacked = np.concatenate([columns, extra], axis=2) * weight[:, :, None]
+    stacked = stacked.reshape(-1, b + 3 * j)
+    size = np.linalg.norm(stacked, axis=0)
+    seen = size > 1e-9 * size.max()
+    upper = np.asarray(np.linalg.qr(stacked[:, seen] / size[seen], mode="r"))
+    # 1 / sqrt of the diagonal of (W'W)^-1 is each unit column's own part; it is zero for columns
+    # others express, so small singular values are kept small, not dropped.
+    _, singular, right = np.linalg.svd(upper)
+    inverse = right.T / np.maximum(singular, 1e-9 * singular[0])
+    own = np.zeros(b + 3 * j)
+    own[seen] = 1.0 / np.linalg.norm(inverse, axis=1)
+    own = own[:b]
+    with np.errstate(divide="ignore"):
+        std = np.where(own > 0, 1.0 / (own * np.maximum(size[:b], 1e-300)), np.inf)
+    weak = own < _OWN
+    if np.any(robot.parameters):
+        nominal = np.abs(base.mapping @ robot.parameters)
+        # The link, and m, h or I: up to the letter behind the link's name.
+        kinds = np.array([name[: name.index(".") + 2] for name in base.names])
+        for kind in np.unique(kinds):
+            usual = np.max(nominal[kinds == kind])
+            weak |= (kinds == kind) & (std > usual) & (usual > 0)
+    names = [base.names[k] for k in np.flatnonzero(weak)]
+    scaled = float(np.linalg.cond(upper[:, : np.count_nonzero(seen[:b])]))
+    told = f"the motion shows {b - len(names)} of {b} base parameters of the links"
+    if names:
+        some = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        told += f"; hardly {some}"
+    return (
+        Finding(
+            "excitation",
+            "warning" if len(names) > 0.25 * b or scaled > 1e4 else "info",
+            f"{told} (scaled condition number {scaled:.3g})",
+            "a fit holds those near the nominal arm; `taufit design` plans a motion that shows them"
+            if names
+            else "",
+            value=float(b - len(names)),
+        ),
+    )

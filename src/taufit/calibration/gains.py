@@ -1,0 +1,84 @@
+"""Drive gains from a known mass: two recordings, one with it and one without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.calibration.known_mass import identify_gains
+from taufit.errors import RecordingError
+from taufit.friction import Presliding
+from taufit.model import predicted_rows
+from taufit.model.torque_model import TorqueModel
+from taufit.recording import Recording
+from taufit.robot import Robot
+from taufit.signals import Gains, Samples, condition
+
+# Rows per second handed on: after the low-pass neighbours repeat each other.
+_RATE_HZ = 25.0
+
+
+def gains_from_mass(
+    robot: Robot,
+    unloaded: Sequence[Recording],
+    loaded: Sequence[Recording],
+    mass: float,
+    *,
+    mass_std: float = 0.0,
+    method: str = "total_least_squares",
+    cutoff_hz: float = 5.0,
+) -> Gains:
+    """Joint torque per unit of the recorded signal.
+
+    Args:
+        robot: The arm, mounted as it was.
+        unloaded: Runs without the mass.
+        loaded: Runs with it on the last link; the same motion is best.
+        mass: [kg].
+        mass_std: Its standard deviation [kg].
+        method: "total_least_squares", "least_squares" or "constrained".
+        cutoff_hz: Of the low-pass on motion and signal.
+    """
+    model = TorqueModel(robot, Presliding(load=False), rotor_inertia=True, offset=True)
+    empty, full = (_in_units(runs, robot, cutoff_hz) for runs in (unloaded, loaded))
+    bare, carrying = _rows(model, empty), _rows(model, full)
+    own = slice(10 * (robot.joints - 1), 10 * robot.joints)
+    return identify_gains(
+        bare[0],
+        bare[1],
+        carrying[0],
+        carrying[1],
+        carrying[1][:, :, own],
+        mass,
+        method=method,
+        mass_std=mass_std,
+        block=int(4 * _RATE_HZ),
+    )
+
+
+def _in_units(runs: Sequence[Recording], robot: Robot, cutoff_hz: float) -> Samples:
+    """Conditioned with a gain of one: the signal in its own unit."""
+    if not runs:
+        raise RecordingError("gains from a known mass need a recording with it and one without.")
+    for run in runs:
+        if run.joints != robot.joints:
+            raise RecordingError(
+                f"{run.meta.get('file', 'a recording')} has {run.joints} joints and {robot.name} "
+                f"has {robot.joints}."
+            )
+    one = np.ones(robot.joints)
+    plain = [
+        replace(run, gain=one, gain_std=0 * one, meta={**run.meta, "gains": "given"})
+        for run in runs
+    ]
+    return condition(plain, cutoff_hz=cutoff_hz)
+
+
+def _rows(
+    model: TorqueModel, samples: Samples
+) -> tuple[Float[Array, "n j"], Float[Array, "n j p"]]:
+    chosen = np.flatnonzero(samples.in_motion)[:: max(1, round(samples.rate_hz / _RATE_HZ))]
+    return samples.torque[chosen], predicted_rows(model, samples)[chosen]

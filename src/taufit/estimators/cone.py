@@ -1,0 +1,200 @@
+"""Least squares on a product of cones, by Clarabel with the residual as variables of its own.
+
+Minimising |A u - b|^2 as u'(A'A)u squares the condition number and costs half the digits; with
+y = A u - b as variables and |y|^2 as objective the solver sees A itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError
+from taufit.estimators.constraints import Constraints
+from taufit.estimators.estimator import Problem, column_scale
+from taufit.model.torque_model import TorqueModel
+from taufit.regression.information import Information
+
+_UPPER = np.triu_indices(4)
+# Clarabel stacks the upper triangle column by column, off-diagonals times sqrt(2).
+_ORDER = np.lexsort((_UPPER[0], _UPPER[1]))
+_ROWS, _COLUMNS = _UPPER[0][_ORDER], _UPPER[1][_ORDER]
+_SVEC = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
+
+# Solver and solution agree on the objective far beyond six digits with these.
+_TOLERANCE = 1e-9
+
+
+def noise_level(information: Information, problem: Problem) -> float:
+    """Standard deviation of a row, from what no parameters can explain."""
+    spare = max(information.count - len(problem.base.columns), 1)
+    own = np.sqrt(information.residual / spare)
+    # Clean data have no noise; a millionth of the signal stands in for it.
+    signal = np.sqrt(np.sum(information.target**2) / max(information.count, 1))
+    return float(max(own, 1e-6 * signal, np.finfo(float).tiny))
+
+
+def compressed(
+    information: Information, problem: Problem, ridge: float
+) -> tuple[Float[Array, "p p"], Float[Array, " p"], Float[Array, " p"]]:
+    """Rows A u - b over u = theta/scale: the data in units of noise, and the nominal robot.
+
+    A has full rank: base parameters are held by the data, the directions none of them sees by a
+    ridge towards the nominal robot.
+    """
+    model, base = problem.model, problem.base
+    scale = np.minimum(column_scale(information, problem), _conceivable(model))
+    noise = noise_level(information, problem)
+    q, upper = np.linalg.qr(information.factor[:, base.columns])
+    seen = upper @ (base.mapping * scale) / noise
+    right = q.T @ information.target / noise
+    # Orthonormal directions the data cannot see, in scaled parameters.
+    _, _, rows = np.linalg.svd(base.mapping * scale)
+    unseen = rows[len(base.columns) :] * ridge
+    stacked = np.vstack([seen, unseen])
+    target = np.concatenate([right, unseen @ (model.nominal / scale)])
+    triangle = np.asarray(np.linalg.qr(np.column_stack([stacked, target]), mode="r"))
+    p = len(scale)
+    return triangle[:p, :p], triangle[:p, p], scale
+
+
+def _conceivable(model: TorqueModel) -> Float[Array, " p"]:
+    """Ten times the nominal robot's largest mass, first moment and inertia; no limit on the rest.
+
+    A column that says nearly nothing would otherwise allow its parameter to be of any size, and
+    the solver's digits with it.
+    """
+    out = np.full(len(model.names), np.inf)
+    links = np.abs(model.nominal[: 10 * model.robot.joints].reshape(-1, 10))
+    mass = links[:, 0].max()
+    if mass > 0.0:
+        # Where a robot file leaves moments out, those of a body a tenth of a metre wide.
+        moment = max(links[:, 1:4].max(), 0.1 * mass)
+        inertia = max(links[:, 4:].max(), 0.01 * mass)
+        own = np.concatenate([[mass], np.full(3, moment), np.full(6, inertia)])
+        out[: links.size] = 10.0 * np.tile(own, len(links))
+    return out
+
+
+def consistent_least_squares(
+    information: Information, problem: Problem, limits: Constraints, ridge: float
+) -> tuple[Float[Array, " p"], list[str]]:
+    """min |A u - b|^2 under the constraints, by Clarabel with y = A u - b as variables."""
+    import clarabel
+
+    factor, target, scale = compressed(information, problem, ridge * np.sqrt(information.count))
+    plain = _without_cones(factor, target, scale, problem, limits, information.count)
+    if plain is not None:
+        return plain, []
+    p = len(scale)
+    g = len(limits.bound)
+    blocks = len(limits.links)
+
+    linear = limits.matrix * scale
+    weights = np.linalg.norm(linear, axis=1)
+    weights[weights == 0.0] = 1.0
+    cones_matrix = np.zeros((10 * blocks, p))
+    cones_bound = np.empty(10 * blocks)
+    for c, link in enumerate(limits.links):
+        # A congruence in typical lengths and masses balances the entries; P >= 0 is untouched.
+        balance = _balance(limits.maps[c], scale[10 * link : 10 * link + 10])
+        entries = limits.maps[c] * balance
+        at = slice(10 * c, 10 * c + 10)
+        cones_matrix[at, 10 * link : 10 * link + 10] = (
+            entries[:, _ROWS, _COLUMNS] * _SVEC * scale[10 * link : 10 * link + 10, None]
+        ).T
+        cones_bound[at] = (limits.floors[c] * balance)[_ROWS, _COLUMNS] * _SVEC
+
+    top = scipy.sparse.hstack([scipy.sparse.csc_matrix(factor), -scipy.sparse.identity(p)])
+    rest = scipy.sparse.csc_matrix(
+        -np.vstack([linear / weights[:, None], cones_matrix]), shape=(g + 10 * blocks, p)
+    )
+    empty = scipy.sparse.csc_matrix((g + 10 * blocks, p))
+    a = scipy.sparse.vstack([top, scipy.sparse.hstack([rest, empty])], format="csc")
+    b = np.concatenate([target, -limits.bound / weights, -cones_bound])
+    quadratic = scipy.sparse.csc_matrix(
+        (np.ones(p), np.arange(p, 2 * p), np.concatenate([np.zeros(p, int), np.arange(p + 1)])),
+        shape=(2 * p, 2 * p),
+    )
+    cones = [clarabel.ZeroConeT(p), clarabel.NonnegativeConeT(g)]
+    cones += [clarabel.PSDTriangleConeT(4)] * blocks
+    options = clarabel.DefaultSettings()
+    options.verbose = False
+    options.max_threads = 1
+    options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = _TOLERANCE
+    answer = clarabel.DefaultSolver(quadratic, np.zeros(2 * p), a, b, cones, options).solve()
+    status = str(answer.status)
+    theta = np.array(answer.x[:p]) * scale
+    if "PrimalInfeasible" in status or (status != "Solved" and _broken(limits, theta)):
+        raise InfeasibleError(
+            "no physically possible arm meets these bounds together: "
+            f"{_spoken(limits)}. Widen or remove some of them."
+        )
+    if not np.all(np.isfinite(theta)):
+        raise InfeasibleError(
+            f"the consistent fit broke down ({status}). Check the recording for wrong units or "
+            "gains, or fit with estimator wls first."
+        )
+    told = []
+    if status not in ("Solved", "AlmostSolved"):
+        told.append(f"the consistent fit stopped early ({status}); its optimum is approximate")
+    return theta, told
+
+
+def _without_cones(
+    factor: Float[Array, "p p"],
+    target: Float[Array, " p"],
+    scale: Float[Array, " p"],
+    problem: Problem,
+    limits: Constraints,
+    count: int,
+) -> Float[Array, " p"] | None:
+    """The optimum under signs alone, if it meets all other constraints: then it is the optimum.
+
+    Signs by an active set; its answer is kept only where the multipliers say it is optimal.
+    """
+    held = np.zeros(len(scale), bool)
+    for _ in range(8):
+        u = np.zeros(len(scale))
+        u[~held], *_ = np.linalg.lstsq(factor[:, ~held], target, rcond=None)
+        negative = problem.model.nonnegative & (u < 0.0)
+        if not np.any(negative):
+            break
+        held |= negative
+    else:
+        return None
+    rest = factor @ u - target
+    theta = scale * u
+    # Without any constraint nothing at all would be left over: so little is as good as optimal.
+    optimal = np.sum(rest**2) <= 1e-7 * count or np.all(factor[:, held].T @ rest >= 0.0)
+    inside = (
+        optimal
+        and np.all(limits.matrix @ theta >= limits.bound)
+        and np.all(np.linalg.eigvalsh(limits.blocks(theta))[:, 0] >= 0.0)
+    )
+    return theta if inside else None
+
+
+def _balance(maps: Float[Array, "10 4 4"], scale: Float[Array, " 10"]) -> Float[Array, "4 4"]:
+    """Outer product d d' that brings the diagonal of the block near one."""
+    size = np.sqrt(np.maximum(np.max(np.abs(np.einsum("imm->im", maps)) * scale[:, None], 0), 1e-9))
+    return 1.0 / np.outer(size, size)
+
+
+def _broken(limits: Constraints, theta: Float[Array, " p"]) -> bool:
+    """Whether a point is outside by more than a solver that stopped early explains."""
+    if not np.all(np.isfinite(theta)):
+        return True
+    short = limits.bound - limits.matrix @ theta
+    blocks = limits.blocks(theta)
+    size = np.abs(np.trace(blocks, axis1=1, axis2=2)) + 1e-9
+    return bool(
+        np.any(short > 1e-4 * (1.0 + np.abs(limits.bound)))
+        or np.any(np.linalg.eigvalsh(blocks)[:, 0] < -1e-4 * size)
+    )
+
+
+def _spoken(limits: Constraints) -> str:
+    own = [label for label in limits.labels if not label.endswith(">= 0")]
+    return ", ".join(own[:6]) if own else "signs and pseudo-inertias"

@@ -1,0 +1,73 @@
+"""Physically consistent least squares: convex, so the best possible arm is found for certain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from taufit.errors import InfeasibleError
+from taufit.estimators.cone import consistent_least_squares
+from taufit.estimators.constraints import constraints_of, moved_inside
+from taufit.estimators.entropic import cross_validated_weight, entropic_least_squares
+from taufit.estimators.estimator import Problem, Solution
+from taufit.regression.information import Information
+
+
+@dataclass(frozen=True, slots=True)
+class ConsistentSdp:
+    """min |y - W theta|^2 subject to physics.
+
+    Every link's pseudo-inertia is positive definite, rotor inertias and dissipative friction terms
+    are not negative, and the user's bounds hold. Combinations no motion shows are set as near to
+    the nominal robot as physics allows; with a prior, poorly excited ones are pulled there too.
+
+    Attributes:
+        weighting: Of the rows, see `WEIGHTINGS`.
+        prior_weight: 0 for none. A positive number w adds w sum_k D(P_k, P0_k), the log-det
+            divergence from the nominal links, in units of one squared noise level.
+            "cross_validated" chooses w by predicting runs left out.
+        margin: Smallest eigenvalue of every pseudo-inertia [kg and kg m^2].
+        mass, centre, ellipsoid, total_mass: Bounds, as `constraints_of` takes them.
+        ridge: Weight of the nominal robot in directions no motion shows, relative to the noise.
+    """
+
+    weighting: str = "joint"
+    prior_weight: float | str = 0.0
+    margin: float = 1e-6
+    mass: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    centre: Mapping[str, Any] = field(default_factory=dict)
+    ellipsoid: Mapping[str, Any] = field(default_factory=dict)
+    total_mass: tuple[float, float] | None = None
+    ridge: float = 1e-4
+
+    def solve(self, information: Information, problem: Problem) -> Solution:
+        model = problem.model
+        limits = constraints_of(
+            model,
+            margin=self.margin,
+            mass=self.mass,
+            centre=self.centre,
+            ellipsoid=self.ellipsoid,
+            total_mass=self.total_mass,
+        )
+        warnings: list[str] = []
+        settings: dict[str, float] = {}
+        weight = self.prior_weight
+        if isinstance(weight, str):
+            if weight != "cross_validated":
+                raise InfeasibleError(
+                    f"prior weight {weight!r} is not known: give a number or 'cross_validated'."
+                )
+            weight = cross_validated_weight(problem, limits, self.margin)
+        if weight < 0 or not np.isfinite(weight):
+            raise InfeasibleError(f"a prior weight of {weight:g} makes no sense: use 0 or more.")
+        settings["prior_weight"] = float(weight)
+        if weight > 0:
+            theta, told = entropic_least_squares(information, problem, limits, weight)
+        else:
+            theta, told = consistent_least_squares(information, problem, limits, self.ridge)
+        warnings.extend(told)
+        return Solution(moved_inside(model, theta, margin=self.margin), tuple(warnings), settings)

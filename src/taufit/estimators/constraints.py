@@ -1,0 +1,183 @@
+"""What physics and the user demand of parameters, as linear conditions.
+
+Every link's pseudo-inertia P(theta) >= margin 1, further 4 x 4 matrices >= 0 (centres of mass in
+an ellipsoid), and rows G theta >= h (rotor inertia, friction, mass and centre-of-mass boxes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError
+from taufit.model.torque_model import TorqueModel
+from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
+
+# P is linear in the ten parameters: P = sum_k theta_k UNIT[k].
+UNIT = pseudo_inertia(np.eye(10))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constraints:
+    """G theta >= h, and for every block k: sum_i theta_i maps[k, i] >= floors[k] as matrices.
+
+    Attributes:
+        matrix, bound: G and h.
+        maps: One 4 x 4 matrix per block and link parameter.
+        links: Which link each block belongs to.
+        floors: Smallest matrix of each block.
+        labels: What each row of G says, for messages.
+    """
+
+    matrix: Float[Array, "g p"]
+    bound: Float[Array, " g"]
+    maps: Float[Array, "c 10 4 4"]
+    links: tuple[int, ...]
+    floors: Float[Array, "c 4 4"]
+    labels: tuple[str, ...]
+
+    def blocks(self, theta: Float[Array, " p"]) -> Float[Array, "c 4 4"]:
+        """The matrices that have to be positive semidefinite."""
+        own = np.stack([theta[10 * k : 10 * k + 10] for k in self.links])
+        return np.einsum("ci,cimn->cmn", own, self.maps) - self.floors
+
+
+def constraints_of(
+    model: TorqueModel,
+    *,
+    margin: float = 0.0,
+    mass: Mapping[str, tuple[float, float]] | None = None,
+    centre: Mapping[str, tuple[tuple[float, float], ...]] | None = None,
+    ellipsoid: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] | None = None,
+    total_mass: tuple[float, float] | None = None,
+    signs: bool = True,
+) -> Constraints:
+    """Physics plus the user's bounds.
+
+    Args:
+        model: Whose parameters.
+        margin: Smallest eigenvalue of every link's pseudo-inertia.
+        mass: Least and largest mass per link name (or "link_3") [kg].
+        centre: Box for the centre of mass in the link frame, ((xlo, xhi), (ylo, yhi), (zlo, zhi)).
+        ellipsoid: (centre, half axes) of an ellipsoid that holds the centre of mass [m].
+        total_mass: Least and largest mass of all links together.
+        signs: Rotor inertia and dissipative friction terms >= 0.
+    """
+    p, joints = len(model.names), model.robot.joints
+    rows, bounds, labels = [], [], []
+
+    def demand(entries: Mapping[int, float], least: float, label: str) -> None:
+        row = np.zeros(p)
+        for index, factor in entries.items():
+            row[index] = factor
+        rows.append(row)
+        bounds.append(least)
+        labels.append(label)
+
+    def between(
+        entries: Mapping[int, float], limits: tuple[float, float], label: str, *, per_mass: int = -1
+    ) -> None:
+        low, high = (float(x) for x in limits)
+        if np.isnan(low) or np.isnan(high) or low > high:
+            raise InfeasibleError(
+                f"{label} is bounded from {low:g} to {high:g}: nothing lies in between. "
+                "Give the smaller bound first."
+            )
+        # Per unit of mass: low <= h/m becomes h - low m >= 0.
+        if np.isfinite(low):
+            lower = {**entries, per_mass: -low} if per_mass >= 0 else entries
+            demand(lower, 0.0 if per_mass >= 0 else low, f"{label} >= {low:g}")
+        if np.isfinite(high):
+            turned = {i: -f for i, f in entries.items()}
+            upper = {**turned, per_mass: high} if per_mass >= 0 else turned
+            demand(upper, 0.0 if per_mass >= 0 else -high, f"{label} <= {high:g}")
+
+    if signs:
+        for i in np.flatnonzero(model.nonnegative):
+            demand({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
+    for name, limits in (mass or {}).items():
+        k = _link_index(model, name)
+        between({10 * k: 1.0}, limits, f"mass of {name}")
+    for name, box in (centre or {}).items():
+        k = _link_index(model, name)
+        for axis, limits in enumerate(box):
+            label = f"centre of mass of {name} along {'xyz'[axis]}"
+            between({10 * k + 1 + axis: 1.0}, limits, label, per_mass=10 * k)
+    if total_mass is not None:
+        between({10 * k: 1.0 for k in range(joints)}, total_mass, "total mass")
+
+    maps = [UNIT] * joints
+    links = list(range(joints))
+    floors = [margin * np.eye(4)] * joints
+    for name, (middle, axes) in (ellipsoid or {}).items():
+        k = _link_index(model, name)
+        half = np.asarray(axes, float)
+        if half.shape != (3,) or np.any(half <= 0) or not np.all(np.isfinite(half)):
+            raise InfeasibleError(f"the ellipsoid of {name} needs three positive half axes.")
+        # |A^-1 (h - m c)| <= m  iff  [[m A^2, h - m c], [., m]] >= 0.
+        block = np.zeros((10, 4, 4))
+        block[0, :3, :3], block[0, 3, 3] = np.diag(half**2), 1.0
+        block[0, :3, 3] = block[0, 3, :3] = -np.asarray(middle, float)
+        for axis in range(3):
+            block[1 + axis, axis, 3] = block[1 + axis, 3, axis] = 1.0
+        maps.append(block)
+        links.append(k)
+        floors.append(np.zeros((4, 4)))
+    return Constraints(
+        np.array(rows).reshape(-1, p),
+        np.array(bounds, float),
+        np.array(maps),
+        tuple(links),
+        np.array(floors),
+        tuple(labels),
+    )
+
+
+def moved_inside(
+    model: TorqueModel, theta: Float[Array, " p"], *, margin: float, signs: bool = True
+) -> Float[Array, " p"]:
+    """The nearest parameters that meet the sign and pseudo-inertia conditions exactly.
+
+    Solvers stop within their tolerance of the boundary; eigenvalues below the margin are lifted to
+    it, which changes nothing that could be measured.
+    """
+    theta = theta.copy()
+    if signs:
+        negative = model.nonnegative & (theta < 0.0)
+        theta[negative] = 0.0
+    for k in range(model.robot.joints):
+        own = slice(10 * k, 10 * k + 10)
+        values, vectors = np.linalg.eigh(pseudo_inertia(theta[own]))
+        if values[0] < margin:
+            # Rounding in the way back to ten parameters is a few eps of the largest eigenvalue.
+            floor = margin + 4e-16 * values[-1]
+            lifted = vectors * np.maximum(values, floor) @ vectors.T
+            theta[own] = from_pseudo_inertia(lifted)
+    return theta
+
+
+def smallest_eigenvalues(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " j"]:
+    """Of each link's pseudo-inertia: negative where a link is physically impossible."""
+    links = theta[: 10 * model.robot.joints].reshape(-1, 10)
+    return np.linalg.eigvalsh(pseudo_inertia(links))[:, 0]
+
+
+def is_consistent(model: TorqueModel, theta: Float[Array, " p"], tolerance: float = 1e-9) -> bool:
+    """Whether every link is possible and no dissipative term negative."""
+    signs = np.all(theta[model.nonnegative] >= -tolerance)
+    return bool(signs and np.all(smallest_eigenvalues(model, theta) >= -tolerance))
+
+
+def _link_index(model: TorqueModel, name: str) -> int:
+    names = [link.name for link in model.robot.links]
+    numbered = [f"link_{i + 1}" for i in range(len(names))]
+    for known in (names, numbered):
+        if name in known:
+            return known.index(name)
+    raise InfeasibleError(
+        f"bounds are given for {name!r}, which is no link of {model.robot.name}: "
+        f"{', '.join(names)}."
+    )

@@ -1,0 +1,233 @@
+"""Least squares with the nominal arm as a prior: Newton's method on a self-concordant function.
+
+    f(theta) = |y - W theta|^2 / (2 s^2) + w sum_k D(P_k, P0_k)
+    D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4,
+
+the divergence between the Gaussians of equal mass distribution; it is 0 at the nominal link,
+infinite at the edge of the physically possible, and convex.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from operator import add
+
+import numpy as np
+import scipy.linalg
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import base_of_regressor
+from taufit.errors import InfeasibleError
+from taufit.estimators.cone import consistent_least_squares, noise_level
+from taufit.estimators.constraints import UNIT, Constraints
+from taufit.estimators.estimator import Problem
+from taufit.regression.information import Information
+from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
+
+GRID = tuple(float(x) for x in 10.0 ** np.arange(-2.0, 5.0, 1.0))
+
+
+def prior_links(problem: Problem) -> tuple[Float[Array, "j 10"], tuple[int, ...]]:
+    """Nominal links fit to be a prior, and which of them had to be made up.
+
+    A link without mass, or one that is not physically possible, becomes a ball of the mean mass
+    of the others (2 kg if there are none); one on the edge (a point mass) gets some size.
+    """
+    links = problem.model.nominal[: 10 * problem.model.robot.joints].reshape(-1, 10).copy()
+    known = links[:, 0] > 0
+    mean = float(links[known, 0].mean()) if np.any(known) else 2.0
+    made_up = []
+    for k, link in enumerate(links):
+        pseudo = pseudo_inertia(link)
+        if not known[k] or np.linalg.eigvalsh(pseudo)[0] < -1e-9 * np.trace(pseudo):
+            links[k] = from_pseudo_inertia(np.diag([mean * 0.002] * 3 + [mean]))
+            made_up.append(k)
+            continue
+        centre = link[1:4] / link[0]
+        spread = pseudo[:3, :3] - link[0] * np.outer(centre, centre)
+        values, vectors = np.linalg.eigh(spread)
+        floor = link[0] * 0.02**2
+        spread = vectors * np.maximum(values, floor) @ vectors.T
+        pseudo[:3, :3] = spread + link[0] * np.outer(centre, centre)
+        links[k] = from_pseudo_inertia(pseudo)
+    return links, tuple(made_up)
+
+
+def entropic_least_squares(
+    information: Information,
+    problem: Problem,
+    limits: Constraints,
+    weight: float,
+    start: Float[Array, " p"] | None = None,
+) -> tuple[Float[Array, " p"], list[str]]:
+    """The minimum of f under the constraints; inequalities by a barrier driven to 1e-9."""
+    noise = noise_level(information, problem)
+    model = problem.model
+    joints, p = model.robot.joints, len(model.names)
+    links, made_up = prior_links(problem)
+    inverse = np.linalg.inv(pseudo_inertia(links))
+
+    hessian0 = information.factor.T @ information.factor / noise**2
+    gradient0 = information.factor.T @ information.target / noise**2
+    linear = np.zeros(p)
+    linear[: 10 * joints] = np.einsum("imn,knm->ki", UNIT, inverse).ravel()
+
+    theta = model.nominal.copy()
+    theta[: 10 * joints] = links.ravel()
+    theta = _first_guess(theta, hessian0, gradient0, joints, limits) if start is None else start
+    start = np.linalg.eigvalsh(limits.blocks(theta))[:, 0]
+    if np.any(limits.matrix @ theta <= limits.bound) or np.any(start <= 0):
+        # Bounds the nominal arm breaks: begin at a point the cone solver finds inside them.
+        theta = _inside(problem, limits)
+
+    # Where the data outweigh the prior by far, Newton's steps from the nominal arm would be tiny:
+    # the minimum is followed from a prior as heavy as the data down to the prior's own weight.
+    least = 1e-9 * max(weight, 1.0)
+    gap = information.cost(theta) / (2.0 * noise**2)
+    level = max(weight, 1.0, gap / (4 * len(limits.links) + len(limits.bound)))
+    steps = int(np.ceil(np.log10(level / least)))
+    for barrier in level * (least / level) ** (np.arange(steps + 1) / steps):
+        theta = _newton(
+            theta,
+            hessian0,
+            gradient0,
+            weight,
+            linear,
+            limits,
+            joints,
+            barrier,
+            barrier <= 2 * least,
+        )
+    told = []
+    if made_up:
+        names = ", ".join(model.robot.links[k].name for k in made_up)
+        told.append(f"the nominal robot says nothing usable about {names}; the prior is a guess")
+    return theta, told
+
+
+def _first_guess(theta, hessian, gradient, joints, limits):
+    """Joint terms fitted with the links at their nominal values, pushed inside their signs."""
+    own = slice(10 * joints, None)
+    right = gradient[own] - hessian[own, : 10 * joints] @ theta[: 10 * joints]
+    block = hessian[own, own]
+    if len(right):
+        size = np.sqrt(np.maximum(np.diag(block), 1e-300))
+        fitted = np.linalg.lstsq(block / np.outer(size, size), right / size, rcond=1e-10)[0] / size
+        theta[own] = np.where(np.diag(block) > 0, fitted, 0.0)
+        typical = 1.0 / np.maximum(size, 1e-6 * size.max() if size.max() > 0 else 1.0)
+    single = np.count_nonzero(limits.matrix, axis=1) == 1
+    for row, bound in zip(limits.matrix[single], limits.bound[single], strict=True):
+        i = int(np.flatnonzero(row)[0])
+        if i >= 10 * joints and row[i] * theta[i] <= bound:
+            theta[i] = bound / row[i] + np.sign(row[i]) * typical[i - 10 * joints]
+        elif i >= 10 * joints:
+            theta[i] += np.sign(row[i]) * 1e-3 * typical[i - 10 * joints]
+    return theta
+
+
+def _inside(problem: Problem, limits: Constraints) -> Float[Array, " p"]:
+    """A point strictly inside the constraints, as deep as a thousandth of a kilogram allows."""
+    names = problem.model.names
+    p = len(names)
+    nothing = Information(names, np.eye(p), problem.model.nominal, float(p), 2 * p)
+    free = Problem(problem.model, base_of_regressor(np.eye(len(names)), names=names))
+    depth = 1e-4
+    deeper = replace(
+        limits,
+        bound=limits.bound + depth * np.linalg.norm(limits.matrix, axis=1),
+        floors=limits.floors + depth * np.eye(4),
+    )
+    theta, _ = consistent_least_squares(nothing, free, deeper, 0.0)
+    if np.any(limits.matrix @ theta <= limits.bound) or np.any(
+        np.linalg.eigvalsh(limits.blocks(theta))[:, 0] <= 0
+    ):
+        raise InfeasibleError("the bounds leave no room for a physically possible arm.")
+    return theta
+
+
+def _newton(theta, hessian0, gradient0, weight, linear, limits, joints, barrier, last):
+    """Newton with back-tracking for one value of the barrier; to the end where it is the last."""
+    # The prior is never lighter than the barrier: it lets go of the nominal arm step by step.
+    held = max(weight, barrier)
+    enough = 1e-9 * max(weight, 1e-6) if last else 0.1 * barrier
+
+    def value(x):
+        room = limits.matrix @ x - limits.bound
+        if np.any(room <= 0):
+            return np.inf
+        blocks = limits.blocks(x)
+        try:
+            lower = np.linalg.cholesky(blocks)
+        except np.linalg.LinAlgError:
+            return np.inf
+        logs = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+        return (
+            0.5 * x @ (hessian0 @ x)
+            - gradient0 @ x
+            + held * (linear @ x - logs[:joints].sum())
+            - barrier * (np.log(room).sum() + logs[joints:].sum())
+        )
+
+    current = value(theta)
+    for _ in range(50):
+        room = limits.matrix @ theta - limits.bound
+        inverse = np.linalg.inv(limits.blocks(theta))
+        gradient = hessian0 @ theta - gradient0 + held * linear
+        hessian = hessian0 + 1e-10 * np.diag(np.diag(hessian0) <= 0)
+        for c, k in enumerate(limits.links):
+            at = slice(10 * k, 10 * k + 10)
+            force = held if c < joints else barrier
+            product = inverse[c] @ limits.maps[c]
+            gradient[at] -= force * np.einsum("imm->i", product)
+            hessian[at, at] += force * np.einsum("imn,jnm->ij", product, product)
+        gradient -= barrier * limits.matrix.T @ (1.0 / room)
+        hessian += barrier * (limits.matrix.T / room**2) @ limits.matrix
+        size = 1.0 / np.sqrt(np.diag(hessian))
+        step = -size * _solved(hessian * np.outer(size, size), size * gradient)
+        decrement = -gradient @ step
+        if decrement < enough:
+            break
+        length = 1.0
+        while length > 1e-10:
+            trial = value(theta + length * step)
+            if trial <= current - 0.1 * length * decrement + 1e-12 * abs(current):
+                break
+            length *= 0.5
+        else:
+            break
+        theta = theta + length * step
+        current = trial
+    return theta
+
+
+def _solved(matrix: Float[Array, "p p"], right: Float[Array, " p"]) -> Float[Array, " p"]:
+    """matrix^-1 right for unit diagonals, with no more damping than rounding asks for."""
+    for damping in 10.0 ** np.arange(-15.0, -3.0, 2.0):
+        try:
+            factor = scipy.linalg.cho_factor(matrix + damping * np.eye(len(matrix)))
+        except np.linalg.LinAlgError:
+            continue
+        return scipy.linalg.cho_solve(factor, right)
+    return np.linalg.lstsq(matrix, right, rcond=1e-12)[0]
+
+
+def cross_validated_weight(problem: Problem, limits: Constraints, margin: float) -> float:
+    """The prior weight that best predicts parts of the data left out in turn."""
+    if problem.folds is None:
+        raise InfeasibleError(
+            "choosing the prior's weight by cross-validation needs samples, not only their "
+            "information. Give prior_weight a number."
+        )
+    folds = problem.folds()
+    if len(folds) < 2:
+        raise InfeasibleError("cross-validation needs at least two parts. Record more.")
+    costs = np.zeros(len(GRID))
+    for left_out in range(len(folds)):
+        rest = reduce(add, folds[:left_out] + folds[left_out + 1 :])
+        theta = None
+        # From the heaviest weight down, each solution starts the next.
+        for i in reversed(range(len(GRID))):
+            theta, _ = entropic_least_squares(rest, problem, limits, GRID[i], theta)
+            costs[i] += folds[left_out].cost(theta)
+    return GRID[int(np.argmin(costs))]

@@ -1,0 +1,38 @@
+"""Least squares, and the base parameters behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from taufit.arrays import Array, Float
+from taufit.estimators.estimator import Problem, Solution, column_scale
+from taufit.regression.base import nearest
+from taufit.regression.information import Information
+
+
+def base_least_squares(information: Information, problem: Problem) -> Float[Array, " b"]:
+    """The base parameters that minimise |z - R theta|^2."""
+    factor = information.factor[:, problem.base.columns]
+    norms = np.linalg.norm(factor, axis=0)
+    scale = 1.0 / np.where(norms > 0, norms, 1.0)
+    solution, *_ = scipy.linalg.lstsq(factor * scale, information.target, cond=1e-13)
+    return scale * solution
+
+
+@dataclass(frozen=True, slots=True)
+class Ols:
+    """min |y - W theta|^2, every row alike.
+
+    Base parameters are what is estimated; the standard parameters returned are the nearest to the
+    nominal robot with those base values, and need not be physically possible.
+    """
+
+    weighting: str = "none"
+
+    def solve(self, information: Information, problem: Problem) -> Solution:
+        base = base_least_squares(information, problem)
+        scale = column_scale(information, problem)
+        return Solution(nearest(problem.base, base, problem.model.nominal, scale))

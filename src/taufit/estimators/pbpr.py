@@ -1,0 +1,206 @@
+"""Penalty-based retrieval of parameters: any constraint that can be called, convex or not.
+
+    phi1 = |B theta - base_hat|^2    or    phi2 = |R (B theta - base_hat)|^2
+
+subject to physics, boxes and the user's functions c(theta) >= 0. Violations of the latter are
+charged by an exact penalty; each step minimises the objective with c replaced by its tangent, which
+keeps every convex constraint exact, and goes as far along as the penalised objective falls. Without
+functions of the user's it is the convex problem of `ConsistentSdp`, and its start is always that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError
+from taufit.estimators.cone import consistent_least_squares, noise_level
+from taufit.estimators.constraints import Constraints, constraints_of, moved_inside
+from taufit.estimators.estimator import Problem, Solution, column_scale
+from taufit.estimators.ols import base_least_squares
+from taufit.regression.information import Information
+
+Constraint = Callable[[Mapping[str, float]], float]
+RIDGE = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Pbpr:
+    """Feasible parameters nearest to the base parameters.
+
+    Attributes:
+        weighting: Of the rows, see `WEIGHTINGS`.
+        objective: "phi2" measures in torque, "phi1" in base parameters.
+        boxes: Least and largest value per parameter name.
+        constraints: Functions of a dict of parameters by name; satisfied where >= 0. They may be
+            nonlinear, non-convex and conditional.
+        margin: Smallest eigenvalue of every pseudo-inertia.
+        starts: How many points around the convex solution to start from when there are functions.
+        rounds: Most tangent steps from each.
+        seed: Of the starting points.
+    """
+
+    weighting: str = "joint"
+    objective: str = "phi2"
+    boxes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    constraints: tuple[Constraint, ...] = ()
+    margin: float = 1e-6
+    starts: int = 4
+    rounds: int = 25
+    seed: int = 0
+
+    def solve(self, information: Information, problem: Problem) -> Solution:
+        if self.objective not in ("phi1", "phi2"):
+            raise InfeasibleError(f"objective {self.objective!r} is not known: use phi1 or phi2.")
+        if self.objective == "phi1":
+            information = _in_parameters(information, problem)
+        model = problem.model
+        limits = self._boxed(constraints_of(model, margin=self.margin), problem)
+        theta, told = consistent_least_squares(information, problem, limits, RIDGE)
+        if self.constraints:
+            theta = self._retrieved(theta, information, problem, limits)
+        return Solution(moved_inside(model, theta, margin=self.margin), tuple(told))
+
+    def _retrieved(
+        self,
+        convex: Float[Array, " p"],
+        information: Information,
+        problem: Problem,
+        limits: Constraints,
+    ) -> Float[Array, " p"]:
+        """The best point found from several starts around the convex solution."""
+        names, rng = problem.model.names, np.random.default_rng(self.seed)
+        # Far enough to reach the other side of a constraint that splits the feasible set.
+        reach = np.maximum(np.abs(convex), 1e-2 * column_scale(information, problem))
+        found = []
+        for start in range(self.starts):
+            theta = convex if start == 0 else convex + reach * rng.normal(size=len(convex))
+            theta = self._descended(theta, information, problem, limits)
+            broken = -np.minimum(0.0, self._room(names, theta)).min(initial=0.0)
+            found.append((broken > 1e-6, information.cost(theta), broken, theta))
+        refused, _, broken, theta = min(found, key=lambda one: one[:2])
+        if refused:
+            worst = int(np.argmin(self._room(names, theta)))
+            raise InfeasibleError(
+                f"constraint {worst + 1} cannot be met together with the others: the best point "
+                f"is short by {broken:.3g}. Widen the boxes or drop a constraint."
+            )
+        return theta
+
+    def _descended(
+        self,
+        theta: Float[Array, " p"],
+        information: Information,
+        problem: Problem,
+        limits: Constraints,
+    ) -> Float[Array, " p"]:
+        """Tangent steps from one point until the penalised objective no longer falls."""
+        names = problem.model.names
+        scale = column_scale(information, problem)
+        penalty = 10.0 * max(information.cost(theta), noise_level(information, problem) ** 2)
+
+        def charged(x: Float[Array, " p"]) -> float:
+            return information.cost(x) - penalty * float(
+                np.minimum(0.0, self._room(names, x)).sum()
+            )
+
+        first = True
+        for _ in range(self.rounds):
+            values = self._room(names, theta)
+            slope = self._slope(names, theta, values, scale)
+            tangent = replace(
+                limits,
+                matrix=np.vstack([limits.matrix, slope]),
+                bound=np.concatenate([limits.bound, slope @ theta - values]),
+                labels=(*limits.labels, *(f"constraint {i + 1}" for i in range(len(values)))),
+            )
+            try:
+                goal, _ = consistent_least_squares(information, problem, tangent, RIDGE)
+            except InfeasibleError:
+                # No common point with the tangents: halve what they ask for.
+                easier = replace(
+                    tangent, bound=np.concatenate([limits.bound, slope @ theta - 0.5 * values])
+                )
+                try:
+                    goal, _ = consistent_least_squares(information, problem, easier, RIDGE)
+                except InfeasibleError:
+                    return theta
+            # The first step also leaves a start that may not be possible; later ones stay inside.
+            length = 1.0
+            while (
+                not first
+                and length > 1e-3
+                and charged(theta + length * (goal - theta)) > charged(theta)
+            ):
+                length *= 0.5
+            step = length * (goal - theta)
+            moved = np.abs(step / scale).max()
+            if not first and length <= 1e-3:
+                break
+            theta, first = theta + step, False
+            if moved < 1e-9:
+                break
+        return theta
+
+    def _boxed(self, limits: Constraints, problem: Problem) -> Constraints:
+        """The constraints with the boxes as further rows."""
+        names = problem.model.names
+        rows, bounds, labels = [], [], []
+        for name, (low, high) in self.boxes.items():
+            if name not in names:
+                raise InfeasibleError(f"there is no parameter {name!r} to bound.")
+            if not low <= high:
+                raise InfeasibleError(
+                    f"{name} is bounded from {low:g} to {high:g}: nothing lies in between. "
+                    "Give the smaller bound first."
+                )
+            unit = np.zeros(len(names))
+            unit[names.index(name)] = 1.0
+            for sign, bound in ((1.0, low), (-1.0, -high)):
+                if np.isfinite(bound):
+                    rows.append(sign * unit)
+                    bounds.append(bound)
+                    labels.append(f"{name} {'>=' if sign > 0 else '<='} {sign * bound:g}")
+        return replace(
+            limits,
+            matrix=np.vstack([limits.matrix, *rows]),
+            bound=np.concatenate([limits.bound, bounds]),
+            labels=(*limits.labels, *labels),
+        )
+
+    def _room(self, names: tuple[str, ...], theta: Float[Array, " p"]) -> Float[Array, " c"]:
+        """Values of the user's constraints."""
+        named = dict(zip(names, theta.tolist(), strict=True))
+        values = np.array([float(rule(named)) for rule in self.constraints])
+        if not np.all(np.isfinite(values)):
+            index = int(np.flatnonzero(~np.isfinite(values))[0]) + 1
+            raise InfeasibleError(f"constraint {index} returned a value that is not finite.")
+        return values
+
+    def _slope(
+        self, names: tuple[str, ...], theta: Array, values: Array, scale: Array
+    ) -> Float[Array, "c p"]:
+        """Derivatives of the user's constraints by central differences."""
+        out = np.zeros((len(values), len(theta)))
+        for i in range(len(theta)):
+            step = np.zeros(len(theta))
+            step[i] = 1e-6 * max(scale[i] * 1e-2, abs(theta[i]))
+            change = self._room(names, theta + step) - self._room(names, theta - step)
+            out[:, i] = change / (2.0 * step[i])
+        return out
+
+
+def _in_parameters(information: Information, problem: Problem) -> Information:
+    """phi1 as information: each base parameter was found directly, to a share of its size."""
+    base = problem.base
+    hat = base_least_squares(information, problem)
+    size = np.maximum(np.abs(hat), 1e-2 * np.abs(hat).max())
+    p = len(information.names)
+    factor, target = np.zeros((p, p)), np.zeros(p)
+    factor[: base.rank] = base.mapping / size[:, None]
+    target[: base.rank] = hat / size
+    # As if each had been seen twice, one per cent apart.
+    return Information(information.names, factor, target, 1e-4 * base.rank, 2 * base.rank)

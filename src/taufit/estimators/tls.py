@@ -1,0 +1,70 @@
+"""Total least squares: motion is noisy too, so columns have errors of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.errors import InfeasibleError
+from taufit.estimators.estimator import Problem, Solution, column_scale
+from taufit.estimators.ols import base_least_squares
+from taufit.regression.base import nearest
+from taufit.regression.information import Information
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """min |dW D^-1|^2 + |dy|^2 / s^2 subject to (W + dW) base = y + dy.
+
+    Errors of a column are `column_noise` of its size, in proportion; s is the torque noise of the
+    plain fit. Constant columns (offsets) are exact. The smallest singular vector of the scaled
+    [R z] is the solution, so p rows suffice.
+
+    Attributes:
+        weighting: Of the rows, see `WEIGHTINGS`.
+        column_noise: Errors of the columns relative to their root mean square.
+    """
+
+    weighting: str = "joint"
+    column_noise: float = 0.003
+
+    def solve(self, information: Information, problem: Problem) -> Solution:
+        if not 0 < self.column_noise < 1:
+            raise InfeasibleError("column_noise is a share between 0 and 1.")
+        base, names = problem.base, information.names
+        plain = base_least_squares(information, problem)
+        count = max(information.count, 1)
+        exact = np.array([names[i].endswith(".offset") for i in base.columns])
+        factor = information.factor[:, base.columns]
+        order = np.concatenate([np.flatnonzero(exact), np.flatnonzero(~exact)])
+        stacked = np.vstack(
+            [
+                np.column_stack([factor[:, order], information.target]),
+                np.zeros((1, base.rank + 1)),
+            ]
+        )
+        stacked[-1, -1] = np.sqrt(information.residual)
+        upper = np.asarray(np.linalg.qr(stacked, mode="r"))
+        first = int(exact.sum())
+        size = np.linalg.norm(upper[:, :-1], axis=0) / np.sqrt(count)
+        spread = self.column_noise * np.where(size > 0, size, 1.0)
+        noise = np.sqrt(information.residual / count)
+        noise = max(noise, 1e-9 * np.linalg.norm(upper[:, -1]) / np.sqrt(count))
+        # Columns with errors, in units of those errors, after the exact ones are projected out.
+        scale = np.append(spread[first:], noise)
+        _, _, right = np.linalg.svd(upper[first:, first:] / scale)
+        vector = right[-1]
+        if abs(vector[-1]) < 1e-8:
+            values = plain
+            told: tuple[str, ...] = ("total least squares has no solution here; plain one kept",)
+        else:
+            erring = -vector[:-1] / vector[-1] * scale[-1] / scale[:-1]
+            values = np.empty(base.rank)
+            values[order[first:]] = erring
+            if first:
+                rest = upper[:first, -1] - upper[:first, first:-1] @ erring
+                values[order[:first]] = np.linalg.solve(upper[:first, :first], rest)
+            told = ()
+        guess = column_scale(information, problem)
+        return Solution(nearest(base, values, problem.model.nominal, guess), told)

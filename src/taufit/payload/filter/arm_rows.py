@@ -1,0 +1,206 @@
+"""Motion and torque of an arm, chunk by chunk, into the columns of what is unknown, low-passed.
+
+With theta the fitted model, W_n the payload's columns and f how friction follows the load,
+
+    y = tau - W theta - friction + f W_n phi  =  (1 + f) W_n phi + Y d + extras + noise:
+
+the model is linearised about the payload phi believed in. Every column and y go through one causal
+low-pass, and friction remembers its path, from chunk to chunk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float, Int
+from taufit.dynamics import Engine
+from taufit.model.torque_model import TorqueModel
+from taufit.payload.filter.dahl import FrictionStream
+from taufit.payload.filter.lowpass import CausalLowpass
+from taufit.payload.filter.unknowns import Unknowns
+from taufit.regression.residual_structure import EXTRAS, extra_columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of consecutive cells of the grid.
+
+    Attributes:
+        time: Of each cell [s].
+        position, velocity: Of the joints.
+        packed: Columns and y of one joint after the other, then how much each joint stands still.
+        edges: Where the joints' columns begin and end.
+    """
+
+    time: Float[Array, " n"]
+    position: Float[Array, "n j"]
+    velocity: Float[Array, "n j"]
+    packed: Float[Array, "n c"]
+    edges: Int[Array, " j+1"]
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def of(self, j: int) -> Float[Array, "n k"]:
+        """Columns of joint j, y last."""
+        return self.packed[:, self.edges[j] : self.edges[j + 1]]
+
+    @property
+    def y(self) -> Float[Array, "n j"]:
+        """What the model leaves over, a copy."""
+        return self.packed[:, self.edges[1:] - 1]
+
+    @property
+    def still(self) -> Float[Array, "n j"]:
+        """How much each joint stands still, 0 to 1."""
+        return np.clip(self.packed[:, self.edges[-1] :], 0.0, 1.0)
+
+    def less(self, left: Float[Array, "n j"], there: Float[Array, " n"]) -> Rows:
+        """Rows less what an empty run left over, where there is such a run."""
+        packed = self.packed.copy()
+        packed[:, self.edges[1:] - 1] -= left
+        # Where the motion is another one nothing is known: as at standstill.
+        packed[:, self.edges[-1] :] += (1.0 - there)[:, None]
+        return replace(self, packed=packed)
+
+    def after(self, skip: int) -> Rows:
+        """Without the first ones."""
+        return Rows(
+            self.time[skip:],
+            self.position[skip:],
+            self.velocity[skip:],
+            self.packed[skip:],
+            self.edges,
+        )
+
+
+class ArmRows:
+    """Makes rows of cells: positions, velocities, torques and perhaps temperatures side by side.
+
+    Attributes:
+        channels: Values per cell.
+        warm: Whether temperatures are among them.
+    """
+
+    def __init__(
+        self,
+        model: TorqueModel,
+        columns: Unknowns,
+        *,
+        rate_hz: float,
+        cutoff_hz: float,
+        standstill: float,
+    ) -> None:
+        joints = model.robot.joints
+        self.model = model
+        self.warm = model.friction is not None and model.friction.uses_temperature
+        self.channels = joints * (4 if self.warm else 3)
+        self._step = 1.0 / rate_hz
+        self._standstill = standstill
+        self._engine = Engine(model.robot)
+        self._lowpass = CausalLowpass(rate_hz, cutoff_hz)
+        self._friction = FrictionStream(model)
+        self._columns = len(columns)
+        self._fading = columns.fading
+        self._edges = np.cumsum([0, *(len(rows) + 1 for rows in columns.rows)])
+        # Where the packed columns stand among those of all joints by all unknowns.
+        last = len(columns)
+        flat = [
+            j * (last + 1) + np.append(columns.order[rows], last)
+            for j, rows in enumerate(columns.rows)
+        ]
+        self._flat = np.concatenate(flat)
+        values, links = np.asarray(model.values), 10 * joints
+        self._inertial, self._rest = values[:links], values[links:]
+        rotors = joints * model.rotor_inertia
+        terms = len(model.friction.terms) if model.friction else 0
+        self._coefficients = self._rest[rotors : rotors + joints * terms].reshape(joints, terms)
+        self._base_links = columns.base[columns.base < links]
+        self._base_rest = columns.base[columns.base >= links] - links
+        self.clear()
+
+    def clear(self) -> None:
+        """The next chunk follows on none."""
+        self._lowpass.clear()
+        self._friction.clear()
+        self._tail: tuple[Array, Array] | None = None
+
+    def __call__(
+        self, time: Float[Array, " n"], cells: Float[Array, "n c"], phi: Float[Array, " 10"]
+    ) -> Rows | None:
+        """Rows of the next cells, linearised about phi; None where there are too few yet."""
+        if self._tail is not None:
+            time = np.concatenate([self._tail[0], time])
+            cells = np.concatenate([self._tail[1], cells])
+        # Acceleration is the central difference, so the newest cell waits.
+        if len(time) < 3:
+            self._tail = time, cells
+            return None
+        self._tail = time[-2:], cells[-2:]
+        joints = self.model.robot.joints
+        velocities = cells[:, joints : 2 * joints]
+        q = np.ascontiguousarray(cells[1:-1, :joints])
+        v = np.ascontiguousarray(velocities[1:-1])
+        a = (velocities[2:] - velocities[:-2]) / (2.0 * self._step)
+        torque = cells[1:-1, 2 * joints : 3 * joints]
+        warm = cells[1:-1, 3 * joints :] if self.warm else None
+        columns = self._all_columns(q, v, a, torque, warm, phi)
+        still = np.abs(v) < self._standstill
+        packed = np.concatenate([columns.reshape(len(q), -1)[:, self._flat], still], 1)
+        return Rows(time[1:-1], q, v, self._lowpass(packed), self._edges)
+
+    def _all_columns(
+        self, q: Array, v: Array, a: Array, torque: Array, warm: Array | None, phi: Array
+    ) -> Float[Array, "n j p+1"]:
+        """Payload, base parameters, extras and y, joint by joint."""
+        model, n, p = self.model, len(q), self._columns
+        joints, b = model.robot.joints, len(self._base_links) + len(self._base_rest)
+        links = self._engine.regressor(q, v, a)
+        rigid = links @ self._inertial
+        payload = links[..., -10:]
+        load = rigid + payload @ phi
+        motor, direction, left = self._friction.columns(v, load, warm, self._step)
+        slope = self._load_slope(v, load, warm, direction)[..., None] * payload
+
+        out = np.zeros((n, joints, p + 1))
+        out[..., :10] = payload + slope
+        at = 10 + len(self._base_links)
+        out[..., 10:at] = links[..., self._base_links]
+        parts = []
+        if model.rotor_inertia:
+            parts.append(model.rotor_columns(a))
+        parts.append(model.to_joints(motor))
+        if model.offset:
+            parts.append(np.broadcast_to(np.eye(joints), (n, joints, joints)))
+        rest = np.concatenate(parts, -1)
+        out[..., at : 10 + b] = rest[..., self._base_rest]
+        coupling = self._friction.coupling
+        speed = v if coupling is None else v @ coupling.T
+        extra = np.empty((n, joints, len(EXTRAS) + 1 + self._fading.shape[1]))
+        extra[..., : len(EXTRAS)] = extra_columns(q, speed, direction, load)
+        extra[..., len(EXTRAS)] = rigid
+        extra[..., len(EXTRAS) + 1 :] = self._fading * left
+        out[..., 10 + b : p] = model.to_joints(extra)
+        out[..., p] = torque - rigid - rest @ self._rest + slope @ phi
+        return out
+
+    def _load_slope(
+        self, v: Array, load: Array, warm: Array | None, direction: Array
+    ) -> Float[Array, "n j"]:
+        """d friction / d load at the joints: what one newton metre more costs in friction."""
+        friction = self.model.friction
+        if friction is None or not friction.uses_load:
+            return np.zeros_like(v)
+        if self._friction.remembers:
+            own = load
+            if self._friction.coupling is not None:
+                own = load @ np.linalg.inv(self._friction.coupling)
+            return self._coefficients[:, -1] * np.sign(own) * direction
+        small = 1e-3
+        up, down = (
+            self.model.motor_friction(v, load=load + s * small, temperature=warm)
+            for s in (1.0, -1.0)
+        )
+        return np.einsum("njk,jk->nj", up - down, self._coefficients) / (2.0 * small)

@@ -1,0 +1,95 @@
+"""How well the torque of a payload is known at each joint: drive gains and levers.
+
+The payload's torque at joint j is read as (1 + e_j) times what it is, e_j the relative error of the
+drive gain and of the lever it acts on. Their covariance is
+
+    f (s s' * R + diag((l / L)^2)),
+
+s the gains' standard deviations, R how drives of one type are off together, l how well the arm's
+geometry is known, L the levers of this run, and f >= 1 where joints contradict each other by more
+than that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import TaufitError
+from taufit.model.torque_model import TorqueModel
+from taufit.payload.settings import PayloadSettings
+
+# Drives whose gains differ by less than this are of one type, and their errors correlate so much.
+_SAME_TYPE = 0.003
+_OF_TYPE = 0.7
+# Weight of the drive gains' own standard deviations against what the joints say of each other.
+_TRUST = 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GainDoubt:
+    """Doubt of the drive gains before any sample.
+
+    Attributes:
+        std: Relative standard deviation of each joint's drive gain.
+        alike: Correlation of their errors.
+        lever_std: Standard deviation of the arm's geometry [m].
+    """
+
+    std: Float[Array, " j"]
+    alike: Float[Array, "j j"]
+    lever_std: float
+
+    @classmethod
+    def of(cls, model: TorqueModel, settings: PayloadSettings, given: Any = None) -> GainDoubt:
+        """From what is given, or else from how the model's training data were calibrated."""
+        joints = model.robot.joints
+        conditioning = model.meta.get("conditioning", {})
+        gain = conditioning.get("gain")
+        if given is not None:
+            std = _checked(given, joints)
+        else:
+            std = _calibrated(gain, conditioning.get("gain_std"), joints, settings)
+        return cls(std, _alike(gain, joints), settings.lever_std)
+
+    def information(self, levers: Float[Array, " j"], factor: float) -> Float[Array, "j j"]:
+        """Inverse covariance of the errors e at these levers."""
+        geometry = self.lever_std / np.maximum(levers, self.lever_std)
+        spread = np.outer(self.std, self.std) * self.alike + np.diag(geometry**2 + 1e-12)
+        return np.linalg.inv(factor * spread)
+
+    def factor(
+        self, errors: Float[Array, " j"], levers: Float[Array, " j"], before: float
+    ) -> float:
+        """f, from the errors found with the f before."""
+        strange = float(errors @ self.information(levers, before) @ errors) * before
+        return max(1.0, (_TRUST + strange) / (_TRUST + len(errors)))
+
+
+def _checked(given: Any, joints: int) -> Float[Array, " j"]:
+    out = np.broadcast_to(np.asarray(given, float), (joints,)).copy()
+    if not np.all(np.isfinite(out)) or np.any(out < 0.0):
+        raise TaufitError("standard deviations of drive gains are finite and positive.")
+    return out
+
+
+def _calibrated(gain: Any, std: Any, joints: int, settings: PayloadSettings) -> Float[Array, " j"]:
+    """As calibrated, and never better than drives of one type are."""
+    if gain is None or std is None or any(x is None for x in (*gain, *std)):
+        return np.full(joints, settings.gain_std)
+    relative = np.abs(np.array(std, float) / np.array(gain, float))
+    return np.maximum(relative, settings.gain_std)
+
+
+def _alike(gain: Any, joints: int) -> Float[Array, "j j"]:
+    """Correlation of the errors of drive gains."""
+    out = np.eye(joints)
+    if gain is None or len(gain) != joints or any(x is None for x in gain):
+        return out
+    value = np.array(gain, float)
+    same = np.abs(np.subtract.outer(value, value)) <= _SAME_TYPE * np.abs(value)
+    out[same & ~np.eye(joints, dtype=bool)] = _OF_TYPE
+    return 0.5 * (out + out.T)

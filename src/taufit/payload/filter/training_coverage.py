@@ -1,0 +1,90 @@
+"""What the model was fitted to, and how much less rows count outside of it.
+
+A row at a speed v beyond the fastest v_f of the training data, in a pose d away from its poses,
+counts
+
+    1 / (1 + ((|v| / v_f - 1) / b)^2) / (1 + (d / a)^2)
+
+of what it would within; a and b are where it counts half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.model.torque_model import TorqueModel
+from taufit.payload.filter.joint_sums import JointSums, carrying
+
+# Speeds beyond those of the training data by this share count half.
+_BEYOND = 0.1
+# Positions beyond those of the training data by this much count half [rad or m].
+_AWAY = 0.2
+# Less than this share of a motion within what the model was fitted to, and the rest is doubted.
+ENOUGH = 0.6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Familiar:
+    """Poses and speeds a model was fitted to, per joint.
+
+    Attributes:
+        lowest, highest: Positions [rad or m].
+        fastest: Speed either way [rad/s or m/s].
+    """
+
+    lowest: Float[Array, " j"]
+    highest: Float[Array, " j"]
+    fastest: Float[Array, " j"]
+
+    @classmethod
+    def everywhere(cls, joints: int) -> Familiar:
+        """Nothing is new."""
+        return cls(np.full(joints, -np.inf), np.full(joints, np.inf), np.full(joints, np.inf))
+
+    @classmethod
+    def of(cls, model: TorqueModel, standstill: float) -> Familiar:
+        """The range of a model's training data, as far as the model says."""
+        out = cls.everywhere(model.robot.joints)
+        lowest, highest, fastest = out.lowest, out.highest, out.fastest
+        span = model.meta.get("range", {})
+        if span.get("velocity") is not None:
+            low, high = (np.array(span["velocity"][end], float) for end in ("low", "high"))
+            fastest = np.maximum(np.maximum(np.abs(low), np.abs(high)), standstill)
+        if span.get("position") is not None:
+            lowest, highest = (np.array(span["position"][end], float) for end in ("low", "high"))
+            # The first joint only turns the arm about gravity, unless it is tilted; the last one
+            # turns what it carries. Neither shows the arm in another light.
+            lowest[[0, -1]], highest[[0, -1]] = -np.inf, np.inf
+        return cls(lowest, highest, fastest)
+
+    def discounted(
+        self,
+        weight: Float[Array, "n j"],
+        position: Float[Array, "n j"],
+        velocity: Float[Array, "n j"],
+    ) -> Float[Array, "n j"]:
+        """Weights of rows, less where the motion is new to the model."""
+        beyond = np.maximum(np.abs(velocity) / self.fastest - 1.0, 0.0)
+        weight = weight / (1.0 + (beyond / _BEYOND) ** 2)
+        # A pose the model has never seen is as strange for every joint that carries what moves.
+        away = np.maximum(np.maximum(position - self.highest, self.lowest - position), 0.0)
+        return weight / (1.0 + (away.max(axis=1) / _AWAY) ** 2)[:, None]
+
+
+def familiar_share(sums: Sequence[JointSums], step: float) -> float:
+    """Share of the motion, at the joints that carry, within what the model was fitted to."""
+    shares = [
+        s.seconds / s.moving
+        for s, carries in zip(sums, carrying(sums), strict=True)
+        if carries and s.moving > step
+    ]
+    return float(min([1.0, *shares]))
+
+
+def doubt_of_the_rest(share: float) -> float:
+    """Factor on all variances where too little of the motion is familiar."""
+    return max(1.0, ENOUGH / max(share, 0.05))

@@ -1,0 +1,354 @@
+"""What is unknown when a known arm carries something, and what is believed beforehand.
+
+    y = W_n phi + Y d + extras + noise
+
+phi are the ten parameters of the payload, d the error of the model's own base parameters (its
+covariance, wider for friction, which changes with temperature and load), extras what no model
+holds: friction at low speed and under load, and where friction stood before the motion began.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from taufit.arrays import Array, Float, Int
+from taufit.errors import TaufitError
+from taufit.friction import Presliding
+from taufit.model.torque_model import TorqueModel
+from taufit.payload.filter.dahl import BREAKAWAY_SHARES, BREAKAWAY_WIDTHS
+from taufit.payload.settings import PayloadSettings
+from taufit.regression.residual_structure import EXTRAS, LOW_SPEEDS
+
+# Typical speed at which friction terms are compared [rad/s or m/s].
+TYPICAL_SPEED = 0.5
+# Relative standard deviation of base parameters where a model has no covariance.
+UNKNOWN_COVARIANCE = 0.05
+# Change of the drives since the model was fitted, as a share of how well their gains are known.
+DRIFT_SHARE = 0.15
+# Part of the residual's standard deviation that ripple may have where nothing is known of it.
+_RIPPLE_SHARE = 0.35
+# Ratio of friction to carried torque that a model may have missed: known to it, or not at all.
+LOAD_STD = (0.01, 0.02)
+# A friction term may appear that was not there, as a share of how much friction may change.
+_UNSEEN = 0.5
+# Change of ripple since the model was fitted, relative to the residual.
+_RIPPLE_CHANGE = 0.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknowns:
+    """The columns of a payload's equations and the prior of all but the payload.
+
+    Attributes:
+        base: Positions of the model's base parameters in its names.
+        names: Of all columns: shared by joints first, then each joint's own.
+        order: Where each column stands among payload, base parameters and extras by joint.
+        shared: How many columns joints share.
+        prior: Information (inverse covariance) of all columns; zero for the payload's ten.
+        target: Information times the mean believed in beforehand.
+        rows: Per joint, the columns its rows have.
+        fading: Torque per unit of each element's unknown state, per motor [N m].
+        level: Friction at low speed per motor [N m].
+        density: Noise density per joint [(N m)^2 s].
+        rms: Noise per joint [N m].
+        parts: Which part of the error each column belongs to: payload, links, friction.
+        covariance: Whether the model came with one.
+    """
+
+    base: Int[Array, " b"]
+    names: tuple[str, ...]
+    order: Int[Array, " p"]
+    shared: int
+    prior: Float[Array, "p p"]
+    target: Float[Array, " p"]
+    rows: tuple[Int[Array, " c"], ...]
+    fading: Float[Array, "j w"]
+    level: Float[Array, " j"]
+    density: Float[Array, " j"]
+    rms: Float[Array, " j"]
+    parts: tuple[str, ...]
+    covariance: bool
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def unknowns(model: TorqueModel, settings: PayloadSettings) -> Unknowns:
+    """Columns and prior for a fitted model."""
+    if model.values is None:
+        raise TaufitError(
+            "this model has no parameters yet. Fit it to recordings of the empty arm first "
+            "(`taufit fit`)."
+        )
+    joints = model.robot.joints
+    base, doubt, mean, known = believed(model)
+    level = friction_level(model)
+    density, rms = noise_of(model, settings)
+    widths, fading = _fading(model, level)
+    late = ["drift", *(f"start_{i + 1}" for i in range(len(widths)))]
+    extra = [*EXTRAS, *late]
+    natural = [
+        *(f"payload.{i}" for i in range(10)),
+        *(model.names[i] for i in base),
+        *(f"joint_{i + 1}.{name}" for i in range(joints) for name in extra),
+    ]
+    coupling = model.robot.drives.coupling
+    touched = np.array([[_touches(name, j, coupling) for j in range(joints)] for name in natural])
+    # What belongs to one joint alone stands last, joint by joint.
+    single = np.array([not n.startswith(("payload", "link_")) for n in natural])
+    single &= (touched.sum(axis=1) == 1) & np.array_equal(coupling, np.eye(joints))
+    groups = [np.flatnonzero(single & touched[:, j]) for j in range(joints)]
+    order = np.concatenate([np.flatnonzero(~single), *groups])
+    shared = int(np.count_nonzero(~single)) if doubt.information is not None else len(order)
+    place = np.empty(len(order), int)
+    place[order] = np.arange(len(order))
+
+    changed = _changed(model, base, level, rms, settings)
+    first = 10 + len(base)
+    each = first + np.arange(joints)[:, None] * len(extra) + np.arange(len(extra))
+    at = place[np.concatenate([np.arange(10, first), each[:, : len(EXTRAS)].ravel()])]
+    prior, target = np.zeros((len(order),) * 2), np.zeros(len(order))
+    if doubt.information is None:
+        inner = _inverse(doubt.covariance + np.diag(changed))
+        prior[np.ix_(at, at)] = inner
+        target[at] = inner @ mean
+    else:
+        prior[np.ix_(at, at)] = doubt.information
+        target[at] = doubt.information @ mean
+        spread = np.zeros(len(order))
+        spread[at] = changed
+        _loosen(prior, target, spread, shared, [place[group] for group in groups])
+    late_std = np.full((joints, len(late)), 0.7)
+    late_std[:, 0] = max(DRIFT_SHARE * settings.gain_std, 1e-6)
+    rest = place[each[:, len(EXTRAS) :].ravel()]
+    prior[rest, rest] = 1.0 / late_std.ravel() ** 2
+
+    names = tuple(natural[i] for i in order)
+    rows = tuple(np.flatnonzero(touched[order, j]) for j in range(joints))
+    parts = tuple(
+        "payload" if n.startswith("payload") else "links" if _inertial(n) else "friction"
+        for n in names
+    )
+    return Unknowns(
+        base, names, order, shared, prior, target, rows, fading, level, density, rms, parts, known
+    )
+
+
+def _inverse(spread: Float[Array, "p p"]) -> Float[Array, "p p"]:
+    size = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    size[size == 0.0] = 1e-9
+    values, vectors = np.linalg.eigh(spread / np.outer(size, size))
+    # Base parameters that one motion could not tell apart are still finite in number.
+    return (vectors / np.maximum(values, 1e-6)) @ vectors.T / np.outer(size, size)
+
+
+def _loosen(prior: Array, target: Array, spread: Array, shared: int, groups: list[Array]) -> None:
+    """What belongs to a joint alone may have changed since, by a variance each; in place.
+
+    Given what is shared, the joints' own are independent: own | shared ~ N(m - P^-1 B shared, P^-1)
+    becomes N(., P^-1 + D), and the sparsity stays.
+    """
+    for group in groups:
+        mine = group[np.diag(prior)[group] > 0.0]
+        inner, beside = prior[np.ix_(mine, mine)], prior[np.ix_(mine, np.arange(shared))]
+        size = 1.0 / np.sqrt(np.diag(inner))
+        whole = np.linalg.inv(inner * np.outer(size, size)) * np.outer(size, size)
+        looser = np.linalg.inv(whole + np.diag(spread[mine]))
+        gain = whole @ beside
+        mean = whole @ target[mine]
+        prior[:shared, :shared] -= gain.T @ (inner - looser) @ gain
+        target[:shared] -= gain.T @ (inner - looser) @ mean
+        prior[np.ix_(mine, mine)] = looser
+        prior[np.ix_(mine, np.arange(shared))] = looser @ gain
+        prior[np.ix_(np.arange(shared), mine)] = (looser @ gain).T
+        target[mine] = looser @ mean
+
+
+class Doubt(NamedTuple):
+    """Errors of base parameters and extras: their information, or else their covariance."""
+
+    information: Float[Array, "p p"] | None
+    covariance: Float[Array, "p p"]
+
+
+def believed(model: TorqueModel) -> tuple[Int[Array, " b"], Doubt, Float[Array, " p"], bool]:
+    """Base parameters in the model's order, what is known of their errors, whether it was told."""
+    joints, k = model.robot.joints, len(EXTRAS)
+    names = list(model.names)
+    told = model.meta.get("base", {})
+    covariance, known = told.get("covariance"), False
+    doubt = model.meta.get("score", {}).get("doubt")
+    if covariance is not None and doubt and len(doubt["names"]) > joints * k:
+        size = len(doubt["names"])
+        factor = np.zeros((size, size))
+        factor[np.triu_indices(size)] = doubt["factor"]
+        base = np.array([names.index(name) for name in doubt["names"][: size - joints * k]])
+        order = np.concatenate([np.argsort(base), np.arange(len(base), size)])
+        information = (factor.T @ factor)[np.ix_(order, order)]
+        mean = np.array(doubt["mean"], float)[order]
+        return np.sort(base), Doubt(information, np.zeros((0, 0))), mean, True
+    if told.get("names") and covariance is not None:
+        base = np.array([names.index(name) for name in told["names"]])
+        own = np.array(covariance, float)
+        known = own.shape == (len(base), len(base)) and bool(np.all(np.isfinite(own)))
+    if not known:
+        base, own = _guessed(model)
+    order = np.argsort(base)
+    base, own = base[order], own[np.ix_(order, order)]
+    spread = np.zeros((len(base) + joints * k,) * 2)
+    spread[: len(base), : len(base)] = 0.5 * (own + own.T)
+    rms = noise_of(model, PayloadSettings())[1]
+    std = np.empty((joints, k))
+    slow = len(LOW_SPEEDS)
+    std[:, :slow] = rms[:, None]
+    std[:, slow] = LOAD_STD[0 if model.friction is not None and model.friction.uses_load else 1]
+    std[:, slow + 1 :] = _RIPPLE_SHARE * rms[:, None]
+    at = np.arange(len(base), len(spread))
+    spread[at, at] = std.ravel() ** 2
+    return base, Doubt(None, spread), np.zeros(len(spread)), known
+
+
+def noise_of(
+    model: TorqueModel, settings: PayloadSettings
+) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+    """Noise density and rms per joint, from what the model left over in training.
+
+    Residuals hang together over a time T_c, so a second of them is worth 1/(2 T_c) values; the
+    density is their variance times 2 T_c.
+    """
+    joints = model.robot.joints
+    score, conditioning = model.meta.get("score", {}), model.meta.get("conditioning", {})
+    rms = score.get("rmse", conditioning.get("residual_rms"))
+    if rms is None or len(rms) != joints or not all(x and np.isfinite(x) for x in rms):
+        span = model.meta.get("range", {}).get("torque")
+        if span is None:
+            swing = np.maximum(friction_level(model) * 5.0, 1.0)
+        else:
+            swing = np.array(span["high"], float) - np.array(span["low"], float)
+        rms = 0.03 * np.maximum(swing, 1e-3)
+    sigma = np.array(rms, float)
+    density = score.get("noise_density")
+    if density is not None and len(density) == joints and all(x and x > 0.0 for x in density):
+        out = np.array(density, float)
+    else:
+        rate = float(conditioning.get("rate_hz") or 100.0)
+        settled = model.meta.get("provenance", {}).get("settings", {}).get("estimator_settings", {})
+        together = float(settled.get("correlation_samples") or 0.12 * rate)
+        out = sigma**2 * together / rate
+    return settings.noise_factor * out, sigma
+
+
+def friction_level(model: TorqueModel) -> Float[Array, " j"]:
+    """Friction of each motor at low speed, half of what separates the two directions [N m]."""
+    joints = model.robot.joints
+    if model.friction is None or model.values is None:
+        return np.zeros(joints)
+    terms = len(model.friction.terms)
+    first = 10 * joints + joints * model.rotor_inertia
+    own = np.asarray(model.values)[first : first + joints * terms].reshape(joints, terms)
+    slow = np.full((1, joints), 0.05)
+    still = np.zeros((1, joints))
+    warm = _temperature(model)
+    both = [
+        np.einsum("njk,jk->j", model.motor_friction(s * slow, load=still, temperature=warm), own)
+        for s in (1.0, -1.0)
+    ]
+    return np.abs(both[0] - both[1]) / 2.0
+
+
+def _temperature(model: TorqueModel) -> Float[Array, "1 j"] | None:
+    if model.friction is None or not model.friction.uses_temperature:
+        return None
+    span = model.meta.get("range", {}).get("temperature")
+    if span is None:
+        return np.full((1, model.robot.joints), 30.0)
+    return 0.5 * (np.array(span["low"], float) + np.array(span["high"], float))[None]
+
+
+def _guessed(model: TorqueModel) -> tuple[Array, Array]:
+    """Base parameters and a wide covariance for a model that has none."""
+    from taufit.dynamics import base_parameters
+
+    found = base_parameters(model, rule="leftmost")
+    values = found.mapping @ np.asarray(model.values)
+    floor = np.median(np.abs(values[values != 0.0])) if np.any(values) else 1.0
+    std = UNKNOWN_COVARIANCE * np.maximum(np.abs(values), 0.2 * floor)
+    return np.asarray(found.columns), np.diag(std**2)
+
+
+def _changed(
+    model: TorqueModel, base: Array, level: Array, rms: Array, settings: PayloadSettings
+) -> Float[Array, " p"]:
+    """Variance of what may have changed since the fit: friction, its shape, and a little ripple."""
+    joints = model.robot.joints
+    extras = np.empty((joints, len(EXTRAS)))
+    slow = len(LOW_SPEEDS)
+    extras[:, :slow] = settings.friction_change * np.maximum(level, 1e-3)[:, None]
+    extras[:, slow] = 0.5 * LOAD_STD[0]
+    extras[:, slow + 1 :] = _RIPPLE_CHANGE * rms[:, None]
+    return np.concatenate([_friction_variance(model, base, level, settings), extras.ravel() ** 2])
+
+
+def _friction_variance(
+    model: TorqueModel, base: Array, level: Array, settings: PayloadSettings
+) -> Float[Array, " b"]:
+    """Variance of friction since the fit: its own coefficients, and its level at typical speed."""
+    joints = model.robot.joints
+    out = np.zeros(len(base))
+    names = model.names
+    if model.friction is None:
+        terms: list[str] = []
+        columns = np.zeros((joints, 0))
+    else:
+        terms = [term.name for term in model.friction.terms]
+        speed = np.full((1, joints), TYPICAL_SPEED)
+        load = np.maximum(level, 1.0)[None] * 3.0
+        columns = np.abs(model.motor_friction(speed, load=load, temperature=_temperature(model))[0])
+    values = np.asarray(model.values)
+    for i, column in enumerate(base):
+        owner, _, term = names[int(column)].partition(".")
+        if not owner.startswith("joint_"):
+            continue
+        j = int(owner.removeprefix("joint_")) - 1
+        change = settings.friction_change
+        if term in terms:
+            out[i] = (change * values[int(column)]) ** 2
+            per_unit = columns[j, terms.index(term)]
+            if per_unit > 1e-3:
+                out[i] += (_UNSEEN * change * level[j] / per_unit) ** 2
+        elif term == "offset":
+            out[i] = (0.2 * change * level[j]) ** 2
+    return out
+
+
+def _fading(model: TorqueModel, level: Array) -> tuple[Array, Array]:
+    """Widths, and torque per unit of unknown state: c_1 = F - sum P, c_k = P_k for Presliding."""
+    joints = model.robot.joints
+    if isinstance(model.friction, Presliding):
+        widths = np.array(model.friction.widths)
+        first = 10 * joints + joints * model.rotor_inertia
+        terms = len(model.friction.terms)
+        own = np.asarray(model.values)[first : first + joints * terms].reshape(joints, terms)
+        out = np.abs(own[:, : len(widths)])
+        out[:, 0] = np.maximum(out[:, 0] - out[:, 1:].sum(axis=1), 0.2 * out[:, 0])
+        return widths, out
+    return np.array(BREAKAWAY_WIDTHS), np.outer(np.maximum(level, 1e-3), BREAKAWAY_SHARES)
+
+
+def _inertial(name: str) -> bool:
+    return name.startswith("link_") or name.endswith((".rotor", ".drift"))
+
+
+def _touches(name: str, joint: int, coupling: Array) -> bool:
+    owner, _, term = name.partition(".")
+    if owner == "payload":
+        return True
+    number = int(owner.rpartition("_")[2]) - 1
+    if owner.startswith("link_"):
+        return number >= joint
+    if term == "offset":
+        return number == joint
+    return bool(coupling[number, joint] != 0.0)

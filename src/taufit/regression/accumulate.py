@@ -1,0 +1,407 @@
+"""A torque model's information over any number of samples, tile by tile in constant memory.
+
+Joint i moves links i and later only, so its rows have no other columns: each joint keeps a small
+triangle of its own columns, and the triangles are merged at the end. Whitening between joints keeps
+that shape, since any square root of the weight may be replaced by an upper triangular one:
+
+    |U e|^2 = |W e|^2    where    U'U = W'W
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float, Int
+from taufit.dynamics import engine
+from taufit.errors import RecordingError
+from taufit.friction import remembers_path
+from taufit.model.torque_model import TorqueModel
+from taufit.regression.information import Information, triangularise
+from taufit.signals.samples import Samples
+
+# Samples per tile: all joints' columns of a six-axis arm then stay in a core's cache.
+TILE = 1024
+# The normal equations square the condition; above this they lose more than half the digits.
+FAST_CONDITION = 1e5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Motion, torque, and how much each row counts.
+
+    Sample t enters the sum of squares as |whitening_t (weights_t * (y_t - W_t theta))|^2.
+
+    Attributes:
+        position, velocity, acceleration: Of the joints.
+        torque: At the joints; may be anything where the weight is zero.
+        weights: Factor per row; zero leaves it out. None for one.
+        whitening: Between joints, one for all samples or one each. None for none.
+        friction: The model's friction columns of each motor's own terms, ready made (filtered as
+            the torque was). By default they are taken at `velocity`.
+        load, temperature: For friction that depends on them, where `friction` is not given.
+    """
+
+    position: Float[Array, "n j"]
+    velocity: Float[Array, "n j"]
+    acceleration: Float[Array, "n j"]
+    torque: Float[Array, "n j"]
+    weights: Float[Array, "n j"] | None = None
+    whitening: Float[Array, "j j"] | Float[Array, "n j j"] | None = None
+    friction: Float[Array, "n j k"] | None = None
+    load: Float[Array, "n j"] | None = None
+    temperature: Float[Array, "n j"] | None = None
+
+    @classmethod
+    def from_samples(
+        cls,
+        samples: Samples,
+        *,
+        friction: Float[Array, "n j k"] | None = None,
+        weights: Float[Array, "n j"] | None = None,
+        whitening: Float[Array, "j j"] | Float[Array, "n j j"] | None = None,
+    ) -> Batch:
+        """Samples as they are conditioned; rows that are not kept get weight zero."""
+        factor = samples.keep.astype(float)
+        return cls(
+            samples.position,
+            samples.velocity,
+            samples.acceleration,
+            samples.torque,
+            factor if weights is None else factor * weights,
+            whitening,
+            friction,
+            temperature=samples.temperature,
+        )
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def accumulate(
+    model: TorqueModel,
+    batches: Batch | Iterable[Batch],
+    *,
+    columns: Int[Array, " b"] | None = None,
+    fast: bool = False,
+    tile: int = TILE,
+) -> Information:
+    """What all rows of a torque model say about its parameters.
+
+    The same as `Information.of` on the stacked, weighted rows, without ever stacking them. Memory
+    does not grow with the number of samples beyond the batch at hand.
+
+    Args:
+        model: Gives the columns.
+        batches: One, or any number of them in turn.
+        columns: Parameters to keep, as positions in `model.names` (base parameters); all by
+            default. The others count as zero.
+        fast: Use normal equations for each batch whose scaled columns have a condition of at most
+            1e5, and QR for the rest.
+        tile: Samples worked on at a time.
+    """
+    keeper = _Tiles(model, columns, tile)
+    total = Information.nothing(keeper.names)
+    for batch in [batches] if isinstance(batches, Batch) else batches:
+        part = keeper.by_gram(batch) if fast else None
+        if part is None:
+            keeper.add(batch)
+        else:
+            total = total + part
+    return _merged((total, *keeper.by_joint()))
+
+
+def accumulate_by_joint(
+    model: TorqueModel,
+    batches: Batch | Iterable[Batch],
+    *,
+    columns: Int[Array, " b"] | None = None,
+    tile: int = TILE,
+) -> tuple[Information, ...]:
+    """What each joint's rows say; whitened rows count for the first joint they mix.
+
+    Their sum is `accumulate`.
+    """
+    keeper = _Tiles(model, columns, tile)
+    for batch in [batches] if isinstance(batches, Batch) else batches:
+        keeper.add(batch)
+    return keeper.by_joint()
+
+
+def _merged(parts: tuple[Information, ...]) -> Information:
+    rows = np.concatenate([part.factor for part in parts])
+    values = np.concatenate([part.target for part in parts])
+    seen = np.any(rows, axis=1) | (values != 0.0)
+    merged = Information.of(parts[0].names, rows[seen], values[seen])
+    return Information(
+        merged.names,
+        merged.factor,
+        merged.target,
+        merged.residual + sum(part.residual for part in parts),
+        sum(part.count for part in parts),
+    )
+
+
+class _Tiles:
+    """A model's triangles, joint by joint, and the way of a batch into them."""
+
+    def __init__(self, model: TorqueModel, columns: Int[Array, " b"] | None, tile: int) -> None:
+        self.model, self.tile = model, tile
+        names = model.names
+        self.chosen = np.arange(len(names)) if columns is None else np.asarray(columns, int)
+        if len(np.unique(self.chosen)) != len(self.chosen):
+            raise ValueError("a column was asked for twice")
+        self.names = tuple(names[c] for c in self.chosen)
+        self.triangles: dict[bool, _Layout] = {}
+        self.scratch: dict[bool, _Layout] = {}
+
+    def _layout(self, kept: dict[bool, _Layout], batch: Batch) -> _Layout:
+        whitened = batch.whitening is not None
+        if whitened not in kept:
+            kept[whitened] = _Layout(self.model, self.chosen, self.tile, whitened)
+        return kept[whitened]
+
+    def add(self, batch: Batch) -> None:
+        """Fold a batch into the triangles by QR."""
+        _check(self.model, batch)
+        layout = self._layout(self.triangles, batch)
+        for first in range(0, len(batch), self.tile):
+            layout.fill(_part(self.model, batch, first, first + self.tile))
+            for stack in layout.stacks:
+                triangularise(stack)
+        layout.counts += _counts(batch)
+        if not all(np.all(np.isfinite(stack[:, : len(stack)])) for stack in layout.stacks):
+            raise _not_finite(batch)
+
+    def by_gram(self, batch: Batch) -> Information | None:
+        """A batch's information from its normal equations, or None where they are too delicate."""
+        from scipy.linalg.blas import dsyrk
+
+        _check(self.model, batch)
+        layout = self._layout(self.scratch, batch)
+        grams = [np.zeros((len(stack), len(stack)), order="F") for stack in layout.stacks]
+        for first in range(0, len(batch), self.tile):
+            layout.fill(_part(self.model, batch, first, first + self.tile))
+            for stack, own in zip(layout.stacks, grams, strict=True):
+                # The triangle above the tile is zero here and adds nothing.
+                dsyrk(1.0, stack.T, beta=1.0, c=own, trans=1, overwrite_c=1)
+        p = len(self.names)
+        gram = np.zeros((p + 1, p + 1))
+        for own, columns in zip(grams, layout.columns, strict=True):
+            at = np.append(columns, p)
+            gram[np.ix_(at, at)] += own
+        if not np.all(np.isfinite(gram)):
+            raise _not_finite(batch)
+        gram = np.triu(gram) + np.triu(gram, 1).T
+        size = np.sqrt(np.diag(gram)[:p])
+        if np.any(size == 0.0):
+            return None
+        scaled = gram[:p, :p] / np.outer(size, size)
+        values = np.linalg.eigvalsh(scaled)
+        if p and not values[0] * FAST_CONDITION**2 >= values[-1]:
+            return None
+        lower = np.linalg.cholesky(scaled)
+        target = np.linalg.solve(lower, gram[:p, p] / size)
+        residual = max(float(gram[p, p] - target @ target), 0.0)
+        return Information(self.names, lower.T * size, target, residual, int(_counts(batch).sum()))
+
+    def by_joint(self) -> tuple[Information, ...]:
+        p = len(self.names)
+        out = [Information.nothing(self.names) for _ in range(self.model.robot.joints)]
+        for layout in self.triangles.values():
+            for i, (stack, own) in enumerate(zip(layout.stacks, layout.columns, strict=True)):
+                c = len(own)
+                factor, target = np.zeros((p, p)), np.zeros(p)
+                # Rows keep their place by leading column, so the factor stays upper triangular.
+                factor[np.ix_(own, own)], target[own] = stack[:c, :c].T, stack[c, :c]
+                part = Information(
+                    self.names, factor, target, float(stack[c, c] ** 2), int(layout.counts[i])
+                )
+                out[i] = part if out[i].count == 0 else out[i] + part
+        return tuple(out)
+
+
+class _Layout:
+    """Where each column of each joint goes.
+
+    `stacks[i]` holds joint i's columns and, last, its torque, each contiguous: first the triangle,
+    then a tile of samples. `columns[i]` says which of the chosen columns they are, ascending.
+    """
+
+    def __init__(
+        self, model: TorqueModel, chosen: Int[Array, " b"], tile: int, whitened: bool
+    ) -> None:
+        self.model, self.tile, self.engine = model, tile, engine(model.robot)
+        joints, links = model.robot.joints, 10 * model.robot.joints
+        live = np.stack([_live(model, i) for i in range(joints)])
+        if whitened:  # row i then holds what joints i and later feel
+            live = np.logical_or.accumulate(live[::-1])[::-1]
+        self.columns = [np.flatnonzero(live[i, chosen]) for i in range(joints)]
+        self.counts = np.zeros(joints, np.int64)
+
+        widths = [len(own) + 1 for own in self.columns]
+        self.flat = np.zeros(sum(w * (w + tile) for w in widths))
+        self.stacks: list[Float[Array, "c m"]] = []
+        self.place = np.full((joints, links), -1, np.int64)
+        self.rest: list[list[tuple[int, int]]] = []  # (row of the stack, model column)
+        self.inside: dict[tuple[int, int], Int[Array, " c"]] = {}
+        at = 0
+        for i, (own, width) in enumerate(zip(self.columns, widths, strict=True)):
+            self.stacks.append(self.flat[at : at + width * (width + tile)].reshape(width, -1))
+            model_columns = chosen[own]
+            rows = np.arange(len(own))
+            link = model_columns < links
+            self.place[i, model_columns[link]] = at + rows[link] * (width + tile) + width
+            self.rest.append(
+                list(zip(rows[~link].tolist(), model_columns[~link].tolist(), strict=True))
+            )
+            at += width * (width + tile)
+        if whitened:
+            p = len(chosen)
+            for i in range(joints):
+                for k in range(i + 1, joints):
+                    self.inside[i, k] = np.searchsorted(
+                        np.append(self.columns[i], p), np.append(self.columns[k], p)
+                    )
+
+    def fill(self, part: Batch) -> None:
+        """Write one tile under the triangles; what it does not fill is zero."""
+        n, model = len(part), self.model
+        joints, links = model.robot.joints, 10 * model.robot.joints
+        weights = part.weights
+        self.engine.write_columns(
+            part.position, part.velocity, part.acceleration, 0, n, self.place, self.flat, weights
+        )
+        coupling = model.robot.drives.coupling
+        friction = part.friction
+        assert friction is not None  # `_part` makes it
+        motor = part.acceleration @ coupling.T
+        terms = friction.shape[2]
+        first_term = links + joints * model.rotor_inertia
+        first_offset = first_term + joints * terms
+        for i, stack in enumerate(self.stacks):
+            data = stack[:, len(stack) : len(stack) + n]
+            stack[:, len(stack) + n :] = 0.0
+            factor = 1.0 if weights is None else weights[:, i]
+            for row, column in self.rest[i]:
+                if column >= first_offset:
+                    data[row] = factor if column - first_offset == i else 0.0
+                    continue
+                if column >= first_term:
+                    k, term = divmod(column - first_term, terms)
+                    values = friction[:, k, term]
+                else:
+                    k = column - links
+                    values = motor[:, k]
+                np.multiply(values, coupling[k, i] * factor, out=data[row])
+            if weights is None:
+                data[-1] = part.torque[:, i]
+            else:
+                # A row that does not count may have any torque, even none.
+                np.multiply(part.torque[:, i], factor, out=data[-1], where=factor != 0.0)
+                data[-1, factor == 0.0] = 0.0
+        if part.whitening is not None:
+            self._whiten(part.whitening, n)
+
+    def _whiten(self, whitening: Float[Array, "... j j"], n: int) -> None:
+        lower = np.any(np.tril(whitening, -1))
+        upper = np.asarray(np.linalg.qr(whitening, mode="r")) if lower else whitening
+        each = [stack[:, len(stack) : len(stack) + n] for stack in self.stacks]
+        for i, data in enumerate(each):
+            # Later joints' rows are still as they were.
+            data *= upper[..., i, i]
+            for k in range(i + 1, len(each)):
+                data[self.inside[i, k]] += upper[..., i, k] * each[k]
+
+
+def _live(model: TorqueModel, joint: int) -> Bool[Array, " p"]:
+    """Which columns can be nonzero in a joint's rows."""
+    joints = model.robot.joints
+    moved = model.robot.drives.coupling[:, joint] != 0.0
+    terms = len(model.friction.terms) if model.friction else 0
+    return np.concatenate(
+        [
+            np.arange(10 * joints) >= 10 * joint,
+            moved if model.rotor_inertia else moved[:0],
+            np.repeat(moved, terms),
+            (np.arange(joints) == joint)[: joints * model.offset],
+        ]
+    )
+
+
+def _part(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:
+    """A stretch of a batch, contiguous, with its friction columns."""
+    part = slice(first, last)
+
+    def cut(values: Float[Array, "n j"] | None) -> Float[Array, "n j"] | None:
+        return None if values is None else np.ascontiguousarray(values[part], float)
+
+    velocity = np.ascontiguousarray(batch.velocity[part], float)
+    whitening = None if batch.whitening is None else np.asarray(batch.whitening, float)
+    friction = batch.friction
+    return Batch(
+        np.ascontiguousarray(batch.position[part], float),
+        velocity,
+        np.ascontiguousarray(batch.acceleration[part], float),
+        np.ascontiguousarray(batch.torque[part], float),
+        cut(batch.weights),
+        whitening if whitening is None or whitening.ndim == 2 else whitening[part],
+        model.motor_friction(velocity, load=cut(batch.load), temperature=cut(batch.temperature))
+        if friction is None
+        else np.asarray(friction[part], float),
+    )
+
+
+def _counts(batch: Batch) -> Int[Array, " j"]:
+    n, joints = batch.position.shape
+    if batch.weights is None:
+        return np.full(joints, n, np.int64)
+    return np.count_nonzero(batch.weights, axis=0)
+
+
+def _check(model: TorqueModel, batch: Batch) -> None:
+    n, joints = len(batch), model.robot.joints
+    terms = len(model.friction.terms) if model.friction else 0
+    shapes: dict[str, list[tuple[int, ...]]] = {
+        "position": [(n, joints)],
+        "velocity": [(n, joints)],
+        "acceleration": [(n, joints)],
+        "torque": [(n, joints)],
+        "weights": [(n, joints)],
+        "whitening": [(joints, joints), (n, joints, joints)],
+        "friction": [(n, joints, terms)],
+        "load": [(n, joints)],
+        "temperature": [(n, joints)],
+    }
+    for name, allowed in shapes.items():
+        values = getattr(batch, name)
+        if values is not None and np.shape(values) not in allowed:
+            raise ValueError(
+                f"{name} must be {' or '.join(map(str, allowed))}, found {np.shape(values)}"
+            )
+    if batch.friction is None and remembers_path(model.friction):
+        raise ValueError(
+            f"{type(model.friction).__name__} friction remembers its path, which tiles would cut: "
+            "give its columns ready made"
+        )
+
+
+def _not_finite(batch: Batch) -> RecordingError:
+    counts = np.ones(batch.position.shape, bool) if batch.weights is None else batch.weights != 0.0
+    for name in ("position", "velocity", "acceleration", "weights", "torque"):
+        values = getattr(batch, name)
+        if values is None:
+            continue
+        bad = ~np.isfinite(values) & (counts if name == "torque" else True)
+        if np.any(bad):
+            sample, joint = np.argwhere(bad)[0]
+            return RecordingError(
+                f"{name} of joint {joint + 1} is not finite at sample {sample}. "
+                "Repair the recording or give that row weight zero."
+            )
+    return RecordingError(
+        "friction columns, loads, temperatures or whitening are not finite. "
+        "Repair the recording or cut that stretch out."
+    )

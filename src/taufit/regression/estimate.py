@@ -1,0 +1,127 @@
+"""Parameters fitted to one set of samples, and how far to trust them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import BaseParameters
+from taufit.regression.base import expression
+from taufit.regression.information import Information
+
+# Half width of a 95 % interval in standard deviations.
+NORMAL_95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Parameters fitted to one set of samples, and how far to trust them.
+
+    Standard parameters are one possible arm among many with the same torque; base parameters are
+    what the data determine, and only they have a covariance.
+
+    Attributes:
+        names: One per standard parameter, e.g. "link_3.m" or "joint_2.coulomb".
+        values: Of the standard parameters, SI.
+        base: The base parameters: which they are, and B with base = B theta.
+        base_covariance: Of the base parameters, from the residuals as they are (coloured noise,
+            correlated joints).
+        torque_rms: Torque left unexplained per joint, over the rows fitted [N m].
+        information: What the estimator saw, weighted.
+        count: Rows fitted.
+        condition_number: Of the base columns, each scaled to unit length.
+        shape: The friction model's nonlinear parameters, one row per joint, or None.
+        load: Rigid-body torque that load-dependent friction was fitted with, or None.
+        joint_weights: Factor each joint's rows were given.
+        dropped: Terms set to zero because the data do not support them.
+        settings: What the estimator chose from the data.
+        warnings: What the user should know.
+    """
+
+    names: tuple[str, ...]
+    values: Float[Array, " p"]
+    base: BaseParameters
+    base_covariance: Float[Array, "b b"]
+    torque_rms: Float[Array, " j"]
+    information: Information
+    count: int
+    condition_number: float
+    shape: Float[Array, "j s"] | None = None
+    load: Float[Array, "n j"] | None = None
+    joint_weights: Float[Array, " j"] | None = None
+    dropped: tuple[str, ...] = ()
+    settings: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def base_names(self) -> tuple[str, ...]:
+        return self.base.names
+
+    @property
+    def base_values(self) -> Float[Array, " b"]:
+        return self.base.mapping @ self.values
+
+    @property
+    def base_expressions(self) -> tuple[str, ...]:
+        """Each base parameter as a sum of standard ones."""
+        return tuple(expression(self.base, i) for i in range(self.base.rank))
+
+    @property
+    def base_std(self) -> Float[Array, " b"]:
+        return np.sqrt(np.maximum(np.diag(self.base_covariance), 0.0))
+
+    @property
+    def relative_std(self) -> Float[Array, " b"]:
+        """Standard deviation over value, in percent."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return 100.0 * self.base_std / np.abs(self.base_values)
+
+    @property
+    def std(self) -> Float[Array, " p"]:
+        """Of the standard parameters: infinite for all that are not identifiable one by one."""
+        out = np.full(len(self.names), np.inf)
+        own = {int(column): i for i, column in enumerate(self.base.columns)}
+        for column in self.base.identifiable:
+            if int(column) in own:
+                out[column] = self.base_std[own[int(column)]]
+        return out
+
+    @property
+    def intervals(self) -> Float[Array, "b 2"]:
+        """95 % intervals of the base parameters."""
+        middle, half = self.base_values, NORMAL_95 * self.base_std
+        return np.stack([middle - half, middle + half], -1)
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """How well each standard parameter is known.
+
+        "well" below 10 % relative standard deviation, "fairly" below 30 %, "poorly" above;
+        "only in combination" and "no effect" where no motion shows it by itself.
+        """
+        out = ["no effect"] * len(self.names)
+        for i in self.base.in_combination:
+            out[i] = "only in combination"
+        relative = dict(zip(self.base.columns.tolist(), self.relative_std, strict=True))
+        for i in self.base.identifiable:
+            share = relative.get(int(i), np.inf)
+            out[i] = "well" if share < 10.0 else "fairly" if share < 30.0 else "poorly"
+        for i, name in enumerate(self.names):
+            if name in self.dropped:
+                out[i] = "not supported by the data"
+        return tuple(out)
+
+    def torque_std(self, regressor: Float[Array, "n j p"]) -> Float[Array, "n j"]:
+        """Standard deviation of a predicted torque: parameters and residual together."""
+        rows = regressor[..., self.base.columns]
+        own = np.einsum("njb,bc,njc->nj", rows, self.base_covariance, rows)
+        return np.sqrt(np.maximum(own, 0.0) + self.torque_rms**2)
+
+    def torque_interval(
+        self, regressor: Float[Array, "n j p"]
+    ) -> tuple[Float[Array, "n j"], Float[Array, "n j"]]:
+        """95 % interval of the measured torque at rows W."""
+        middle, half = regressor @ self.values, NORMAL_95 * self.torque_std(regressor)
+        return middle - half, middle + half

@@ -1,0 +1,113 @@
+"""What a sign search works on: magnitudes, known signs and the regressor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float
+from taufit.dynamics import regressor
+from taufit.errors import PoorExcitationError, RecordingError
+from taufit.friction import Linear, remembers_path
+from taufit.model.torque_model import TorqueModel
+from taufit.signals import Samples, lowpass
+from taufit.signs.hints import SignHint, apply_hints
+from taufit.signs.quadratic import JointRows, joint_rows
+from taufit.signs.samples import recorded_joints
+from taufit.signs.segments import noise_scale
+
+# A sample this many standard deviations from zero has the sign of its stretch.
+CLEAR = 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchData:
+    """What the search works on: torque not filtered where that is at hand.
+
+    Attributes:
+        model: With friction as columns.
+        samples: The motion.
+        values: Magnitudes; torque with sign where `known`.
+        known: Samples whose sign was recorded or given.
+        signed: Those whose value is signed beyond doubt. Within the noise of zero the sign of a
+            stretch need not be that of the noisy sample.
+        borders: Further cuts, before the marked samples.
+        noise: Standard deviation per joint, from the recording alone.
+        rows: The regressor.
+        hints: Signs that were given.
+        functionals: Worked out once per set of joints: every round asks for the same.
+    """
+
+    model: TorqueModel
+    samples: Samples
+    values: Float[Array, "n j"]
+    known: Bool[Array, "n j"]
+    signed: Bool[Array, "n j"]
+    borders: Bool[Array, "n j"]
+    noise: Float[Array, " j"]
+    rows: JointRows
+    hints: tuple[SignHint, ...] = ()
+    functionals: dict[tuple[int, ...], Float[Array, "f b"]] = field(default_factory=dict)
+
+    @property
+    def magnitude(self) -> Float[Array, "n j"]:
+        return np.abs(self.values)
+
+
+def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()) -> SearchData:
+    """Magnitudes, known signs and the regressor's independent columns."""
+    joints = model.robot.joints
+    if samples.joints != joints:
+        raise RecordingError(
+            f"the recording has {samples.joints} joints, the robot {joints}. Choose the robot that "
+            "was recorded."
+        )
+    signed = recorded_joints(samples)
+    raw = samples.raw_torque is not None
+    values = np.array(samples.raw_torque if raw else samples.torque, float)
+    values[:, ~signed] = np.abs(values[:, ~signed])
+    keep = np.asarray(samples.keep, bool)
+    if not np.all(np.isfinite(values[keep])):
+        k, i = np.argwhere(keep & ~np.isfinite(values))[0]
+        raise RecordingError(
+            f"torque of joint {i + 1} is not a number at sample {k + 1}. Repair or drop it."
+        )
+    # What is not kept may be anything, and must not spread through a filter.
+    values[~np.isfinite(values)] = 0.0
+    known = np.broadcast_to(signed, values.shape).copy()
+    borders = np.zeros(values.shape, bool)
+    apply_hints(hints, samples, values, known, borders)
+
+    if beyond_columns(model):
+        model = replace(model, friction=Linear(), shape=None)
+    noise = noise_scale(np.abs(values), samples.run, keep)
+    still = np.flatnonzero(~signed & ~np.any(keep, axis=0))
+    if len(still):
+        raise PoorExcitationError(
+            f"joint {still[0] + 1} has no sample left to fit: it does not move in this recording, "
+            "or all its samples were rejected. Record a motion of every joint."
+        )
+    rows = joint_rows(search_regressor(model, samples), np.where(keep, 1.0 / noise, 0.0))
+    clear = signed | (known & (np.abs(values) > CLEAR * noise))
+    return SearchData(model, samples, values, known, clear, borders, noise, rows, tuple(hints))
+
+
+def search_regressor(model: TorqueModel, samples: Samples) -> Float[Array, "n j p"]:
+    """Rows for torque as it is searched: friction columns filtered only where the torque is."""
+    links = regressor(model.robot, samples.position, samples.velocity, samples.acceleration)
+    rest = model.joint_columns(
+        samples.friction_velocity, samples.acceleration, temperature=samples.temperature
+    )
+    if samples.raw_torque is None:
+        rest = lowpass(samples, rest)
+    return np.concatenate([links, rest], -1)
+
+
+def beyond_columns(model: TorqueModel) -> bool:
+    """Whether friction has shapes, load or memory: more than columns known beforehand."""
+    friction = model.friction
+    if friction is None:
+        return False
+    return bool(friction.shapes) or friction.uses_load or remembers_path(friction)

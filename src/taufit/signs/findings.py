@@ -1,0 +1,123 @@
+"""What a search for torque signs found, and how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float, Int
+from taufit.signals import Samples
+from taufit.signs.samples import signed_samples
+
+
+@dataclass(frozen=True, slots=True)
+class SignedSegment:
+    """One stretch of one joint, the sign found for it, and how sure it is.
+
+    Attributes:
+        joint: Counted from 0.
+        run: Counted from 0.
+        t0, t1: Within the run [s], between samples where the crossing lies between them.
+        first, last: Samples of the whole set, inclusive.
+        sign: +1 or -1.
+        margin: Extra cost of the best choice with this sign reversed, in noise variances; infinite
+            where it is beyond what was searched.
+        ambiguous: Whether the data cannot be trusted to tell.
+        reason: Why it is ambiguous, else "".
+    """
+
+    joint: int
+    run: int
+    t0: float
+    t1: float
+    first: int
+    last: int
+    sign: int
+    margin: float
+    ambiguous: bool
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, joints and runs counted from 1 as users do."""
+        return {
+            "joint": self.joint + 1,
+            "run": self.run + 1,
+            "t0": self.t0,
+            "t1": self.t1,
+            "sign": self.sign,
+            "margin": self.margin if np.isfinite(self.margin) else None,
+            "ambiguous": self.ambiguous,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundSigns:
+    """Torque signs recovered from magnitudes.
+
+    Attributes:
+        segments: Stretches with their signs, joint after joint, in time order.
+        sample_sign: Sign of every sample, +1 or -1.
+        sample_sure: Which of them can be relied on: those of segments that are not ambiguous, and
+            others whose magnitude the model explains with only one sign.
+        samples: The samples given, torque signed; samples whose motion is doubtful (the ends of
+            runs where derivatives have not settled) are no longer kept.
+        expected: Expected signed torque of every sample, on the grid and before any low-pass: near
+            zero, where a magnitude does not tell its sign, both signs count with their probability.
+        certified: Whether no other choice of signs fits better, proven.
+        chi2_per_dof: Unexplained torque against the noise of the recording: 1 for a right model.
+        joint_chi2: The same joint by joint.
+        noise: Unexplained torque per joint, standard deviation [N m].
+        confident: Whether the signs deserve trust as a whole.
+        warnings: What is doubtful and what to record or change.
+        nodes: Partial sign vectors the search visited.
+        method: "exact" or "tree".
+        values: Least-squares parameters of the model used in the search (not made consistent).
+        recorded: Per joint, whether the sign was recorded.
+        predicted: Torque by `values`, of every sample.
+        known: Samples whose sign was recorded, or given and clear of the noise.
+    """
+
+    segments: tuple[SignedSegment, ...]
+    sample_sign: Int[Array, "n j"]
+    sample_sure: Bool[Array, "n j"]
+    samples: Samples
+    expected: Float[Array, "n j"]
+    certified: bool
+    chi2_per_dof: float
+    joint_chi2: Float[Array, " j"]
+    noise: Float[Array, " j"]
+    confident: bool
+    warnings: tuple[str, ...]
+    nodes: int
+    method: str
+    values: Float[Array, " p"]
+    recorded: Bool[Array, " j"]
+    predicted: Float[Array, "n j"]
+    known: Bool[Array, "n j"]
+
+    @property
+    def fit_samples(self) -> Samples:
+        """The samples to fit: torque is `expected`, which does not bias the model near zero."""
+        return signed_samples(replace(self.samples, signed=self.recorded), self.expected)
+
+    @property
+    def signs(self) -> Int[Array, " s"]:
+        return np.array([segment.sign for segment in self.segments], np.int64)
+
+    @property
+    def ambiguous(self) -> Bool[Array, " s"]:
+        return np.array([segment.ambiguous for segment in self.segments], bool)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `taufit fit --torque-signs unknown --json` adds."""
+        return {
+            "segments": [segment.to_dict() for segment in self.segments],
+            "signs": self.signs.tolist(),
+            "ambiguous": self.ambiguous.tolist(),
+            "certified": self.certified,
+            "chi2_per_dof": self.chi2_per_dof,
+            "signs_confident": self.confident,
+        }

@@ -1,0 +1,124 @@
+"""Parameters from magnitudes alone, once the signs are nearly known: folded-normal EM.
+
+A magnitude m = |mu + e|, e ~ N(0, sigma^2), is explained by both signs; its expected signed value
+is
+
+    z = m tanh(m mu / sigma^2),
+
+so expectation and weighted least squares in turn climb the likelihood of every sample, those near
+zero included, without deciding a single sign.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from taufit.arrays import Array, Bool, Float
+from taufit.signs.quadratic import JointRows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldedFit:
+    """Parameters fitted to magnitudes.
+
+    Attributes:
+        theta: Of the independent columns.
+        noise: Standard deviation per joint.
+        predicted: Y theta.
+        expected: Expected signed torque of each sample.
+        rounds: How many it took.
+    """
+
+    theta: Float[Array, " b"]
+    noise: Float[Array, " j"]
+    predicted: Float[Array, "n j"]
+    expected: Float[Array, "n j"]
+    rounds: int
+
+
+def fit_folded(
+    rows: JointRows,
+    magnitude: Float[Array, "n j"],
+    signed: Bool[Array, "n j"],
+    keep: Bool[Array, "n j"],
+    theta: Float[Array, " b"],
+    floor: Float[Array, " j"],
+    *,
+    tolerance: float = 1e-6,
+    most: int = 40,
+) -> FoldedFit:
+    """Climb from `theta` to the nearest maximum of the likelihood.
+
+    Args:
+        rows: The regressor.
+        magnitude: |torque|, or torque with sign where `signed`.
+        signed: Which samples carry their sign.
+        keep: Which samples count.
+        theta: Where to start.
+        floor: Smallest noise believed, per joint.
+        tolerance: Relative change of the predicted torque that ends it.
+        most: Rounds at most.
+    """
+    grams = []
+    for i, (part, columns) in enumerate(zip(rows.rows, rows.columns, strict=True)):
+        use = part if np.all(keep[:, i]) else part[keep[:, i]]
+        grams.append((columns, use.T @ use))
+    count = np.maximum(keep.sum(0), 1)
+    predicted = rows.torque(theta)
+    residual = np.where(signed, magnitude - predicted, magnitude - np.abs(predicted))
+    noise = _noise(residual**2, keep, count, floor)
+    expected = magnitude
+    done = 0
+    while done < most:
+        done += 1
+        expected = np.where(
+            signed, magnitude, magnitude * np.tanh(magnitude * predicted / noise**2)
+        )
+        weight = 1.0 / noise**2
+        normal = np.zeros((rows.width, rows.width))
+        for i, (columns, gram) in enumerate(grams):
+            normal[np.ix_(columns, columns)] += weight[i] * gram
+        right = rows.project(np.where(keep, expected * weight, 0.0))
+        scale = np.sqrt(np.maximum(np.diag(normal), 1e-300))
+        factor = scipy.linalg.cho_factor(
+            normal / np.outer(scale, scale) + 1e-12 * np.eye(rows.width), check_finite=False
+        )
+        theta = scipy.linalg.cho_solve(factor, right / scale, check_finite=False) / scale
+        before, predicted = predicted, rows.torque(theta)
+        # E (y - mu)^2 with the sign integrated out.
+        square = magnitude**2 - 2.0 * expected * predicted + predicted**2
+        noise = _noise(square, keep, count, floor)
+        change = np.sqrt(np.sum(((predicted - before) / noise) ** 2))
+        if change <= tolerance * np.sqrt(np.sum((predicted / noise) ** 2)):
+            break
+    return FoldedFit(theta, noise, predicted, expected, done)
+
+
+def log_likelihood(
+    magnitude: Float[Array, "n j"],
+    signed: Bool[Array, "n j"],
+    keep: Bool[Array, "n j"],
+    predicted: Float[Array, "n j"],
+    noise: Float[Array, " j"],
+) -> float:
+    """Of magnitudes and signed values given the torque and its noise, up to a constant.
+
+    A magnitude counts with both signs: log(exp(-(m - mu)^2 / 2) + exp(-(m + mu)^2 / 2)) in units
+    of the noise.
+    """
+    m, mu = magnitude / noise, predicted / noise
+    both = np.where(signed, 0.0, np.log1p(np.exp(-2.0 * np.abs(m * mu))))
+    apart = np.where(signed, m - mu, np.abs(m) - np.abs(mu))
+    return float(np.sum(np.where(keep, both - 0.5 * apart**2 - np.log(noise), 0.0)))
+
+
+def _noise(
+    square: Float[Array, "n j"],
+    keep: Bool[Array, "n j"],
+    count: Float[Array, " j"],
+    floor: Float[Array, " j"],
+) -> Float[Array, " j"]:
+    return np.maximum(np.sqrt(np.sum(np.where(keep, square, 0.0), 0) / count), floor)

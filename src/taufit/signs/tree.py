@@ -1,0 +1,280 @@
+"""The pruned tree of the literature (T-PBPR): signs by distance to physical feasibility.
+
+Segments join one after the other; every partial sign vector gets its least-squares coefficients
+pi_hat, and the w vectors whose coefficients lie nearest to a possible arm,
+
+    phi1 = min over possible p of |pi(p) - pi_hat|^2,
+
+are expanded. At the end the model comes from phi2 = |Y pi(p) - tau|^2 over every segment. The
+residual plays no part in the choice; kept for comparison with the exact search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from taufit.arrays import Array, Bool, Float, Int
+from taufit.dynamics import regressor
+from taufit.dynamics.base_parameters import base_parameters
+from taufit.estimators.constraints import constraints_of
+from taufit.model.torque_model import TorqueModel
+from taufit.signals import Samples, lowpass, zero_phase
+from taufit.signs.segments import joint_rms
+
+_UPPER = np.triu_indices(4)
+_ORDER = np.lexsort((_UPPER[0], _UPPER[1]))
+_ROW, _COLUMN = _UPPER[0][_ORDER], _UPPER[1][_ORDER]
+_ROOT2 = np.where(_ROW == _COLUMN, 1.0, np.sqrt(2.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeSearch:
+    """What the tree found.
+
+    Attributes:
+        signs: One per segment.
+        joint, first, last: Of each segment, samples inclusive.
+        label: Segment of each sample; -1 outside.
+        magnitude: Smoothed |torque| the search worked on.
+        solved: Inner problems solved.
+    """
+
+    signs: Int[Array, " s"]
+    joint: Int[Array, " s"]
+    first: Int[Array, " s"]
+    last: Int[Array, " s"]
+    label: Int[Array, "n j"]
+    magnitude: Float[Array, "n j"]
+    solved: int
+
+
+def search_tree(
+    model: TorqueModel,
+    samples: Samples,
+    *,
+    start: int = 5,
+    width: int = 5,
+    cutoff_hz: float = 4.0,
+    threshold: float = 0.45,
+    bounds: tuple[Float[Array, " p"], Float[Array, " p"]] | None = None,
+) -> TreeSearch:
+    """Grow and prune the tree of signs.
+
+    Args:
+        model: What is fitted.
+        samples: Motion and magnitudes.
+        start: s0, segments whose signs are all tried at the root.
+        width: w, nodes expanded at every level.
+        cutoff_hz: Low-pass of |torque|.
+        threshold: Share of a joint's rms below which samples are left out.
+        bounds: Lower and upper bounds of the standard parameters; infinite where there is none.
+    """
+    raw = samples.torque if samples.raw_torque is None else samples.raw_torque
+    magnitude = np.concatenate(
+        [
+            zero_phase(np.abs(raw[rows]), samples.rate_hz, min(cutoff_hz, 0.4 * samples.rate_hz))
+            for rows in samples.run_slices()
+        ]
+    )
+    label, joint, first, last = threshold_segments(magnitude, samples, threshold)
+    base = base_parameters(model, rule="leftmost", order=_printed_order(model))
+    columns = base.columns
+    links = regressor(model.robot, samples.position, samples.velocity, samples.acceleration)
+    rest = model.joint_columns(
+        samples.friction_velocity, samples.acceleration, temperature=samples.temperature
+    )
+    if samples.raw_torque is None:
+        rest = lowpass(samples, rest)
+    rows = np.concatenate([links, rest], -1)[:, :, columns]
+    grams, moments, energy = [], [], []
+    for k in range(len(joint)):
+        use = label[:, joint[k]] == k
+        part, values = rows[use, joint[k]], magnitude[use, joint[k]]
+        grams.append(part.T @ part)
+        moments.append(part.T @ values)
+        energy.append(float(values @ values))
+    if not grams:
+        empty = np.zeros(0, np.int64)
+        return TreeSearch(empty, empty, empty, empty, label, magnitude, 0)
+
+    order = _order(grams, last - first, start)
+    inner = FeasibleDistance(model, base.mapping, bounds)
+    nodes = np.ones((1, 0), np.int64)
+    gram = np.zeros_like(grams[0])
+    vectors = np.zeros((len(columns), 0))
+    total = 0.0
+    for level, k in enumerate(order):
+        gram = gram + grams[k]
+        vectors = np.column_stack([vectors, moments[k]])
+        total += energy[k]
+        nodes = np.vstack([np.column_stack([nodes, np.full(len(nodes), sign)]) for sign in (1, -1)])
+        if level + 1 < min(start, len(order)):
+            continue
+        # Few segments do not determine every coefficient: the shortest solution is taken.
+        inverse = np.linalg.pinv(gram, rcond=1e-10, hermitian=True)
+        right = nodes @ vectors.T
+        guesses = right @ inverse
+        residual = total - np.einsum("kb,kb->k", right, guesses)
+        cost = np.array([inner.distance(guess) for guess in guesses])
+        # phi1 of all feasible nodes is zero up to the solver's tolerance: residuals break the tie.
+        rounded = np.round(np.log10(np.maximum(cost, 1e-9)), 3)
+        best = np.lexsort((residual, rounded))[:width]
+        nodes = nodes[best]
+    signs = np.empty(len(order), np.int64)
+    signs[order] = nodes[0]
+    return TreeSearch(signs, joint, first, last, label, magnitude, inner.solved)
+
+
+def threshold_segments(
+    magnitude: Float[Array, "n j"], samples: Samples, threshold: float
+) -> tuple[Int[Array, "n j"], Int[Array, " s"], Int[Array, " s"], Int[Array, " s"]]:
+    """Stretches of one joint above a share of its rms, at least three samples long."""
+    keep = np.asarray(samples.keep, bool)
+    use = keep & (magnitude > threshold * joint_rms(magnitude, keep))
+    label = np.full(magnitude.shape, -1)
+    joint: list[int] = []
+    first: list[int] = []
+    last: list[int] = []
+    new_run = np.diff(samples.run, prepend=samples.run[0] - 1) != 0
+    for i in range(magnitude.shape[1]):
+        edge = use[:, i] & (new_run | ~np.concatenate([[False], use[:-1, i]]))
+        number = np.cumsum(edge)
+        for stretch in range(1, int(number[-1]) + 1):
+            rows = np.flatnonzero(use[:, i] & (number == stretch))
+            if len(rows) >= 3:
+                label[rows, i] = len(joint)
+                joint.append(i)
+                first.append(rows[0])
+                last.append(rows[-1])
+    return label, np.array(joint, int), np.array(first, int), np.array(last, int)
+
+
+def _printed_order(model: TorqueModel) -> list[str]:
+    """Inertias, then first moments, then masses, then everything of the joints."""
+
+    def kind(name: str) -> int:
+        entry = name.rsplit(".", 1)[-1]
+        if not name.startswith("link"):
+            return 3
+        return {"I": 0, "h": 1}.get(entry[0], 2)
+
+    return sorted(model.names, key=kind)
+
+
+def _order(grams: list[Float[Array, "b b"]], length: Int[Array, " s"], start: int) -> list[int]:
+    """The root's segments by greedy determinant, then the longest first."""
+    scale = np.sqrt(np.maximum(np.diag(sum(grams)), 1e-300))
+    ridge = 1e-6 * np.eye(len(scale))
+    total, chosen = ridge, []
+    for _ in range(min(start, len(grams))):
+        gains = [
+            -np.inf if k in chosen else np.linalg.slogdet(total + gram / np.outer(scale, scale))[1]
+            for k, gram in enumerate(grams)
+        ]
+        k = int(np.argmax(gains))
+        chosen.append(k)
+        total = total + grams[k] / np.outer(scale, scale)
+    rest = [k for k in np.argsort(-length, kind="stable") if k not in chosen]
+    return [*chosen, *(int(k) for k in rest)]
+
+
+class FeasibleDistance:
+    """min |C p - target|^2 over physically possible p: one solver, many targets.
+
+    Args:
+        model: Whose links must be possible and whose friction must take power.
+        matrix: C.
+        bounds: Lower and upper bounds of p, infinite where there is none.
+    """
+
+    def __init__(
+        self,
+        model: TorqueModel,
+        matrix: Float[Array, "b p"],
+        bounds: tuple[Float[Array, " p"], Float[Array, " p"]] | None = None,
+    ) -> None:
+        import clarabel
+
+        rows, width = matrix.shape
+        limits = constraints_of(model)
+        lower = [limits.matrix]
+        least = [limits.bound]
+        if bounds is not None:
+            for side, values in ((1.0, bounds[0]), (-1.0, -np.asarray(bounds[1]))):
+                finite = np.isfinite(values)
+                lower.append(side * np.eye(width)[finite])
+                least.append(np.asarray(values)[finite])
+        linear, bound = np.vstack(lower), np.concatenate(least)
+        cones = np.zeros((10 * model.robot.joints, width))
+        for link in range(model.robot.joints):
+            own = slice(10 * link, 10 * link + 10)
+            cones[own, own] = (limits.maps[link][:, _ROW, _COLUMN] * _ROOT2).T
+        rest = np.vstack([-linear, -cones])
+        a = scipy.sparse.bmat(
+            [
+                [scipy.sparse.csc_matrix(matrix), -scipy.sparse.identity(rows)],
+                [scipy.sparse.csc_matrix(rest), None],
+            ],
+            format="csc",
+        )
+        self._tail = np.concatenate([-bound, np.zeros(len(cones))])
+        # A breath of p'p settles what C does not see.
+        weights = np.concatenate([np.full(width, 1e-9), np.ones(rows)])
+        quadratic = scipy.sparse.diags(weights, format="csc")
+        kinds: list[Any] = [clarabel.ZeroConeT(rows), clarabel.NonnegativeConeT(len(bound))]
+        kinds += [clarabel.PSDTriangleConeT(4)] * model.robot.joints
+        options = clarabel.DefaultSettings()
+        options.verbose = False
+        options.max_threads = 1
+        options.presolve_enable = False
+        options.chordal_decomposition_enable = False
+        first = np.concatenate([np.zeros(rows), self._tail])
+        self._new_solver = partial(
+            clarabel.DefaultSolver, quadratic, np.zeros(width + rows), a, first, kinds, options
+        )
+        self._solver = self._new_solver()
+        self._width = width
+        self._matrix = matrix
+        self.solved = 0
+
+    def nearest(self, target: Float[Array, " b"]) -> Float[Array, " p"]:
+        """The possible p whose C p is nearest to the target; not a number where it broke down."""
+        self._solver.update(b=np.concatenate([target, self._tail]))
+        self.solved += 1
+        try:
+            return np.array(self._solver.solve().x[: self._width])
+        except BaseException as error:
+            # A panic inside the solver is no Exception, and leaves it unfit for another target.
+            if type(error).__name__ != "PanicException":
+                raise
+            self._solver = self._new_solver()
+            return np.full(self._width, np.nan)
+
+    def distance(self, target: Float[Array, " b"]) -> float:
+        """|C p - target|^2 there; infinite where the solver broke down."""
+        p = self.nearest(target)
+        value = float(np.sum((self._matrix @ p - target) ** 2))
+        return value if np.isfinite(value) else np.inf
+
+
+def segment_values(
+    found: TreeSearch, samples: Samples
+) -> tuple[Int[Array, "n j"], Float[Array, "n j"], Bool[Array, "n j"]]:
+    """Sign of every sample (that of the nearest segment), signed torque, and samples to fit."""
+    n, joints = found.label.shape
+    sign = np.ones((n, joints), np.int8)
+    for i in range(joints):
+        mine = np.flatnonzero(found.joint == i)
+        if len(mine) == 0:
+            continue
+        middle = 0.5 * (found.first[mine] + found.last[mine])
+        nearest = np.abs(np.arange(n)[:, None] - middle).argmin(1)
+        sign[:, i] = found.signs[mine][nearest]
+        inside = found.label[:, i] >= 0
+        sign[inside, i] = found.signs[found.label[inside, i]]
+    return sign, sign * found.magnitude, samples.keep & (found.label >= 0)

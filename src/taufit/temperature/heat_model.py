@@ -1,0 +1,267 @@
+"""Joint temperature where nobody measured it: heat in, heat out, and friction as the thermometer.
+
+Motor and gear warm the housing, the housing warms the air: two heat stores per joint, driven by
+
+    friction power |f v|   and   copper loss, proportional to torque squared.
+
+Two stores in a row answer heat P with two decays, so the rise above the air is
+
+    T = sum_m b_m (h_m * P_f) + c_m (h_m * P_c)  +  start exp(-t / tau_2),
+
+h_m = exp(-t / tau_m) / tau_m, with b, c >= 0 for any pair of stores. Friction shows T only up to a
+factor: what is estimated is the fall of viscous friction, and kelvins follow by taking it to be
+1.5 % per kelvin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import PoorExcitationError, TaufitError
+from taufit.model.predict import predicted_torque
+from taufit.model.torque_model import TorqueModel
+from taufit.selection.friction_terms import _correlation_guess
+from taufit.signals.samples import Samples
+from taufit.temperature.sensors import blind_fit, heat_power
+from taufit.temperature.slopes import SPREAD, TemperatureChoice, follow_temperature
+
+AMBIENT = 25.0
+# What grease and gears of industrial arms lose per kelvin; sets the scale of the estimate.
+FALL_PER_KELVIN = 0.015
+
+_BIN = 1.0
+_CONSTANTS = 9
+_MOST_ROWS = 20000
+# Heat that explains less than this share of the residual in a joint is none.
+_WORTH = 0.002
+# How far a robot may be from the air's temperature when a recording begins [K].
+_START_STD = 10.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThermalState:
+    """Two heat stores per joint, as far as friction shows them.
+
+    Attributes:
+        fast, slow: Time constants [s].
+        friction_gain: K per W of friction power, through the fast and the slow decay.
+        copper_gain: K per (N m)^2 of squared torque, likewise.
+        coulomb, viscous: Friction that makes the heat [N m], [N m s/rad].
+        start: Above the air when the training data begin [K].
+    """
+
+    fast: Float[Array, " j"]
+    slow: Float[Array, " j"]
+    friction_gain: Float[Array, "j 2"]
+    copper_gain: Float[Array, "j 2"]
+    coulomb: Float[Array, " j"]
+    viscous: Float[Array, " j"]
+    start: Float[Array, " j"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for model files."""
+        return {name: getattr(self, name).tolist() for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ThermalState:
+        """Inverse of `to_dict`."""
+        try:
+            return cls(**{name: np.array(data[name], float) for name in cls.__dataclass_fields__})
+        except (KeyError, TypeError, ValueError) as error:
+            raise TaufitError(f"the model's thermal state is damaged: {error!r}.") from None
+
+    def rise(self, samples: Samples, start: Float[Array, " j"]) -> Float[Array, "n j"]:
+        """Above the air, at every sample [K]."""
+        clock = session_clock(samples)
+        power = heat_power(samples, self.coulomb, self.viscous)
+        out = start * np.exp(-clock[:, None] / self.slow)
+        for m, constant in enumerate((self.fast, self.slow)):
+            out += self.friction_gain[:, m] * _answer(samples, clock, power[0], constant)
+            out += self.copper_gain[:, m] * _answer(samples, clock, power[1], constant)
+        return out
+
+
+def follow_heat(model: TorqueModel, samples: Samples) -> TemperatureChoice:
+    """Friction that follows an estimated temperature.
+
+    Runs are one session in the order given. Where time stamps go on from file to file the pauses
+    are known; where each file begins anew they are taken as back to back.
+
+    Raises:
+        PoorExcitationError: No joint's friction changes as heat would make it.
+    """
+    if model.friction is None or model.friction.uses_temperature:
+        raise TaufitError("a thermal model needs friction that can follow temperature.")
+    state = fit_thermal(model, samples)
+    warm = AMBIENT + state.rise(samples, state.start)
+    told = replace(samples, temperature=warm)
+    spread = np.percentile(warm, 98, axis=0) - np.percentile(warm, 2, axis=0)
+    if np.all(spread < SPREAD):
+        raise PoorExcitationError(
+            "friction does not change as a joint that warms up would make it, so there is no "
+            "temperature to estimate.\nRecord from the cold robot through half an hour of work, "
+            "and give the recordings in order; or fit without temperature (--temperature none)."
+        )
+    chosen = follow_temperature(model, told, "linear")
+    note = (
+        "temperatures are estimated from friction power and torque: their course is meaningful, "
+        f"their scale assumes that viscous friction falls by {100 * FALL_PER_KELVIN:g} % per kelvin"
+        f" and the air has {AMBIENT:g} degC."
+    )
+    found = replace(chosen.model, meta={**chosen.model.meta, "thermal": state.to_dict()})
+    return replace(chosen, model=found, findings=(note, *chosen.findings))
+
+
+def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
+    """The heat stores that explain best how friction changes along a session.
+
+    A fit without temperature leaves a residual; joint by joint it is explained by v times the
+    answers of a grid of decays, with gains that do not let heat stiffen a joint, and the pair of
+    decays that leaves least is taken.
+    """
+    from scipy.optimize import lsq_linear
+
+    residual, coulomb, viscous, keep = blind_fit(model, samples)
+    joints = samples.joints
+    clock = session_clock(samples)
+    power = heat_power(samples, coulomb, viscous)
+    length = max(float(clock[-1]), 10.0 * _BIN)
+    constants = np.geomspace(max(length / 60.0, 5.0 * _BIN), 3.0 * length, _CONSTANTS)
+    answers = np.stack(
+        [
+            np.stack([_answer(samples, clock, p, np.full(joints, c)) for p in power])
+            for c in constants
+        ]
+    )
+    out: dict[str, Array] = {
+        "fast": np.full(joints, constants[2]),
+        "slow": np.full(joints, constants[-2]),
+        "friction_gain": np.zeros((joints, 2)),
+        "copper_gain": np.zeros((joints, 2)),
+        "start": np.zeros(joints),
+    }
+    for j in range(joints):
+        rows = np.flatnonzero(keep[:, j])
+        rows = rows[:: max(1, len(rows) // _MOST_ROWS)]
+        if len(rows) < 200 or viscous[j] <= 0.0:
+            continue
+        v, e = samples.velocity[rows, j], residual[rows, j]
+        fixed = [v, np.tanh(v / 0.02), np.ones_like(v)]
+        heat = [-v * answers[c, s, rows, j] for c in range(_CONSTANTS) for s in range(2)]
+        cool = [-v * np.exp(-clock[rows] / c) for c in constants]
+        columns = np.stack([*fixed, *heat, *cool, e], -1)
+        size = np.linalg.norm(columns, axis=0)
+        size[size == 0.0] = 1.0
+        triangle = np.asarray(np.linalg.qr(columns / size, mode="r"))
+        target, upper = triangle[:, -1] * size[-1], triangle[:, :-1]
+        plain, *_ = np.linalg.lstsq(upper[:, :3], target, rcond=None)
+        best = float(np.sum((target - upper[:, :3] @ plain) ** 2)) * (1.0 - _WORTH)
+        # Where the slow decay outlasts the session, start and viscous friction are one thing: the
+        # start then stays within what is usual.
+        noise = np.sqrt(best / len(rows) * _correlation_guess(samples))
+        usual = noise / (_START_STD * FALL_PER_KELVIN * viscous[j])
+        low = np.array([-np.inf] * 3 + [0.0] * 4 + [-np.inf])
+        for a in range(_CONSTANTS):
+            for b in range(a + 1, _CONSTANTS):
+                at = [0, 1, 2, *(3 + 2 * c + s for c in (a, b) for s in range(2))]
+                at.append(3 + 2 * _CONSTANTS + b)
+                pull = np.zeros((1, len(at)))
+                pull[0, -1] = usual / size[at[-1]]
+                system = np.concatenate([upper[:, at], pull]), np.append(target, 0.0)
+                found = lsq_linear(*system, (low, np.inf), tol=1e-8)
+                if 2.0 * found.cost < best:
+                    best = 2.0 * found.cost
+                    # The fall of viscous friction, as kelvins.
+                    scale = size[at] * FALL_PER_KELVIN * viscous[j]
+                    gains = found.x / scale
+                    out["fast"][j], out["slow"][j] = constants[a], constants[b]
+                    out["friction_gain"][j] = gains[[3, 5]]
+                    out["copper_gain"][j] = gains[[4, 6]]
+                    out["start"][j] = gains[7]
+    return ThermalState(coulomb=coulomb, viscous=viscous, **out)
+
+
+def thermal_temperature(
+    model: TorqueModel,
+    samples: Samples,
+    state: ThermalState,
+    *,
+    start: Float[Array, " j"] | None = None,
+) -> Float[Array, "n j"]:
+    """Estimated joint temperatures of a session [degC].
+
+    Args:
+        model: Fitted with `follow_heat`.
+        samples: One session.
+        state: The model's heat stores.
+        start: Above the air when the session begins [K]; by default what explains the torque best,
+            starting from the air's own temperature known to 10 K.
+    """
+    if start is not None:
+        return AMBIENT + state.rise(samples, np.asarray(start, float))
+    none, one = np.zeros(samples.joints), np.ones(samples.joints)
+    warm = AMBIENT + state.rise(samples, none)
+    warmer = AMBIENT + state.rise(samples, one)
+    before = predicted_torque(model, replace(samples, temperature=warm))
+    change = predicted_torque(model, replace(samples, temperature=warmer)) - before
+    left = samples.torque - before
+    found = np.zeros(samples.joints)
+    apart = _correlation_guess(samples)
+    for j in range(samples.joints):
+        keep = samples.keep[:, j]
+        d, e = change[keep, j], left[keep, j]
+        noise = max(float(e @ e) / max(int(np.count_nonzero(keep)), 1), 1e-12) * apart
+        found[j] = float(d @ e) / (float(d @ d) + noise / _START_STD**2)
+    return AMBIENT + state.rise(samples, found)
+
+
+def session_clock(samples: Samples) -> Float[Array, " n"]:
+    """Seconds since the first sample, over all runs."""
+    out = np.empty(len(samples))
+    end = None
+    shift = 0.0
+    for run in samples.run_slices():
+        time = samples.time[run]
+        if end is None:
+            shift = -float(time[0])
+        elif time[0] + shift < end:
+            # This file's clock begins anew: the pause is unknown and taken as none.
+            shift = end - float(time[0])
+        out[run] = time + shift
+        end = float(out[run][-1])
+    return out
+
+
+def _answer(
+    samples: Samples,
+    clock: Float[Array, " n"],
+    power: Float[Array, "n j"],
+    constant: Float[Array, " j"],
+) -> Float[Array, "n j"]:
+    """What one decay makes of the heat so far: x' = (P - x) / constant, from x = 0."""
+    out = np.empty_like(power)
+    x = np.zeros(power.shape[1])
+    end = 0.0
+    for run in samples.run_slices():
+        time = clock[run]
+        x = x * np.exp(-max(float(time[0]) - end, 0.0) / constant)
+        count = max(1, round((float(time[-1]) - float(time[0])) / _BIN))
+        edges = np.linspace(0, len(time), count + 1).astype(int)
+        starts = edges[:-1]
+        mean = np.add.reduceat(power[run], starts, axis=0) / np.diff(edges)[:, None]
+        step = (float(time[-1]) - float(time[0])) / count
+        keep = np.exp(-step / constant)
+        level = np.empty((count + 1, power.shape[1]))
+        level[0] = x
+        for k in range(count):
+            level[k + 1] = keep * level[k] + (1.0 - keep) * mean[k]
+        x, end = level[-1], float(time[-1])
+        at = np.linspace(float(time[0]), float(time[-1]), count + 1)
+        for j in range(power.shape[1]):
+            out[run, j] = np.interp(time, at, level[:, j])
+    return out

@@ -1,0 +1,103 @@
+"""One identification per run, and friction against temperature through them: the usual procedure.
+
+Kept as the baseline that one temperature-aware fit is compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import RecordingError
+from taufit.estimators.estimator import Estimator
+from taufit.fitting.fit import fitted_model
+from taufit.fitting.fit_samples import fit_samples
+from taufit.model.torque_model import TorqueModel
+from taufit.signals.samples import Samples
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeated:
+    """Fits of single runs, and lines through their viscous friction.
+
+    Attributes:
+        models: One per run.
+        temperature: Mean of each run [degC].
+        viscous: Of each run [N m s/rad].
+        viscous_std: As each fit says.
+        slope: Of the line through a joint's runs [N m s/rad/K].
+        slope_std: From the scatter about the line.
+        reference: Mean temperature, where the line has its level.
+        level: Viscous friction there.
+    """
+
+    models: tuple[TorqueModel, ...]
+    temperature: Float[Array, "r j"]
+    viscous: Float[Array, "r j"]
+    viscous_std: Float[Array, "r j"]
+    slope: Float[Array, " j"]
+    slope_std: Float[Array, " j"]
+    reference: Float[Array, " j"]
+    level: Float[Array, " j"]
+
+    def at(self, temperature: Float[Array, " j"]) -> Float[Array, " j"]:
+        """Viscous friction on the lines."""
+        return self.level + self.slope * (np.asarray(temperature) - self.reference)
+
+    def nearest(self, temperature: Float[Array, " j"]) -> TorqueModel:
+        """The fit of the run that was nearest to these temperatures."""
+        away = np.linalg.norm(self.temperature - np.asarray(temperature), axis=1)
+        return self.models[int(np.argmin(away))]
+
+
+def single_runs(samples: Samples) -> list[Samples]:
+    """Samples of several runs, one by one."""
+    out = []
+    for rows in samples.run_slices():
+        part = samples.rows(rows)
+        name = samples.names[int(part.run[0])]
+        out.append(replace(part, run=0 * part.run, names=(name,)))
+    return out
+
+
+def repeat_identification(
+    model: TorqueModel,
+    runs: Sequence[Samples],
+    estimator: Estimator | None = None,
+    *,
+    dropped: tuple[str, ...] = (),
+) -> Repeated:
+    """Fit each run by itself, and viscous friction against temperature through all of them.
+
+    Args:
+        model: Without temperature; its friction has a term "viscous".
+        runs: With temperatures, conditioned alike; three or more.
+        estimator: By default weighted least squares.
+        dropped: Parameters held at zero.
+    """
+    if len(runs) < 3 or any(run.temperature is None for run in runs):
+        raise RecordingError(
+            "friction against temperature needs three or more recordings with temperatures."
+        )
+    models, warm, viscous, std = [], [], [], []
+    joints = model.robot.joints
+    pick = [model.names.index(f"joint_{j + 1}.viscous") for j in range(joints)]
+    for run in runs:
+        estimate = fit_samples(model, run, estimator, dropped=dropped, require_excitation=False)
+        models.append(fitted_model(model, estimate, run))
+        assert run.temperature is not None
+        warm.append(run.temperature[run.in_motion].mean(axis=0))
+        viscous.append(estimate.values[pick])
+        std.append(estimate.std[pick])
+    t, f = np.array(warm), np.array(viscous)
+    middle = t.mean(axis=0)
+    size = np.maximum(np.sum((t - middle) ** 2, axis=0), 1e-12)
+    slope = np.sum((t - middle) * f, axis=0) / size
+    left = f - f.mean(axis=0) - slope * (t - middle)
+    spread = np.sqrt(np.sum(left**2, axis=0) / (len(runs) - 2))
+    return Repeated(
+        tuple(models), t, f, np.array(std), slope, spread / np.sqrt(size), middle, f.mean(axis=0)
+    )

@@ -1,0 +1,72 @@
+"""What identification was good for: the manufacturer's values against the fitted ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.model.predict import predicted_torque
+from taufit.model.torque_model import TorqueModel
+from taufit.robot import Robot
+from taufit.signals.samples import Samples
+from taufit.validation.score import Score, score
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Before:
+    """The nominal robot, without friction and offsets, on the same samples.
+
+    Attributes:
+        nominal: Its score.
+        fitted: The fitted model's score.
+        with_friction: Of the nominal links with the fitted rotors, friction and offsets.
+    """
+
+    nominal: Score
+    fitted: Score
+    with_friction: Score
+
+    @property
+    def reduction(self) -> float:
+        """Share of e_N that identification took away: 1 - e_N fitted / e_N nominal."""
+        return 1.0 - self.fitted.e_n / self.nominal.e_n
+
+    @property
+    def rmse_ratio(self) -> Float[Array, " j"]:
+        """Fitted over nominal RMSE, per joint."""
+        return self.fitted.rmse / np.maximum(self.nominal.rmse, np.finfo(float).tiny)
+
+
+def before_identification(
+    model: TorqueModel,
+    nominal: Robot,
+    samples: Samples,
+    *,
+    predicted: Float[Array, "n j"] | None = None,
+) -> Before | None:
+    """Compare a fitted model with the robot description it started from; None if that says nothing.
+
+    Args:
+        model: The fitted model.
+        nominal: The robot as its maker describes it.
+        samples: Where to compare them.
+        predicted: The fitted model's torque, where that is at hand.
+    """
+    if not np.any(nominal.parameters):
+        return None
+    assert model.values is not None
+    bare = TorqueModel(nominal, None, rotor_inertia=True, offset=False)
+    bare = replace(bare, values=np.concatenate([nominal.parameters, nominal.rotor_inertias]))
+    mixed_values = model.values.copy()
+    mixed_values[: 10 * nominal.joints] = nominal.parameters
+    mixed = replace(model, robot=nominal, values=mixed_values)
+    if predicted is None:
+        predicted = predicted_torque(model, samples)
+    rows = samples.in_motion
+    return Before(
+        score(bare, samples, rows=rows),
+        score(model, samples, predicted=predicted, rows=rows),
+        score(mixed, samples, rows=rows),
+    )

@@ -1,0 +1,9 @@
+"""The verbs as functions. In: a `Robot` and recordings. Out: a fitted model and its scores.
+
+Left to others: how it is shown (report), options (cli).
+"""
+
+from taufit.workflow.cross_validation import cross_validate
+from taufit.workflow.identify import Identification, condition_like, identify
+
+__all__ = ["Identification", "condition_like", "cross_validate", "identify"]

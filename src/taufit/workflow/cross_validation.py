@@ -1,0 +1,44 @@
+"""How well runs are predicted by a model fitted to the other runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from taufit.errors import RecordingError
+from taufit.estimators import Estimator
+from taufit.fitting import fit as fit
+from taufit.fitting import fitted_model
+from taufit.model.torque_model import TorqueModel
+from taufit.signals.samples import Samples
+from taufit.validation.score import Score, score
+
+
+def cross_validate(
+    model: TorqueModel,
+    runs: Sequence[Samples],
+    estimator: Estimator | None = None,
+    *,
+    folds: int | None = None,
+) -> tuple[Score, ...]:
+    """One score per run, each from a fit that has not seen it.
+
+    Args:
+        model: What is fitted.
+        runs: Conditioned alike, one per recording.
+        estimator: As for `fit`.
+        folds: How many groups of runs are left out in turn; by default every run by itself.
+    """
+    if len(runs) < 2:
+        raise RecordingError(
+            "cross-validation over runs needs two recordings or more. Give more recordings, or "
+            "keep one out with --holdout."
+        )
+    count = len(runs) if folds is None else max(2, min(folds, len(runs)))
+    scores: dict[int, Score] = {}
+    for fold in range(count):
+        left_out = [i for i in range(len(runs)) if i % count == fold]
+        rest = Samples.joined([run for i, run in enumerate(runs) if i not in left_out])
+        fitted = fitted_model(model, fit(model, rest, estimator), rest)
+        for i in left_out:
+            scores[i] = score(fitted, runs[i])
+    return tuple(scores[i] for i in range(len(runs)))
