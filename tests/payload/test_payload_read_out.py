@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from taufit.payload import body_search, marginal
+from taufit.payload.filter import body_search, marginal
 from taufit.payload.filter.body_search import _parameters
 
 _kernel = pytest.importorskip("taufit._kernel")
