@@ -17,8 +17,10 @@ from taufit.sim.effects import (
     effects_from_dict,
 )
 from taufit.sim.payload import Carried
+from taufit.sim.plant import Envelope
 from taufit.sim.preset import Preset, presets, read_preset, typical_effects, typical_rotor
 from taufit.sim.random_motion import random_fourier
+from taufit.sim.stepped import Sample, SteppedTwin
 from taufit.sim.twin import Run, Trace, Twin
 
 __all__ = [
@@ -27,12 +29,15 @@ __all__ = [
     "Effects",
     "Elasticity",
     "Encoder",
+    "Envelope",
     "Friction",
     "Preset",
     "Push",
     "Ripple",
     "Run",
+    "Sample",
     "Sensing",
+    "SteppedTwin",
     "Thermal",
     "Timing",
     "Trace",

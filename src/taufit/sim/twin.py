@@ -4,36 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from taufit.arrays import Array, Float, Int
 from taufit.errors import InfeasibleError, TaufitError
 from taufit.excitation import Motion
-from taufit.friction import NoFriction, Presliding
+from taufit.friction import NoFriction
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.sim import measure
-from taufit.sim.controller import Controller, check_stable, effective_inertia
-from taufit.sim.effects import Effects, Elasticity, Friction, check_effects, per_joint
-from taufit.sim.friction_table import (
-    WARMTH,
-    FrictionTable,
-    no_friction,
-    slow_parts,
-    steady_friction,
-    tabulate,
-)
-from taufit.sim.loop import OUTPUTS, TICK, advance, views
-from taufit.sim.mujoco_arm import MujocoArm, build_arm, principal
+from taufit.sim.controller import Controller
+from taufit.sim.effects import Effects, Friction, check_effects, per_joint
+from taufit.sim.loop import OUTPUTS, TICK
 from taufit.sim.payload import Carried, check_payload, timeline
+from taufit.sim.plant import SETTLE, Envelope, Plant, PlantStart
+
+if TYPE_CHECKING:
+    from taufit.sim.stepped import SteppedTwin
 
 _CHUNK = 20_000
-_SETTLE = 0.4
-# Speed below which a controller does not trust the sign of its velocity [rad/s].
-_STANDSTILL = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,9 +155,32 @@ class Twin:
             compiled, told
         )
 
+    def start(
+        self,
+        home: Float[Array, " j"],
+        *,
+        seed: int = 0,
+        payload: Carried | tuple[Carried, ...] = (),
+        rate_hz: float | None = None,
+        envelope: Envelope | None = None,
+    ) -> SteppedTwin:
+        """The arm at rest in a pose, to be moved step by step by whoever commands it.
+
+        Args:
+            home: Where it stands.
+            seed: Of everything random, as for `run`.
+            payload: Carried from the start, or picked and dropped on the way.
+            rate_hz: Steps per second; a whole number of milliseconds each.
+            envelope: What will be asked of it; its limits about `home` where None.
+        """
+        from taufit.sim.stepped import SteppedTwin
+
+        carried = (payload,) if isinstance(payload, Carried) else tuple(payload)
+        return SteppedTwin(self, home, seed, carried, rate_hz or self.rate_hz, envelope)
+
 
 class _Simulation:
-    """One run in the making: checks, arrays for the loop, and the measuring."""
+    """One run in the making: checks, the plant, and the measuring."""
 
     def __init__(
         self,
@@ -178,11 +193,8 @@ class _Simulation:
     ) -> None:
         self.twin, self.motion, self.seed, self.carried = twin, motion, seed, carried
         self.rate_hz = rate_hz
-        robot, effects = twin.robot, twin.effects
+        robot = twin.robot
         self.joints = robot.joints
-        self.coupled = not np.array_equal(robot.drives.coupling, np.eye(self.joints))
-        if self.coupled and effects.elasticity is not None:
-            raise TaufitError("elasticity of coupled drives is not simulated; leave one out.")
         if motion.joints != self.joints:
             raise TaufitError(
                 f"the motion moves {motion.joints} joints; {robot.name} has {self.joints}."
@@ -191,7 +203,7 @@ class _Simulation:
             raise TaufitError(f"a rate of {rate_hz:g} Hz is not possible: up to 1000 Hz.")
         if min(rest) < 0.0 or not np.all(np.isfinite(rest)):
             raise TaufitError("rest before and after the motion is given in seconds, not negative.")
-        check_effects(effects, self.joints)
+        check_effects(twin.effects, self.joints)
         check_payload(robot, carried)
         self.timeline = timeline(carried)
         ends = motion.at(np.array([0.0, motion.duration]))
@@ -203,25 +215,20 @@ class _Simulation:
         self.lead = twin.controller.delay if self.flying else 0.0
         self.duration = self.before + motion.duration + self.after - self.lead
         self._check_limits()
-
-        elastic = effects.elasticity
-        self.rotor = robot.rotor_inertias.copy()
-        if elastic is not None:
-            given = per_joint(elastic.rotor, self.joints, "elasticity rotor")
-            self.rotor = np.where(self.rotor > 0.0, self.rotor, given)
-        self.arm = build_arm(
+        q, v, a = (x[0] for x in motion.at(np.array([0.0 if self.flying else -SETTLE])))
+        start = PlantStart(q, v, a, True, 0) if self.flying else PlantStart(q, v, a)
+        envelope = Envelope.of_motion(motion, self.fastest)
+        self.plant = Plant(
             robot,
-            rotor=np.zeros(self.joints) if elastic is not None else self.rotor,
-            payload=self.timeline[0][1],
+            twin.effects,
+            twin.controller,
+            envelope,
+            start,
+            self.timeline,
+            seed,
+            twin.temperature,
         )
-        believed = twin.controller.model or robot
-        known = self.timeline[0][1] if twin.controller.knows_payload else None
-        self.model_arm = build_arm(
-            believed, rotor=self.rotor if twin.controller.model is None else None, payload=known
-        )
-        self._poses()
-        self._set_gains(elastic)
-        self._set_friction()
+        self._check_holding(envelope)
 
     def _check_limits(self) -> None:
         limits, names = self.twin.robot.limits, self.twin.robot.joint_names
@@ -244,241 +251,42 @@ class _Simulation:
                     f"{low[joint]:.4g} to {high[joint]:.4g}. Plan one within limits with "
                     "`taufit design`."
                 )
-        self.top_speed = np.abs(v).max(0) * 1.3 + 0.2
+        self.fastest = np.abs(v).max(0)
 
-    def _poses(self) -> None:
-        """Inertia and torque on the way, for gains, tables and what the drives must bear."""
-        time = np.linspace(0.0, self.motion.duration, 41)
-        q, v, a = self.motion.at(time)
-        heaviest = max((total for _, total in self.timeline), key=lambda total: float(total[0]))
-        loaded = build_arm(self.twin.robot, rotor=self.rotor, payload=heaviest)
-        torque = loaded.torque(q, v, a)
-        self.top_load = 1.5 * np.abs(torque).max(0) + 1.0
-        self.mass = np.concatenate([loaded.mass_matrix(q[::4]), self.model_arm.mass_matrix(q[::4])])
-        self.model_mass = self.mass[len(self.mass) // 2 :]
+    def _check_holding(self, envelope: Envelope) -> None:
+        """Refuse a payload that the drives cannot hold somewhere on the way."""
+        time = np.linspace(0.0, self.motion.duration, len(envelope.position))
         limit = self.twin.robot.limits.torque
-        holding = np.abs(loaded.torque(q, 0 * v, 0 * a))
+        still = 0.0 * envelope.position
+        holding = np.abs(self.plant.loaded.torque(envelope.position, still, still))
         if np.any(holding > limit):
             row, joint = np.unravel_index(int((holding / limit).argmax()), holding.shape)
+            heaviest = max(float(total[0]) for _, total in self.timeline)
             raise InfeasibleError(
                 f"{self.twin.robot.joint_names[joint]} needs {holding[row, joint]:.4g} N m to hold "
-                f"the arm and its payload of {heaviest[0]:.4g} kg at {time[row]:.2f} s of the "
+                f"the arm and its payload of {heaviest:.4g} kg at {time[row]:.2f} s of the "
                 f"motion; its limit is {limit[joint]:.4g} N m. Use a lighter payload or another "
                 "motion."
             )
 
-    def _set_gains(self, elastic: Elasticity | None) -> None:
-        kp, kd, ki = self.twin.controller.gains(self.model_mass)
-        self.gains = (kp, kd, ki)
-        joints = self.joints
-        self.substeps = 1
-        if elastic is None:
-            check_stable(self.mass, np.diag(kp), np.diag(kd), TICK)
-            return
-        if elastic.encoder not in ("motor", "link"):
-            raise TaufitError(f"elasticity: encoder is motor or link, not {elastic.encoder!r}.")
-        k = np.diag(per_joint(elastic.stiffness, joints, "elasticity stiffness"))
-        d = np.diag(per_joint(elastic.damping, joints, "elasticity damping"))
-        bodies = np.zeros((len(self.mass), 2 * joints, 2 * joints))
-        bodies[:, :joints, :joints] = self.mass - np.diag(self.rotor)
-        bodies[:, joints:, joints:] = np.diag(self.rotor)
-        stiffness = np.block([[k, -k], [-k, k + np.diag(kp)]])
-        damping = np.block([[d, -d], [-d, d + np.diag(kd)]])
-        fastest = np.sqrt(np.abs(np.linalg.eigvals(np.linalg.solve(bodies, stiffness[None]))).max())
-        quickest = np.abs(np.linalg.eigvals(np.linalg.solve(bodies, damping[None]))).max()
-        self.substeps = int(np.ceil(max(fastest / 0.5, quickest / 0.5) * TICK))
-        if self.substeps > 50:
-            raise InfeasibleError(
-                f"a joint stiffness of {k.max():.3g} N m/rad vibrates at {fastest / 6.283:.4g} Hz "
-                "with these links, too fast to simulate. Lower stiffness or damping, or leave "
-                "elasticity out."
-            )
-        check_stable(bodies, stiffness, damping, TICK / self.substeps)
-
-    def _set_friction(self) -> None:
-        effects, joints = self.twin.effects, self.joints
-        friction, thermal = effects.friction, effects.thermal
-        # What the controller's friction compensation is set for.
-        self.warmth = (
-            self.twin.temperature if thermal is None else float(np.mean(thermal.reference))
-        )
-        self.scale = np.ones(joints)
-        self.slip = np.ones(joints)
-        if friction is None:
-            self.table: FrictionTable = no_friction(joints)
-            return
-        self.scale += friction.scatter * measure.stream(self.seed, "friction").standard_normal(
-            joints
-        )
-        self.table = tabulate(
-            friction, thermal, self.top_speed, self.top_load, self.scale, self.twin.temperature
-        )
-        # Sharper than this the turn-over would be stiffer than the step can follow.
-        carrying = effective_inertia(self.mass).min(0) if effects.elasticity is None else self.rotor
-        step = TICK / self.substeps
-        age = 1.0 + per_joint(friction.breakaway, joints, "breakaway")
-        highest = self.table.level[..., : len(self.table.speed_grid[0]) // 2].max((1, 2, 3, 4))
-        highest = highest + per_joint(friction.load_factor, joints, "load_factor") * self.top_load
-        floor = np.maximum(4.0 * highest * age * step**2 / carrying, 1e-9)
-        own = friction.model.widths[0] if isinstance(friction.model, Presliding) else 0.0
-        given = np.maximum(per_joint(friction.presliding, joints, "presliding"), own)
-        self.slip = np.maximum(given, floor)
-
-    def _arrays(self) -> dict[str, Any]:
-        """Everything the loop reads and writes that does not change from chunk to chunk."""
-        twin, joints = self.twin, self.joints
-        effects, robot = twin.effects, twin.robot
-        friction, thermal, ripple = effects.friction, effects.thermal, effects.ripple
-        elastic = effects.elasticity
-        zero, one = np.zeros(joints), np.ones(joints)
-        table = self.table
-
-        def each(part: Any, name: str, otherwise: Float[Array, " j"]) -> Float[Array, " j"]:
-            return (
-                otherwise.copy() if part is None else per_joint(getattr(part, name), joints, name)
-            )
-
-        waves = 0 if ripple is None else len(ripple.cycles)
-        amplitude = np.zeros((joints, waves))
-        if ripple is not None:
-            amplitude = np.broadcast_to(np.asarray(ripple.amplitude, float), (joints, waves)).copy()
-        limit = np.full(joints, np.inf)
-        if effects.saturation is not None:
-            limit = effects.saturation * robot.limits.torque
-            if not np.all(limit > 0.0):
-                raise TaufitError("saturation is a positive share of the robot's torque limits.")
-        slow, slow_width = np.zeros((joints, 0)), np.zeros(0)
-        if friction is not None:
-            slow, slow_width = slow_parts(friction, joints)
-        start = -self.lead if self.flying else -_SETTLE
-        q, v, a = self.motion.at(np.array([start - self.before]))
-        if self.flying:
-            q, v, a = self.motion.at(np.array([0.0]))
-        h = TICK / self.substeps
-        warm = thermal.initial if thermal is not None and thermal.initial is not None else None
-        ambient = thermal.ambient if thermal is not None else twin.temperature
-        temperature = (
-            np.full(joints, ambient) if warm is None else per_joint(warm, joints, "initial")
-        )
-        loads = [(np.round(time / TICK), *_flat(total)) for time, total in self.timeline[1:]]
-        pulses = [(p.start, p.duration, *p.force, *p.moment) for p in effects.pushes]
-        return {
-            **views(self.arm),
-            "stiffness": self.gains[0],
-            "damping": self.gains[1],
-            "integral_gain": self.gains[2],
-            "torque_limit": limit,
-            "flags": np.array(
-                [friction is not None, thermal is not None, elastic is not None, self.coupled], int
-            ),
-            "coupling": np.ascontiguousarray(robot.drives.coupling, float),
-            "at_drive": np.zeros(joints),
-            "speed_drive": np.zeros(joints),
-            "drag_drive": np.zeros(joints),
-            "slow_width": slow_width,
-            "slow_torque": np.ascontiguousarray(slow * self.scale[:, None]),
-            "slow_state": np.tile(
-                np.sign(robot.drives.coupling @ v[0])[:, None], (1, len(slow_width))
-            ),
-            "table_sizes": np.array([table.level.shape[n] for n in (4, 2, 3)]),
-            "table": table.level,
-            "speed_grid": table.speed_grid,
-            "speed_scale": table.speed_scale,
-            "speed_span": table.speed_span,
-            "top_load": table.top_load.astype(float),
-            "warmth": np.array(WARMTH),
-            "slip": self.slip,
-            "load_friction": each(friction, "load_factor", zero) * self.scale,
-            "breakaway": each(friction, "breakaway", zero),
-            "rest": np.array(
-                [1.0, 1.0] if friction is None else [friction.dwell, friction.distance]
-            ),
-            "offset": each(friction, "offset", zero),
-            "ripple_cycles": np.array(() if ripple is None else ripple.cycles, float),
-            "ripple_amplitude": amplitude,
-            "ripple_phase": measure.stream(
-                self.seed if ripple is None or not ripple.arm else int(ripple.arm), "ripple"
-            ).uniform(0, 2 * np.pi, (joints, waves)),
-            "rotor": self.rotor,
-            "spring": each(elastic, "stiffness", zero),
-            "spring_damping": each(elastic, "damping", zero),
-            "heat_capacity": each(thermal, "capacity", one),
-            "heat_capacity_housing": each(thermal, "housing", one),
-            "conductance": each(thermal, "conductance", zero),
-            "conductance_ambient": each(thermal, "ambient_conductance", zero),
-            "copper": each(thermal, "copper", zero),
-            "ambient": np.array([ambient, 1.0 if thermal is None else thermal.speed_up]),
-            "pulses": np.array(pulses, float).reshape(-1, 8),
-            "loads": np.array(loads, float).reshape(-1, 12),
-            "tip": robot.tip[:3, 3].copy(),
-            "start_tick": np.array([round(start / TICK) if not self.flying else 0], float),
-            "q": q[0].copy(),
-            "v_half": v[0] - 0.5 * h * a[0],
-            "a_last": a[0].copy(),
-            "theta": q[0].copy(),
-            "theta_half": v[0] - 0.5 * h * a[0],
-            "theta_last": a[0].copy(),
-            "drive_before": robot.drives.coupling @ q[0],
-            "bristle": np.sign(robot.drives.coupling @ v[0]),
-            "age": np.zeros(joints) if self.flying else np.ones(joints),
-            "integral": np.zeros(joints),
-            "temperature": temperature.copy(),
-            "housing": (
-                temperature.copy()
-                if thermal is None or thermal.initial_housing is None
-                else per_joint(thermal.initial_housing, joints, "initial_housing")
-            ),
-            "load": self.model_arm.torque(q, v, a)[0],
-            "command": np.zeros(joints),
-            "loss": np.zeros(joints),
-        }
-
-    def _steady(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Friction the controller expects at the joints, from its drives' speeds."""
-        friction, coupling = self.twin.effects.friction, self.twin.robot.drives.coupling
-        assert friction is not None
-        speed = velocity @ coupling.T
-        # Faded out towards standstill, where the sign of a velocity means little.
-        fade = np.tanh(np.abs(speed) / _STANDSTILL)
-        return (fade * steady_friction(friction, speed, self.warmth)) @ coupling
-
-    def _reference(self, ticks: Int[Array, " n"]) -> dict[str, Float[Array, "n j"]]:
-        """Reference and feed-forward of the controller at some ticks."""
-        controller, friction = self.twin.controller, self.twin.effects.friction
-        time = ticks * TICK - self.before + self.lead - controller.delay
-        q, v, a = self.motion.at(time)
-        forward = self.model_arm.torque(q, v, a)
-        if friction is not None and controller.friction:
-            forward = forward + controller.friction * self._steady(v)
-        return {
-            "reference_position": np.ascontiguousarray(q),
-            "reference_velocity": np.ascontiguousarray(v),
-            "feedforward": forward,
-        }
+    def _reference(self, ticks: Int[Array, " n"]) -> list[Float[Array, "n j"]]:
+        """Position, velocity and feed-forward of the controller at some ticks."""
+        delay = self.twin.controller.delay
+        q, v, a = self.motion.at(ticks * TICK - self.before + self.lead - delay)
+        return [np.ascontiguousarray(q), np.ascontiguousarray(v), self.plant.feedforward(q, v, a)]
 
     def run(self, compiled: bool, told: Callable[[float], None] | None) -> Run:
         timing = self.twin.effects.timing
         ticks = measure.instants(self.duration, self.rate_hz, timing, self.seed)
-        arrays = self._arrays()
         kept: dict[str, list[Float[Array, "n j"]]] = {name: [] for name in OUTPUTS}
-        at, end = int(arrays["start_tick"][0]), int(ticks[-1]) + 1
+        at, end = self.plant.tick, int(ticks[-1]) + 1
         while at < end:
             steps = min(_CHUNK, end - at)
-            here = ticks[(ticks >= at) & (ticks < at + steps)] - at
-            outputs = {f"out_{name}": np.empty((len(here), self.joints)) for name in OUTPUTS}
-            arrays.update(
-                self._reference(np.arange(at, at + steps)), keep=here.astype(np.int64), **outputs
-            )
-            arrays["start_tick"] = np.array([float(at)])
-            failed = advance(self.arm, arrays, steps, self.substeps, compiled=compiled)
-            if failed >= 0:
-                raise InfeasibleError(
-                    f"the simulated arm ran away {(at + failed) * TICK:.3f} s after the start; "
-                    "nothing was written. Lower the controller's bandwidth, or check the inertial "
-                    "parameters and the friction of this arm."
-                )
+            here = (ticks[(ticks >= at) & (ticks < at + steps)] - at).astype(np.int64)
+            q, v, forward = self._reference(np.arange(at, at + steps))
+            states = self.plant.advance(q, v, forward, here, compiled=compiled)
             for name in OUTPUTS:
-                kept[name].append(outputs[f"out_{name}"])
+                kept[name].append(states[name])
             at += steps
             if told is not None:
                 told(max(at, 0) / end)
@@ -490,7 +298,7 @@ class _Simulation:
                 "written. Check the effects' settings."
             )
         run = self._measured(ticks, trace)
-        run.truth["housing_end"] = arrays["housing"].tolist()
+        run.truth["housing_end"] = self.plant.arrays["housing"].tolist()
         return run
 
     def _measured(self, ticks: Int[Array, " n"], trace: Trace) -> Run:
@@ -524,10 +332,10 @@ class _Simulation:
             seed,
         )
         commanded = self.motion.at(ticks * TICK - self.before + self.lead)
-        target = self.model_arm.torque(*commanded)
+        target = self.plant.model_arm.torque(*commanded)
         current = target
         if effects.friction is not None:
-            current = target + twin.controller.friction * self._steady(commanded[1])
+            current = target + twin.controller.friction * self.plant.steady(commanded[1])
         in_amperes = side == "motor" and bool(np.any(drives.gain != 1.0))
         temperature = None
         if thermal is not None:
@@ -586,10 +394,10 @@ class _Simulation:
             "preset": twin.name,
             "seed": self.seed,
             "robot": twin.robot.to_dict(),
-            "rotor_inertia": self.rotor.tolist(),
+            "rotor_inertia": self.plant.rotor.tolist(),
             "effects": twin.effects.to_dict(),
-            "friction_scale": self.scale.tolist(),
-            "presliding": self.slip.tolist() if twin.effects.friction is not None else None,
+            "friction_scale": self.plant.scale.tolist(),
+            "presliding": self.plant.slip.tolist() if twin.effects.friction is not None else None,
             "gain_ratio": ratio.tolist(),
             "torque_side": side,
             "payload": [
@@ -602,17 +410,12 @@ class _Simulation:
             "controller": {
                 "bandwidth_hz": np.asarray(twin.controller.bandwidth_hz).tolist(),
                 "delay": twin.controller.delay,
-                "stiffness": self.gains[0].tolist(),
-                "damping": self.gains[1].tolist(),
+                "stiffness": self.plant.gains[0].tolist(),
+                "damping": self.plant.gains[1].tolist(),
             },
             "tracking_error_rms": np.sqrt((error**2).mean(0)).tolist(),
             "temperature_end": trace.temperature[-1].tolist(),
         }
 
 
-def _flat(parameters: Float[Array, " 10"]) -> tuple[float, ...]:
-    mass, centre, quaternion, moments = principal(parameters)
-    return (mass, *centre, *quaternion, *moments)
-
-
-__all__ = ["Carried", "MujocoArm", "Run", "Trace", "Twin"]
+__all__ = ["Carried", "Run", "Trace", "Twin"]

@@ -1,0 +1,221 @@
+"""The twin as a plant that somebody else commands: one control step in, one measured sample out.
+
+Fed with the commands of a motion it gives, sample by sample, what `Twin.run` records of that motion
+with the same seed and the same envelope.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import TaufitError
+from taufit.sim import measure
+from taufit.sim.effects import per_joint
+from taufit.sim.loop import TICK
+from taufit.sim.payload import Carried, check_payload, timeline
+from taufit.sim.plant import SETTLE, Envelope, Plant, PlantStart
+
+if TYPE_CHECKING:
+    from taufit.sim.twin import Twin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """What the controller knows at the beginning of a control step.
+
+    Attributes:
+        time: Since the start [s].
+        position, velocity: As the encoders give them.
+        signal: Of the torque channel, in the recording's unit.
+        temperature: Of the joints [degC].
+        torque: That the motors really gave [N m].
+        acceleration: True.
+        target_torque: By the controller's model, for the command.
+        target_current: With the friction it compensates, in the recording's unit.
+    """
+
+    time: float
+    position: Float[Array, " j"]
+    velocity: Float[Array, " j"]
+    signal: Float[Array, " j"]
+    temperature: Float[Array, " j"]
+    torque: Float[Array, " j"]
+    acceleration: Float[Array, " j"]
+    target_torque: Float[Array, " j"]
+    target_current: Float[Array, " j"]
+
+
+class SteppedTwin:
+    """A simulated arm in the hands of a controller; made by `Twin.start`."""
+
+    def __init__(
+        self,
+        twin: Twin,
+        home: Float[Array, " j"],
+        seed: int,
+        carried: tuple[Carried, ...],
+        rate_hz: float,
+        envelope: Envelope | None,
+    ) -> None:
+        robot, effects = twin.robot, twin.effects
+        home = np.asarray(home, float)
+        if home.shape != (robot.joints,) or not np.all(np.isfinite(home)):
+            raise TaufitError(f"a pose of {robot.name} has {robot.joints} finite numbers.")
+        self.ticks = round(1.0 / (rate_hz * TICK))
+        if self.ticks < 1 or abs(self.ticks * TICK * rate_hz - 1.0) > 1e-9:
+            raise TaufitError(
+                f"a control step of {1e3 / rate_hz:g} ms is not possible: the twin moves in whole "
+                "milliseconds (1000, 500, 250, 125, 100 Hz, ...)."
+            )
+        check_payload(robot, carried)
+        self.plant = Plant(
+            robot,
+            effects,
+            twin.controller,
+            envelope or Envelope.of_limits(robot, home),
+            PlantStart.at_rest(home),
+            timeline(carried),
+            seed,
+            twin.temperature,
+        )
+        self.twin, self.rate_hz = twin, rate_hz
+        self.sensors = Sensors(twin, seed)
+        delay = round(twin.controller.delay / TICK)
+        still = np.zeros((delay, robot.joints))
+        forward = self.plant.feedforward(home[None], still[:1] * 0, still[:1] * 0)
+        self._waiting = [np.tile(home, (delay, 1)), still, np.repeat(forward, delay, 0)]
+        settle = np.tile(home, (round(SETTLE / TICK), 1))
+        self._keep = np.zeros(1, np.int64)
+        self.plant.advance(settle, 0 * settle, np.repeat(forward, len(settle), 0), self._keep[:0])
+
+    @property
+    def time(self) -> float:
+        """Of the next step's beginning [s]."""
+        return self.plant.tick * TICK
+
+    def step(
+        self,
+        position: Float[Array, "t j"],
+        velocity: Float[Array, "t j"],
+        acceleration: Float[Array, "t j"],
+    ) -> Sample:
+        """Command one control step, a row per millisecond; the sample at its beginning."""
+        plant, robot = self.plant, self.twin.robot
+        now = plant.tick
+        torque = plant.model_arm.torque(position, velocity, acceleration)
+        forward = torque
+        if self.twin.effects.friction is not None:
+            forward = torque + self.twin.controller.friction * plant.steady(velocity)
+        lines = [
+            np.concatenate([old, new])
+            for old, new in zip(self._waiting, (position, velocity, forward), strict=True)
+        ]
+        count = len(position)
+        self._waiting = [line[count:] for line in lines]
+        states = plant.advance(lines[0][:count], lines[1][:count], lines[2][:count], self._keep)
+        row = {name: values[0] for name, values in states.items()}
+        q, v, signal, warm = self.sensors.read(now, row)
+        gain = robot.drives.gain if self.sensors.side == "motor" else np.ones(robot.joints)
+        return Sample(
+            time=now * TICK,
+            position=q,
+            velocity=v,
+            signal=signal,
+            temperature=warm,
+            torque=row["motor_torque"],
+            acceleration=row["acceleration"],
+            target_torque=torque[0],
+            target_current=forward[0] / gain,
+        )
+
+    def carry(self, payload: Carried | None) -> None:
+        """From now on the last link carries this body, or nothing."""
+        self.plant.carry(np.zeros(10) if payload is None else payload.parameters)
+
+
+class Sensors:
+    """`measure` row after row, from the same streams of the seed as a whole run."""
+
+    def __init__(self, twin: Twin, seed: int) -> None:
+        robot, effects = twin.robot, twin.effects
+        self.twin, joints = twin, robot.joints
+        sensing, encoder = effects.sensing, effects.encoder
+        if sensing is not None and sensing.relative:
+            raise TaufitError(
+                "relative noise is a share of a whole run's torque, which is not known while it "
+                "runs; give `white` in N m instead."
+            )
+        self.side = (sensing.side if sensing is not None else "") or robot.drives.side
+        if self.side not in ("motor", "link"):
+            raise TaufitError(f"torque is taken on the motor or the link side, not {self.side!r}.")
+        ratio = measure.true_gain_ratio(sensing, joints, seed)
+        self.gain = ratio * (robot.drives.gain if self.side == "motor" else 1.0)
+        self.sensing, self.encoder = sensing, encoder
+        zero = np.zeros(joints)
+        self.white = zero if sensing is None else per_joint(sensing.white, joints, "white")
+        self.slow = zero if sensing is None else per_joint(sensing.coloured, joints, "coloured")
+        self.quantum = zero if sensing is None else per_joint(sensing.quantum, joints, "quantum")
+        self.noise, self.last_tick = zero, 0
+        self.first = True
+        self.streams = {
+            name: measure.stream(seed, name)
+            for name in ("white", "coloured", "encoder", "velocity")
+        }
+        self.uncouple = np.linalg.inv(robot.drives.coupling.T)
+        self.coupled = not np.array_equal(robot.drives.coupling, np.eye(joints))
+
+    def read(
+        self, tick: int, row: dict[str, Float[Array, " j"]]
+    ) -> tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]:
+        """Position, velocity, torque channel and temperature of one state."""
+        elastic, thermal = self.twin.effects.elasticity, self.twin.effects.thermal
+        side = "drive_" if elastic is None or elastic.encoder == "motor" else ""
+        q, v = self._encoded(row[f"{side}position"], row[f"{side}velocity"])
+        warm = row["temperature"]
+        if thermal is not None and thermal.resolution > 0.0:
+            warm = np.round(warm / thermal.resolution) * thermal.resolution
+        return q, v, self._signal(tick, row), warm
+
+    def _signal(self, tick: int, row: dict[str, Float[Array, " j"]]) -> Float[Array, " j"]:
+        torque = row["motor_torque"]
+        sensing = self.sensing
+        if self.side == "link":
+            share = sensing.friction_share if sensing is not None else 0.0
+            torque = row["link_torque"] + share * row["friction"]
+        if np.any(self.white):
+            torque = torque + self.white * self.streams["white"].standard_normal(len(torque))
+        if np.any(self.slow) and sensing is not None:
+            drive = self.streams["coloured"].standard_normal(len(torque))
+            if self.first:
+                self.noise = drive
+            else:
+                since = tick - self.last_tick
+                keep = np.exp(-2.0 * np.pi * sensing.corner_hz * TICK * since)
+                self.noise = keep * self.noise + np.sqrt(1.0 - keep**2) * drive
+            torque = torque + self.slow * self.noise
+        self.first, self.last_tick = False, tick
+        if self.side == "motor" and self.coupled:
+            torque = self.uncouple @ torque
+        signal = torque / self.gain
+        if np.any(self.quantum):
+            signal = measure.stepped(signal, self.quantum)
+        return np.abs(signal) if sensing is not None and sensing.absolute else signal
+
+    def _encoded(
+        self, q: Float[Array, " j"], v: Float[Array, " j"]
+    ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+        encoder, joints = self.encoder, len(q)
+        if encoder is None:
+            return q, v
+        noise = per_joint(encoder.noise, joints, "encoder noise")
+        q = q + noise * self.streams["encoder"].standard_normal(joints)
+        q = measure.stepped(q, per_joint(encoder.quantum, joints, "encoder quantum"))
+        noise = per_joint(encoder.velocity_noise, joints, "velocity noise")
+        dead = np.abs(v) < encoder.velocity_dead
+        v = v + noise * self.streams["velocity"].standard_normal(joints)
+        v = measure.stepped(v, per_joint(encoder.velocity_quantum, joints, "velocity quantum"))
+        return q, np.where(dead, 0.0, v)
