@@ -14,12 +14,13 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import taufit
+from taufit.cli import process
 from taufit.errors import TaufitError
+from taufit.names import printable
 
 # In order of use. A verb has a file `cli/<verb>.py` with either a function `command` or, for verbs
 # with sub-verbs, a typer app called `app`.
@@ -70,6 +71,30 @@ def engine() -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits with 0, 1 (input or result refused) or 2 (wrong usage)."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    process.settle()
+    with process.stoppable():
+        try:
+            try:
+                _run(arguments)
+            finally:
+                process.finish()
+        except TaufitError as error:
+            _fail(f"{type(error).__name__}: {error}")
+        except OSError as error:
+            where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+            _fail(f"taufit: {where}{error.strerror or error}.")
+        except MemoryError:
+            _fail("taufit: this needs more memory than there is.")
+        except KeyboardInterrupt:
+            _fail("stopped", 130)
+
+
+def _fail(message: str, code: int = 1) -> NoReturn:
+    print(printable(message), file=sys.stderr)
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> None:
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         print(_help())
         sys.exit(0)
@@ -80,34 +105,13 @@ def main(arguments: list[str] | None = None) -> None:
     if verb not in VERBS:
         close = difflib.get_close_matches(verb, VERBS, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        print(f"taufit: there is no verb {verb!r}.{hint}\n\n{_help()}", file=sys.stderr)
-        sys.exit(2)
+        _fail(f"taufit: there is no verb {verb!r}.{hint}\n\n{_help()}", 2)
 
     # The matrices of this field are small: BLAS threads would spin more than they work. Set before
     # NumPy is imported; a user's own setting wins.
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
-
-    # File names need not be UTF-8; what the terminal cannot show is spelled out.
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        typer_app(verb)(args=arguments[1:], prog_name=f"taufit {verb}")
-    except TaufitError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        sys.exit(1)
-    except BrokenPipeError:
-        sys.exit(0)
-    except OSError as error:
-        where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-        print(f"taufit: {where}{error.strerror or error}.", file=sys.stderr)
-        sys.exit(1)
-    except MemoryError:
-        print("taufit: this needs more memory than there is.", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        sys.exit(130)
+    typer_app(verb)(args=arguments[1:], prog_name=f"taufit {verb}")
 
 
 def typer_app(verb: str) -> Any:

@@ -9,7 +9,7 @@ from taufit.errors import TaufitError
 from taufit.export.to_c import c_name, to_c
 from taufit.export.to_mjcf import to_mjcf
 from taufit.export.to_urdf import to_urdf
-from taufit.files import write_text
+from taufit.files import is_stream, write_text
 from taufit.model.model_file import write_model
 from taufit.model.torque_model import TorqueModel
 
@@ -56,8 +56,11 @@ def write_export(
     if format == "c":
         if target.suffix == ".h":
             raise TaufitError(f"{target} is the header's name: give the source's, {target.stem}.c.")
-        header_path = target.with_suffix(".h")
+        header_path = target if is_stream(target) else target.with_suffix(".h")
         source, header, lost = to_c(model, header_path.name)
+        if header_path == target:
+            write_text(target, header + source.replace(f'#include "{target.name}"\n', "", 1))
+            return (target,), lost
         write_text(target, source)
         write_text(header_path, header)
         return (target, header_path), lost

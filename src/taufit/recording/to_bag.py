@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -18,30 +16,18 @@ from taufit.recording.recording import Recording
 
 def write_mcap(recording: Recording, path: str | os.PathLike[str]) -> None:
     """One .mcap file."""
-    target = Path(path)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TaufitError(f"{target} cannot be written: {error.strerror or error}.") from None
-    try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bag-") as folder:
-            bag = Path(folder) / "bag"
-            _write(recording, bag)
-            with replacing(target) as temporary:
-                shutil.move(bag / "bag.mcap", temporary)
-    except OSError as error:
-        raise TaufitError(f"{target} cannot be written: {error.strerror or error}.") from None
+    with replacing(path) as temporary:
+        bag = temporary.parent / "bag"
+        _write(recording, bag)
+        os.replace(bag / "bag.mcap", temporary)
 
 
 def write_ros2_bag(recording: Recording, path: str | os.PathLike[str]) -> None:
     """A ROS 2 bag: a directory with metadata.yaml and one .mcap file. It must not exist yet."""
-    target = Path(path)
-    if target.exists():
-        raise TaufitError(f"{target} exists; a bag is not written over another.")
-    try:
-        _write(recording, target)
-    except OSError as error:
-        raise TaufitError(f"{target} cannot be written: {error.strerror or error}.") from None
+    if os.path.lexists(path):
+        raise TaufitError(f"{path} exists; a bag is not written over another.")
+    with replacing(path) as temporary:
+        _write(recording, temporary)
 
 
 def _write(recording: Recording, bag: Path) -> None:

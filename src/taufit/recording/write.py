@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from taufit.errors import RecordingError
+from taufit.files import is_stream
 from taufit.recording.recording import Recording
 from taufit.recording.to_bag import write_mcap, write_ros2_bag
 from taufit.recording.to_parquet import write_parquet
@@ -25,12 +26,15 @@ WRITERS = {
 def write_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
     """Write one run so that `read_recording` returns it unchanged.
 
-    A name without an ending becomes a ROS 2 bag, which is a directory.
+    A name without an ending becomes a ROS 2 bag, which is a directory; a device or a pipe without
+    one gets Parquet.
     """
     name = Path(path).name.lower()
     for ending, write in WRITERS.items():
         if name.endswith(ending):
             return write(recording, path)
+    if is_stream(path):
+        return write_parquet(recording, path)
     if "." not in name:
         return write_ros2_bag(recording, path)
     raise RecordingError(
