@@ -6,21 +6,16 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 from typer.testing import CliRunner
+
+from taufit.cli.app import typer_app
 
 MAP = Path(__file__).resolve().parents[2] / "examples" / "columns" / "ur10e_csv.yaml"
 CONTROLLER = np.array([11.976, 9.839, 10.763, 10.763])
 
 
 def _run(*words: str) -> dict:
-    import typer
-
-    from taufit.cli.gains import command
-
-    app = typer.Typer()
-    app.command()(command)
-    result = CliRunner().invoke(app, [*words, "--json"], catch_exceptions=False)
+    result = CliRunner().invoke(typer_app("gains"), [*words, "--json"], catch_exceptions=False)
     assert result.exit_code == 0
     return json.loads(result.stdout)
 
@@ -51,15 +46,3 @@ def test_the_controllers_own_values_need_no_mass(data_dir):
     data = _run(str(folder / "ur10e.urdf"), str(run), "--map", str(MAP))
     np.testing.assert_allclose(np.array(data["gains"])[1:5], CONTROLLER, rtol=1e-3)
     assert any("joint 6" in finding for finding in data["findings"])
-
-
-def test_mass_and_loaded_run_belong_together(tmp_path):
-    from taufit.cli.gains import command
-    from taufit.errors import TaufitError
-    from taufit.recording import Recording, write_recording
-
-    time = np.arange(200) / 100
-    q = np.zeros((200, 6))
-    write_recording(Recording(time, q, q.copy()), tmp_path / "run.parquet")
-    with pytest.raises(TaufitError, match="belong together"):
-        command("ur5", [tmp_path / "run.parquet"], mass=2.0)

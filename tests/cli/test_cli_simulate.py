@@ -87,11 +87,11 @@ def test_presets_are_listed(capsys):
         (["--payload", "500"], 1, "no such arm"),
         (["--payload", "heavy"], 2, "MASS"),
         (["--bandwidth-hz", "900"], 1, "unstable"),
-        (["--preset", "kr5-unsigned"], 1, "is a kr5"),
-        (["--preset", "none"], 1, "ur10-paper"),
+        (["--preset", "kr5-unsigned"], 2, "is a kr5"),
+        (["--preset", "none"], 2, "ur10-paper"),
         (["--rate-hz", "5000"], 1, "1000 Hz"),
         (["--effects", "nowhere.yaml"], 1, "nowhere.yaml"),
-        (["--mounting", "sideways"], 1, "sideways"),
+        (["--mounting", "sideways"], 2, "sideways"),
     ],
 )
 def test_wrong_input_is_refused_and_nothing_is_written(

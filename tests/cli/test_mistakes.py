@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import inspect
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 import taufit.files
 from taufit.cli import main
 from taufit.cli.app import VERBS, typer_app
+from taufit.cli.spread import spread
 
 BINARY = bytes(range(256)) * 40
 PRECIOUS = "precious"
@@ -167,16 +167,14 @@ def test_mistakes_are_refused_in_words(folder, tmp_path, capsys, words):
 
 
 def numeric_options():
-    """(verb, option, type) of every numeric option, from the commands' own signatures."""
+    """(verb, option) of every numeric option, from the commands' own signatures."""
     for verb in VERBS:
         command = getattr(import_module(f"taufit.cli.{verb}"), "command", None)
         if command is None:
             continue  # sub-verbs
-        hints = get_type_hints(command)
-        for name in inspect.signature(command).parameters:
-            for kind in (int, float):
-                if hints[name] in (kind, kind | None):
-                    yield verb, "--" + name.replace("_", "-"), kind
+        for name, hint in get_type_hints(spread(command)).items():
+            if hint in (int, int | None, float, float | None):
+                yield verb, "--" + name.replace("_", "-")
 
 
 NUMERIC = sorted(numeric_options(), key=str)
@@ -187,10 +185,8 @@ REQUIRED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("verb", "option", "kind"), NUMERIC)
-def test_no_option_takes_nan_for_a_number(
-    folder, tmp_path, monkeypatch, capsys, verb, option, kind
-):
+@pytest.mark.parametrize(("verb", "option"), NUMERIC)
+def test_no_option_takes_nan_for_a_number(folder, tmp_path, monkeypatch, capsys, verb, option):
     monkeypatch.chdir(tmp_path)
     words = [folder / word if "." in word else word for word in REQUIRED.get(verb, ["run.parquet"])]
     code, out, err = run(capsys, verb, *words, option, "nan")
@@ -201,6 +197,43 @@ def test_no_option_takes_nan_for_a_number(
 
 def test_there_are_numeric_options_to_test():
     assert len(NUMERIC) > 25 and {verb for verb, *_ in NUMERIC} >= {"design", "fit", "check"}
+
+
+WRONG_USAGE = [
+    *(["fit", "ur3", "{}/run.parquet", "-o", "{out}", option, value] for option, value in (
+        ("--friction", "magic"), ("--estimator", "magic"), ("--temperature", "hot"),
+        ("--torque-signs", "some"), ("--cutoff-hz", "fast"), ("--cutoff-hz", "-1"),
+        ("--mounting", "floor"), ("--max-rmse", "a"), ("--max-nrmse", "-1"),
+        ("--min-correlation", "2"), ("--sign-hint", "9:1-2:+"), ("--effort", "raw2"))),
+    *(["check", "{}/model.json", "{}/run.parquet", option, value] for option, value in (
+        ("--cutoff-hz", "0"), ("--max-rmse", "nan"), ("--max-mean-nrmse", "inf"))),
+    *(["payload", "{}/model.json", "{}/run.parquet", option, value] for option, value in (
+        ("--method", "magic"), ("--speed", "0"), ("--accuracy", "1"), ("--box", "1,2,-3"))),
+    *(["simulate", "ur3", "-o", "{out}", option, value] for option, value in (
+        ("--preset", "magic"), ("--preset", "franka"), ("--mounting", "floor"),
+        ("--payload", "much"))),
+    ["simulate", "ur3", "preset", "-o", "{out}"],
+    ["inspect", "ur3", "--mounting", "1,2"],
+    ["inspect", "ur3", "--rule", "best"],
+    ["export", "{}/model.json", "--format", "step"],
+    ["export", "{}/model.json", "--mounting", "floor"],
+    ["convert", "{}/run.parquet", "-o", "{out}", "--mounting", "floor"],
+    ["convert", "{}/run.parquet", "-o", "{out}", "--effort", "magic"],
+    ["gains", "ur3", "{}/run.parquet", "--method", "magic"],
+    ["gains", "ur3", "{}/run.parquet", "--mass", "2"],
+    ["health", "baseline", "{}/model.json", "{}/run.parquet", "-o", "{out}", "--rate", "2"],
+    ["report", "{}/model.json", "-o", "{out}", "--cutoff-hz", "-1"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WRONG_USAGE, ids=[" ".join(words) for words in WRONG_USAGE])
+def test_a_value_no_option_takes_is_wrong_usage(folder, tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    filled = [w.replace("{out}", "out.parquet").replace("{}", str(folder)) for w in words]
+    code, out, err = run(capsys, *filled)
+    assert code == 2 and out == "", err
+    assert "Usage: taufit" in err and "nvalid value" in err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("demo", "inspect")])

@@ -6,12 +6,9 @@ Only the verb that runs is imported, so `taufit --help` costs next to nothing.
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
-import math
 import os
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -118,19 +115,21 @@ def typer_app(verb: str) -> Any:
     """The verb as a typer app; the "Next: ..." of its docstring becomes the last line of help."""
     import typer
 
+    from taufit.cli.spread import spread
+
     module = import_module(f"taufit.cli.{verb}")
     if hasattr(module, "app"):
         for one in module.app.registered_commands:
             if one.help is None and one.callback is not None:
                 one.help, one.epilog = _without_next(one.callback.__doc__ or "")
-                one.callback = _without_nan(one.callback)
+                one.callback = spread(one.callback)
         info = module.app.info
         if isinstance(info.help, str) and "Next: " in info.help:
             info.help, info.epilog = _without_next(info.help)
         return module.app
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     text, last = _without_next(module.command.__doc__ or "")
-    app.command(name=verb, help=text, epilog=last)(_without_nan(module.command))
+    app.command(name=verb, help=text, epilog=last)(spread(module.command))
     return app
 
 
@@ -138,19 +137,3 @@ def _without_next(text: str) -> tuple[str, str | None]:
     """Help without its last paragraph, "Next: ...", and that paragraph."""
     text, _, last = inspect.cleandoc(text).partition("\nNext: ")
     return text, f"Next: {last}" if last else None
-
-
-def _without_nan(command: Callable[..., None]) -> Callable[..., None]:
-    """The command behind a guard: NaN passes every range check and means nothing anywhere."""
-    import typer
-
-    @functools.wraps(command)
-    def guarded(**given: Any) -> None:
-        for name, value in given.items():
-            if isinstance(value, float) and math.isnan(value):
-                raise typer.BadParameter(
-                    "nan is no number.", param_hint=f"--{name}".replace("_", "-")
-                )
-        command(**given)
-
-    return guarded

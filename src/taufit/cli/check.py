@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taufit.cli.common import print_json, progress
+from taufit.cli.common import print_json, progress, short_name
+from taufit.cli.options import Cutoff, Json, LimitOptions, Model, RecordingOptions, cutoff_given
 
 if TYPE_CHECKING:
     from taufit.model.torque_model import TorqueModel
@@ -17,36 +18,15 @@ if TYPE_CHECKING:
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="What `taufit fit` wrote.", metavar="MODEL")],
+    model: Model,
     recording: Annotated[
         list[Path],
         typer.Argument(help="Recordings of the same robot.", metavar="RECORDING"),
     ],
-    map: Annotated[
-        Path | None, typer.Option("--map", help="YAML that says what the columns are.")
-    ] = None,
-    cutoff_hz: Annotated[
-        float | None,
-        typer.Option(help="Low-pass; by default that of the training data.", metavar="HZ"),
-    ] = None,
-    run: Annotated[
-        int | None, typer.Option(help="One run of files that hold several.", metavar="K")
-    ] = None,
-    max_mean_nrmse: Annotated[
-        float | None, typer.Option(help="FAIL above this mean nrmse (default 0.25).")
-    ] = None,
-    max_nrmse: Annotated[
-        float | None, typer.Option(help="FAIL with any joint's nrmse above this.")
-    ] = None,
-    max_rmse: Annotated[
-        str | None, typer.Option(help="FAIL above this RMSE [N m]; one, or one per joint: A,B,..")
-    ] = None,
-    min_correlation: Annotated[
-        float | None, typer.Option(help="FAIL with any joint's correlation below this.")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    source: RecordingOptions,
+    required: LimitOptions,
+    cutoff_hz: Cutoff = None,
+    as_json: Json = False,
 ) -> None:
     """Test a fitted model on recordings it has not seen.
 
@@ -58,22 +38,20 @@ def command(
     from time import process_time
 
     from taufit.calibration.mounting import estimate_gravity, spoken
-    from taufit.cli.fit import _numbers, _read
     from taufit.model.model_file import read_model
-    from taufit.validation import Limits, residual_spectrum, score, verdict
+    from taufit.validation import residual_spectrum, score, verdict
     from taufit.workflow import condition_like
 
     started = process_time()
-    if cutoff_hz is not None and not 0.0 < cutoff_hz < 1e6:
-        raise typer.BadParameter("give a positive frequency in Hz.", param_hint="--cutoff-hz")
-    limits = Limits(max_mean_nrmse, max_nrmse, _numbers(max_rmse), min_correlation)
+    cutoff_given(cutoff_hz)
+    limits = required.limits()
     fitted = read_model(model)
     scores: list[Score] = []
     files: list[dict[str, Any]] = []
     with progress("check") as bar:
         task = bar.add_task("checking", total=len(recording))
         for path in recording:
-            recordings = _read(path, map, run)
+            recordings = source.read(path)
             samples = condition_like(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             one = score(fitted, samples, file=str(path))
             spectrum = residual_spectrum(fitted, samples) if one.samples >= 64 else None
@@ -135,8 +113,6 @@ def _show(
     from rich.markup import escape
     from rich.table import Table
 
-    from taufit.cli.fit import _short
-
     console = Console()
     console.print(
         f"[bold]{judged.word}[/bold]  {escape('; '.join(judged.reasons))}", highlight=False
@@ -152,25 +128,27 @@ def _show(
         cells = [*(f"{x:.3f}" for x in training["nrmse"]), f"{training['mean_nrmse']:.3f}"]
         table.add_row("training", *cells)
     for one in scores:
-        table.add_row(_short(one.file), *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}")
+        table.add_row(
+            short_name(one.file), *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}"
+        )
     table.add_section()
     if len(scores) > 1:
         table.add_row("RMSE [N m]")
     for one in scores:
-        label = "RMSE [N m]" if len(scores) == 1 else f" {_short(one.file)}"
+        label = "RMSE [N m]" if len(scores) == 1 else f" {short_name(one.file)}"
         table.add_row(label, *(f"{x:.2f}" for x in one.rmse), "")
     console.print(table)
     for one in scores:
         console.print(
-            f"{_short(one.file)}: {one.seconds:.1f} s of motion, e_N {one.e_n:.4g} N m with N = "
-            f"{one.samples}",
+            f"{short_name(one.file)}: {one.seconds:.1f} s of motion, e_N {one.e_n:.4g} N m with "
+            f"N = {one.samples}",
             highlight=False,
             markup=False,
         )
     for entry in files:
         for text in entry["warnings"]:
             # Most findings of a recording name its file themselves.
-            where = "" if Path(entry["file"]).name in text else f"{_short(entry['file'])}: "
+            where = "" if Path(entry["file"]).name in text else f"{short_name(entry['file'])}: "
             console.print(f"warning: {where}{text}", highlight=False, markup=False)
     if judged.passed:
         following = f"`taufit export {model} --format urdf -o FILE` puts the model to use."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,3 +48,11 @@ def progress(description: str) -> Any:
         transient=True,
         disable=not console.is_terminal,
     )
+
+
+def short_name(path: str) -> str:
+    """The name of a recording without its folder and ending, for tables."""
+    name = Path(path).name
+    for suffix in (".gz", ".csv", ".parquet", ".mcap"):
+        name = name.removesuffix(suffix)
+    return name

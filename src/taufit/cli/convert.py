@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from taufit.cli.options import Json, RecordingOptions, mounting_given
 from taufit.errors import RecordingError
 
 
@@ -15,14 +16,12 @@ def command(
     recording: Annotated[
         Path, typer.Argument(help="what the robot or logger wrote", metavar="RECORDING")
     ],
+    source: RecordingOptions,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output", "-o", help=".parquet, .csv[.gz], .tsv, .npz, .mcap; no ending: ROS 2 bag"
         ),
-    ] = None,
-    map: Annotated[
-        Path | None, typer.Option("--map", help="YAML that says what the columns are")
     ] = None,
     report: Annotated[bool, typer.Option("--report", help="only tell how good it is")] = False,
     robot: Annotated[
@@ -35,14 +34,7 @@ def command(
     payload: Annotated[
         float | None, typer.Option("--payload", help="mass the robot carried [kg]", metavar="KG")
     ] = None,
-    run: Annotated[
-        int | None, typer.Option("--run", help="one run of a file that holds several", metavar="K")
-    ] = None,
-    topic: Annotated[str | None, typer.Option("--topic", help="joint states of a bag")] = None,
-    effort: Annotated[
-        str | None, typer.Option("--effort", help="what a bag's effort is: torque, current, raw")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="one JSON object on stdout")] = False,
+    as_json: Json = False,
 ) -> None:
     """Read any recording, report its quality, write it as Parquet, CSV or MCAP.
 
@@ -55,13 +47,9 @@ def command(
     Next: `taufit fit ROBOT RECORDING.parquet` fits a model to it.
     """
     from taufit.cli.common import print_json, progress
-    from taufit.recording import in_order, quality, read_recordings, write_recording
+    from taufit.recording import in_order, quality, write_recording
 
-    recordings = read_recordings(recording, map=map, topic=topic, effort=effort, payload=payload)
-    if run is not None:
-        recordings = [r for r in recordings if r.meta.get("run") == run] or _no_run(
-            recording, recordings, run
-        )
+    recordings = source.runs(recording, payload=payload)
     arm = None
     if robot is not None or mounting is not None:
         arm, about = _robot(robot, mounting)
@@ -81,7 +69,7 @@ def command(
             findings = [*item.findings, *_signal_findings(item, arm)]
             pages.append(_page(item, quality(item), findings, path))
             bar.advance(task)
-    if json:
+    if as_json:
         first = pages[0] if len(pages) == 1 else {}
         print_json({"file": str(recording), **first, "runs": pages})
         return
@@ -96,19 +84,10 @@ def command(
     print("Next: `taufit fit ROBOT RECORDING` fits a model to it.")
 
 
-def _no_run(path: Path, recordings: list[Any], run: int) -> list[Any]:
-    runs = [r.meta.get("run") for r in recordings]
-    have = f"runs {runs[0]} to {runs[-1]}" if runs[0] is not None else "one run, unnumbered"
-    raise RecordingError(f"{path} has {have}; there is no run {run}.")
-
-
 def _robot(name: str | None, mounting: str | None) -> tuple[Any, dict[str, Any]]:
-    from taufit.robot.mounting import parse_mounting
-
     about: dict[str, Any] = {}
     if mounting is not None:
-        parse_mounting(mounting)
-        about["mounting"] = mounting
+        about["mounting"] = mounting_given(mounting)
     if name is None:
         return None, about
     from taufit.robot import read_robot

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from taufit.cli.common import print_json
+from taufit.cli.options import Json, Model, mounting_given, one_of
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="What `taufit fit` wrote.", metavar="MODEL")],
+    model: Model,
     format: Annotated[
         str, typer.Option("--format", help="urdf, mjcf, json or c.", metavar="NAME")
     ] = "urdf",
@@ -25,7 +26,7 @@ def command(
             help="Move the arm first: ground, ceiling, wall or ROLL,PITCH,YAW in degrees."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write a fitted model as URDF, MJCF, JSON or C.
 
@@ -36,15 +37,16 @@ def command(
 
     Next: load it in your simulator or controller.
     """
-    from taufit.export import write_export
+    from taufit.export import FORMATS, write_export
     from taufit.model.model_file import read_model
 
+    one_of(format, FORMATS, "--format")
     fitted = read_model(model)
     moved = None
     if mounting is not None:
         from taufit.calibration import move_model
 
-        moved = move_model(fitted, mounting)
+        moved = move_model(fitted, mounting_given(mounting))
         fitted = moved.model
     files, lost = write_export(fitted, format, output)
     if as_json:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from taufit.cli.common import print_json, progress
+from taufit.cli.common import print_json, progress, short_name
+from taufit.cli.options import (
+    Json,
+    LimitOptions,
+    RecordingOptions,
+    RobotName,
+    RobotOptions,
+    one_of,
+    wrong,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,98 +28,132 @@ if TYPE_CHECKING:
     from taufit.workflow import Identification
 
 
-def command(
-    robot: Annotated[
-        str, typer.Argument(help="A bundled name, .urdf, .xacro or .yaml.", metavar="ROBOT")
-    ],
-    recording: Annotated[
-        list[Path],
-        typer.Argument(help="What was measured; several are fitted together.", metavar="RECORDING"),
-    ],
-    map: Annotated[
-        Path | None, typer.Option("--map", help="YAML that says what the columns are.")
-    ] = None,
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """What the model is made of and how its parameters are found."""
+
     friction: Annotated[
         str, typer.Option(help="auto, or the name of a friction model.", metavar="NAME")
-    ] = "auto",
+    ] = "auto"
     estimator: Annotated[
         str, typer.Option(help="auto, or the name of an estimator.", metavar="NAME")
-    ] = "auto",
-    holdout: Annotated[
-        list[Path] | None,
-        typer.Option("--holdout", help="Recording kept out of the fit, to score it. Repeatable."),
-    ] = None,
-    holdout_map: Annotated[
-        Path | None, typer.Option(help="Column map of the hold-outs, where it is another.")
-    ] = None,
+    ] = "auto"
     cutoff_hz: Annotated[
         str,
         typer.Option(
             help="Zero-phase 4th-order low-pass for motion and torque alike, or auto.", metavar="HZ"
         ),
-    ] = "10",
+    ] = "10"
     rotor_inertia: Annotated[
         bool | None,
         typer.Option(
             "--rotor-inertia/--no-rotor-inertia",
             help="One per joint; by default where torque was measured at the motor.",
         ),
-    ] = None,
+    ] = None
     no_offset: Annotated[
         bool, typer.Option("--no-offset", help="No constant torque offset per joint.")
-    ] = False,
-    torque_signs: Annotated[
-        str, typer.Option(help="recorded, or unknown where only magnitudes were.")
-    ] = "recorded",
-    sign_hint: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sign-hint",
-            help="Sign of a stretch you know, e.g. 2:3.1-4.0:+ for joint 2 from 3.1 to 4.0 s; "
-            "@RUN behind it in another run than the first. Repeatable.",
-            metavar="JOINT:T0-T1:SIGN",
-        ),
-    ] = None,
+    ] = False
     temperature: Annotated[
         str,
         typer.Option(
             help="How friction follows joint temperature: auto, none, linear, exponential, "
             "arrhenius, or thermal-model (estimated where there is no sensor)."
         ),
-    ] = "auto",
-    mounting: Annotated[
-        str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")
-    ] = None,
-    base: Annotated[str | None, typer.Option(help="Link of a URDF to start the chain at.")] = None,
-    tip: Annotated[str | None, typer.Option(help="Link of a URDF to end the chain at.")] = None,
-    run: Annotated[
-        int | None, typer.Option(help="One run of files that hold several.", metavar="K")
-    ] = None,
-    max_mean_nrmse: Annotated[
-        float | None, typer.Option(help="Refuse a model whose mean nrmse is above this.")
-    ] = None,
-    max_nrmse: Annotated[
-        float | None, typer.Option(help="Refuse a model with any joint's nrmse above this.")
-    ] = None,
-    max_rmse: Annotated[
-        str | None, typer.Option(help="Refuse above this RMSE [N m]; one, or one per joint: A,B,..")
-    ] = None,
-    min_correlation: Annotated[
-        float | None, typer.Option(help="Refuse a model with any joint's correlation below this.")
-    ] = None,
+    ] = "auto"
+
+    torque_signs: Annotated[
+        str, typer.Option(help="recorded, or unknown where only magnitudes were.")
+    ] = "recorded"
+    sign_hint: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sign-hint",
+            help="Sign of an interval you know, e.g. 2:3.1-4.0:+ for joint 2 from 3.1 to 4.0 s; "
+            "@RUN behind it in another run than the first. Repeatable.",
+            metavar="JOINT:T0-T1:SIGN",
+        ),
+    ] = None
+
+    def keywords(self) -> dict[str, Any]:
+        """As `identify` takes them; wrong names and frequencies are refused."""
+        from taufit.estimators import ESTIMATORS
+        from taufit.friction import FRICTION_MODELS
+        from taufit.temperature.apply import TEMPERATURE_CHOICES
+
+        one_of(self.friction, ("auto", *FRICTION_MODELS), "--friction")
+        one_of(self.estimator, ("auto", *ESTIMATORS), "--estimator")
+        friction: Any = "auto"
+        if self.friction != "auto":
+            friction = None if self.friction == "none" else FRICTION_MODELS[self.friction]()
+        return {
+            "friction": friction,
+            "estimator": None if self.estimator == "auto" else ESTIMATORS[self.estimator](),
+            "cutoff_hz": _cutoff(self.cutoff_hz),
+            "rotor_inertia": self.rotor_inertia,
+            "offset": not self.no_offset,
+            "temperature": one_of(self.temperature, TEMPERATURE_CHOICES, "--temperature"),
+            "torque_signs": one_of(self.torque_signs, ("recorded", "unknown"), "--torque-signs"),
+        }
+
+    def hints(self, joint_names: tuple[str, ...]) -> list[SignHint]:
+        """The known signs, each with its joint found by number or name."""
+        from taufit.errors import TaufitError
+        from taufit.signs.hints import read_hint
+
+        try:
+            return [read_hint(text, joint_names) for text in self.sign_hint or []]
+        except TaufitError as error:
+            wrong("--sign-hint", str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class HoldoutOptions:
+    """Recordings that score the model and are kept out of the fit."""
+
+    holdout: Annotated[
+        list[Path] | None,
+        typer.Option("--holdout", help="Recording kept out of the fit, to score it. Repeatable."),
+    ] = None
+    holdout_map: Annotated[
+        Path | None, typer.Option(help="Column map of the hold-outs, where it is another.")
+    ] = None
+
+    @property
+    def files(self) -> list[Path]:
+        """The recordings kept out, none by default."""
+        return list(self.holdout or [])
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOptions:
+    """What is written and printed."""
+
     report: Annotated[
         Path | None, typer.Option(help="One HTML page about the fit.", metavar="FILE.html")
-    ] = None,
+    ] = None
     force: Annotated[
         bool,
         typer.Option("--force", help="Fit although the recording contradicts the robot."),
-    ] = False,
+    ] = False
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Fitted model.", metavar="MODEL")
-    ] = Path("model.json"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    ] = Path("model.json")
+    as_json: Json = False
+
+
+def command(
+    robot: RobotName,
+    recording: Annotated[
+        list[Path],
+        typer.Argument(help="What was measured; several are fitted together.", metavar="RECORDING"),
+    ],
+    source: RecordingOptions,
+    kept_out: HoldoutOptions,
+    arm: RobotOptions,
+    model: ModelOptions,
+    required: LimitOptions,
+    result: ResultOptions,
 ) -> None:
     """Fit a robot's dynamic model to recorded motion and torque.
 
@@ -122,78 +166,52 @@ def command(
     from time import process_time
 
     from taufit.model.model_file import write_model
-    from taufit.robot import read_robot
-    from taufit.temperature.apply import TEMPERATURE_CHOICES
-    from taufit.validation import Limits, verdict
+    from taufit.validation import verdict
     from taufit.workflow import identify
-    from taufit.workflow.identify import file_hash
 
     started = process_time()
-    model = _friction(friction)
-    method = _estimator(estimator)
-    cutoff = _cutoff(cutoff_hz)
-    if torque_signs not in ("recorded", "unknown"):
-        raise typer.BadParameter("use recorded or unknown.", param_hint="--torque-signs")
-    if temperature not in TEMPERATURE_CHOICES:
-        raise typer.BadParameter(
-            f"{temperature!r} is not known; use {', '.join(TEMPERATURE_CHOICES)}.",
-            param_hint="--temperature",
-        )
-    limits = Limits(max_mean_nrmse, max_nrmse, _numbers(max_rmse), min_correlation)
-    kept_out = list(holdout or [])
+    keywords = model.keywords()
+    limits = required.limits()
+    of_holdout = replace(source, map=kept_out.holdout_map or source.map)
 
     with progress("fit") as bar:
-        task = bar.add_task("reading", total=len(recording) + len(kept_out) + 2)
+        task = bar.add_task("reading", total=len(recording) + len(kept_out.files) + 2)
         recordings: list[Recording] = []
         for path in recording:
-            recordings += _read(path, map, run)
+            recordings += source.read(path)
             bar.advance(task)
         others: dict[str, list[Recording]] = {}
-        for path in kept_out:
-            others[str(path)] = _read(path, holdout_map or map, run)
+        for path in kept_out.files:
+            others[str(path)] = of_holdout.read(path)
             bar.advance(task)
-        told = mounting if mounting is not None else recordings[0].meta.get("mounting")
-        arm = read_robot(robot, base=base, tip=tip, mounting=told)
+        nominal = arm.read(robot, recorded_mounting=recordings[0].meta.get("mounting"))
         bar.update(task, description="fitting")
         done = identify(
-            arm,
+            nominal,
             recordings,
             holdout=others,
-            friction=model,
-            estimator=method,
-            cutoff_hz=cutoff,
-            rotor_inertia=rotor_inertia,
-            offset=not no_offset,
-            torque_signs=torque_signs,  # type: ignore[arg-type]
-            sign_hints=_sign_hints(sign_hint, arm.joint_names),
-            temperature=temperature,
-            force=force,
-            provenance={
-                "recordings": [{"file": p.name, "sha256": file_hash(p)} for p in recording],
-                "holdout": [{"file": p.name, "sha256": file_hash(p)} for p in kept_out],
-                "map": None if map is None else {"file": map.name, "sha256": file_hash(map)},
-                "robot_file": robot
-                if not Path(robot).exists()
-                else {"file": Path(robot).name, "sha256": file_hash(robot)},
-            },
+            sign_hints=model.hints(nominal.joint_names),
+            force=result.force,
+            provenance=_provenance(robot, recording, kept_out.files, source.map),
+            **keywords,
         )
         bar.advance(task)
         judged = verdict(done.holdout or (done.training,), limits)
         refused = limits.given and not judged.passed
         if not refused:
-            write_model(done.model, output)
-            if report is not None:
-                _report(done, report)
+            write_model(done.model, result.output)
+            if result.report is not None:
+                _report(done, result.report)
         bar.advance(task)
 
-    if as_json:
+    if result.as_json:
         data = done.to_dict()
         data |= judged.to_dict()
-        data["model"] = None if refused else str(output)
+        data["model"] = None if refused else str(result.output)
         data["cpu_seconds"] = process_time() - started
         print_json(data)
     else:
-        _show(done, judged, output, refused)
+        _show(done, judged, result.output, refused)
     if refused:
         from taufit.errors import InfeasibleError
 
@@ -203,77 +221,33 @@ def command(
         )
 
 
-def _friction(name: str) -> Any:
-    from taufit.friction import FRICTION_MODELS
+def _provenance(
+    robot: str, recordings: list[Path], holdouts: list[Path], map: Path | None
+) -> dict[str, Any]:
+    """Every input file with its hash."""
+    from taufit.workflow.identify import file_hash
 
-    if name == "auto":
-        return "auto"
-    if name not in FRICTION_MODELS:
-        raise typer.BadParameter(
-            f"{name!r} is not known; use auto, {', '.join(FRICTION_MODELS)}.",
-            param_hint="--friction",
-        )
-    return None if name == "none" else FRICTION_MODELS[name]()
+    def named(path: Path) -> dict[str, str]:
+        return {"file": path.name, "sha256": file_hash(path)}
 
-
-def _estimator(name: str) -> Any:
-    from taufit.estimators import ESTIMATORS
-
-    if name == "auto":
-        return None
-    if name not in ESTIMATORS:
-        raise typer.BadParameter(
-            f"{name!r} is not known; use auto, {', '.join(ESTIMATORS)}.", param_hint="--estimator"
-        )
-    return ESTIMATORS[name]()
+    return {
+        "recordings": [named(path) for path in recordings],
+        "holdout": [named(path) for path in holdouts],
+        "map": None if map is None else named(map),
+        "robot_file": named(Path(robot)) if Path(robot).exists() else robot,
+    }
 
 
-def _cutoff(text: str) -> Any:
+def _cutoff(text: str) -> float | Literal["auto"]:
     if text == "auto":
         return "auto"
     try:
         value = float(text)
     except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} is neither a frequency in Hz nor auto.", param_hint="--cutoff-hz"
-        ) from None
+        value = -1.0
     if not 0.0 < value < 1e6:
-        raise typer.BadParameter("give a positive frequency in Hz.", param_hint="--cutoff-hz")
+        wrong("--cutoff-hz", f"must be a positive frequency in Hz or auto, got {text!r}.")
     return value
-
-
-def _sign_hints(texts: list[str] | None, joint_names: tuple[str, ...]) -> list[SignHint]:
-    from taufit.errors import TaufitError
-    from taufit.signs.hints import read_hint
-
-    try:
-        return [read_hint(text, joint_names) for text in texts or []]
-    except TaufitError as error:
-        raise typer.BadParameter(str(error), param_hint="--sign-hint") from None
-
-
-def _numbers(text: str | None) -> tuple[float, ...] | None:
-    if text is None:
-        return None
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} is no list of numbers: A,B,...", param_hint="--max-rmse"
-        ) from None
-
-
-def _read(path: Path, map: Path | None, run: int | None) -> list[Recording]:
-    from dataclasses import replace
-
-    from taufit.recording import read_recording, read_recordings
-
-    if run is not None:
-        found = [read_recording(path, map=map, run=run)]
-    else:
-        found = read_recordings(path, map=map)
-    # Refusals and warnings name the file even where it does not name itself.
-    return [replace(one, meta={"file": path.name, **one.meta}) for one in found]
 
 
 def _report(done: Identification, path: Path) -> None:
@@ -349,7 +323,7 @@ def score_table(title: str, done: Identification) -> Table:
     for j in range(joints):
         table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
     table.add_column("mean", justify="right", style="bold", no_wrap=True)
-    for label, one in (("training", train), *((_short(s.file), s) for s in done.holdout)):
+    for label, one in (("training", train), *((short_name(s.file), s) for s in done.holdout)):
         table.add_row(label, *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}")
     table.add_section()
     table.add_row("RMSE training [N m]", *(f"{x:.2f}" for x in train.rmse), "")
@@ -371,10 +345,3 @@ def _grouped(names: tuple[str, ...]) -> str:
         f"{group} (joint{'s' if len(which) > 1 else ''} {', '.join(which)})"
         for group, which in joints.items()
     )
-
-
-def _short(path: str) -> str:
-    name = Path(path).name
-    for suffix in (".gz", ".csv", ".parquet", ".mcap"):
-        name = name.removesuffix(suffix)
-    return name

@@ -8,14 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from taufit.cli.common import print_json
-from taufit.errors import RecordingError
+from taufit.cli.options import Json, RecordingOptions, RobotName, RobotOptions, one_of, wrong
 
 
 def command(
-    robot: Annotated[str, typer.Argument(help="A bundled name, .urdf or .yaml.", metavar="ROBOT")],
+    robot: RobotName,
     recording: Annotated[
         list[Path], typer.Argument(help="Runs without a payload.", metavar="RECORDING")
     ],
+    source: RecordingOptions,
+    arm: RobotOptions,
     loaded: Annotated[
         list[Path] | None,
         typer.Option("--loaded", help="A run with the known mass. Repeatable."),
@@ -27,13 +29,7 @@ def command(
     method: Annotated[
         str, typer.Option(help="total_least_squares, least_squares or constrained.")
     ] = "total_least_squares",
-    map: Annotated[
-        Path | None, typer.Option("--map", help="YAML that says what the columns are.")
-    ] = None,
-    mounting: Annotated[
-        str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Find the drive gains: joint torque per ampere, with their uncertainty.
 
@@ -43,17 +39,17 @@ def command(
     Next: write the `gains:` line into the column map and fit again.
     """
     from taufit.calibration.gains import gains_from_mass
-    from taufit.recording import read_recordings
-    from taufit.robot import read_robot
+    from taufit.calibration.known_mass import METHODS
     from taufit.signals import controller_gains
 
-    arm = read_robot(robot, mounting=mounting)
-    unloaded = [run for path in recording for run in read_recordings(path, map=map)]
+    one_of(method, METHODS, "--method")
     if (loaded is None) != (mass is None):
-        raise RecordingError("--loaded and --mass belong together: give both, or neither.")
+        wrong("--loaded and --mass", "belong together: give both, or neither.")
+    known = arm.read(robot)
+    unloaded = [run for path in recording for run in source.read(path)]
     if loaded is not None and mass is not None:
-        runs = [run for path in loaded for run in read_recordings(path, map=map)]
-        found = gains_from_mass(arm, unloaded, runs, mass, mass_std=mass_std, method=method)
+        runs = [run for path in loaded for run in source.read(path)]
+        found = gains_from_mass(known, unloaded, runs, mass, mass_std=mass_std, method=method)
     else:
         found = controller_gains(unloaded)
     line = "gains: {value: [" + ", ".join(f"{x:.4f}" for x in found.value)
@@ -68,10 +64,10 @@ def command(
         }
         print_json(data)
         return
-    for i, (value, std, source) in enumerate(
+    for i, (value, std, origin) in enumerate(
         zip(found.value, found.std, found.source, strict=True)
     ):
-        print(f"joint {i + 1}: {value:.3f} +- {std:.3f} N m per A  ({source})")
+        print(f"joint {i + 1}: {value:.3f} +- {std:.3f} N m per A  ({origin})")
     for finding in found.findings:
         print(f"note: {finding}")
     print(f"{line}\nNext: write that line into the column map and fit again.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress
+from taufit.cli.options import Json, Model, RecordingOptions, Report, wrong
 
 if TYPE_CHECKING:
     from taufit.health import History, Judgement
@@ -23,24 +24,18 @@ app = typer.Typer(
     "Next: `taufit health baseline MODEL RECORDING... -o HISTORY` starts a history.",
 )
 
-Map = Annotated[Path | None, typer.Option("--map", help="YAML that says what the columns are.")]
-Report = Annotated[
-    Path | None, typer.Option("--report", help="One HTML page about it.", metavar="FILE.html")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-
 
 @app.command()
 def baseline(
-    model: Annotated[Path, typer.Argument(help="What `taufit fit` wrote.", metavar="MODEL")],
+    model: Model,
     recording: Annotated[
         list[Path],
         typer.Argument(help="Healthy runs: 8 or more, better 30.", metavar="RECORDING"),
     ],
+    source: RecordingOptions,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The history.", metavar="HISTORY")
     ] = Path("health.json"),
-    map: Map = None,
     rate: Annotated[
         float, typer.Option(help="False alarms per healthy run, all joints together.")
     ] = 0.001,
@@ -60,9 +55,9 @@ def baseline(
     from taufit.model.model_file import read_model
 
     if not 0.0 < rate <= 0.1:
-        raise typer.BadParameter("give a rate between 0 and 0.1.", param_hint="--rate")
+        wrong("--rate", f"must be above 0 and at most 0.1, got {rate:g}.")
     fitted = read_model(model)
-    runs, hashes, notes = _runs(fitted, recording, map, "learning what is normal")
+    runs, hashes, notes = _runs(fitted, recording, source, "learning what is normal")
     history = start_history(fitted, runs, rate=rate, sha256=hashes)
     if len(runs) < RECOMMENDED:
         notes.append(
@@ -114,13 +109,13 @@ def check(
     history: Annotated[
         Path, typer.Argument(help="What `taufit health baseline` wrote.", metavar="HISTORY")
     ],
+    source: RecordingOptions,
     recording: Annotated[
         list[Path] | None,
         typer.Argument(
             help="Runs since, in order; none to judge what is there.", metavar="RECORDING"
         ),
     ] = None,
-    map: Map = None,
     report: Report = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Judge, but leave the history as it is.")
@@ -144,7 +139,7 @@ def check(
     notes: list[str] = []
     added = 0
     if recording:
-        runs, hashes, notes = _runs(known.model, recording, map, "adding runs")
+        runs, hashes, notes = _runs(known.model, recording, source, "adding runs")
         for (name, samples), digest in zip(runs, hashes, strict=True):
             known = known.with_run(name, samples, sha256=digest)
             added += 1
@@ -171,10 +166,9 @@ def check(
 
 
 def _runs(
-    model: TorqueModel, files: list[Path], map: Path | None, what: str
+    model: TorqueModel, files: list[Path], source: RecordingOptions, what: str
 ) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
     """Every run of every file, conditioned like the model's training data."""
-    from taufit.cli.fit import _read
     from taufit.temperature.slopes import repaired_temperature
     from taufit.validation import range_findings
     from taufit.workflow import condition_like
@@ -187,7 +181,7 @@ def _runs(
         task = bar.add_task(what, total=len(files))
         for path in files:
             digest = file_hash(path) if path.exists() else ""
-            recordings = _read(path, map, None)
+            recordings = source.read(path)
             for number, one in enumerate(recordings):
                 name = path.name if len(recordings) == 1 else f"{path.name}#{number}"
                 samples = condition_like(model, [one], name=str(path))

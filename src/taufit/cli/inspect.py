@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json
+from taufit.cli.options import Json, RobotOptions, one_of
 
 if TYPE_CHECKING:
     from taufit.dynamics import BaseParameters
@@ -15,12 +16,9 @@ if TYPE_CHECKING:
 
 
 def command(
+    which: RobotOptions,
     robot: Annotated[
         str | None, typer.Argument(help="A bundled name, .urdf, .xacro or .yaml; none lists them.")
-    ] = None,
-    mounting: Annotated[
-        str | None,
-        typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW of the base in degrees."),
     ] = None,
     friction: Annotated[str, typer.Option(help="Friction model to count with.")] = "none",
     no_offset: Annotated[
@@ -29,15 +27,11 @@ def command(
     rotor_inertia: Annotated[
         bool, typer.Option("--rotor-inertia", help="Count a rotor inertia per joint.")
     ] = False,
-    base: Annotated[str | None, typer.Option(help="Link of a URDF to start the chain at.")] = None,
-    tip: Annotated[str | None, typer.Option(help="Link of a URDF to end the chain at.")] = None,
     rule: Annotated[
         str,
         typer.Option(help="Which columns to keep: leftmost (readable) or qr (best conditioned)."),
     ] = "leftmost",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Show a robot: its joints and limits, and which parameters any motion can tell apart.
 
@@ -46,23 +40,16 @@ def command(
     from taufit.dynamics.base_parameters import RULES, base_parameters
     from taufit.friction import FRICTION_MODELS
     from taufit.model.torque_model import TorqueModel
-    from taufit.robot import oddities, read_robot
+    from taufit.robot import oddities
 
     if robot is None:
         _list(as_json)
         return
-    if friction not in FRICTION_MODELS:
-        raise typer.BadParameter(
-            f"{friction!r} is not known; use {', '.join(FRICTION_MODELS)}.",
-            param_hint="--friction",
-        )
-    if rule not in RULES:
-        raise typer.BadParameter(
-            f"{rule!r} is not known; use {' or '.join(RULES)}.", param_hint="--rule"
-        )
+    one_of(friction, FRICTION_MODELS, "--friction")
+    one_of(rule, RULES, "--rule")
     from taufit.dynamics.base_expressions import base_expressions
 
-    arm = read_robot(robot, base=base, tip=tip, mounting=mounting)
+    arm = which.read(robot)
     plain = friction == "none"
     model = TorqueModel(
         arm,

@@ -2,15 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taufit.cli.common import print_json, progress
+from taufit.cli.options import Json, RecordingOptions, Report, numbers, one_of, wrong
 
 if TYPE_CHECKING:
-    from taufit.payload import PayloadRun
+    from taufit.payload import PayloadRun, PayloadSettings
+
+
+@dataclass(frozen=True, slots=True)
+class SettingOptions:
+    """What is known about the payload and the drives, and how accurate the result must be."""
+
+    box: Annotated[
+        str | None, typer.Option(help="Outer size of the payload in metres.", metavar="X,Y,Z")
+    ] = None
+    density: Annotated[
+        float | None, typer.Option(help="Of the payload in kg/m^3.", metavar="RHO")
+    ] = None
+    accuracy: Annotated[
+        str,
+        typer.Option(
+            help="Stop at this standard deviation of mass [%] and centre [mm].", metavar="%,MM"
+        ),
+    ] = "1,5"
+    gain_std: Annotated[
+        float | None,
+        typer.Option(help="How well drive gains are known, in percent.", metavar="PERCENT"),
+    ] = None
+
+    def settings(self) -> PayloadSettings:
+        """As the library takes them."""
+        from taufit.payload import PayloadSettings
+
+        mass, centre = _positive(self.accuracy, 2, "--accuracy")
+        chosen = PayloadSettings(
+            mass_accuracy=mass / 100.0,
+            com_accuracy=centre / 1000.0,
+            density=self.density,
+            box=None if self.box is None else _box(self.box),
+        )
+        return chosen if self.gain_std is None else replace(chosen, gain_std=self.gain_std / 100.0)
 
 
 def command(
@@ -20,9 +57,8 @@ def command(
     recording: Annotated[
         Path, typer.Argument(help="The arm with its payload, moving.", metavar="RECORDING")
     ],
-    map: Annotated[
-        Path | None, typer.Option("--map", help="YAML that says what the columns are.")
-    ] = None,
+    source: RecordingOptions,
+    settings: SettingOptions,
     method: Annotated[
         str,
         typer.Option(help="filter, direct, difference, printed, khalil or static.", metavar="NAME"),
@@ -39,31 +75,8 @@ def command(
         bool, typer.Option("--replay", help="At the recording's own rate, with a live display.")
     ] = False,
     speed: Annotated[float, typer.Option(help="Of the replay, 1 is real time.")] = 1.0,
-    box: Annotated[
-        str | None, typer.Option(help="Outer size of the payload in metres.", metavar="X,Y,Z")
-    ] = None,
-    density: Annotated[
-        float | None, typer.Option(help="Of the payload in kg/m^3.", metavar="RHO")
-    ] = None,
-    accuracy: Annotated[
-        str,
-        typer.Option(
-            help="Stop at this standard deviation of mass [%] and centre [mm].", metavar="%,MM"
-        ),
-    ] = "1,5",
-    gain_std: Annotated[
-        float | None,
-        typer.Option(help="How well drive gains are known, in percent.", metavar="PERCENT"),
-    ] = None,
-    run: Annotated[
-        int | None, typer.Option(help="One run of a file that holds several.", metavar="K")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="One HTML page about the payload.", metavar="FILE.html")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    report: Report = None,
+    as_json: Json = False,
 ) -> None:
     """Find mass, centre of mass and inertia of what an arm carries, with 95 % intervals.
 
@@ -78,32 +91,21 @@ def command(
     from time import process_time
 
     from taufit.model.model_file import read_model
-    from taufit.payload import METHODS, PayloadSettings, identify_payload
+    from taufit.payload import METHODS, identify_payload
 
     started = process_time()
-    if method not in METHODS:
-        raise typer.BadParameter(
-            f"{method!r} is not known; use {', '.join(METHODS)}.", param_hint="--method"
-        )
+    one_of(method, METHODS, "--method")
     if not speed > 0.0:
-        raise typer.BadParameter("give a positive factor.", param_hint="--speed")
-    mass_accuracy, com_accuracy = _numbers(accuracy, 2, "--accuracy")
-    given: dict[str, Any] = {
-        "mass_accuracy": mass_accuracy / 100.0,
-        "com_accuracy": com_accuracy / 1000.0,
-        "density": density,
-        "box": None if box is None else tuple(_numbers(box, 3, "--box")),
-    }
-    if gain_std is not None:
-        given["gain_std"] = gain_std / 100.0
-    settings = PayloadSettings(**given)
+        wrong("--speed", f"must be positive, got {speed:g}.")
+    chosen = settings.settings()
     fitted = read_model(model)
-    carried = _one(recording, map, run)
-    empty = [_one(path, map, None) for path in template] if template else None
+    carried = source.read_one(recording)
+    of_template = replace(source, run=None)
+    empty = [of_template.read_one(path) for path in template] if template else None
     if replay:
         with _display(speed, as_json) as watch:
             done = identify_payload(
-                fitted, carried, method=method, settings=settings, template=empty, watch=watch
+                fitted, carried, method=method, settings=chosen, template=empty, watch=watch
             )
     else:
         with progress("payload") as bar:
@@ -112,7 +114,7 @@ def command(
                 fitted,
                 carried,
                 method=method,
-                settings=settings,
+                settings=chosen,
                 template=empty,
                 watch=lambda live, _: bar.update(task, completed=live.samples),
             )
@@ -135,28 +137,16 @@ def command(
         _show(done, fitted.robot.name, report)
 
 
-def _one(path: Path, map: Path | None, run: int | None) -> Any:
-    from taufit.cli.fit import _read
-    from taufit.errors import RecordingError
-
-    found = _read(path, map, run)
-    if len(found) != 1:
-        raise RecordingError(
-            f"{path} holds {len(found)} runs; choose one with --run K (0 is the first)."
-        )
-    return found[0]
-
-
-def _numbers(text: str, count: int, option: str) -> list[float]:
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != count or not all(0.0 < x < 1e6 for x in values):
-        raise typer.BadParameter(
-            f"{text!r} is not {count} positive numbers with commas between.", param_hint=option
-        )
+def _positive(text: str, count: int, option: str) -> tuple[float, ...]:
+    values = numbers(text, option, count)
+    if not all(0.0 < x < 1e6 for x in values):
+        wrong(option, f"expected {count} positive numbers, got {text!r}.")
     return values
+
+
+def _box(text: str) -> tuple[float, float, float]:
+    x, y, z = _positive(text, 3, "--box")
+    return x, y, z
 
 
 class _display:

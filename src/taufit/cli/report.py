@@ -8,25 +8,21 @@ from typing import Annotated
 import typer
 
 from taufit.cli.common import print_json, progress
+from taufit.cli.options import Cutoff, Json, Model, RecordingOptions, cutoff_given
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="What `taufit fit` wrote.", metavar="MODEL")],
+    model: Model,
+    source: RecordingOptions,
     recording: Annotated[
         list[Path] | None,
         typer.Argument(help="Recordings to show it on; the first in full.", metavar="RECORDING"),
     ] = None,
-    map: Annotated[
-        Path | None, typer.Option("--map", help="YAML that says what the columns are.")
-    ] = None,
-    cutoff_hz: Annotated[
-        float | None,
-        typer.Option(help="Low-pass; by default that of the training data.", metavar="HZ", max=1e6),
-    ] = None,
+    cutoff_hz: Cutoff = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The page.", metavar="FILE.html")
     ] = Path("report.html"),
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write one self-contained HTML page about a fitted model.
 
@@ -36,21 +32,20 @@ def command(
 
     Next: open the page in a browser.
     """
-    from taufit.cli.fit import _read
     from taufit.files import write_text
     from taufit.model.model_file import read_model
     from taufit.report import Run, model_page
     from taufit.validation import score
     from taufit.workflow import condition_like
 
+    cutoff_given(cutoff_hz)
     fitted = read_model(model)
     runs = []
     with progress("report") as bar:
         task = bar.add_task("reading", total=len(recording or []) + 1)
         for path in recording or []:
-            samples = condition_like(
-                fitted, _read(path, map, None), cutoff_hz=cutoff_hz, name=str(path)
-            )
+            recordings = source.read(path)
+            samples = condition_like(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             runs.append(Run(path.name, samples, score(fitted, samples, file=str(path))))
             bar.advance(task)
         text = model_page(fitted, runs)

@@ -2,20 +2,71 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taufit.cli.common import print_json, progress
+from taufit.cli.options import Json, RobotName, mounting_given, one_of, wrong
 
 if TYPE_CHECKING:
     from taufit.excitation import Motion
     from taufit.sim import Carried, Run, Twin
 
 
+@dataclass(frozen=True, slots=True)
+class TwinOptions:
+    """The arm that is simulated: its bodies, its controller and what is not ideal about it."""
+
+    preset: Annotated[
+        str, typer.Option(help="clean, typical, or a preset of this robot; `list` shows them.")
+    ] = "typical"
+    effects: Annotated[
+        Path | None, typer.Option(help="YAML with effects; each replaces the preset's.")
+    ] = None
+    model: Annotated[
+        Path | None, typer.Option(help="Fitted model whose parameters and friction are the truth.")
+    ] = None
+    bandwidth_hz: Annotated[
+        float | None, typer.Option(help="Of the controller's position loop.", min=0.1, max=10000)
+    ] = None
+    mounting: Annotated[
+        str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What is played, how often, and how it is recorded."""
+
+    payload: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="MASS[,CX,CY,CZ][@PICK[:DROP]]: kg, m in the last link's frame, s. Repeatable."
+        ),
+    ] = None
+    rate_hz: Annotated[
+        float | None,
+        typer.Option(help="Rows per second, up to 1000; default the preset's or 500.", min=1),
+    ] = None
+    periods: Annotated[
+        float | None, typer.Option(help="How often the motion is played.", min=0.01, max=1000)
+    ] = None
+    rest: Annotated[
+        float, typer.Option(help="Standstill before and after the motion [s].", min=0, max=3600)
+    ] = 0.5
+    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0
+    runs: Annotated[
+        int, typer.Option(help="Recordings to write, seeds counting up; numbered files.", min=1)
+    ] = 1
+
+
 def command(
-    robot: Annotated[str, typer.Argument(help="A bundled name, .urdf, or .yaml.")],
+    robot: RobotName,
+    arm: TwinOptions,
+    play: RunOptions,
     motion: Annotated[
         str,
         typer.Argument(
@@ -25,44 +76,7 @@ def command(
     output: Annotated[Path, typer.Option("--output", "-o", help="Recording to write.")] = Path(
         "recording.parquet"
     ),
-    preset: Annotated[
-        str, typer.Option(help="clean, typical, or a preset of this robot; `list` shows them.")
-    ] = "typical",
-    effects: Annotated[
-        Path | None, typer.Option(help="YAML with effects; each replaces the preset's.")
-    ] = None,
-    model: Annotated[
-        Path | None, typer.Option(help="Fitted model whose parameters and friction are the truth.")
-    ] = None,
-    payload: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="MASS[,CX,CY,CZ][@PICK[:DROP]]: kg, m in the last link's frame, s. Repeatable."
-        ),
-    ] = None,
-    rate_hz: Annotated[
-        float | None,
-        typer.Option(help="Rows per second, up to 1000; default the preset's or 500.", min=1),
-    ] = None,
-    periods: Annotated[
-        float | None, typer.Option(help="How often the motion is played.", min=0.01, max=1000)
-    ] = None,
-    rest: Annotated[
-        float, typer.Option(help="Standstill before and after the motion [s].", min=0, max=3600)
-    ] = 0.5,
-    bandwidth_hz: Annotated[
-        float | None, typer.Option(help="Of the controller's position loop.", min=0.1, max=10000)
-    ] = None,
-    mounting: Annotated[
-        str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
-    runs: Annotated[
-        int, typer.Option(help="Recordings to write, seeds counting up; numbered files.", min=1)
-    ] = 1,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Record a simulated arm: MuJoCo's bodies, a controller, friction, warmth, noise.
 
@@ -76,39 +90,34 @@ def command(
     from taufit.cli.common import plain
     from taufit.files import write_json
     from taufit.recording import write_recording
-    from taufit.sim import presets, read_preset
     from taufit.sim.batch import run_many
     from taufit.sim.mujoco_arm import import_mujoco
 
-    if preset == "list":
-        about = {name: read_preset(name).about for name in presets()}
-        if as_json:
-            print_json({"presets": about})
-        else:
-            for name, text in about.items():
-                print(f"{name}\n  {text.strip()}")
+    if arm.preset == "list":
+        _list(as_json)
         return
-    twin, path = _twin(robot, motion, preset, effects, model, mounting, bandwidth_hz)
-    carried = tuple(_payload(text) for text in payload or ())
+    twin, given = _twin(robot, arm)
+    path = _motion(twin, motion, given)
+    carried = tuple(_payload(text) for text in play.payload or ())
     import_mujoco()
     files: list[dict[str, Any]] = []
     wall, cpu = 0.0, time.process_time()
     with progress("simulating") as bar:
-        task = bar.add_task("simulating", total=float(runs))
+        task = bar.add_task("simulating", total=float(play.runs))
         many = run_many(
             twin,
-            lambda chosen: path(chosen, periods),
-            range(seed, seed + runs),
+            lambda chosen: path(chosen, play.periods),
+            range(play.seed, play.seed + play.runs),
             payload=carried,
-            rate_hz=rate_hz,
-            rest=(rest, rest),
-            told=(lambda share: bar.update(task, completed=share)) if runs == 1 else None,
+            rate_hz=play.rate_hz,
+            rest=(play.rest, play.rest),
+            told=(lambda share: bar.update(task, completed=share)) if play.runs == 1 else None,
         )
-        for number in range(runs):
+        for number in range(play.runs):
             before = time.perf_counter()
             run = next(many)
             wall += time.perf_counter() - before
-            target = output if runs == 1 else _numbered(output, number + 1)
+            target = output if play.runs == 1 else _numbered(output, number + 1)
             write_recording(run.recording, target)
             truth = _truth_path(target)
             write_json(truth, plain(run.truth))
@@ -119,9 +128,9 @@ def command(
     result = {
         **files[0],
         "robot": twin.robot.name,
-        "preset": preset,
-        "seed": seed,
-        "runs": runs,
+        "preset": arm.preset,
+        "seed": play.seed,
+        "runs": play.runs,
         "files": files,
         "cpu_seconds": cpu,
         "real_time_factor": simulated / wall,
@@ -132,60 +141,69 @@ def command(
         _show(result)
 
 
-def _twin(
-    robot: str,
-    motion: str,
-    preset: str,
-    effects: Path | None,
-    model: Path | None,
-    mounting: str | None,
-    bandwidth_hz: float | None,
-) -> tuple[Twin, Any]:
-    """The arm, and a function (seed, periods) -> motion."""
-    from dataclasses import replace
+def _list(as_json: bool) -> None:
+    from taufit.sim import presets, read_preset
 
-    from taufit.errors import TaufitError
-    from taufit.robot import read_robot
-    from taufit.sim import Twin, presets, read_preset, typical_effects, typical_rotor
+    about = {name: read_preset(name).about for name in presets()}
+    if as_json:
+        print_json({"presets": about})
+        return
+    for name, text in about.items():
+        print(f"{name}\n  {text.strip()}")
 
+
+def _twin(robot: str, chosen: TwinOptions) -> tuple[Twin, Any]:
+    """The arm, and its preset where it has one."""
+    from taufit.sim import presets, read_preset
+
+    one_of(chosen.preset, ("clean", "typical", *presets()), "--preset")
     given = None
-    if preset in ("clean", "typical"):
-        arm = read_robot(robot)
-        if preset == "typical":
-            arm = typical_rotor(arm)
-        twin = Twin(arm, name=preset)
-        if preset == "typical":
-            twin = replace(twin, effects=typical_effects(arm))
+    if chosen.preset in ("clean", "typical"):
+        twin = _plain_twin(robot, chosen.preset)
     else:
-        if preset not in presets():
-            raise TaufitError(
-                f"there is no preset {preset!r}; there are clean, typical, {', '.join(presets())}."
-            )
-        given = read_preset(preset)
+        given = read_preset(chosen.preset)
         twin = given.twin
         if robot != twin.robot.name:
-            raise TaufitError(
-                f"preset {preset!r} is a {twin.robot.name}, not {robot!r}: "
-                f"use `taufit simulate {twin.robot.name} ... --preset {preset}`."
+            wrong(
+                "--preset",
+                f"{chosen.preset!r} is a {twin.robot.name}, not {robot!r}: use `taufit simulate "
+                f"{twin.robot.name} ... --preset {chosen.preset}`.",
             )
-    if model is not None:
-        twin = _from_model(twin, model)
-    if mounting is not None:
-        twin = replace(twin, robot=twin.robot.with_mounting(mounting))
-        believed = twin.controller.model
-        if believed is not None:
-            moved = replace(twin.controller, model=believed.with_mounting(mounting))
-            twin = replace(twin, controller=moved)
-    if effects is not None:
-        twin = replace(twin, effects=_merged(twin, effects))
-    if bandwidth_hz is not None:
-        twin = replace(twin, controller=replace(twin.controller, bandwidth_hz=bandwidth_hz))
-    return twin, _motion(twin, motion, given)
+    if chosen.model is not None:
+        twin = _from_model(twin, chosen.model)
+    if chosen.mounting is not None:
+        twin = _mounted(twin, mounting_given(chosen.mounting))
+    if chosen.effects is not None:
+        twin = replace(twin, effects=_merged(twin, chosen.effects))
+    if chosen.bandwidth_hz is not None:
+        controller = replace(twin.controller, bandwidth_hz=chosen.bandwidth_hz)
+        twin = replace(twin, controller=controller)
+    return twin, given
+
+
+def _plain_twin(robot: str, preset: str) -> Twin:
+    """Any arm: ideal ("clean"), or with rotors and effects of its size ("typical")."""
+    from taufit.robot import read_robot
+    from taufit.sim import Twin, typical_effects, typical_rotor
+
+    arm = read_robot(robot)
+    if preset == "clean":
+        return Twin(arm, name=preset)
+    arm = typical_rotor(arm)
+    return replace(Twin(arm, name=preset), effects=typical_effects(arm))
+
+
+def _mounted(twin: Twin, mounting: str) -> Twin:
+    """The arm, and what its controller takes it for, mounted another way."""
+    twin = replace(twin, robot=twin.robot.with_mounting(mounting))
+    assumed = twin.controller.model
+    if assumed is None:
+        return twin
+    moved = replace(twin.controller, model=assumed.with_mounting(mounting))
+    return replace(twin, controller=moved)
 
 
 def _from_model(twin: Twin, path: Path) -> Twin:
-    from dataclasses import replace
-
     import taufit
     from taufit.errors import TaufitError
     from taufit.sim import Twin
@@ -208,7 +226,7 @@ def _from_model(twin: Twin, path: Path) -> Twin:
 
 def _merged(twin: Twin, path: Path) -> Any:
     """The twin's effects with those of a file in their place; `name: null` switches one off."""
-    from dataclasses import fields, replace
+    from dataclasses import fields
 
     import yaml
 
@@ -229,15 +247,13 @@ def _merged(twin: Twin, path: Path) -> Any:
 
 
 def _motion(twin: Twin, text: str, given: Any) -> Any:
-    from dataclasses import replace
-
     from taufit.errors import TaufitError
     from taufit.excitation import read_motion
     from taufit.sim import random_fourier
 
     if text == "preset":
         if given is None:
-            raise TaufitError("`preset` plays a preset's own motion: name one with --preset.")
+            wrong("--preset", "motion `preset` plays a preset's own motion: name one.")
         return lambda seed, periods: given.motion(seed, periods)
     if text == "fourier":
         if given is not None and given.sources.get("kind") == "random":

@@ -1,0 +1,76 @@
+"""Groups of options: on the command line one by one, in the command as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from taufit.cli import options
+from taufit.cli.app import VERBS, typer_app
+from taufit.cli.spread import spread
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """Two options."""
+
+    red: Annotated[int, typer.Option(help="How red.")] = 1
+    blue: Annotated[float | None, typer.Option("--blue", "-b", help="How blue.")] = None
+
+
+def paint(path: Path, colours: Colours, times: Annotated[int, typer.Option()] = 1) -> None:
+    """Prints what it was given."""
+    print(path, colours, times)
+
+
+def called(*words: str):
+    app = typer.Typer(rich_markup_mode=None)
+    app.command()(spread(paint))
+    return CliRunner().invoke(app, [*words])
+
+
+def test_a_group_arrives_whole_with_its_defaults():
+    assert called("wall").stdout == f"wall {Colours()} 1\n"
+    found = called("wall", "-b", "0.5", "--times", "3", "--red", "7").stdout
+    assert found == f"wall {Colours(7, 0.5)} 3\n"
+
+
+def test_nan_is_refused_inside_a_group():
+    found = called("wall", "--blue", "nan")
+    assert found.exit_code == 2 and "--blue" in found.output
+
+
+def test_two_groups_cannot_give_one_option_twice():
+    def twice(one: Colours, two: Colours) -> None: ...
+
+    with pytest.raises(AssertionError, match="twice"):
+        spread(twice)
+
+
+GROUPS = [options.RecordingOptions, options.RobotOptions, options.LimitOptions]
+
+
+def commands():
+    for verb in VERBS:
+        found = typer.main.get_command(typer_app(verb))
+        for name, one in getattr(found, "commands", {verb: found}).items():
+            yield f"{verb} {name}" if name != verb else verb, one
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)
+def test_a_verb_has_all_options_of_a_group_or_none_of_them(group):
+    """Where a verb reads recordings, it reads them as every other verb does."""
+    names = {field.name for field in fields(group)}
+    marker = {"RecordingOptions": "map", "RobotOptions": "tip", "LimitOptions": "max_nrmse"}
+    users = 0
+    for verb, command in commands():
+        own = {parameter.name for parameter in command.params}
+        if marker[group.__name__] in own and verb != "design":
+            assert names <= own, f"taufit {verb} lacks {sorted(names - own)}"
+            users += 1
+    assert users >= 2
