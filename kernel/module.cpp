@@ -5,6 +5,7 @@ void bind_payload_body(nanobind::module_& m);
 void bind_recursive_filter(nanobind::module_& m);
 void bind_regressor(nanobind::module_& m);
 void bind_signs(nanobind::module_& m);
+void bind_streams(nanobind::module_& m);
 void bind_twin(nanobind::module_& m);
 
 NB_MODULE(_kernel, m) {
@@ -13,5 +14,6 @@ NB_MODULE(_kernel, m) {
     bind_recursive_filter(m);
     bind_regressor(m);
     bind_signs(m);
+    bind_streams(m);
     bind_twin(m);
 }

@@ -316,7 +316,7 @@ def _inner(friction: Any) -> Any:
 def _noise(estimate: Estimate) -> float:
     spare = max(estimate.information.count - len(estimate.base.columns), 1)
     signal = np.sqrt(np.sum(estimate.information.target**2) / max(estimate.information.count, 1))
-    own = np.sqrt(estimate.information.residual / spare)
+    own = np.sqrt(estimate.information.unexplained(estimate.base.columns) / spare)
     return float(max(own, 1e-6 * signal, np.finfo(float).tiny))
 
 

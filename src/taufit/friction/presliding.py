@@ -10,6 +10,11 @@ import numpy as np
 from taufit.arrays import Array, Float, Int
 from taufit.friction.model import Shape, Term, needed
 
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
+
 # A decade apart from a few seconds of arc to a fifth of a turn: what grease, teeth, flexsplines
 # and torque sensors show. The data decide how much of each there is.
 WIDTHS = (3e-5, 3e-4, 3e-3, 3e-2, 0.3)
@@ -71,8 +76,9 @@ class Presliding:
             first: Any = np.sign(velocity)
             slow = [0.0 * velocity for _ in self.widths[1:]]
         else:
-            first = dahl_state(travel, self.widths[0])
-            slow = [dahl_state(travel, width) - first for width in self.widths[1:]]
+            states, _ = dahl_states(travel, self.widths)
+            first = states[:, 0]
+            slow = [states[:, k] - first for k in range(1, len(self.widths))]
         columns = [first, *slow, velocity]
         if self.quadratic:
             columns.append(np.abs(velocity) * velocity)
@@ -81,35 +87,58 @@ class Presliding:
         return np.stack(columns, -1)
 
 
-def dahl_state(travel: Float[Array, " n"], width: float) -> Float[Array, " n"]:
-    """z at each sample of a motion whose velocity runs straight from one sample to the next.
+def dahl_states(
+    travel: Float[Array, " n"],
+    widths: tuple[float, ...],
+    before: float | None = None,
+    state: Float[Array, " k"] | None = None,
+) -> tuple[Float[Array, "n k"], Float[Array, " k"]]:
+    """z of each width at each sample, and the state to go on from.
 
-    From z = 0 at the first sample of a joint that had been moving as it does there. Along a leg of
-    displacement d in one direction
+    Velocity runs straight from one sample to the next. Along a leg of displacement d in one
+    direction
 
         z -> a z + (1 - a) sign(d),      a = exp(-|d| / w),
 
-    is exact; between two samples there is one leg, or two where the joint turns back. One
-    bidiagonal system, solved in one pass.
+    is exact; between two samples there is one leg, or two where the joint turns back. Cut
+    anywhere and gone on with from the state and the last travel, the scan is the same.
 
     Args:
         travel: Velocity times the time between two samples, u = v h.
-        width: w, the displacement over which the element yields.
+        widths: w, the displacements over which the elements yield.
+        before: Travel of the sample before the first; by default the joint had been moving as it
+            does there.
+        state: z at that sample; 0 by default.
     """
+    travel = np.ascontiguousarray(travel, float)
+    z = np.zeros(len(widths)) if state is None else np.array(state, float)
+    out = np.empty((len(travel), len(widths)))
+    if len(travel) == 0:
+        return out, z
+    start = float(travel[0] if before is None else before)
+    if _kernel is not None:
+        _kernel.dahl_scan(travel, np.array(widths, float), start, z, out)
+        return out, z
+    there, back, turns = legs(np.concatenate([[start], travel[:-1]]), travel)
+    w = np.array(widths, float)
+    grown = -np.expm1(-np.abs(there)[:, None] / w)
+    decay, pull = 1.0 - grown, grown * np.sign(there)[:, None]
+    grown = -np.expm1(-np.abs(back)[:, None] / w)
+    decay[turns] *= 1.0 - grown
+    pull[turns] = pull[turns] * (1.0 - grown) + grown * np.sign(back)[:, None]
     from scipy.linalg import solve_banded
 
-    travel = np.asarray(travel, float)
-    if len(travel) == 0:
-        return np.zeros(0)
-    there, back, turns = legs(np.concatenate([travel[:1], travel[:-1]]), travel)
-    grown = -np.expm1(-np.abs(there) / width)
-    decay, pull = 1.0 - grown, grown * np.sign(there)
-    grown = -np.expm1(-np.abs(back) / width)
-    decay[turns] *= 1.0 - grown
-    pull[turns] = pull[turns] * (1.0 - grown) + grown * np.sign(back)
-    bands = np.ones((2, len(travel)))
-    bands[1, :-1] = -decay[1:]
-    return solve_banded((1, 0), bands, pull, check_finite=False)
+    pull[0] += decay[0] * z
+    for k in range(len(w)):  # one bidiagonal system each, solved in one pass
+        bands = np.ones((2, len(travel)))
+        bands[1, :-1] = -decay[1:, k]
+        out[:, k] = solve_banded((1, 0), bands, pull[:, k], check_finite=False)
+    return out, out[-1].copy()
+
+
+def dahl_state(travel: Float[Array, " n"], width: float) -> Float[Array, " n"]:
+    """z of one width at each sample of a motion, from z = 0."""
+    return dahl_states(travel, (width,))[0][:, 0]
 
 
 def legs(

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.arrays import Array, Bool, Float, Int
 
 # Rows per QR: enough to make the triangle on top of them cheap, few enough for the cache.
 _ROWS = 2048
@@ -82,6 +82,16 @@ class Information:
             merged.residual + other.residual,
             self.count + other.count,
         )
+
+    def unexplained(self, columns: Int[Array, " b"]) -> float:
+        """Sum of squares that no values of independent columns explain.
+
+        `residual` alone is less where columns depend on others: what rounding leaves of their
+        pivots takes an arbitrary part of it into `target`.
+        """
+        q, _ = np.linalg.qr(self.factor[:, columns])
+        rest = self.target - q @ (q.T @ self.target)
+        return self.residual + float(rest @ rest)
 
     def cost(self, theta: Float[Array, " p"]) -> float:
         """|y - W theta|^2."""

@@ -8,7 +8,8 @@ from scipy.special import comb
 from taufit.arrays import Array, Bool, Float
 
 _ORDERS = (2, 3, 4)
-_CHUNK, _CHUNKS = 2_000, 40
+# Sections that judge a recording of more rows than this as well as all of it.
+_CHUNK, _CHUNKS, _LONG = 1_000, 8, 20_000
 # Motions of arms end there [Hz]; how much worse than derived a measured velocity may be.
 _BAND_HZ, _WORSE = 10.0, 3.0
 # Of a normal distribution clipped at 3 sigma this part of the standard deviation is left.
@@ -31,8 +32,7 @@ def noise_std(
     n = len(columns)
     if n <= 2 * max(_ORDERS):
         return np.zeros(columns.shape[1])
-    if n > 4 * _CHUNK * _CHUNKS:
-        # Stretches spread over a long recording judge it as well as all of it.
+    if n > _LONG:
         starts = np.linspace(0, n - _CHUNK, _CHUNKS).astype(int)
         parts = [
             noise_std(columns[a : a + _CHUNK], None if where is None else where[a : a + _CHUNK])

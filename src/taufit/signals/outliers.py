@@ -27,7 +27,7 @@ def find_outliers(
     found = np.zeros(columns.shape, bool)
     if n < 2 * _HALF + 1:
         return found
-    coarse = max(1, n // 50_000)
+    coarse = max(1, n // 10_000)
     low, high = np.percentile(columns[::coarse], (1.0, 99.0), axis=0)
     reach = np.maximum(0.02 * (high - low), 0.005 * np.max(high - low))
     for c, x in enumerate(columns.T):
