@@ -45,7 +45,7 @@ def gains_from_mass(
     model = TorqueModel(robot, Presliding(load=False), rotor_inertia=True, offset=True)
     empty, full = (_in_units(runs, robot, cutoff_hz) for runs in (unloaded, loaded))
     bare, carrying = _rows(model, empty), _rows(model, full)
-    own = slice(10 * (robot.joints - 1), 10 * robot.joints)
+    own = robot.layout.link(-1)
     return identify_gains(
         bare[0],
         bare[1],

@@ -19,6 +19,7 @@ import scipy.sparse
 
 from taufit.arrays import Array, Float, Int
 from taufit.errors import InfeasibleError, PoorExcitationError, RecordingError
+from taufit.parameters import PER_LINK
 from taufit.robot.inertia import pseudo_inertia
 from taufit.signals.drive_gains import Gains
 
@@ -75,7 +76,7 @@ def identify_gains(
     rows = _stack(
         np.concatenate([unloaded_signal, loaded_signal]),
         np.concatenate([unloaded_regressor, loaded_regressor]),
-        np.concatenate([np.zeros((len(unloaded_signal), joints, 10)), payload_regressor]),
+        np.concatenate([np.zeros((len(unloaded_signal), joints, PER_LINK)), payload_regressor]),
         mass,
         block,
     )
@@ -125,7 +126,7 @@ class _Rows:
 
     def reduced(self, weight: Float[Array, " j"]) -> Float[Array, "r x"]:
         """A: weighted columns of K, (h, I) and 1, with the arm's own projected away."""
-        columns = np.zeros((len(self.signal), self.joints + 10))
+        columns = np.zeros((len(self.signal), self.joints + PER_LINK))
         columns[np.arange(len(self.signal)), self.joint] = self.signal
         columns[:, self.joints : -1] = -self.payload
         columns[:, -1] = -self.known
@@ -144,7 +145,7 @@ def _stack(
 ) -> _Rows:
     n, joints = signal.shape
     arm = arm.transpose(1, 0, 2).reshape(joints * n, -1)
-    payload = payload.transpose(1, 0, 2).reshape(joints * n, 10)
+    payload = payload.transpose(1, 0, 2).reshape(joints * n, PER_LINK)
     # Columns that depend on others add nothing to what they span together.
     size = np.linalg.norm(arm, axis=0)
     arm = arm[:, size > 1e-10 * size.max()]

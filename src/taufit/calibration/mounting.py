@@ -180,7 +180,7 @@ class _Scene:
         every = np.arange(joints)
         nuisance[:, every, every] = own
         self.columns = np.concatenate([*parts, nuisance.reshape(len(rows), joints, -1)], -1)
-        self.links = 10 * joints
+        self.links = robot.layout.size
         self.torque = np.where(samples.keep[rows], samples.torque[rows], 0.0)
         self.keep = samples.keep[rows]
         prior, centre, self.guessed = gaussian_prior(
@@ -398,8 +398,8 @@ def move_model(model: TorqueModel, mounting: str | tuple[float, float, float]) -
     rows = _new_rows(before, after)
     names = tuple(after.names[i] for i in rows)
     expressions = tuple(_expression(after, i) for i in rows)
-    p = 10 * model.robot.joints
-    known = np.concatenate([model.values[:p], _rotors(model)])
+    parts = model.layout.split(model.values)
+    known = np.concatenate([parts.links.ravel(), parts.rotors])
     values = after.mapping[rows] @ known
     rng = np.random.default_rng(0)
     shape = (400, model.robot.joints)
@@ -446,14 +446,6 @@ def _new_rows(before: BaseParameters, after: BaseParameters) -> list[int]:
             return sorted(rows)
         rows.append(i)
         basis = np.column_stack([basis, rest[i] / np.linalg.norm(rest[i])])
-
-
-def _rotors(model: TorqueModel) -> Float[Array, " j"]:
-    joints = model.robot.joints
-    if not model.rotor_inertia:
-        return np.zeros(joints)
-    assert model.values is not None
-    return model.values[10 * joints : 11 * joints]
 
 
 def _expression(base: BaseParameters, row: int) -> str:

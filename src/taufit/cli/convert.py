@@ -161,7 +161,7 @@ def _wrapped(lines: list[str]) -> list[str]:
     if not sys.stdout.isatty():
         return lines
     width = max(40, shutil.get_terminal_size().columns)
-    indent = " " * 11
+    indent = "           "
     return [textwrap.fill(line, width, subsequent_indent=indent) for line in lines]
 
 

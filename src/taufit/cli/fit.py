@@ -18,6 +18,7 @@ from taufit.cli.options import (
     one_of,
     wrong,
 )
+from taufit.parameters import parse_name
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -336,9 +337,9 @@ def _grouped(names: tuple[str, ...]) -> str:
     """("joint_1.load", "joint_2.load") as "load (joints 1, 2)"."""
     joints: dict[str, list[str]] = {}
     for name in names:
-        joint, term = name.split(".", 1)
-        group = "presliding" if term.startswith("presliding") else term
-        number = joint.removeprefix("joint_")
+        owner = parse_name(name)
+        group = "presliding" if owner.what.startswith("presliding") else owner.what
+        number = str(owner.number + 1)
         if number not in joints.setdefault(group, []):
             joints[group].append(number)
     return ", ".join(

@@ -51,7 +51,7 @@ def regressor_adjoint(
         screw = robot.links[b].screw
         rotation, position = rotations[:, b], positions[:, b]
         back = np.swapaxes(rotation, -1, -2)
-        block = gradient[:, : b + 1, 10 * b : 10 * b + 10]
+        block = gradient[:, : b + 1, robot.layout.link(b)]
         wrench = link_wrench_matrix(twists[:, b], accelerations[:, b])
         # Y block = C W: C gets G W', W gets C' G.
         of_screws[:, : b + 1] += np.einsum("nip,nkp->nik", block, wrench)

@@ -26,6 +26,7 @@ from taufit.dynamics.base_parameters import (
     random_states,
 )
 from taufit.dynamics.batch import regressor
+from taufit.parameters import parse_name
 from taufit.robot import Robot
 
 # Relative error an expression may have at geometries it was not fitted to.
@@ -158,11 +159,11 @@ def _degrees(model: Model | Robot, names: Sequence[str]) -> dict[int, int]:
     robot = model if isinstance(model, Robot) else model.robot
     out = {}
     for i, name in enumerate(names):
-        owner, _, what = name.partition(".")
-        if owner.startswith("link_"):
+        kind, joint, what = parse_name(name)
+        if kind == "link":
             out[i] = 0 if what == "m" else 1 if what.startswith("h") else 2
         elif what == "rotor":
-            out[i] = 0 if robot.links[int(owner.rpartition("_")[2]) - 1].prismatic else 2
+            out[i] = 0 if robot.links[joint].prismatic else 2
     return out
 
 
@@ -285,7 +286,7 @@ def _combined(
 ) -> Float[Array, "r c"]:
     """The columns that combine, for another geometry: links and rotor inertias are enough."""
     q, v, a = states
-    if isinstance(model, Robot) or max(columns) < 10 * robot.joints:
+    if isinstance(model, Robot) or max(columns) < robot.layout.size:
         matrix = regressor(robot, q, v, a)
     else:
         moved = replace(model, robot=robot)  # type: ignore[type-var]

@@ -20,7 +20,8 @@ import numpy as np
 from taufit.arrays import Array, Float, Int
 from taufit.dynamics.batch import regressor
 from taufit.errors import TaufitError
-from taufit.robot import PARAMETER_NAMES, Robot
+from taufit.parameters import LINK_PARAMETERS, parse_name
+from taufit.robot import Robot
 
 RULES = ("qr", "leftmost")
 # Within one link: first what turns, then first moments, then mass. Masses then fold into
@@ -199,7 +200,7 @@ def sampled_regressor(model: Model | Robot, *, seed: int = 0) -> Float[Array, "r
     Half the velocities are spread over magnitudes, so that friction at low speed shows.
     """
     robot = model if isinstance(model, Robot) else model.robot
-    columns = 10 * robot.joints if isinstance(model, Robot) else len(model.names)
+    columns = robot.layout.size if isinstance(model, Robot) else len(model.names)
     n = max(40, -(-4 * columns // robot.joints))
     q, v, a = random_states(robot, n, seed)
     if isinstance(model, Robot):
@@ -246,13 +247,12 @@ def readable_order(names: Sequence[str], joints: int) -> list[int]:
     within = {name: k for k, name in enumerate(_WITHIN_LINK)}
 
     def key(i: int) -> tuple[int, int, int]:
-        owner, _, what = names[i].partition(".")
-        kind, _, number = owner.rpartition("_")
-        if not number.isdigit():
-            return joints + 1, 0, i
-        return int(number), 0 if kind == "link" else 1, within.get(what, len(within) + i)
+        owner = parse_name(names[i])
+        if owner.number < 0:
+            return joints, 0, i
+        return owner.number, int(owner.kind != "link"), within.get(owner.what, len(within) + i)
 
-    assert set(within) == set(PARAMETER_NAMES)
+    assert set(within) == set(LINK_PARAMETERS)
     return sorted(range(len(names)), key=key)
 
 

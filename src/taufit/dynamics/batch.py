@@ -45,7 +45,7 @@ class Engine:
         self.gravity = np.array(robot.gravity if gravity is None else gravity, float)
         self.compiled = _kernel is not None if compiled is None else compiled
         self.kernel: Any = None
-        self._shape = (robot.joints, 10 * robot.joints)
+        self._shape = (robot.joints, robot.layout.size)
         if self.compiled:
             if _kernel is None:
                 raise ImportError("taufit was installed without its compiled kernel")
@@ -53,7 +53,7 @@ class Engine:
                 np.ascontiguousarray(robot.placements, float),
                 np.ascontiguousarray(robot.screws, float),
                 self.gravity,
-                robot.parameters.reshape(-1, 10),
+                robot.layout.split(robot.parameters).links,
             )
             self._once = self.kernel.regressor_once
 
@@ -162,9 +162,10 @@ class Engine:
         rows = recursion.regressor(self.robot, q[part], v[part], a[part], gravity=self.gravity)
         if weights is not None:
             rows *= weights[part, :, None]
-        for i, c in zip(*np.nonzero(place >= 0), strict=True):
-            if c >= 10 * i:
-                out[place[i, c] : place[i, c] + last - first] = rows[:, i, c]
+        for i in range(self.robot.joints):
+            for c in self.robot.layout.live_columns(i):
+                if place[i, c] >= 0:
+                    out[place[i, c] : place[i, c] + last - first] = rows[:, i, c]
 
     def _states(
         self, *arrays: Float[Array, "n j"]
@@ -230,10 +231,11 @@ def regressor_tiles(
     prepared = engine(robot)
     q, v, a = prepared._states(q, v, a)
     n, joints = q.shape
-    wanted = np.arange(10 * joints) if columns is None else np.asarray(columns, int)
-    which = [wanted[wanted >= 10 * i] for i in range(joints)]
+    layout = robot.layout
+    wanted = np.arange(layout.size) if columns is None else np.asarray(columns, int)
+    which = [wanted[wanted >= layout.from_link(i).start] for i in range(joints)]
     flat = np.empty(n * sum(len(own) for own in which))
-    place = np.full((joints, 10 * joints), -1, dtype=np.int64)
+    place = np.full((joints, layout.size), -1, dtype=np.int64)
     tiles = []
     at = 0
     for i, own in enumerate(which):

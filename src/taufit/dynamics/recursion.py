@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.parameters import PER_LINK
 from taufit.robot import Robot
 
 
@@ -105,7 +106,7 @@ def link_wrench_matrix(
     """
     w, alpha = twist[:, :3], acceleration[:, :3]
     acc = acceleration[:, 3:] + _cross(w, twist[:, 3:])
-    out = np.zeros((len(w), 6, 10))
+    out = np.zeros((len(w), 6, PER_LINK))
     out[:, 3:, 0] = acc
     hat_w, hat_alpha = _hat(w), _hat(alpha)
     out[:, 3:, 1:4] = hat_alpha + hat_w @ hat_w
@@ -149,7 +150,7 @@ def regressor(
     rotations, positions = joint_transforms(robot, q)
     twists, accelerations = _motion(robot, rotations, positions, v, a, g)
     n, joints = q.shape
-    out = np.zeros((n, joints, 10 * joints))
+    out = np.zeros((n, joints, robot.layout.size))
     carried: list[Float[Array, "n 6"]] = []
     for b, link in enumerate(robot.links):
         back = np.swapaxes(rotations[:, b], -1, -2)
@@ -157,7 +158,7 @@ def regressor(
         carried.append(np.broadcast_to(link.screw, (n, 6)))
         wrench = link_wrench_matrix(twists[:, b], accelerations[:, b])
         for i, screw in enumerate(carried):
-            out[:, i, 10 * b : 10 * b + 10] = np.einsum("nk,nkp->np", screw, wrench)
+            out[:, i, robot.layout.link(b)] = np.einsum("nk,nkp->np", screw, wrench)
     return out
 
 

@@ -14,6 +14,7 @@ from taufit.errors import InfeasibleError
 from taufit.estimators.constraints import Constraints
 from taufit.estimators.estimator import Problem, column_scale
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import ParameterLayout
 from taufit.regression.information import Information
 
 _UPPER = np.triu_indices(4)
@@ -66,7 +67,7 @@ def _conceivable(model: TorqueModel) -> Float[Array, " p"]:
     the solver's digits with it.
     """
     out = np.full(len(model.names), np.inf)
-    links = np.abs(model.nominal[: 10 * model.robot.joints].reshape(-1, 10))
+    links = np.abs(model.layout.split(model.nominal).links)
     mass = links[:, 0].max()
     if mass > 0.0:
         # Where a robot file leaves moments out, those of a body a tenth of a metre wide.
@@ -90,27 +91,27 @@ def consistent_least_squares(
     p = len(scale)
     g = len(limits.bound)
     blocks = len(limits.links)
+    entries_of = ParameterLayout.of(blocks)  # one pseudo-inertia has as many entries as a link
 
     linear = limits.matrix * scale
     weights = np.linalg.norm(linear, axis=1)
     weights[weights == 0.0] = 1.0
-    cones_matrix = np.zeros((10 * blocks, p))
-    cones_bound = np.empty(10 * blocks)
+    cones_matrix = np.zeros((entries_of.size, p))
+    cones_bound = np.empty(entries_of.size)
     for c, link in enumerate(limits.links):
         # A congruence in typical lengths and masses balances the entries; P >= 0 is untouched.
-        balance = _balance(limits.maps[c], scale[10 * link : 10 * link + 10])
+        own = limits.layout.link(link)
+        balance = _balance(limits.maps[c], scale[own])
         entries = limits.maps[c] * balance
-        at = slice(10 * c, 10 * c + 10)
-        cones_matrix[at, 10 * link : 10 * link + 10] = (
-            entries[:, _ROWS, _COLUMNS] * _SVEC * scale[10 * link : 10 * link + 10, None]
-        ).T
+        at = entries_of.link(c)
+        cones_matrix[at, own] = (entries[:, _ROWS, _COLUMNS] * _SVEC * scale[own, None]).T
         cones_bound[at] = (limits.floors[c] * balance)[_ROWS, _COLUMNS] * _SVEC
 
     top = scipy.sparse.hstack([scipy.sparse.csc_matrix(factor), -scipy.sparse.identity(p)])
     rest = scipy.sparse.csc_matrix(
-        -np.vstack([linear / weights[:, None], cones_matrix]), shape=(g + 10 * blocks, p)
+        -np.vstack([linear / weights[:, None], cones_matrix]), shape=(g + entries_of.size, p)
     )
-    empty = scipy.sparse.csc_matrix((g + 10 * blocks, p))
+    empty = scipy.sparse.csc_matrix((g + entries_of.size, p))
     a = scipy.sparse.vstack([top, scipy.sparse.hstack([rest, empty])], format="csc")
     b = np.concatenate([target, -limits.bound / weights, -cones_bound])
     quadratic = scipy.sparse.csc_matrix(

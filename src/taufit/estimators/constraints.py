@@ -14,6 +14,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import PER_LINK, ParameterLayout, link_name
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 
 # P is linear in the ten parameters: P = sum_k theta_k UNIT[k].
@@ -38,10 +39,11 @@ class Constraints:
     links: tuple[int, ...]
     floors: Float[Array, "c 4 4"]
     labels: tuple[str, ...]
+    layout: ParameterLayout
 
     def blocks(self, theta: Float[Array, " p"]) -> Float[Array, "c 4 4"]:
         """The matrices that have to be positive semidefinite."""
-        own = np.stack([theta[10 * k : 10 * k + 10] for k in self.links])
+        own = np.stack([theta[self.layout.link(k)] for k in self.links])
         return np.einsum("ci,cimn->cmn", own, self.maps) - self.floors
 
 
@@ -66,7 +68,7 @@ def constraints_of(
         total_mass: Least and largest mass of all links together.
         signs: Rotor inertia and dissipative friction terms >= 0.
     """
-    p, joints = len(model.names), model.robot.joints
+    p, joints, layout = len(model.names), model.robot.joints, model.layout
     rows, bounds, labels = [], [], []
 
     def demand(entries: Mapping[int, float], least: float, label: str) -> None:
@@ -100,14 +102,15 @@ def constraints_of(
             demand({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
     for name, limits in (mass or {}).items():
         k = _link_index(model, name)
-        between({10 * k: 1.0}, limits, f"mass of {name}")
+        between({layout.link(k).start: 1.0}, limits, f"mass of {name}")
     for name, box in (centre or {}).items():
         k = _link_index(model, name)
         for axis, limits in enumerate(box):
             label = f"centre of mass of {name} along {'xyz'[axis]}"
-            between({10 * k + 1 + axis: 1.0}, limits, label, per_mass=10 * k)
+            mass_at = layout.link(k).start
+            between({mass_at + 1 + axis: 1.0}, limits, label, per_mass=mass_at)
     if total_mass is not None:
-        between({10 * k: 1.0 for k in range(joints)}, total_mass, "total mass")
+        between({layout.link(k).start: 1.0 for k in range(joints)}, total_mass, "total mass")
 
     maps = [UNIT] * joints
     links = list(range(joints))
@@ -118,7 +121,7 @@ def constraints_of(
         if half.shape != (3,) or np.any(half <= 0) or not np.all(np.isfinite(half)):
             raise InfeasibleError(f"the ellipsoid of {name} needs three positive half axes.")
         # |A^-1 (h - m c)| <= m  iff  [[m A^2, h - m c], [., m]] >= 0.
-        block = np.zeros((10, 4, 4))
+        block = np.zeros((PER_LINK, 4, 4))
         block[0, :3, :3], block[0, 3, 3] = np.diag(half**2), 1.0
         block[0, :3, 3] = block[0, 3, :3] = -np.asarray(middle, float)
         for axis in range(3):
@@ -133,6 +136,7 @@ def constraints_of(
         tuple(links),
         np.array(floors),
         tuple(labels),
+        layout,
     )
 
 
@@ -149,7 +153,7 @@ def moved_inside(
         negative = model.nonnegative & (theta < 0.0)
         theta[negative] = 0.0
     for k in range(model.robot.joints):
-        own = slice(10 * k, 10 * k + 10)
+        own = model.layout.link(k)
         values, vectors = np.linalg.eigh(pseudo_inertia(theta[own]))
         if values[0] < margin:
             # Rounding in the way back to ten parameters is a few eps of the largest eigenvalue.
@@ -161,7 +165,7 @@ def moved_inside(
 
 def smallest_eigenvalues(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " j"]:
     """Of each link's pseudo-inertia: negative where a link is physically impossible."""
-    links = theta[: 10 * model.robot.joints].reshape(-1, 10)
+    links = model.layout.split(theta).links
     return np.linalg.eigvalsh(pseudo_inertia(links))[:, 0]
 
 
@@ -173,7 +177,7 @@ def is_consistent(model: TorqueModel, theta: Float[Array, " p"], tolerance: floa
 
 def _link_index(model: TorqueModel, name: str) -> int:
     names = [link.name for link in model.robot.links]
-    numbered = [f"link_{i + 1}" for i in range(len(names))]
+    numbered = [link_name(i) for i in range(len(names))]
     for known in (names, numbered):
         if name in known:
             return known.index(name)

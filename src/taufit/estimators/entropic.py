@@ -34,7 +34,7 @@ def prior_links(problem: Problem) -> tuple[Float[Array, "j 10"], tuple[int, ...]
     A link without mass, or one that is not physically possible, becomes a ball of the mean mass
     of the others (2 kg if there are none); one on the edge (a point mass) gets some size.
     """
-    links = problem.model.nominal[: 10 * problem.model.robot.joints].reshape(-1, 10).copy()
+    links = problem.model.layout.split(problem.model.nominal).links.copy()
     known = links[:, 0] > 0
     mean = float(links[known, 0].mean()) if np.any(known) else 2.0
     made_up = []
@@ -64,18 +64,18 @@ def entropic_least_squares(
     """The minimum of f under the constraints; inequalities by a barrier driven to 1e-9."""
     noise = noise_level(information, problem)
     model = problem.model
-    joints, p = model.robot.joints, len(model.names)
+    layout = model.layout
     links, made_up = prior_links(problem)
     inverse = np.linalg.inv(pseudo_inertia(links))
 
     hessian0 = information.factor.T @ information.factor / noise**2
     gradient0 = information.factor.T @ information.target / noise**2
-    linear = np.zeros(p)
-    linear[: 10 * joints] = np.einsum("imn,knm->ki", UNIT, inverse).ravel()
+    linear = np.zeros(layout.size)
+    linear[layout.links] = np.einsum("imn,knm->ki", UNIT, inverse).ravel()
 
     theta = model.nominal.copy()
-    theta[: 10 * joints] = links.ravel()
-    theta = _first_guess(theta, hessian0, gradient0, joints, limits) if start is None else start
+    theta[layout.links] = links.ravel()
+    theta = _first_guess(theta, hessian0, gradient0, limits) if start is None else start
     start = np.linalg.eigvalsh(limits.blocks(theta))[:, 0]
     if np.any(limits.matrix @ theta <= limits.bound) or np.any(start <= 0):
         # Bounds the nominal arm breaks: begin at a point the cone solver finds inside them.
@@ -95,7 +95,6 @@ def entropic_least_squares(
             weight,
             linear,
             limits,
-            joints,
             barrier,
             barrier <= 2 * least,
         )
@@ -106,10 +105,10 @@ def entropic_least_squares(
     return theta, told
 
 
-def _first_guess(theta, hessian, gradient, joints, limits):
+def _first_guess(theta, hessian, gradient, limits):
     """Joint terms fitted with the links at their nominal values, pushed inside their signs."""
-    own = slice(10 * joints, None)
-    right = gradient[own] - hessian[own, : 10 * joints] @ theta[: 10 * joints]
+    links, own = limits.layout.links, limits.layout.rest
+    right = gradient[own] - hessian[own, links] @ theta[links]
     block = hessian[own, own]
     if len(right):
         size = np.sqrt(np.maximum(np.diag(block), 1e-300))
@@ -119,10 +118,10 @@ def _first_guess(theta, hessian, gradient, joints, limits):
     single = np.count_nonzero(limits.matrix, axis=1) == 1
     for row, bound in zip(limits.matrix[single], limits.bound[single], strict=True):
         i = int(np.flatnonzero(row)[0])
-        if i >= 10 * joints and row[i] * theta[i] <= bound:
-            theta[i] = bound / row[i] + np.sign(row[i]) * typical[i - 10 * joints]
-        elif i >= 10 * joints:
-            theta[i] += np.sign(row[i]) * 1e-3 * typical[i - 10 * joints]
+        if i >= own.start and row[i] * theta[i] <= bound:
+            theta[i] = bound / row[i] + np.sign(row[i]) * typical[i - own.start]
+        elif i >= own.start:
+            theta[i] += np.sign(row[i]) * 1e-3 * typical[i - own.start]
     return theta
 
 
@@ -146,10 +145,11 @@ def _inside(problem: Problem, limits: Constraints) -> Float[Array, " p"]:
     return theta
 
 
-def _newton(theta, hessian0, gradient0, weight, linear, limits, joints, barrier, last):
+def _newton(theta, hessian0, gradient0, weight, linear, limits, barrier, last):
     """Newton with back-tracking for one value of the barrier; to the end where it is the last."""
     # The prior is never lighter than the barrier: it lets go of the nominal arm step by step.
     held = max(weight, barrier)
+    joints = limits.layout.joints
     enough = 1e-9 * max(weight, 1e-6) if last else 0.1 * barrier
 
     def value(x):
@@ -176,7 +176,7 @@ def _newton(theta, hessian0, gradient0, weight, linear, limits, joints, barrier,
         gradient = hessian0 @ theta - gradient0 + held * linear
         hessian = hessian0 + 1e-10 * np.diag(np.diag(hessian0) <= 0)
         for c, k in enumerate(limits.links):
-            at = slice(10 * k, 10 * k + 10)
+            at = limits.layout.link(k)
             force = held if c < joints else barrier
             product = inverse[c] @ limits.maps[c]
             gradient[at] -= force * np.einsum("imm->i", product)

@@ -44,6 +44,7 @@ from taufit.robot import Limits, Robot
 SAMPLES = 200
 REPORT_SAMPLES = 2000
 _DISTANCE_UNIT = 0.02
+_POINTS_PER_HARMONIC = 10  # enough to see every extremum of a sum of sines
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -344,7 +345,7 @@ def design(
     grid = (np.arange(SAMPLES) + 0.5) / SAMPLES * basis.period
     harmonics = getattr(basis, "harmonics", 8)
     fine = np.linspace(0.0, basis.period, max(120, 24 * harmonics))
-    coarse = np.linspace(0.0, basis.period, max(60, 10 * harmonics))
+    coarse = np.linspace(0.0, basis.period, max(60, _POINTS_PER_HARMONIC * harmonics))
     problem = _Problem(
         soft,
         basis.matrices(grid),
@@ -600,8 +601,9 @@ class _Search:
         return [DOptimal(), AOptimal(self.scale, self.focus)]
 
     def _blocks(self) -> tuple[tuple[int, ...], ...]:
-        names = [self.model.names[c].split(".")[1] for c in self.columns]
-        links = [self.model.names[c].startswith("link_") for c in self.columns]
+        layout = self.model.layout
+        names = [layout.what[c] for c in self.columns]
+        links = [layout.kind[c] == "link" for c in self.columns]
         inertia = [i for i, n in enumerate(names) if links[i] and n[0] == "I"]
         moment = [i for i, n in enumerate(names) if links[i] and n[0] != "I"]
         joint = [i for i in range(len(names)) if not links[i]]

@@ -48,7 +48,7 @@ class InformationOf:
     ) -> None:
         self.model = model
         self.engine = Engine(model.robot)
-        links = 10 * model.robot.joints
+        links = model.layout.links.stop
         self.of_links = np.flatnonzero(columns < links)
         self.of_joints = np.flatnonzero(columns >= links)
         self.link_columns = columns[self.of_links]
@@ -94,12 +94,12 @@ class InformationOf:
         n, joints = q.shape
         flat = rows.reshape(-1, self.size)
         wanted = (flat @ (slope + slope.T) / n).reshape(rows.shape) * self.weights[:, None]
-        into_links = np.zeros((n, joints, 10 * joints))
+        into_links = np.zeros((n, joints, self.model.layout.links.stop))
         into_links[:, :, self.link_columns] = wanted[:, :, self.of_links]
         extra_v, extra_a = np.zeros_like(q), np.zeros_like(q)
         if len(self.joint_columns):
             model = self.model
-            into_joints = np.zeros((n, joints, len(model.names) - 10 * joints))
+            into_joints = np.zeros((n, joints, model.layout.size - model.layout.rest.start))
             into_joints[:, :, self.joint_columns] = wanted[:, :, self.of_joints]
             load = None
             if self._loaded:

@@ -23,8 +23,7 @@ def payload_columns(model: TorqueModel) -> tuple[Int[Array, " b"], tuple[int, ..
     Returns the columns and the positions of mass and first moments among them, which a payload
     run has to show first.
     """
-    last = 10 * (model.robot.joints - 1)
-    columns = np.r_[last : last + 10, 10 * model.robot.joints : len(model.names)]
+    columns = np.r_[model.layout.link(-1), model.layout.rest]
     return columns, tuple(range(4))
 
 

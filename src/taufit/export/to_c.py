@@ -11,6 +11,7 @@ from taufit.export.friction_parts import friction_coefficients, offsets
 from taufit.export.traced import friction_statements
 from taufit.friction import remembers_path
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import PER_LINK
 
 
 def c_name(model: TorqueModel) -> str:
@@ -29,7 +30,7 @@ def to_c(model: TorqueModel, header_name: str | None = None) -> tuple[str, str, 
     name = c_name(model)
     n = robot.joints
     rotor = (
-        model.values[10 * n : 11 * n]
+        model.values[model.layout.rotors]
         if model.values is not None and model.rotor_inertia
         else robot.rotor_inertias
     )
@@ -39,7 +40,7 @@ def to_c(model: TorqueModel, header_name: str | None = None) -> tuple[str, str, 
             _table("placement_r", (link.placement[:3, :3].ravel() for link in robot.links), 9),
             _table("placement_p", (link.placement[:3, 3] for link in robot.links), 3),
             _table("screw", (link.screw for link in robot.links), 6),
-            _table("link", (link.parameters for link in robot.links), 10),
+            _table("link", (link.parameters for link in robot.links), PER_LINK),
             _vector("rotor", coupling.T @ np.diag(rotor) @ coupling),
             _vector("offset", offsets(model)),
             _vector("base_gravity", robot.gravity),

@@ -70,7 +70,6 @@ def to_mjcf(model: TorqueModel) -> tuple[str, tuple[str, ...]]:
 
 
 def _rotor(model: TorqueModel) -> np.ndarray:
-    joints = model.robot.joints
     if model.values is None or not model.rotor_inertia:
         return model.robot.rotor_inertias
-    return np.maximum(model.values[10 * joints : 11 * joints], 0.0)
+    return np.maximum(model.values[model.layout.rotors], 0.0)

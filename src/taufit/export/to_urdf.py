@@ -23,7 +23,7 @@ def to_urdf(model: TorqueModel) -> tuple[str, tuple[str, ...]]:
     require_feasible(model.robot)
     damping, dry, lost = linear_part(model)
     if model.rotor_inertia and model.values is not None:
-        rotor = model.values[10 * model.robot.joints : 11 * model.robot.joints]
+        rotor = model.values[model.layout.rotors]
         if np.any(rotor):
             lost = (*lost, f"rotor inertias (up to {np.max(rotor):.3g} kg m^2)")
     if np.any(model.robot.mounting):

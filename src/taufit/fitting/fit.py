@@ -129,8 +129,7 @@ def fitted_model(model: TorqueModel, estimate: Estimate, samples: Samples) -> To
         model, shape=estimate.shape if estimate.shape is not None else model.shape
     ).with_values(estimate.values)
     if model.rotor_inertia:
-        joints = model.robot.joints
-        rotors = estimate.values[10 * joints : 11 * joints]
+        rotors = estimate.values[model.layout.rotors]
         links = tuple(
             replace(link, rotor_inertia=float(rotor))
             for link, rotor in zip(fitted.robot.links, rotors, strict=True)

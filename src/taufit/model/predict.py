@@ -35,7 +35,7 @@ def predicted_torque(model: TorqueModel, samples: Samples) -> Float[Array, "n j"
     parts.append(model.to_joints(filtered_friction(model, samples, load=_load(model, rigid))))
     if model.offset:
         parts.append(np.broadcast_to(np.eye(joints), (len(samples), joints, joints)))
-    return rigid + np.concatenate(parts, -1) @ model.values[10 * joints :]
+    return rigid + np.concatenate(parts, -1) @ model.values[model.layout.rest]
 
 
 def predicted_rows(model: TorqueModel, samples: Samples) -> Float[Array, "n j p"]:

@@ -19,6 +19,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 from taufit.dynamics import regressor
 from taufit.friction import FrictionModel, Linear, remembers_path, start_shape
+from taufit.parameters import ParameterLayout
 from taufit.robot import Robot
 
 
@@ -47,35 +48,32 @@ class TorqueModel:
     @property
     def names(self) -> tuple[str, ...]:
         """One per parameter: link_1.m, ..., joint_1.rotor, ..., joint_1.coulomb, joint_1.offset."""
-        joints = range(1, self.robot.joints + 1)
-        terms = self.friction.terms if self.friction else ()
-        return (
-            *self.robot.parameter_names,
-            *(f"joint_{i}.rotor" for i in joints if self.rotor_inertia),
-            *(f"joint_{i}.{term.name}" for i in joints for term in terms),
-            *(f"joint_{i}.offset" for i in joints if self.offset),
-        )
+        return self.layout.names
+
+    @property
+    def layout(self) -> ParameterLayout:
+        """Which entry of theta is what."""
+        terms = tuple(term.name for term in self.friction.terms) if self.friction else ()
+        return ParameterLayout.of(self.robot.joints, terms, self.rotor_inertia, self.offset)
 
     @property
     def nonnegative(self) -> Bool[Array, " p"]:
         """Which parameters physics wants >= 0 one by one (links have a condition of their own)."""
-        joints = self.robot.joints
+        layout = self.layout
+        out = np.zeros(layout.size, bool)
+        out[layout.rotors] = True
         terms = self.friction.terms if self.friction else ()
-        return np.array(
-            [False] * (10 * joints)
-            + [True] * (joints * self.rotor_inertia)
-            + [term.nonnegative for _ in range(joints) for term in terms]
-            + [False] * (joints * self.offset)
-        )
+        out[layout.friction] = np.tile([term.nonnegative for term in terms], layout.joints)
+        return out
 
     @property
     def nominal(self) -> Float[Array, " p"]:
         """What is believed before a fit: the robot's own parameters, no friction, no offset."""
-        known = [self.robot.parameters]
+        layout = self.layout
+        out = np.zeros(layout.size)
+        out[layout.links] = self.robot.parameters
         if self.rotor_inertia:
-            known.append(self.robot.rotor_inertias)
-        out = np.zeros(len(self.names))
-        out[: sum(map(len, known))] = np.concatenate(known)
+            out[layout.rotors] = self.robot.rotor_inertias
         return out
 
     @property
@@ -205,7 +203,7 @@ class TorqueModel:
     def with_values(self, values: Float[Array, " p"]) -> TorqueModel:
         """The same model with parameters; its robot carries the link parameters among them."""
         values = np.asarray(values, float)
-        robot = self.robot.with_parameters(values[: 10 * self.robot.joints])
+        robot = self.robot.with_parameters(values[self.layout.links])
         return replace(self, robot=robot, values=values)
 
     def torque(
@@ -219,7 +217,7 @@ class TorqueModel:
         """Joint torque predicted by the fitted parameters."""
         if self.values is None:
             raise ValueError("this model has no parameters yet: fit it first")
-        p = 10 * self.robot.joints
-        rigid = regressor(self.robot, position, velocity, acceleration) @ self.values[:p]
+        layout = self.layout
+        rigid = regressor(self.robot, position, velocity, acceleration) @ self.values[layout.links]
         rest = self.joint_columns(velocity, acceleration, load=rigid, temperature=temperature)
-        return rigid + rest @ self.values[p:]
+        return rigid + rest @ self.values[layout.rest]

@@ -25,6 +25,7 @@ from taufit.arrays import Array, Float
 from taufit.dynamics import base_parameters, engine
 from taufit.errors import RecordingError, TaufitError
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import link_parameter
 from taufit.payload.linear import linear_estimate
 from taufit.payload.run import Moment, PayloadRun
 from taufit.payload.settings import PayloadSettings
@@ -94,12 +95,12 @@ def chain(
 # How the paper's base parameters that its chain uses are made of the links' own, by their numbers;
 # a letter in front is a length of its modified DH table.
 _RELATIONS: dict[int, tuple[tuple[str, float, str], ...]] = {
-    7: (("link_2.hx", 1, ""), *((f"link_{i}.m", 1, "a3") for i in (3, 4, 5, 6))),
-    14: (("link_3.hx", 1, ""), *((f"link_{i}.m", 1, "a4") for i in (4, 5, 6))),
+    7: (("link_2.hx", 1, ""), *((link_parameter(i - 1, "m"), 1, "a3") for i in (3, 4, 5, 6))),
+    14: (("link_3.hx", 1, ""), *((link_parameter(i - 1, "m"), 1, "a4") for i in (4, 5, 6))),
     22: (
         ("link_4.hy", 1, ""),
         ("link_5.hz", 1, ""),
-        *((f"link_{i}.m", 1, "d5") for i in (5, 6)),
+        *((link_parameter(i - 1, "m"), 1, "d5") for i in (5, 6)),
     ),
     23: (
         ("link_5.Ixx", 1, ""),
@@ -202,16 +203,14 @@ def _run(model: TorqueModel, source: Stream, *, printed: bool) -> PayloadRun:
     base = base_parameters(model, rule="leftmost")
     columns, mapping = np.asarray(base.columns), base.mapping
     before = mapping @ np.asarray(model.values)
-    last = slice(10 * (joints - 1), 10 * joints)
+    layout = model.layout
+    last = layout.link(-1)
     folded_all = mapping[:, last]
     inertial = np.flatnonzero(np.any(folded_all != 0.0, axis=1))
     folded = folded_all[inertial]
+    within = range(last.start, last.stop)
     own = np.array(
-        [
-            i
-            for i, name in enumerate(base.names)
-            if name.startswith(f"link_{joints}.") and not name.endswith(".Ixx")
-        ]
+        [i for i, c in enumerate(columns) if c in within and layout.what[c] != "Ixx"], int
     )
     relations, lengths = (
         printed_relations(model, columns, mapping) if printed else (None, (0.0, 0.0, 0.0, 0.0))
@@ -238,7 +237,7 @@ def _run(model: TorqueModel, source: Stream, *, printed: bool) -> PayloadRun:
         at = slice(i, i + 1)
         links = arm.regressor(q[at], v[at], a[at])
         if model.friction is not None and model.friction.uses_load:
-            load = links @ np.asarray(model.values)[: 10 * joints]
+            load = links @ np.asarray(model.values)[layout.links]
         warm = None if source.temperature is None else source.temperature[at]
         rest = model.joint_columns(v[at], a[at], load=load, temperature=warm)
         rows = np.concatenate([links, rest], -1)[0][:, columns]

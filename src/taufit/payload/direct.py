@@ -18,6 +18,7 @@ from taufit.arrays import Array
 from taufit.dynamics import engine
 from taufit.errors import PoorExcitationError
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import PER_LINK
 from taufit.payload.filter import PayloadFilter
 from taufit.payload.filter.unknowns import friction_level
 from taufit.payload.linear import linear_estimate
@@ -53,7 +54,7 @@ def run_direct(
         spread = np.linalg.inv(found.information + weak)
         return spread @ found.target, spread
 
-    phi, spread = np.zeros(10), np.eye(10)
+    phi, spread = np.zeros(PER_LINK), np.eye(PER_LINK)
     for sample in source.samples():
         live.update(*sample)
         if sample[0] >= due:
@@ -97,26 +98,27 @@ def run_khalil(
     if np.count_nonzero(moving) < 100:
         raise PoorExcitationError(f"nothing moves in {source.name}: there is no motion to regress.")
     links = engine(model.robot).regressor(q, v, a)
-    rigid = links @ np.asarray(model.values)[: 10 * joints]
+    layout = model.layout
+    rigid = links @ np.asarray(model.values)[layout.links]
     warm = None if source.temperature is None else source.temperature[good]
     rest = model.joint_columns(v, a, load=rigid, temperature=warm)
-    left = source.torque[good] - rigid - rest @ np.asarray(model.values)[10 * joints :]
-    columns = np.zeros((len(time), joints, 10 + 3 * joints))
-    columns[..., :10] = links[..., -10:]
+    left = source.torque[good] - rigid - rest @ np.asarray(model.values)[layout.rest]
+    columns = np.zeros((len(time), joints, PER_LINK + 3 * joints))
+    columns[..., :PER_LINK] = links[..., layout.link(-1)]
     for j in range(joints):
-        columns[:, j, 10 + 3 * j] = np.sign(v[:, j])
-        columns[:, j, 11 + 3 * j] = v[:, j]
-        columns[:, j, 12 + 3 * j] = 1.0
+        columns[:, j, PER_LINK + 3 * j] = np.sign(v[:, j])
+        columns[:, j, PER_LINK + 1 + 3 * j] = v[:, j]
+        columns[:, j, PER_LINK + 2 + 3 * j] = 1.0
     history: list[Moment] = []
     ends = [int(k) for k in np.flatnonzero(moving)[:: max(1, int(moving.sum()) // 20)][1:]]
-    phi, spread = np.zeros(10), np.eye(10)
+    phi, spread = np.zeros(PER_LINK), np.eye(PER_LINK)
     for end in [*ends, len(time)]:
         rows = columns[:end][moving[:end]].reshape(-1, columns.shape[-1])
         right = left[:end][moving[:end]].reshape(-1)
         solution, *_ = np.linalg.lstsq(rows, right, rcond=1e-9)
         variance = float(np.mean((right - rows @ solution) ** 2))
-        spread = (np.linalg.pinv(rows.T @ rows, rcond=1e-12) * variance)[:10, :10]
-        phi = solution[:10]
+        spread = (np.linalg.pinv(rows.T @ rows, rcond=1e-12) * variance)[:PER_LINK, :PER_LINK]
+        phi = solution[:PER_LINK]
         half = 1.96 * float(np.sqrt(max(spread[0, 0], 0.0)))
         at = float(time[min(end, len(time) - 1)])
         history.append(Moment(at, float(phi[0]), float(phi[0]) - half, float(phi[0]) + half, True))
@@ -135,7 +137,6 @@ def run_static(
     watch: Callable[..., None] | None = None,
 ) -> PayloadRun:
     """Mass and centre of mass from poses held still; friction is anywhere in its band there."""
-    joints = model.robot.joints
     good = np.isfinite(source.position + source.velocity + source.torque).all(axis=1)
     time, q, v = source.time[good], source.position[good], source.velocity[good]
     rate = 1.0 / float(np.median(np.diff(time)))
@@ -164,25 +165,24 @@ def run_static(
         )
     pose = np.array(poses)
     links = engine(model.robot).regressor(pose, 0 * pose, 0 * pose)
-    left = np.array(torques) - links @ np.asarray(model.values)[: 10 * joints]
-    if model.offset:
-        left = left - np.asarray(model.values)[-joints:]
+    parts = model.layout.split(np.asarray(model.values))
+    left = np.array(torques) - links @ parts.links.ravel() - parts.offsets
     # Without motion the first moments and the mass are all there is.
-    gravity = links[..., -10:][..., :4]
+    gravity = links[..., model.layout.link(-1)][..., :4]
     std = 0.5 * friction_level(model) + 0.1
     rows = (gravity / std[:, None]).reshape(-1, 4)
     right = (left / std).reshape(-1)
     information = rows.T @ rows + np.diag([1e-4, *[1.0 / settings.com_spread**2 * 0.1] * 3])
     spread = np.linalg.inv(information)
     gentle = spread @ (rows.T @ right)
-    phi = np.zeros(10)
+    phi = np.zeros(PER_LINK)
     phi[:4] = gentle
     mass = max(float(phi[0]), 1e-6)
     c = phi[1:4] / mass
     # A point mass: static poses say nothing about the inertia.
     tensor = mass * (c @ c * np.eye(3) - np.outer(c, c))
     phi[4:] = tensor[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
-    covariance = np.zeros((10, 10))
+    covariance = np.zeros((PER_LINK, PER_LINK))
     covariance[:4, :4] = spread
     found = linear_estimate(float(time[-1]), phi, covariance, True)
     return PayloadRun(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.parameters import PER_LINK
 from taufit.payload.estimate import PayloadEstimate, interval
 from taufit.robot.inertia import pseudo_inertia, tensor_entries, to_centre_of_mass
 
@@ -17,7 +18,7 @@ def linear_estimate(
     Centre c = h / m and inertia about c carry the covariance to first order.
     """
     mass, centre, inertia = to_centre_of_mass(phi)
-    jacobian = np.zeros((10, 10))
+    jacobian = np.zeros((PER_LINK, PER_LINK))
     jacobian[0, 0] = 1.0
     scale = phi[0] if abs(phi[0]) > 1e-6 else 1e-6
     jacobian[1:4, 0] = -centre / scale

@@ -185,7 +185,7 @@ def advice(budget: Mapping[str, float], found: PayloadEstimate) -> str:
 
 def _too_heavy(model: TorqueModel, found: PayloadEstimate) -> list[str]:
     rated = RATED.get(model.robot.name.lower())
-    arm = float(model.robot.parameters[::10].sum())
+    arm = float(model.robot.parameters[model.robot.layout.masses].sum())
     if rated is not None and found.mass_interval[0] > rated:
         return [
             f"the payload of {found.mass:.2f} kg is heavier than the {rated:g} kg this arm is "

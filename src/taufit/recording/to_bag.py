@@ -9,6 +9,7 @@ import numpy as np
 
 from taufit.errors import MissingExtraError, TaufitError
 from taufit.files import replacing
+from taufit.parameters import joint_name
 from taufit.recording.canonical import to_columns, to_text
 from taufit.recording.from_bag import META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC
 from taufit.recording.recording import Recording
@@ -60,7 +61,7 @@ def _write(recording: Recording, bag: Path) -> None:
     beside = [name for name in columns if name not in in_state]
     places = {name: i for i, name in enumerate([*beside, *in_state])}
     page["bag"] = {"columns": list(columns), "at": [places[name] for name in columns]}
-    names = recording.meta.get("joint_names") or [f"joint_{i + 1}" for i in range(j)]
+    names = recording.meta.get("joint_names") or [joint_name(i) for i in range(j)]
     start = int(recording.meta.get("start_time_ns", 0))
     stamps = start + np.round((recording.time - recording.time[0]) * 1e9).astype(np.int64)
     side = np.column_stack([columns[name] for name in beside])

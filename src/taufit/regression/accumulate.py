@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.arrays import Array, Float, Int
 from taufit.dynamics import engine
 from taufit.errors import RecordingError
 from taufit.friction import remembers_path
@@ -234,8 +234,9 @@ class _Layout:
         self, model: TorqueModel, chosen: Int[Array, " b"], tile: int, whitened: bool
     ) -> None:
         self.model, self.tile, self.engine = model, tile, engine(model.robot)
-        joints, links = model.robot.joints, 10 * model.robot.joints
-        live = np.stack([_live(model, i) for i in range(joints)])
+        joints, links = model.robot.joints, model.layout.links.stop
+        coupling = model.robot.drives.coupling
+        live = np.stack([model.layout.live(i, coupling) for i in range(joints)])
         if whitened:  # row i then holds what joints i and later feel
             live = np.logical_or.accumulate(live[::-1])[::-1]
         self.columns = [np.flatnonzero(live[i, chosen]) for i in range(joints)]
@@ -269,7 +270,7 @@ class _Layout:
     def fill(self, part: Batch) -> None:
         """Write one tile under the triangles; what it does not fill is zero."""
         n, model = len(part), self.model
-        joints, links = model.robot.joints, 10 * model.robot.joints
+        layout = model.layout
         weights = part.weights
         self.engine.write_columns(
             part.position, part.velocity, part.acceleration, 0, n, self.place, self.flat, weights
@@ -279,8 +280,7 @@ class _Layout:
         assert friction is not None  # `_part` makes it
         motor = part.acceleration @ coupling.T
         terms = friction.shape[2]
-        first_term = links + joints * model.rotor_inertia
-        first_offset = first_term + joints * terms
+        first_term, first_offset = layout.friction.start, layout.offsets.start
         for i, stack in enumerate(self.stacks):
             data = stack[:, len(stack) : len(stack) + n]
             stack[:, len(stack) + n :] = 0.0
@@ -293,7 +293,7 @@ class _Layout:
                     k, term = divmod(column - first_term, terms)
                     values = friction[:, k, term]
                 else:
-                    k = column - links
+                    k = column - layout.rotors.start
                     values = motor[:, k]
                 np.multiply(values, coupling[k, i] * factor, out=data[row])
             if weights is None:
@@ -314,21 +314,6 @@ class _Layout:
             data *= upper[..., i, i]
             for k in range(i + 1, len(each)):
                 data[self.inside[i, k]] += upper[..., i, k] * each[k]
-
-
-def _live(model: TorqueModel, joint: int) -> Bool[Array, " p"]:
-    """Which columns can be nonzero in a joint's rows."""
-    joints = model.robot.joints
-    moved = model.robot.drives.coupling[:, joint] != 0.0
-    terms = len(model.friction.terms) if model.friction else 0
-    return np.concatenate(
-        [
-            np.arange(10 * joints) >= 10 * joint,
-            moved if model.rotor_inertia else moved[:0],
-            np.repeat(moved, terms),
-            (np.arange(joints) == joint)[: joints * model.offset],
-        ]
-    )
 
 
 def _part(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:

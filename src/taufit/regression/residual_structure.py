@@ -25,6 +25,7 @@ from scipy.fft import rfft, rfftfreq
 
 from taufit.arrays import Array, Float
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import joint_parameter
 from taufit.regression.rows import SampleRows
 from taufit.signals.filtering import lowpass
 from taufit.signals.periodicity import find_period
@@ -92,7 +93,7 @@ def residual_structure(
     if not base or np.any(rms == 0.0) or not np.all(np.isfinite(rms)):
         return {"noise_density": told[0].tolist()}
     columns = _Columns(model, samples, base, stride)
-    names = [*base, *(f"joint_{j + 1}.{extra}" for j in range(joints) for extra in EXTRAS)]
+    names = [*base, *(joint_parameter(j, extra) for j in range(joints) for extra in EXTRAS)]
     grams = columns.grams(residual, keep, stride / samples.rate_hz)
     slow = len(LOW_SPEEDS)
     own = np.empty((joints, len(EXTRAS)))

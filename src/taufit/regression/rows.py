@@ -216,21 +216,11 @@ class SampleRows(Rows):
         return out
 
     def live(self, joint: int) -> Int[Array, " c"]:
-        joints = self.model.robot.joints
-        links = np.arange(10 * joint, 10 * joints)
-        moved = self.model.robot.drives.coupling[:, joint] != 0.0
-        flags = []
-        if self.model.rotor_inertia:
-            flags.append(moved)
-        terms = len(self.model.friction.terms) if self.model.friction else 0
-        flags.append(np.repeat(moved, terms))
-        if self.model.offset:
-            flags.append(np.arange(joints) == joint)
-        return np.concatenate([links, 10 * joints + np.flatnonzero(np.concatenate(flags))])
+        return self.model.layout.live_columns(joint, self.model.robot.drives.coupling)
 
     def rigid(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         """Torque of the links alone."""
-        s, p = self.samples, 10 * self.model.robot.joints
+        s, links = self.samples, self.model.layout.links
         out = np.empty_like(self.torque)
         for first, last in self.blocks():
             part = slice(first, last)
@@ -238,7 +228,7 @@ class SampleRows(Rows):
                 regressor(
                     self.model.robot, s.position[part], s.velocity[part], s.acceleration[part]
                 )
-                @ theta[:p]
+                @ theta[links]
             )
         return out
 

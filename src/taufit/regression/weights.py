@@ -13,6 +13,7 @@ from taufit.errors import InfeasibleError
 
 HUBER = 1.345  # 95 % efficiency on Gaussian noise
 TUKEY = 4.685  # likewise
+_ROWS_PER_JOINT = 10  # fewer complete samples than this per joint make no covariance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,7 +188,7 @@ def noise_covariance(
     whole = np.all(keep, axis=1)
     std = joint_std(residuals, keep, freedom)
     size = _floored(std, std.max())
-    if whole.sum() < 10 * residuals.shape[1]:
+    if whole.sum() < _ROWS_PER_JOINT * residuals.shape[1]:
         return np.diag(size**2)
     e = residuals[whole] / size
     sigma = e.T @ e / max(whole.sum() - freedom, 1.0)

@@ -8,12 +8,11 @@ from taufit.robot.from_dh import from_dh
 from taufit.robot.from_screws import from_screws
 from taufit.robot.from_urdf import from_urdf
 from taufit.robot.from_yaml import from_yaml, to_yaml
-from taufit.robot.inertia import PARAMETER_NAMES, pseudo_inertia
+from taufit.robot.inertia import pseudo_inertia
 from taufit.robot.read import bundled_robots, read_robot, write_robot
 from taufit.robot.robot import Drives, Limits, Link, Robot
 
 __all__ = [
-    "PARAMETER_NAMES",
     "Drives",
     "Limits",
     "Link",

@@ -8,6 +8,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RobotError
+from taufit.parameters import PER_LINK, joint_name, link_name
 from taufit.robot.pose import adjoint, inverse_pose, rotation, shift, snap_angle
 from taufit.robot.robot import Drives, Limits, Link, Robot
 
@@ -50,9 +51,9 @@ def from_dh(
     if convention not in ("standard", "modified"):
         raise RobotError(f"DH convention {convention!r} is not known: use standard or modified.")
     joints = len(table)
-    default_names = [(f"link_{i + 1}", f"joint_{i + 1}") for i in range(joints)]
+    default_names = [(link_name(i), joint_name(i)) for i in range(joints)]
     slides = prismatic or (False,) * joints
-    inertial = np.zeros((joints, 10)) if parameters is None else np.asarray(parameters, float)
+    inertial = np.zeros((joints, PER_LINK)) if parameters is None else np.asarray(parameters, float)
 
     links = []
     for i, row in enumerate(table):

@@ -8,6 +8,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RobotError
+from taufit.parameters import PER_LINK, joint_name, link_name
 from taufit.robot.checks import unit_axis
 from taufit.robot.robot import Drives, Limits, Link, Robot
 
@@ -35,10 +36,10 @@ def from_screws(
     if not np.all(np.isfinite(rows)):
         raise RobotError(f"screw {np.argwhere(~np.isfinite(rows))[0][0] + 1} is not finite.")
     joints = len(rows)
-    inertial = np.zeros((joints, 10)) if parameters is None else np.asarray(parameters, float)
+    inertial = np.zeros((joints, PER_LINK)) if parameters is None else np.asarray(parameters, float)
     links = []
     for i, row in enumerate(rows):
-        link, joint = names[i] if names else (f"link_{i + 1}", f"joint_{i + 1}")
+        link, joint = names[i] if names else (link_name(i), joint_name(i))
         rotor = 0.0 if rotor_inertias is None else float(rotor_inertias[i])
         screw = normal_screw(row, f"screw {i + 1}")
         links.append(Link(link, joint, np.eye(4), screw, inertial[i].copy(), rotor))

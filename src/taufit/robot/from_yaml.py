@@ -14,6 +14,7 @@ import yaml
 
 from taufit.arrays import Array, Float
 from taufit.errors import RobotError
+from taufit.parameters import joint_name, link_name
 from taufit.robot.checks import MOST_JOINTS, checked, number, numbers, short
 from taufit.robot.from_dh import from_dh
 from taufit.robot.from_screws import from_screws, normal_screw
@@ -63,7 +64,7 @@ def from_yaml(text: str) -> Robot:
 
     slides = tuple(_slides(row, i) for i, row in enumerate(rows))
     names = [
-        (str(row.get("link", f"link_{i + 1}")), str(row.get("name", f"joint_{i + 1}")))
+        (str(row.get("link", link_name(i))), str(row.get("name", joint_name(i))))
         for i, row in enumerate(rows)
     ]
     parameters = np.array([_inertial(row, i) for i, row in enumerate(rows)])

@@ -10,8 +10,6 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 
-PARAMETER_NAMES = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-
 # Position of (row, column) of the tensor in the six inertia entries.
 _TENSOR = np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])
 

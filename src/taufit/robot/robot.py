@@ -10,7 +10,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RobotError
-from taufit.robot.inertia import PARAMETER_NAMES
+from taufit.parameters import PER_LINK, ParameterLayout
 from taufit.robot.mounting import MOUNTINGS, gravity_in_base
 
 
@@ -35,7 +35,7 @@ class Link:
     joint: str
     placement: Float[Array, "4 4"]
     screw: Float[Array, " 6"]
-    parameters: Float[Array, " 10"] = field(default_factory=lambda: np.zeros(10))
+    parameters: Float[Array, " 10"] = field(default_factory=lambda: np.zeros(PER_LINK))
     rotor_inertia: float = 0.0
 
     @property
@@ -155,9 +155,12 @@ class Robot:
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """One per inertial parameter: link_1.m, link_1.hx, ..."""
-        return tuple(
-            f"link_{i}.{name}" for i in range(1, self.joints + 1) for name in PARAMETER_NAMES
-        )
+        return self.layout.names
+
+    @property
+    def layout(self) -> ParameterLayout:
+        """Which of the links' parameters is what; a torque model's begins with the same."""
+        return ParameterLayout.of(self.joints)
 
     def with_mounting(self, mounting: tuple[float, float, float] | str) -> Robot:
         """The same arm, bolted another way."""
@@ -169,7 +172,7 @@ class Robot:
 
     def with_parameters(self, parameters: Float[Array, " p"]) -> Robot:
         """The same arm with other inertial parameters (10 j, link after link)."""
-        rows = np.asarray(parameters, float).reshape(self.joints, 10)
+        rows = np.asarray(parameters, float).reshape(self.joints, PER_LINK)
         links = tuple(
             replace(link, parameters=row.copy()) for link, row in zip(self.links, rows, strict=True)
         )

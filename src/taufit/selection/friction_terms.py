@@ -142,8 +142,10 @@ def choose(
         chosen[k] = costs[out][k]
         leaving += [
             name
-            for name, member in zip(model.names, _members(model, out), strict=True)
-            if member and name.startswith(f"joint_{k + 1}.")
+            for name, owner, member in zip(
+                model.names, model.layout.owner, _members(model, out), strict=True
+            )
+            if member and owner == k
         ]
     return Choice(tuple(dict.fromkeys(leaving)), weight, correlation, chosen, load)
 
@@ -159,10 +161,10 @@ def gaussian_prior(
     links, made_up = prior_links(problem)
     p, joints = len(model.names), model.robot.joints
     square, centre = np.zeros((p, p)), model.nominal.copy()
-    centre[: 10 * joints] = links.ravel()
+    centre[model.layout.links] = links.ravel()
     for k, link in enumerate(links):
         step = np.linalg.inv(pseudo_inertia(link)) @ UNIT
-        own = slice(10 * k, 10 * k + 10)
+        own = model.layout.link(k)
         square[own, own] = np.einsum("imn,jnm->ij", step, step)
     return square, centre, len(made_up) == joints
 
@@ -208,12 +210,11 @@ def _groups(model: TorqueModel) -> tuple[str, ...]:
 
 def _members(model: TorqueModel, groups: tuple[str, ...]) -> Bool[Array, " p"]:
     """Which parameters belong to any of the groups."""
-    terms = [name.rsplit(".", 1)[-1] for name in model.names]
-    own = [name.startswith("joint_") for name in model.names]
+    layout = model.layout
     return np.array(
         [
-            mine and any(t == g or t.startswith(f"{g}_") for g in groups)
-            for t, mine in zip(terms, own, strict=True)
+            kind != "link" and any(t == g or t.startswith(f"{g}_") for g in groups)
+            for t, kind in zip(layout.what, layout.kind, strict=True)
         ]
     )
 

@@ -23,6 +23,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.friction import FrictionModel, NoFriction, Shape, remembers_path
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import joint_parameter
 from taufit.regression.base import base_of
 from taufit.regression.rows import SampleRows
 from taufit.signals.filtering import lowpass
@@ -105,7 +106,7 @@ class _Scene:
         self.coupling = model.robot.drives.coupling
         joints, terms = model.robot.joints, self.friction.terms
         self.gone: Bool[Array, "j k"] = np.array(
-            [[f"joint_{k + 1}.{t.name}" in dropped for t in terms] for k in range(joints)]
+            [[joint_parameter(k, t.name) in dropped for t in terms] for k in range(joints)]
         ).reshape(joints, len(terms))
         self.velocity = samples.friction_velocity @ self.coupling.T
         self.load = None if load is None else load @ np.linalg.inv(self.coupling)

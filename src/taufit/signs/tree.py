@@ -210,9 +210,9 @@ class FeasibleDistance:
                 lower.append(side * np.eye(width)[finite])
                 least.append(np.asarray(values)[finite])
         linear, bound = np.vstack(lower), np.concatenate(least)
-        cones = np.zeros((10 * model.robot.joints, width))
+        cones = np.zeros((model.layout.links.stop, width))
         for link in range(model.robot.joints):
-            own = slice(10 * link, 10 * link + 10)
+            own = model.layout.link(link)
             cones[own, own] = (limits.maps[link][:, _ROW, _COLUMN] * _ROOT2).T
         rest = np.vstack([-linear, -cones])
         a = scipy.sparse.bmat(

@@ -23,6 +23,7 @@ from taufit.estimators.estimator import Estimator, Problem
 from taufit.fitting.fit_samples import fit_samples
 from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import link_name
 from taufit.regression.covariance import base_covariance
 from taufit.regression.estimate import Estimate
 from taufit.regression.weights import Weights
@@ -285,8 +286,9 @@ def _mass_bounds(
     if bounds is None:
         return {}
     low, high = (np.asarray(side, float) for side in bounds)
-    links = range(model.robot.joints)
-    return {f"link_{k + 1}": (float(low[10 * k]), float(high[10 * k])) for k in links}
+    masses = model.layout.masses
+    each = zip(low[masses], high[masses], strict=True)
+    return {link_name(k): (float(least), float(most)) for k, (least, most) in enumerate(each)}
 
 
 def _joint_weights(found: FoundSigns, estimator: Estimator) -> Weights:

@@ -17,6 +17,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError, MissingExtraError, RobotError
+from taufit.parameters import joint_name, link_name
 from taufit.robot import Robot, pseudo_inertia
 from taufit.robot.inertia import to_centre_of_mass
 
@@ -155,7 +156,7 @@ def build_arm(
     body = spec.worldbody
     for i, link in enumerate(robot.links):
         body = body.add_body(
-            name=f"link_{i + 1}",
+            name=link_name(i),
             pos=link.placement[:3, 3],
             quat=_quaternion(mujoco, link.placement[:3, :3]),
             mass=1.0,
@@ -164,7 +165,7 @@ def build_arm(
         )
         axis, anchor = _axis(link.screw, link.joint)
         kind = mujoco.mjtJoint.mjJNT_SLIDE if link.prismatic else mujoco.mjtJoint.mjJNT_HINGE
-        body.add_joint(name=f"joint_{i + 1}", type=kind, axis=axis, pos=anchor)
+        body.add_joint(name=joint_name(i), type=kind, axis=axis, pos=anchor)
     inertias = robot.rotor_inertias if rotor is None else rotor
     coupled = not np.array_equal(robot.drives.coupling, np.eye(robot.joints))
     if coupled:
@@ -173,7 +174,7 @@ def build_arm(
             tendon = spec.add_tendon(name=f"motor_{i + 1}", armature=float(inertias[i]))
             for k, share in enumerate(row):
                 if share != 0.0:
-                    tendon.wrap_joint(f"joint_{k + 1}", float(share))
+                    tendon.wrap_joint(joint_name(k), float(share))
     body.add_body(name=PAYLOAD_BODY, mass=1.0, inertia=[1.0, 1.0, 1.0], explicitinertial=True)
     model = spec.compile()
     # The compiler would refuse or round what is possible but thin; the numbers are checked above
@@ -224,7 +225,7 @@ def check_bodies(robot: Robot) -> None:
                 "Simulate a physically consistent model, for example one fitted with "
                 "--estimator consistent_sdp."
             )
-    if not np.any(robot.parameters[::10] > 0.0):
+    if not np.any(robot.parameters[robot.layout.masses] > 0.0):
         raise InfeasibleError(
             f"{robot.name} has no masses: a simulation needs inertial parameters. Use a robot that "
             "has them, or a fitted model with --model."

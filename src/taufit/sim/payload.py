@@ -54,7 +54,7 @@ class Carried:
 
 def check_payload(robot: Robot, carried: tuple[Carried, ...]) -> None:
     """Refuse bodies that cannot exist or that no such arm carries."""
-    arm = float(robot.parameters[::10].sum())
+    arm = float(robot.parameters[robot.layout.masses].sum())
     for item in carried:
         if not np.all(np.isfinite(item.parameters)) or item.parameters[0] <= 0.0:
             raise InfeasibleError("a payload has a positive mass and finite parameters.")

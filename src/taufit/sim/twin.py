@@ -99,28 +99,22 @@ class Twin:
         """
         if model.values is None:
             raise TaufitError("this model has no parameters yet: fit it first.")
-        joints = model.robot.joints
-        values = np.asarray(model.values, float)
-        robot = model.robot.with_parameters(values[: 10 * joints])
-        at = 10 * joints
+        parts = model.layout.split(np.asarray(model.values, float))
+        robot = model.robot.with_parameters(parts.links)
         if model.rotor_inertia:
             links = tuple(
                 replace(link, rotor_inertia=float(x))
-                for link, x in zip(robot.links, values[at : at + joints], strict=True)
+                for link, x in zip(robot.links, parts.rotors, strict=True)
             )
             robot = replace(robot, links=links)
-            at += joints
         effects = effects or Effects()
-        terms = len(model.friction.terms) if model.friction else 0
-        coefficients = values[at : at + joints * terms].reshape(joints, terms)
-        offset = values[at + joints * terms :] if model.offset else np.zeros(joints)
         effects = replace(
             effects,
             friction=Friction(
                 model.friction or NoFriction(),
-                coefficients,
+                parts.friction,
                 model.joint_shape if model.friction and model.friction.shapes else None,
-                offset,
+                parts.offsets,
             ),
         )
         if effects.thermal is not None:

@@ -16,6 +16,7 @@ from taufit.estimators.estimator import Estimator
 from taufit.fitting.fit import fitted_model
 from taufit.fitting.fit_samples import fit_samples
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import joint_parameter
 from taufit.signals.samples import Samples
 
 
@@ -84,7 +85,7 @@ def repeat_identification(
         )
     models, warm, viscous, std = [], [], [], []
     joints = model.robot.joints
-    pick = [model.names.index(f"joint_{j + 1}.viscous") for j in range(joints)]
+    pick = [model.names.index(joint_parameter(j, "viscous")) for j in range(joints)]
     for run in runs:
         estimate = fit_samples(model, run, estimator, dropped=dropped, require_excitation=False)
         models.append(fitted_model(model, estimate, run))

@@ -8,6 +8,7 @@ import numpy as np
 
 from taufit.arrays import Array, Bool, Float
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import joint_parameter
 from taufit.regression.rows import SampleRows
 from taufit.selection.friction_terms import (
     _correlation_guess,
@@ -158,7 +159,7 @@ def blind_fit(
     names = list(model.names)
 
     def of(term: str) -> Float[Array, " j"]:
-        own = [f"joint_{j + 1}.{term}" for j in range(samples.joints)]
+        own = [joint_parameter(j, term) for j in range(samples.joints)]
         return np.array([theta[names.index(n)] if n in names else 0.0 for n in own])
 
     return rows.residuals(theta), of("coulomb"), of("viscous"), rows.keep

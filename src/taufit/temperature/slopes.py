@@ -15,6 +15,7 @@ from taufit.arrays import Array, Float
 from taufit.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.friction.temperature_dependent import LAWS, TemperatureDependent
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import joint_parameter
 from taufit.selection.friction_terms import choose
 from taufit.signals.samples import Samples
 from taufit.temperature.sensors import swapped_findings
@@ -118,7 +119,11 @@ def follow_temperature(
         told.append(f"{why}: friction is fitted as it is at that temperature.")
         return TemperatureChoice(model, samples, spread=spread, findings=tuple(told))
 
-    unusable = [f"joint_{j + 1}.{t}_per_degree" for j in np.flatnonzero(~usable) for t in affected]
+    unusable = [
+        joint_parameter(j, f"{t}_per_degree")
+        for j in np.flatnonzero(~usable).tolist()
+        for t in affected
+    ]
     cold = np.flatnonzero(~usable & ~np.isin(np.arange(samples.joints), list(stuck)))
     if len(cold):
         told.append(
@@ -138,7 +143,10 @@ def follow_temperature(
     kept = tuple(
         name
         for name in affected
-        if any(f"joint_{j + 1}.{name}_per_degree" not in dropped for j in range(model.robot.joints))
+        if any(
+            joint_parameter(j, f"{name}_per_degree") not in dropped
+            for j in range(model.robot.joints)
+        )
     )
     if not kept:
         told.append(
@@ -248,16 +256,16 @@ def friction_at(
     covariance = None if base is None else np.array(base["covariance"], float)
     value, std = np.zeros(joints), np.full(joints, np.nan)
     for j in range(joints):
-        weights: dict[str, float] = {f"joint_{j + 1}.{term}": 1.0}
+        weights: dict[str, float] = {joint_parameter(j, term): 1.0}
         if isinstance(model.friction, TemperatureDependent):
             above = at[j] - model.friction.reference
             if model.friction.law == "linear":
-                if f"joint_{j + 1}.{term}_per_degree" in names:
-                    weights[f"joint_{j + 1}.{term}_per_degree"] = above
+                if joint_parameter(j, f"{term}_per_degree") in names:
+                    weights[joint_parameter(j, f"{term}_per_degree")] = above
             elif term in model.friction.affected or (
                 not model.friction.affected and term.startswith("viscous")
             ):
-                weights[f"joint_{j + 1}.{term}"] = _factor(model, j, above)
+                weights[joint_parameter(j, term)] = _factor(model, j, above)
         value[j] = sum(w * model.values[names.index(name)] for name, w in weights.items())
         if covariance is not None and all(name in known for name in weights if weights[name]):
             pick = [known[name] for name in weights if name in known]

@@ -60,7 +60,7 @@ def before_identification(
     bare = TorqueModel(nominal, None, rotor_inertia=True, offset=False)
     bare = replace(bare, values=np.concatenate([nominal.parameters, nominal.rotor_inertias]))
     mixed_values = model.values.copy()
-    mixed_values[: 10 * nominal.joints] = nominal.parameters
+    mixed_values[model.layout.links] = nominal.parameters
     mixed = replace(model, robot=nominal, values=mixed_values)
     if predicted is None:
         predicted = predicted_torque(model, samples)

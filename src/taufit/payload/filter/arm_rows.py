@@ -17,6 +17,7 @@ import numpy as np
 from taufit.arrays import Array, Float, Int
 from taufit.dynamics import Engine
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import PER_LINK
 from taufit.payload.filter.dahl import FrictionStream
 from taufit.payload.filter.lowpass import CausalLowpass
 from taufit.payload.filter.unknowns import Unknowns
@@ -112,11 +113,10 @@ class ArmRows:
             for j, rows in enumerate(columns.rows)
         ]
         self._flat = np.concatenate(flat)
-        values, links = np.asarray(model.values), 10 * joints
-        self._inertial, self._rest = values[:links], values[links:]
-        rotors = joints * model.rotor_inertia
-        terms = len(model.friction.terms) if model.friction else 0
-        self._coefficients = self._rest[rotors : rotors + joints * terms].reshape(joints, terms)
+        values, layout = np.asarray(model.values), model.layout
+        self._inertial, self._rest = values[layout.links], values[layout.rest]
+        self._coefficients = layout.split(values).friction
+        self._tip, links = layout.link(-1), layout.links.stop
         self._base_links = columns.base[columns.base < links]
         self._base_rest = columns.base[columns.base >= links] - links
         self.clear()
@@ -159,15 +159,15 @@ class ArmRows:
         joints, b = model.robot.joints, len(self._base_links) + len(self._base_rest)
         links = self._engine.regressor(q, v, a)
         rigid = links @ self._inertial
-        payload = links[..., -10:]
+        payload = links[..., self._tip]
         load = rigid + payload @ phi
         motor, direction, left = self._friction.columns(v, load, warm, self._step)
         slope = self._load_slope(v, load, warm, direction)[..., None] * payload
 
         out = np.zeros((n, joints, p + 1))
-        out[..., :10] = payload + slope
-        at = 10 + len(self._base_links)
-        out[..., 10:at] = links[..., self._base_links]
+        out[..., :PER_LINK] = payload + slope
+        at = PER_LINK + len(self._base_links)
+        out[..., PER_LINK:at] = links[..., self._base_links]
         parts = []
         if model.rotor_inertia:
             parts.append(model.rotor_columns(a))
@@ -175,14 +175,14 @@ class ArmRows:
         if model.offset:
             parts.append(np.broadcast_to(np.eye(joints), (n, joints, joints)))
         rest = np.concatenate(parts, -1)
-        out[..., at : 10 + b] = rest[..., self._base_rest]
+        out[..., at : PER_LINK + b] = rest[..., self._base_rest]
         coupling = self._friction.coupling
         speed = v if coupling is None else v @ coupling.T
         extra = np.empty((n, joints, len(EXTRAS) + 1 + self._fading.shape[1]))
         extra[..., : len(EXTRAS)] = extra_columns(q, speed, direction, load)
         extra[..., len(EXTRAS)] = rigid
         extra[..., len(EXTRAS) + 1 :] = self._fading * left
-        out[..., 10 + b : p] = model.to_joints(extra)
+        out[..., PER_LINK + b : p] = model.to_joints(extra)
         out[..., p] = torque - rigid - rest @ self._rest + slope @ phi
         return out
 

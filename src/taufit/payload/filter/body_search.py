@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.parameters import PER_LINK
 
 _ROUNDS = 25
 # A step smaller than this in standard deviations changes nothing.
@@ -153,7 +154,7 @@ def _parameters(x: Array) -> tuple[Array, Array]:
     turned = np.zeros((6, 3))
     turned[_ENTRIES, _FIRST] += mass * c[_SECOND]
     turned[_ENTRIES, _SECOND] += mass * c[_FIRST]
-    jacobian = np.zeros((10, 10))
+    jacobian = np.zeros((PER_LINK, PER_LINK))
     jacobian[0, 0] = mass
     jacobian[1:4, 0] = phi[1:4]
     jacobian[_AXES, _AXES] = mass
@@ -168,7 +169,7 @@ def _described(x: Array) -> tuple[Array, Array]:
     mass = float(np.exp(x[0]))
     about, turn = _moments(x)
     out = np.concatenate([[mass], x[1:4], _TO_INERTIA @ about])
-    jacobian = np.zeros((10, 10))
+    jacobian = np.zeros((PER_LINK, PER_LINK))
     jacobian[0, 0] = mass
     jacobian[1:4, 1:4] = np.eye(3)
     jacobian[4:, 4:] = _TO_INERTIA @ turn

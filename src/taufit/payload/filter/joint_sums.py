@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
+from taufit.parameters import PER_LINK
 
 # A joint is to be seen this long in both directions before it tells friction from load [s].
 _BOTH_WAYS = 0.3
@@ -102,7 +103,7 @@ class JointSums:
         """Arm of the weight of payload phi about this joint, rms over the run [m]."""
         if phi[0] <= 0.0:
             return self.load_rms / _GRAVITY
-        square = float(phi @ self.square[:10, :10] @ phi) * density
+        square = float(phi @ self.square[:PER_LINK, :PER_LINK] @ phi) * density
         return float(np.sqrt(square / max(self.seconds, 1e-9))) / (phi[0] * _GRAVITY)
 
 

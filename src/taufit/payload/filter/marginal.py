@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.arrays import Array, Float, Int
+from taufit.parameters import PER_LINK
 
 try:
     from taufit import _kernel
@@ -48,7 +49,7 @@ def _without_own(
         solved: Overwritten.
     """
     k, s, o = len(rows), rows[:shared], rows[shared:]
-    line = square[:, :10] @ phi
+    line = square[:, :PER_LINK] @ phi
     mine = square[shared:k]
     cross = weight * np.column_stack([mine[:, :shared], line[shared:k], mine[:, k]])
     cross[:, :shared] += prior[np.ix_(o, s)]
@@ -56,7 +57,7 @@ def _without_own(
     solved[:] = np.linalg.solve(weight * mine[:, shared:k] + prior[np.ix_(o, o)], cross)
     at = np.append(s, gain)
     seen = np.column_stack([square[:shared, :shared], line[:shared]])
-    seen = np.vstack([seen, np.append(line[:shared], phi @ line[:10])])
+    seen = np.vstack([seen, np.append(line[:shared], phi @ line[:PER_LINK])])
     total[np.ix_(at, at)] += weight * seen - cross[:, :-1].T @ solved[:, :-1]
     told = np.append(square[:shared, k], line[k])
     target[at] += weight * told - cross[:, :-1].T @ solved[:, -1]

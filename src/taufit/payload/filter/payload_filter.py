@@ -22,6 +22,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.arm_rows import ArmRows, Rows
 from taufit.payload.filter.body import Body, most_probable_body
@@ -203,7 +204,7 @@ class PayloadFilter:
             runs: How many templates were averaged; their noise adds to that of the run.
         """
         u = self.unknowns
-        names = [name.partition(".")[2] for name in u.names]
+        names = [parse_name(name).what for name in u.names]
         same = np.array(
             [
                 part == "links" or name.startswith(("cos_", "sin_"))
@@ -211,7 +212,7 @@ class PayloadFilter:
             ]
         )
         factor = np.where(same, 1.0 / np.sqrt(share), 1.0)
-        factor[:10] = 1.0
+        factor[:PER_LINK] = 1.0
         self._prior = self._prior * np.outer(factor, factor)
         self._prior_target = np.zeros(len(u))
         own = u.density if density is None else np.where(np.isnan(density), u.density, density)
@@ -245,7 +246,7 @@ class PayloadFilter:
         names = self.unknowns.names
         for sums, rows in zip(self._sums, self.unknowns.rows, strict=True):
             gone = np.array(
-                [k for k, i in enumerate(rows) if names[i].partition(".")[2].startswith("start_")]
+                [k for k, i in enumerate(rows) if parse_name(names[i]).what.startswith("start_")]
             )
             sums.marginalise(gone, np.diag(self._prior)[rows[gone]])
 
@@ -302,7 +303,7 @@ class PayloadFilter:
         u, last = self.unknowns, self._last
         assert last is not None
         slow = [
-            int(np.argmax(rows == u.names.index(f"joint_{j + 1}.{EXTRAS[0]}")))
+            int(np.argmax(rows == u.names.index(joint_parameter(j, EXTRAS[0]))))
             for j, rows in enumerate(u.rows)
         ]
         louder = np.maximum(self._scale, 1.0)
@@ -323,7 +324,7 @@ class PayloadFilter:
     def _explained(self, j: int) -> Float[Array, " c"]:
         """x with [columns, y] x what is left of joint j's torque, its sign turned."""
         x = np.append(self._state[self.unknowns.rows[j]], -1.0)
-        x[:10] *= 1.0 + self._gains[j]
+        x[:PER_LINK] *= 1.0 + self._gains[j]
         return x
 
     def reopen(self) -> None:

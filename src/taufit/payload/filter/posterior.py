@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from taufit.arrays import Array, Bool, Float, Int
+from taufit.parameters import PER_LINK
 from taufit.payload.filter.marginal import without_own
 from taufit.payload.filter.unknowns import Unknowns
 
@@ -92,8 +93,8 @@ class Nuisances:
     ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
         """All `count` unknowns, and the gains' errors, with payload phi; rows are the joints'."""
         shared = np.zeros(self.shared + len(rows))
-        shared[:10] = phi
-        shared[self.index] = self.solved[:, 10] - self.solved[:, :10] @ phi
+        shared[:PER_LINK] = phi
+        shared[self.index] = self.solved[:, PER_LINK] - self.solved[:, :PER_LINK] @ phi
         gains = shared[self.shared :]
         state = np.zeros(count)
         state[: self.shared] = shared[: self.shared]
@@ -133,17 +134,17 @@ def payload_alone(
     if known is not None:
         keep[:shared] = ~known[:shared]
         keep[shared:] = "gains" not in without
-    keep[:10] = False
+    keep[:PER_LINK] = False
     index = np.flatnonzero(keep)
     inner = total[np.ix_(index, index)]
     unit = 1.0 / np.sqrt(np.diag(inner))
-    cross = total[index, :10] * unit[:, None]
+    cross = total[index, :PER_LINK] * unit[:, None]
     right = np.column_stack([cross, target[index] * unit])
     factor = cho_factor(inner * np.outer(unit, unit), lower=True, check_finite=False)
     solved = cho_solve(factor, right, check_finite=False)
-    information = total[:10, :10] - cross.T @ solved[:, :10]
+    information = total[:PER_LINK, :PER_LINK] - cross.T @ solved[:, :PER_LINK]
     information = 0.5 * (information + information.T)
-    aim = target[:10] - cross.T @ solved[:, 10]
+    aim = target[:PER_LINK] - cross.T @ solved[:, PER_LINK]
     if "gains" not in without:
         # All drives may be off alike (motors warm up together): along phi itself.
         line = information @ phi
@@ -201,11 +202,11 @@ def _with_gain(square: Float[Array, "k+1 k+1"], phi: Float[Array, " 10"]) -> Arr
     """Columns, then the column of a wrong gain (the payload's torque as known), then y."""
     k = len(square) - 1
     out = np.empty((k + 2, k + 2))
-    line = square[:, :10] @ phi
+    line = square[:, :PER_LINK] @ phi
     out[:k, :k] = square[:k, :k]
     out[:k, k] = out[k, :k] = line[:k]
     out[:k, k + 1] = out[k + 1, :k] = square[:k, k]
-    out[k, k] = phi @ line[:10]
+    out[k, k] = phi @ line[:PER_LINK]
     out[k, k + 1] = out[k + 1, k] = line[k]
     out[k + 1, k + 1] = square[k, k]
     return out
@@ -221,10 +222,12 @@ def all_but_payload(evidence: Evidence) -> tuple[Float[Array, "p p"], Float[Arra
         own = square / scale
         total[np.ix_(rows, rows)] += own[:k, :k]
         target[rows] += own[:k, k]
-    inner = total[:10, :10] + _WEAK
-    solved = np.linalg.solve(inner, np.column_stack([total[:10, 10:], target[:10]]))
+    inner = total[:PER_LINK, :PER_LINK] + _WEAK
+    solved = np.linalg.solve(
+        inner, np.column_stack([total[:PER_LINK, PER_LINK:], target[:PER_LINK]])
+    )
     prior, aim = np.zeros_like(total), np.zeros_like(target)
-    rest = total[10:, 10:] - total[10:, :10] @ solved[:, :-1]
-    prior[10:, 10:] = 0.5 * (rest + rest.T)
-    aim[10:] = target[10:] - total[10:, :10] @ solved[:, -1]
+    rest = total[PER_LINK:, PER_LINK:] - total[PER_LINK:, :PER_LINK] @ solved[:, :-1]
+    prior[PER_LINK:, PER_LINK:] = 0.5 * (rest + rest.T)
+    aim[PER_LINK:] = target[PER_LINK:] - total[PER_LINK:, :PER_LINK] @ solved[:, -1]
     return prior, aim

@@ -18,6 +18,7 @@ from taufit.arrays import Array, Float, Int
 from taufit.errors import TaufitError
 from taufit.friction import Presliding
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.payload.filter.dahl import BREAKAWAY_SHARES, BREAKAWAY_WIDTHS
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS, LOW_SPEEDS
@@ -91,14 +92,14 @@ def unknowns(model: TorqueModel, settings: PayloadSettings) -> Unknowns:
     late = ["drift", *(f"start_{i + 1}" for i in range(len(widths)))]
     extra = [*EXTRAS, *late]
     natural = [
-        *(f"payload.{i}" for i in range(10)),
+        *(f"payload.{i}" for i in range(PER_LINK)),
         *(model.names[i] for i in base),
-        *(f"joint_{i + 1}.{name}" for i in range(joints) for name in extra),
+        *(joint_parameter(i, name) for i in range(joints) for name in extra),
     ]
     coupling = model.robot.drives.coupling
     touched = np.array([[_touches(name, j, coupling) for j in range(joints)] for name in natural])
     # What belongs to one joint alone stands last, joint by joint.
-    single = np.array([not n.startswith(("payload", "link_")) for n in natural])
+    single = np.array([parse_name(name).kind == "joint" for name in natural])
     single &= (touched.sum(axis=1) == 1) & np.array_equal(coupling, np.eye(joints))
     groups = [np.flatnonzero(single & touched[:, j]) for j in range(joints)]
     order = np.concatenate([np.flatnonzero(~single), *groups])
@@ -107,9 +108,9 @@ def unknowns(model: TorqueModel, settings: PayloadSettings) -> Unknowns:
     place[order] = np.arange(len(order))
 
     changed = _changed(model, base, level, rms, settings)
-    first = 10 + len(base)
+    first = PER_LINK + len(base)
     each = first + np.arange(joints)[:, None] * len(extra) + np.arange(len(extra))
-    at = place[np.concatenate([np.arange(10, first), each[:, : len(EXTRAS)].ravel()])]
+    at = place[np.concatenate([np.arange(PER_LINK, first), each[:, : len(EXTRAS)].ravel()])]
     prior, target = np.zeros((len(order),) * 2), np.zeros(len(order))
     if doubt.information is None:
         inner = _inverse(doubt.covariance + np.diag(changed))
@@ -246,9 +247,7 @@ def friction_level(model: TorqueModel) -> Float[Array, " j"]:
     joints = model.robot.joints
     if model.friction is None or model.values is None:
         return np.zeros(joints)
-    terms = len(model.friction.terms)
-    first = 10 * joints + joints * model.rotor_inertia
-    own = np.asarray(model.values)[first : first + joints * terms].reshape(joints, terms)
+    own = model.layout.split(np.asarray(model.values)).friction
     slow = np.full((1, joints), 0.05)
     still = np.zeros((1, joints))
     warm = _temperature(model)
@@ -309,10 +308,9 @@ def _friction_variance(
         columns = np.abs(model.motor_friction(speed, load=load, temperature=_temperature(model))[0])
     values = np.asarray(model.values)
     for i, column in enumerate(base):
-        owner, _, term = names[int(column)].partition(".")
-        if not owner.startswith("joint_"):
+        kind, j, term = parse_name(names[int(column)])
+        if kind != "joint":
             continue
-        j = int(owner.removeprefix("joint_")) - 1
         change = settings.friction_change
         if term in terms:
             out[i] = (change * values[int(column)]) ** 2
@@ -326,12 +324,9 @@ def _friction_variance(
 
 def _fading(model: TorqueModel, level: Array) -> tuple[Array, Array]:
     """Widths, and torque per unit of unknown state: c_1 = F - sum P, c_k = P_k for Presliding."""
-    joints = model.robot.joints
     if isinstance(model.friction, Presliding):
         widths = np.array(model.friction.widths)
-        first = 10 * joints + joints * model.rotor_inertia
-        terms = len(model.friction.terms)
-        own = np.asarray(model.values)[first : first + joints * terms].reshape(joints, terms)
+        own = model.layout.split(np.asarray(model.values)).friction
         out = np.abs(own[:, : len(widths)])
         out[:, 0] = np.maximum(out[:, 0] - out[:, 1:].sum(axis=1), 0.2 * out[:, 0])
         return widths, out
@@ -339,15 +334,15 @@ def _fading(model: TorqueModel, level: Array) -> tuple[Array, Array]:
 
 
 def _inertial(name: str) -> bool:
-    return name.startswith("link_") or name.endswith((".rotor", ".drift"))
+    owner = parse_name(name)
+    return owner.kind == "link" or owner.what in ("rotor", "drift")
 
 
 def _touches(name: str, joint: int, coupling: Array) -> bool:
-    owner, _, term = name.partition(".")
-    if owner == "payload":
+    kind, number, term = parse_name(name)
+    if kind == "payload":
         return True
-    number = int(owner.rpartition("_")[2]) - 1
-    if owner.startswith("link_"):
+    if kind == "link":
         return number >= joint
     if term == "offset":
         return number == joint
