@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -94,14 +95,18 @@ def test_columns_outside_live_are_zero_and_each_inside_can_be_nonzero(coupled):
         assert np.array_equal(model.layout.live_columns(joint, coupling), np.flatnonzero(live))
 
 
+# What ten is multiplied by where theta is meant: joints, links, or the number of one.
+_COUNTED = re.compile(r"joint|link|^\w$|^len\(")
+
+
 def _counts_in_tens(tree: ast.AST) -> list[int]:
     """Lines that multiply by ten (or eleven: links and rotors), or step or count back by ten."""
     lines = []
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            sides = (node.left, node.right)
-            if any(_is_ten(side) for side in sides):
-                lines.append(node.lineno)
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if _is_ten(one) and _COUNTED.search(ast.unparse(other)):
+                    lines.append(node.lineno)
         if isinstance(node, ast.Slice) and any(
             _is_ten(end) for end in (node.lower, node.step) if end is not None
         ):
