@@ -13,7 +13,8 @@ from taufit.recording.finding import Finding
 from taufit.recording.screen import rows_of
 from taufit.recording.timing import timing
 from taufit.robot import Robot
-from taufit.signals.conditioning import condition, name_of
+from taufit.signals.clean import name_of
+from taufit.signals.conditioning import condition
 from taufit.signals.delay import estimate_delay, tracking_delay
 from taufit.signals.drive_gains import Gains
 from taufit.signals.noise import noise_std
