@@ -167,7 +167,7 @@ def test_runs_payload_rate_and_signs(tmp_path):
         (page(columns={"position": 0}), "numbered from 1"),
         (page(columns={"position": "3-2"}), "no range of columns"),
         (page(columns={"position": {"columns": "2-3", "side": "motor"}}), "needs gear_ratio"),
-        (page(gains="many"), "numbers or auto"),
+        (page(gains="many"), "numbers, auto or unknown"),
         (page(gains=[1, 0]), "must not be zero"),
         (page(gains=[1, 2, 3]), "3 numbers for 2 joints"),
         (page(coupling=[[1, 1], [1, 1]]), "cannot be inverted"),

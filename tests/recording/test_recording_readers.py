@@ -75,10 +75,10 @@ def test_mat_7_3_and_hdf5(tmp_path):
         assert_motion(read_recording(tmp_path / name, map={"columns": columns}))
 
 
-def test_files_without_a_map_get_a_draft_of_one(tmp_path):
+def test_files_without_a_map_name_the_command_that_drafts_one(tmp_path):
     time, q, _, tau = motion()
     np.savez(tmp_path / "run.npz", t=time, q=q, tau=tau)
-    with pytest.raises(RecordingError, match=r'position: "q_\{joint\}"'):
+    with pytest.raises(RecordingError, match=r"taufit convert .*run\.npz --draft map\.yaml"):
         read_recording(tmp_path / "run.npz")
 
 
@@ -208,7 +208,7 @@ def test_what_effort_means_is_never_assumed(tmp_path):
     assert recording.signal_unit == "" and recording.gain is None
     assert "effort_unit" in {finding.kind for finding in recording.findings}
     assert read_recording(tmp_path / "bag", effort="current").signal_unit == "A"
-    with pytest.raises(RecordingError, match="torque, current, raw"):
+    with pytest.raises(RecordingError, match="torque, current, torque_without_gravity, raw"):
         read_recording(tmp_path / "bag", effort="Nm")
 
 

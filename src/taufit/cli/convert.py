@@ -34,6 +34,12 @@ def command(
     payload: Annotated[
         float | None, typer.Option("--payload", help="mass the robot carried [kg]", metavar="KG")
     ] = None,
+    draft: Annotated[
+        Path | None,
+        typer.Option(
+            "--draft", help="write a column map for it, from its names and numbers", metavar="MAP"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Read any recording, report its quality, write it as Parquet, CSV or MCAP.
@@ -42,13 +48,19 @@ def command(
     LeRobot directory, a UR RTDE record, or the .live file of a recording that was not finished.
 
     Without -o and --report it is written as RECORDING's name with .parquet into this directory.
-    A file of several runs becomes one file per run, unless --run picks one.
+    A file of several runs becomes one file per run, unless --run picks one. With --draft nothing
+    is converted: a column map is drafted from names and numbers, tried, and written.
 
     Next: `taufit fit ROBOT RECORDING.parquet` fits a model to it.
     """
     from taufit.cli.common import print_json, progress
     from taufit.recording import in_order, quality, write_recording
 
+    if draft is not None:
+        from taufit.cli.draft import write_draft
+
+        write_draft(recording, draft, robot=robot, topic=source.topic, as_json=as_json)
+        return
     recordings = source.runs(recording, payload=payload)
     arm = None
     if robot is not None or mounting is not None:

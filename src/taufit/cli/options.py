@@ -51,7 +51,17 @@ class RecordingOptions:
     ] = None
     effort: Annotated[
         str | None,
-        typer.Option(help="What a bag's effort is: torque, current or raw.", metavar="KIND"),
+        typer.Option(
+            help="What the torque channel is: torque (N m), current (A), torque_without_gravity or "
+            "raw. Bags need it.",
+            metavar="KIND",
+        ),
+    ] = None
+    start: Annotated[
+        float | None, typer.Option("--from", help="Only what was recorded after this.", metavar="S")
+    ] = None
+    end: Annotated[
+        float | None, typer.Option("--to", help="Only what was recorded before this.", metavar="S")
     ] = None
 
     def read(self, path: Path) -> list[Recording]:
@@ -69,7 +79,7 @@ class RecordingOptions:
         if self.effort is not None:
             one_of(self.effort, EFFORTS, "--effort")
         how: dict[str, Any] = {"map": self.map, "topic": self.topic, "effort": self.effort}
-        how["payload"] = payload
+        how |= {"payload": payload, "start": self.start, "end": self.end}
         if self.run is not None:
             return [read_recording(path, run=self.run, **how)]
         return read_recordings(path, **how)

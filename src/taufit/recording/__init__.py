@@ -4,6 +4,7 @@ Left to others: resampling, filtering, derivatives and gains (signals).
 """
 
 from taufit.recording.column_map import ColumnMap, read_map
+from taufit.recording.cut import cut, split
 from taufit.recording.finding import Finding
 from taufit.recording.joint_order import in_order
 from taufit.recording.live import RecordingWriter, compact
@@ -23,12 +24,14 @@ __all__ = [
     "RecordingWriter",
     "Timing",
     "compact",
+    "cut",
     "in_motion",
     "in_order",
     "quality",
     "read_map",
     "read_recording",
     "read_recordings",
+    "split",
     "timing",
     "write_recording",
 ]

@@ -170,7 +170,7 @@ def _recording(
     meta["torque_side"] = "link" if torque_source == "joint_torque_sensor" else "motor"
     if isinstance(column_map.gains, str):
         meta["gains"] = column_map.gains
-        if not {"target_current", "target_torque"} <= raw.keys():
+        if column_map.gains == "auto" and not {"target_current", "target_torque"} <= raw.keys():
             remarks.append(
                 Finding(
                     "gain_unknown",
@@ -180,6 +180,8 @@ def _recording(
                     "gains stay unknown; give them in the map",
                 )
             )
+    if column_map.gravity_removed:
+        meta["gravity_removed"] = True
     if column_map.gear_ratio is not None:
         meta["gear_ratio"] = column_map.gear_ratio.tolist()
 

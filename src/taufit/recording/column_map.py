@@ -62,7 +62,8 @@ class ColumnMap:
         columns: One entry per quantity.
         robot, mounting, joint_names: Of the arm, or None.
         gains: Joint torque per unit of signal, "auto" (found later from the controller's own
-            target torque and current), or None where the file does not need or say it.
+            target torque and current), "unknown" (fit in the signal's own unit), or None where the
+            file does not need or say it.
         gains_std: Their standard deviation, or None.
         gear_ratio: Motor turns per joint turn, sign included, or None.
         torque_constant: Motor torque per ampere, or None.
@@ -73,6 +74,7 @@ class ColumnMap:
         payload: Mass the robot carried [kg], or None.
         header, delimiter, decimal, skip_rows: Of text files; None is found out.
         rate_hz: Sampling rate of files without a time column.
+        gravity_removed: Whether the controller subtracted gravity from the torque it logs.
         notes: Free text that goes into the recording's provenance.
     """
 
@@ -94,6 +96,7 @@ class ColumnMap:
     decimal: str | None = None
     skip_rows: int = 0
     rate_hz: float | None = None
+    gravity_removed: bool = False
     notes: str | None = None
 
     def of(self, quantity: str) -> Columns | None:
@@ -125,6 +128,7 @@ _MAP_KEYS = (
     "decimal",
     "skip_rows",
     "rate_hz",
+    "gravity_removed",
     "notes",
 )
 _DELIMITERS = {"comma": ",", "tab": "\t", "semicolon": ";", "space": " ", "whitespace": " "}
@@ -160,12 +164,14 @@ def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> 
         raise RecordingError(f"column map {path} contains itself.") from None
 
 
-def _shipped() -> Path | None:
-    """examples/columns of the checkout we run in or from, or None."""
-    for folder in (Path.cwd(), Path(__file__).resolve().parents[3]):
-        if (folder / "examples" / "columns").is_dir():
-            return folder / "examples" / "columns"
-    return None
+def shipped_maps() -> dict[str, Path]:
+    """Maps by name: those of common loggers in the package, and examples/columns of a checkout."""
+    here = Path(__file__).resolve()
+    folders = [folder / "examples" / "columns" for folder in (here.parents[3], Path.cwd())]
+    found = {
+        path.stem: path for folder in folders if folder.is_dir() for path in folder.glob("*.yaml")
+    }
+    return found | {path.stem: path for path in (here.parent / "loggers").glob("*.yaml")}
 
 
 def _find(path: Path) -> Path:
@@ -173,15 +179,15 @@ def _find(path: Path) -> Path:
     if path.exists():
         return path
     named = path if path.suffix in (".yaml", ".yml") else path.with_name(path.name + ".yaml")
-    shipped = _shipped()
-    if not named.exists() and len(path.parts) == 1 and shipped and (shipped / named).exists():
-        return shipped / named
+    if not named.exists() and len(path.parts) == 1:
+        return shipped_maps().get(named.stem, named)
     return named
 
 
 def _neighbours(path: Path) -> str:
-    folder = path.parent if len(path.parts) > 1 and path.parent.is_dir() else _shipped()
-    names = sorted(p.name for p in folder.glob("*.yaml")) if folder else []
+    beside = path.parent.glob("*.yaml") if path.parent.is_dir() else ()
+    shipped = {found.name for found in shipped_maps().values()}
+    names = sorted({*shipped, *(found.name for found in beside)} - {path.name})
     return f" Maps beside it or shipped: {', '.join(names)}." if names else ""
 
 
@@ -399,9 +405,9 @@ def _parse(data: Mapping[str, Any], source: str) -> ColumnMap:
         gains = gains["value"]
         if gains_std is not None and (gains_std < 0).any():
             raise read.refuse("gains.std must not be negative.")
-    if gains != "auto":
+    if gains not in ("auto", "unknown"):
         if isinstance(gains, str):
-            raise read.refuse(f"gains must be numbers or auto, not {gains!r}.")
+            raise read.refuse(f"gains must be numbers, auto or unknown, not {gains!r}.")
         gains = read.array(gains, "gains")
         if gains is not None and (gains == 0).any():
             raise read.refuse("gains must not be zero.")
@@ -466,6 +472,7 @@ def _parse(data: Mapping[str, Any], source: str) -> ColumnMap:
         else read.choice(data["decimal"], (".", ","), "decimal"),
         skip_rows=int(skip),
         rate_hz=rate,
+        gravity_removed=read.flag(data.get("gravity_removed", False), "gravity_removed"),
         notes=read.text(data.get("notes"), "notes"),
     )
 
@@ -529,4 +536,4 @@ def _missing(entry: Columns, key: Key, names: Sequence[str], source: str) -> Rec
     )
 
 
-__all__ = ["ColumnMap", "Columns", "locate", "read_map"]
+__all__ = ["ColumnMap", "Columns", "locate", "read_map", "shipped_maps"]

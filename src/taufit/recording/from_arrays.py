@@ -7,7 +7,6 @@ name_1 ... name_j. Structures and groups join their names with a dot.
 from __future__ import annotations
 
 import io
-import json
 import subprocess
 import sys
 import zipfile
@@ -23,6 +22,7 @@ from taufit.errors import MissingExtraError, RecordingError
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap
+from taufit.recording.draft.needs_map import needs_map
 from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
@@ -192,58 +192,3 @@ def tabulate(arrays: dict[str, Array], source: str) -> Table:
             ),
         )
     return Table.from_columns(source, columns, findings=findings)
-
-
-def needs_map(table: Table) -> RecordingError:
-    """Why a table alone is not enough, with the beginning of a map for it."""
-    shown = ", ".join(table.labels[:40]) + (", ..." if len(table.labels) > 40 else "")
-    return RecordingError(
-        f"{table.source} does not say what its columns are ({shown}). Give a column map: map=..., "
-        f"--map FILE.yaml; examples/columns has some to start from.{_draft(table)}"
-    )
-
-
-_GUESSES = {
-    "time": ("t", "time", "timestamp", "Time"),
-    "position": (
-        "q{joint}",
-        "q_{joint}",
-        "pos{joint}",
-        "position_{joint}",
-        "observation.state_{joint}",
-    ),
-    "velocity": (
-        "dq{joint}",
-        "dq_{joint}",
-        "qd_{joint}",
-        "qd{joint}",
-        "vel{joint}",
-        "velocity_{joint}",
-    ),
-    "torque": (
-        "tau{joint}",
-        "tau_{joint}",
-        "torque{joint}",
-        "effort_{joint}",
-        "observation.effort_{joint}",
-    ),
-    "current": (
-        "i{joint}",
-        "cur{joint}",
-        "current{joint}",
-        "I_{joint}",
-        "observation.current_{joint}",
-    ),
-}
-
-
-def _draft(table: Table) -> str:
-    lines = []
-    for quantity, patterns in _GUESSES.items():
-        for pattern in patterns:
-            if pattern.replace("{joint}", "1") in table.names:
-                lines.append(f"  {quantity}: {json.dumps(pattern)}")
-                break
-    if not lines:
-        return ""
-    return "\nA map that may fit, once you have checked it:\ncolumns:\n" + "\n".join(lines)

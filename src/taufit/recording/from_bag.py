@@ -26,7 +26,12 @@ from taufit.recording.table import Table
 META_TOPIC = "/taufit/recording"
 SAMPLES_TOPIC = "/taufit/samples"
 STATE_TOPIC = "/joint_states"
-EFFORTS = {"torque": "N m at the joint", "current": "A", "raw": "raw numbers"}
+EFFORTS = {
+    "torque": "N m at the joint",
+    "current": "A",
+    "torque_without_gravity": "N m at the joint, gravity subtracted by the controller",
+    "raw": "raw numbers",
+}
 
 
 def read_bag(
@@ -43,7 +48,8 @@ def read_bag(
 
     Args:
         topic: Of the joint states, where the bag has several.
-        effort: What `effort` holds: "torque" (N m), "current" (A) or "raw".
+        effort: What `effort` holds: "torque" (N m), "current" (A), "torque_without_gravity" (N m,
+            gravity subtracted by the controller) or "raw".
     """
     if effort is not None and effort not in EFFORTS:
         raise RecordingError(f"effort {effort!r} is not known: use {', '.join(EFFORTS)}.")
@@ -57,9 +63,16 @@ def read_bag(
     return [_without_map(table, effort)]
 
 
+def bag_table(path: Path, topic: str | None = None) -> Table:
+    """The joint states of a bag as a table: time, position_1.., velocity_1.., effort_1.."""
+    states, _ = _messages(path, topic, False)
+    return _table(states, path, None)
+
+
 def _without_map(table: Table, effort: str | None) -> Recording:
     names = set(table.names)
-    quantity = {"torque": "torque", "current": "current"}.get(effort or "", "signal")
+    known = {"torque": "torque", "current": "current", "torque_without_gravity": "torque"}
+    quantity = known.get(effort or "", "signal")
     columns = {"time": "time", "position": "position_{joint}", quantity: "effort_{joint}"}
     if "effort_1" not in names:
         raise RecordingError(
@@ -68,8 +81,12 @@ def _without_map(table: Table, effort: str | None) -> Recording:
     if "velocity_1" in names:
         columns["velocity"] = "velocity_{joint}"
     page: dict[str, Any] = {"columns": columns, "joint_names": table.meta["joint_names"]}
-    if effort == "torque":
+    if quantity == "torque":
         page["gains"] = 1
+    if effort == "torque_without_gravity":
+        page["gravity_removed"] = True
+    if effort == "current":
+        page["gains"] = "unknown"
     (recording,) = assemble(table, read_map(page))
     if effort is not None:
         return recording
@@ -77,7 +94,7 @@ def _without_map(table: Table, effort: str | None) -> Recording:
         "effort_unit",
         "warning",
         "nothing in a JointState says whether effort is N m, A or something else",
-        "kept as raw numbers; say effort=..., --effort torque|current",
+        f"kept as raw numbers; say --effort {'|'.join(EFFORTS)} (effort=...)",
     )
     findings = tuple(f for f in recording.findings if f.kind != "gain_unknown")
     return replace(recording, findings=(*findings, remark))

@@ -13,8 +13,8 @@ import numpy as np
 from taufit.errors import RecordingError
 from taufit.recording.assemble import assemble
 from taufit.recording.column_map import ColumnMap, read_map
+from taufit.recording.draft.needs_map import needs_map
 from taufit.recording.finding import Finding
-from taufit.recording.from_arrays import needs_map
 from taufit.recording.from_parquet import flat
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table

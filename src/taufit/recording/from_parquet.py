@@ -11,6 +11,7 @@ from taufit.errors import RecordingError
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap
+from taufit.recording.draft.needs_map import needs_map
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 
@@ -23,11 +24,7 @@ def read_parquet(path: Path, column_map: ColumnMap | None = None) -> list[Record
     if column_map is not None:
         return assemble(Table.from_columns(str(path), columns), column_map)
     if page is None and not looks_canonical(tuple(columns)):
-        shown = ", ".join(list(columns)[:40])
-        raise RecordingError(
-            f"{path} does not say what its columns are ({shown}). Give a column map: map=..., "
-            "--map FILE.yaml."
-        )
+        raise needs_map(Table.from_columns(str(path), columns))
     return [from_columns(columns, page, str(path))]
 
 

@@ -8,18 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from taufit.errors import RecordingError
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
-from taufit.recording.from_arrays import needs_map, read_hdf5, read_mat, read_npz
-from taufit.recording.from_bag import read_bag
+from taufit.recording.cut import cut
+from taufit.recording.draft.needs_map import NeedsMapError, needs_map
+from taufit.recording.from_arrays import read_hdf5, read_mat, read_npz
+from taufit.recording.from_bag import EFFORTS, bag_table, read_bag
 from taufit.recording.from_csv import read_csv_table
 from taufit.recording.from_lerobot import read_lerobot
 from taufit.recording.from_parquet import read_parquet
-from taufit.recording.from_ur import ur_map
 from taufit.recording.live import read_live
+from taufit.recording.loggers import logger_map
 from taufit.recording.recording import Recording
+from taufit.recording.table import Table
 
 Map = str | os.PathLike[str] | Mapping[str, Any] | ColumnMap
 _Reader = Callable[[Path, ColumnMap | None], list[Recording]]
@@ -33,6 +38,8 @@ def read_recording(
     topic: str | None = None,
     effort: str | None = None,
     payload: float | None = None,
+    start: float | None = None,
+    end: float | None = None,
 ) -> Recording:
     """Read one run, in SI units, with findings about everything that was not as it should be.
 
@@ -42,11 +49,16 @@ def read_recording(
         map: What the columns are: a YAML file, the same as a dict, or a `ColumnMap`. taufit's
             own files, UR RTDE records and joint states need none.
         run: Which run, where the file holds several.
-        topic, effort: For bags: the joint states to read, and what their effort is ("torque",
-            "current" or "raw").
+        topic: Of the joint states, for bags that have several.
+        effort: What the torque channel is: "torque" (N m), "current" (A),
+            "torque_without_gravity" (N m, gravity subtracted by the controller) or "raw". Bags do
+            not say it; elsewhere it goes before what the file or map says.
         payload: Mass the robot carried [kg]; goes before what the file or map says.
+        start, end: Only what was recorded between them [s after the first sample].
     """
-    recordings = read_recordings(path, map=map, topic=topic, effort=effort, payload=payload)
+    recordings = read_recordings(
+        path, map=map, topic=topic, effort=effort, payload=payload, start=start, end=end
+    )
     if run is not None:
         for recording in recordings:
             if recording.meta.get("run") == run:
@@ -70,6 +82,8 @@ def read_recordings(
     topic: str | None = None,
     effort: str | None = None,
     payload: float | None = None,
+    start: float | None = None,
+    end: float | None = None,
 ) -> list[Recording]:
     """Read every run of a file; one recording each, never mixed. Arguments as `read_recording`."""
     path = Path(path)
@@ -79,15 +93,68 @@ def read_recordings(
     read = _reader(path)
     if read is read_bag:
         recordings = read_bag(path, column_map, topic=topic, effort=effort)
-    elif topic is not None or effort is not None:
-        raise RecordingError(f"{path} is no ROS bag: topic and effort do not apply to it.")
+    elif topic is not None:
+        raise RecordingError(f"{path} is no ROS bag: --topic (topic) does not apply to it.")
     else:
-        recordings = read(path, column_map)
+        recordings = [declared(one, effort) for one in read(path, column_map)]
     if payload is not None:
         if not 0 <= payload < 1e5:
             raise RecordingError(f"a payload of {payload:g} kg is not possible.")
         recordings = [replace(recording, payload=float(payload)) for recording in recordings]
+    if start is not None or end is not None:
+        recordings = [cut(recording, start, end) for recording in recordings]
     return recordings
+
+
+def declared(recording: Recording, effort: str | None) -> Recording:
+    """The recording with its torque channel taken for what the user says it is."""
+    if effort is None:
+        return recording
+    if effort not in EFFORTS:
+        raise RecordingError(f"effort {effort!r} is not known: use {', '.join(EFFORTS)}.")
+    meta = {key: value for key, value in recording.meta.items() if key != "gravity_removed"}
+    findings = tuple(f for f in recording.findings if f.kind not in ("effort_unit", "gain_unknown"))
+    if effort == "raw":
+        return replace(recording, signal_unit="", gain=None, meta=meta)
+    if effort == "current":
+        known = recording.gain if recording.signal_unit == "A" else None
+        if known is None and meta.get("gains") != "auto":
+            meta["gains"] = "unknown"
+        source = "motor_current"
+        return replace(recording, signal_unit="A", gain=known, torque_source=source, meta=meta)
+    if effort == "torque_without_gravity":
+        meta["gravity_removed"] = True
+    meta.pop("gains", None)
+    same = recording.signal_unit == "N m" and recording.gain is not None
+    gain = recording.gain if same else np.ones(recording.joints)
+    source = recording.torque_source
+    source = "motor_torque" if source == "motor_current" else source
+    return replace(
+        recording,
+        signal_unit="N m",
+        gain=gain,
+        torque_source=source,
+        meta=meta,
+        findings=findings,
+    )
+
+
+def read_table(path: str | os.PathLike[str], *, topic: str | None = None) -> Table | None:
+    """What a file holds, before anybody says what it is; None where it says so itself."""
+    path = Path(path)
+    if not path.exists():
+        raise RecordingError(f"there is no file {path}.")
+    read = _reader(path)
+    if read is read_bag:
+        return bag_table(path, topic)
+    if read is _from_csv:
+        table = read_csv_table(path)
+        return None if "page" in table.meta else table
+    try:
+        read(path, None)
+    except NeedsMapError as error:
+        return error.table
+    return None
 
 
 def _reader(path: Path) -> _Reader:
@@ -120,7 +187,7 @@ def _from_csv(path: Path, column_map: ColumnMap | None) -> list[Recording]:
             columns = {name: table.values[:, i] for i, name in enumerate(table.names)}
             recording = from_columns(columns, from_text(page, str(path)), str(path))
             return [replace(recording, findings=(*recording.findings, *table.findings))]
-        column_map = ur_map(table)
+        column_map = logger_map(table)
         if column_map is None:
             raise needs_map(table)
     table.meta.pop("page", None)

@@ -12,7 +12,7 @@ from taufit.arrays import Array, Float, Int
 GAP_STEPS = 1.5
 # Rates controllers run at; a median within 2 % of one is taken to mean it, because loggers
 # that stamp on arrival shorten every ordinary step a little for every gap.
-_USUAL_HZ = np.array(
+USUAL_HZ = np.array(
     [
         10,
         20,
@@ -68,7 +68,7 @@ def timing(time: Float[Array, " n"]) -> Timing:
     if not len(steps):
         return Timing(0.0, 0.0, 0.0, 0.0, 0.0, np.zeros(0, int), 0, 0.0)
     period = float(np.median(steps))
-    usual = _USUAL_HZ[np.argmin(np.abs(_USUAL_HZ * period - 1))]
+    usual = USUAL_HZ[np.argmin(np.abs(USUAL_HZ * period - 1))]
     if abs(usual * period - 1) < 0.02:
         period = 1 / float(usual)
     gap = steps > GAP_STEPS * period

@@ -1,0 +1,406 @@
+"""A table nobody has described -> a column map to start from, with the reasons for every line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import RecordingError
+from taufit.recording.draft.names import Group, groups, run_column, time_column
+from taufit.recording.draft.numbers import Layout, layout, time_by_numbers, unit_of_step
+from taufit.recording.quantity import QUANTITIES
+from taufit.recording.table import Table
+
+Gravity = Callable[[Float[Array, "n j"]], Float[Array, "n j"]]
+
+# Torque of this many times gravity at the nominal arm is torque; else it is some other unit.
+_LIKE_GRAVITY = (0.4, 2.5)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A column map as data, and why it says what it says.
+
+    Attributes:
+        page: What a map file holds; `read_map` takes it as it is.
+        reasons: One sentence per decision.
+        open: What only the user can say: gains, the torque's meaning, zero offsets.
+    """
+
+    page: dict[str, Any]
+    reasons: tuple[str, ...]
+    open: tuple[str, ...]
+
+
+def draft_map(
+    table: Table,
+    *,
+    joints: int | None = None,
+    joint_names: Sequence[str] = (),
+    gravity: Gravity | None = None,
+) -> Draft:
+    """The map a table's names and numbers suggest.
+
+    Args:
+        table: As a reader gives it.
+        joints: How many the robot has, where that is known.
+        joint_names: Of the robot, where they are known.
+        gravity: Torque of gravity on the nominal arm for positions [rad], to tell torque from
+            current.
+
+    Raises:
+        RecordingError: Neither names nor numbers show positions and a torque or current.
+    """
+    names = table.names if any(table.names) else ("",) * len(table.names)
+    run = run_column(names)
+    time = time_column(names)
+    by_name = groups(names, [i for i in (run, time and time[0]) if i is not None])
+    position = _pick(by_name, "position", table, joints)
+    signal = _pick_signal(by_name, position, table)
+    reasons: list[str] = []
+    rate: float | None = None
+    if position is not None and signal is not None:
+        reasons.append("quantities are named in the header")
+        found = _around(by_name, position, signal, table)
+    elif position is not None:
+        raise _nothing(table, True)
+    else:
+        shape = _from_numbers(table, time, run, joints)
+        if shape is None:
+            raise _nothing(table, False)
+        time, numbers = shape
+        found, rate = list(numbers.groups), numbers.rate_hz
+        reasons += numbers.reasons
+    return _Writer(table, found, time, run, rate, tuple(joint_names), gravity, reasons).draft()
+
+
+def draft_text(draft: Draft, source: str) -> str:
+    """The map as a YAML file, with its reasons as comments."""
+    lines = [f"# Column map drafted for {source}.", "#"]
+    lines += [f"# - {reason}" for reason in draft.reasons]
+    if draft.open:
+        lines += ["#", "# Check:"]
+        lines += [f"# - {text}" for text in draft.open]
+    for key, value in draft.page.items():
+        if key == "columns":
+            lines.append("columns:")
+            lines += [f"  {name}: {_flow(spec)}" for name, spec in value.items()]
+        else:
+            lines.append(f"{key}: {_flow(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _flow(value: Any) -> str:
+    """One YAML line; JSON is YAML, and bare words need no quotes."""
+    if isinstance(value, str) and value in ("auto", "unknown", "motor", "link"):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _nothing(table: Table, has_position: bool) -> RecordingError:
+    missing = "torque or current" if has_position else "positions"
+    labels = ", ".join(table.labels[:30]) + (", ..." if len(table.labels) > 30 else "")
+    return RecordingError(
+        f"{table.source}: no {missing} can be told from names or numbers of its columns "
+        f"({labels}). Write the map by hand: `columns:` with time, position and torque or "
+        "current; the maps that taufit ships are patterns (docs, Recordings)."
+    )
+
+
+def _moving(table: Table, group: Group) -> int:
+    part = table.values[:, list(group.columns)]
+    with np.errstate(invalid="ignore"):
+        return int(np.count_nonzero(np.nanmax(part, axis=0) > np.nanmin(part, axis=0)))
+
+
+def _pick(found: list[Group], quantity: str, table: Table, joints: int | None) -> Group | None:
+    """The group that is measured: of the robot's size, most of it moving, plainly named."""
+    candidates = [g for g in found if g.quantity == quantity and not g.commanded]
+    candidates = [g for g in candidates if not {"tcp", "digital", "io"} & set(g.aside)]
+    if joints is not None:
+        candidates = [g for g in candidates if len(g.columns) == joints] or candidates
+    if not candidates:
+        return None
+    return max(candidates, key=lambda g: (_moving(table, g), len(g.columns), -len(g.aside)))
+
+
+def _pick_signal(found: list[Group], position: Group | None, table: Table) -> Group | None:
+    """Torque where it is measured as such, else current; never an external torque's estimate."""
+    if position is None:
+        return None
+    fine = [
+        g
+        for g in found
+        if g.quantity in ("torque", "current")
+        and not g.commanded
+        and len(g.columns) == len(position.columns)
+        and not {"ext", "external", "hat", "err", "error", "residual", "tcp"} & set(g.aside)
+    ]
+    targets = {g.quantity for g in found if g.commanded}
+    if {"torque", "current"} <= targets:
+        # A controller that logs both targets shows its gains: the current is then worth most.
+        fine = [g for g in fine if g.quantity == "current"] or fine
+    order = {"torque": 0, "current": 1}
+    return min(fine, key=lambda g: (order[g.quantity], len(g.aside)), default=None)
+
+
+def _around(found: list[Group], position: Group, signal: Group, table: Table) -> list[Group]:
+    """The other groups that go with the position chosen."""
+    out = [position]
+    for quantity in ("velocity", "acceleration", "temperature"):
+        fine = [
+            g
+            for g in found
+            if g.quantity == quantity
+            and not g.commanded
+            and len(g.columns) == len(position.columns)
+            and not {"ext", "external", "err", "error", "tcp"} & set(g.aside)
+        ]
+        same = [g for g in fine if g.aside == position.aside] or fine
+        # Accelerations in a log are nearly always differences: taufit derives its own.
+        if same and quantity != "acceleration":
+            out.append(max(same, key=lambda g: _moving(table, g)))
+    out.append(signal)
+    wanted = {
+        "position": "commanded_position",
+        "velocity": "commanded_velocity",
+        "torque": "target_torque",
+        "current": "target_current",
+    }
+    for quantity, name in wanted.items():
+        fine = [
+            g
+            for g in found
+            if g.commanded and g.quantity == quantity and len(g.columns) == len(position.columns)
+        ]
+        if len(fine) == 1:
+            out.append(Group(name, fine[0].columns, True, unit=fine[0].unit, key=fine[0].key))
+    return out
+
+
+def _from_numbers(
+    table: Table, time: tuple[int, str] | None, run: int | None, joints: int | None
+) -> tuple[tuple[int, str] | None, Layout] | None:
+    values = table.values
+    if run is not None:
+        values = values[values[:, run] == values[0, run]]
+    if time is None:
+        time = time_by_numbers(values)
+    skip = [i for i in (run, time and time[0]) if i is not None]
+    clock = None
+    if time is not None:
+        unit = time[1] or unit_of_step(float(np.nanmedian(np.diff(values[:, time[0]]))))
+        clock = values[:, time[0]] * QUANTITIES["time"].units[unit]
+    found = layout(values, clock, joints, skip)
+    if found is None and joints is not None:
+        found = layout(values, clock, None, skip)
+    return None if found is None else (time, found)
+
+
+class _Writer:
+    """Groups -> the page of a map."""
+
+    def __init__(
+        self,
+        table: Table,
+        found: list[Group],
+        time: tuple[int, str] | None,
+        run: int | None,
+        rate: float | None,
+        joint_names: tuple[str, ...],
+        gravity: Gravity | None,
+        reasons: list[str],
+    ) -> None:
+        self.table, self.found, self.time, self.run = table, found, time, run
+        self.rate, self.gravity = rate, gravity
+        self.joint_names = joint_names
+        self.reasons, self.open = reasons, list[str]()
+        self.page: dict[str, Any] = {}
+
+    def draft(self) -> Draft:
+        names = any(self.table.names)
+        if not names:
+            self.page["header"] = False
+        columns: dict[str, Any] = {}
+        if self.run is not None:
+            columns["run"] = self._label(self.run)
+        if self.time is not None:
+            columns["time"] = self._time()
+        position = next(g for g in self.found if g.quantity == "position")
+        signals = [g for g in self.found if g.quantity in ("torque", "current")]
+        measured = next((g for g in signals if not g.commanded), None)
+        if measured is None:
+            raise _nothing(self.table, True)
+        kind = self._signal(position, measured)
+        for group in self.found:
+            if group in signals and group is not measured:
+                continue
+            quantity = kind if group is measured else group.quantity
+            if quantity == "acceleration" or quantity == "commanded_acceleration":
+                continue
+            if quantity in columns:
+                continue
+            columns[quantity] = self._spec(group, quantity)
+        self._targets(columns, [g for g in signals if g is not measured], kind, measured)
+        self.page["columns"] = columns
+        self._names(position)
+        if self.time is None:
+            self._rate()
+        if kind == "current":
+            both = {"target_torque", "target_current"} <= columns.keys()
+            self.page["gains"] = "auto" if both else "unknown"
+            if not both:
+                self.open.append(
+                    "gains are unknown: the fit is in ampere. `taufit gains` finds them from a "
+                    "known mass, then write `gains: [..]` [N m/A]"
+                )
+        return Draft(self.page, tuple(self.reasons), tuple(self.open))
+
+    def _label(self, index: int) -> int | str:
+        return self.table.names[index] or index + 1
+
+    def _time(self) -> Any:
+        assert self.time is not None
+        index, unit = self.time
+        step = float(np.nanmedian(np.abs(np.diff(self.table.values[:, index]))))
+        likely = unit_of_step(step) if step > 0 else "s"
+        unit = unit if unit and unit != "s" else likely
+        label = self._label(index)
+        self.reasons.append(f"time steps of {step:g} are {unit}")
+        return label if unit == "s" else {"columns": label, "unit": unit}
+
+    def _spec(self, group: Group, quantity: str) -> Any:
+        columns = group.columns
+        key: Any
+        if group.key is not None:
+            key = group.key
+        elif any(self.table.names):
+            key = [self._label(i) for i in columns]
+        elif list(columns) == list(range(columns[0], columns[0] + len(columns))):
+            key = f"{columns[0] + 1}-{columns[-1] + 1}"
+        else:
+            key = [i + 1 for i in columns]
+        unit = group.unit or self._unit(group, quantity)
+        if unit is None or unit == next(iter(QUANTITIES[quantity].units)):
+            return key
+        return {"columns": key, "unit": unit}
+
+    def _unit(self, group: Group, quantity: str) -> str | None:
+        """Degrees where a named position is too large for radians; velocity goes with it."""
+        if quantity not in ("position", "velocity", "commanded_position", "commanded_velocity"):
+            return None
+        base = next(g for g in self.found if g.quantity == "position")
+        largest = float(np.nanmax(np.abs(self.table.values[:, list(base.columns)])))
+        if base.unit is None and not 4 * np.pi < largest < 1500.0:
+            return None
+        unit = base.unit or "deg"
+        if quantity.endswith("position"):
+            return unit
+        return f"{unit}/s" if f"{unit}/s" in QUANTITIES["velocity"].units else None
+
+    def _signal(self, position: Group, measured: Group) -> str:
+        """torque or current, from the name or from gravity on the nominal arm."""
+        if any(self.table.names) and self.table.names[measured.columns[0]]:
+            named = [g for g in groups(self.table.names) if g.columns == measured.columns]
+            if named:
+                if named[0].quantity == "torque":
+                    self.open.append(
+                        "the torque is taken as N m at the joint, gravity included; write `gains: "
+                        "unknown` under `current:` if it is a current, `gravity_removed: true` if "
+                        "the controller subtracts gravity"
+                    )
+                return named[0].quantity
+        if self.gravity is None:
+            extra = [g for g in self.found if g.quantity == "torque" and g.commanded]
+            if len(extra) == 2:
+                self.reasons.append("two smoother channels go with it: target current and torque")
+                return "current"
+            self.open.append(
+                "whether the torque channel is N m or A cannot be told without the robot: "
+                "`--robot ROBOT` compares it with gravity"
+            )
+            return "torque"
+        unit = position.unit or self._unit(position, "position")
+        factor = 1.0 if unit is None else QUANTITIES["position"].units[unit]
+        rows = np.flatnonzero(np.isfinite(self.table.values).all(axis=1))
+        rows = rows[:: max(1, len(rows) // 2000)]
+        expected = self.gravity(self.table.values[np.ix_(rows, list(position.columns))] * factor)
+        ratio = _scale(self.table.values[np.ix_(rows, list(measured.columns))], expected)
+        if ratio is None or _LIKE_GRAVITY[0] < abs(ratio) < _LIKE_GRAVITY[1]:
+            if ratio is not None:
+                self.reasons.append(f"it is {ratio:.2g} times gravity on the nominal arm: N m")
+            return "torque"
+        self.reasons.append(f"it is {ratio:.2g} times gravity on the nominal arm: not N m")
+        return "current"
+
+    def _targets(
+        self, columns: dict[str, Any], rest: list[Group], kind: str, measured: Group
+    ) -> None:
+        """Two further torque-like channels of a nameless file: the one of equal scale is current.
+
+        One that is named was sorted by its name already.
+        """
+        if any(self.table.names) or kind != "current" or len(rest) != 2:
+            return
+        size = [
+            np.nanmedian(np.nanstd(self.table.values[:, list(g.columns)], axis=0)) for g in rest
+        ]
+        own = np.nanmedian(np.nanstd(self.table.values[:, list(measured.columns)], axis=0))
+        order = sorted(range(2), key=lambda i: abs(np.log(size[i] / own)))
+        for index, quantity in zip(order, ("target_current", "target_torque"), strict=True):
+            columns[quantity] = self._spec(rest[index], quantity)
+
+    def _names(self, position: Group) -> None:
+        known = self.table.meta.get("joint_names")
+        if isinstance(known, list) and len(known) == len(position.columns):
+            self.page["joint_names"] = list(known)
+        elif len(position.joints) == len(position.columns) and position.joints:
+            plain = {_bare(name): name for name in self.joint_names}
+            self.page["joint_names"] = [plain.get(_bare(n), n) for n in position.joints]
+
+    def _rate(self) -> None:
+        if self.rate is not None:
+            self.page["rate_hz"] = self.rate
+            return
+        position = next(g for g in self.found if g.quantity == "position")
+        velocity = next((g for g in self.found if g.quantity == "velocity"), None)
+        if velocity is None:
+            raise RecordingError(
+                f"{self.table.source} has no time column and no velocity, so its sampling rate "
+                "cannot be told. Add `rate_hz:` to a map you write by hand, or a time column."
+            )
+        shape = layout(
+            self.table.values[:, [*position.columns, *velocity.columns]],
+            None,
+            len(position.columns),
+        )
+        if shape is None or shape.rate_hz is None:
+            raise RecordingError(
+                f"{self.table.source} has no time column, and its velocity is not the derivative "
+                "of its position at any rate. Give rate_hz in a column map."
+            )
+        self.page["rate_hz"] = shape.rate_hz
+        self.reasons.append(f"velocity and position agree at {shape.rate_hz:g} Hz")
+
+
+def _bare(name: str) -> str:
+    """A joint's name without separators and the word joint."""
+    return "".join(c for c in name.lower().replace("joint", "") if c.isalnum())
+
+
+def _scale(signal: Float[Array, "n j"], gravity: Float[Array, "n j"]) -> float | None:
+    """Median over loaded joints of the slope of the signal on gravity; None without gravity."""
+    slopes = []
+    for j in range(signal.shape[1]):
+        g = gravity[:, j] - gravity[:, j].mean()
+        if g.std() > 0.3 * gravity.std(axis=0).max() and g.std() > 1e-6:
+            slopes.append(float((signal[:, j] - signal[:, j].mean()) @ g / (g @ g)))
+    return float(np.median(slopes)) if slopes else None
+
+
+__all__ = ["Draft", "Gravity", "draft_map", "draft_text"]
