@@ -114,7 +114,12 @@ class HoldoutOptions:
 
     holdout: Annotated[
         list[Path] | None,
-        typer.Option("--holdout", help="Recording kept out of the fit, to score it. Repeatable."),
+        typer.Option(
+            "--holdout",
+            help="Recording kept out of the fit, to score it; or 30% for the last 30 % of every "
+            "recording. Repeatable.",
+            metavar="FILE|PERCENT%",
+        ),
     ] = None
     holdout_map: Annotated[
         Path | None, typer.Option(help="Column map of the hold-outs, where it is another.")
@@ -123,7 +128,40 @@ class HoldoutOptions:
     @property
     def files(self) -> list[Path]:
         """The recordings kept out, none by default."""
-        return list(self.holdout or [])
+        return [path for path in self.holdout or [] if not _is_share(path)]
+
+    @property
+    def share(self) -> float | None:
+        """Of every recording, kept out at its end."""
+        shares = [path for path in self.holdout or [] if _is_share(path)]
+        if not shares:
+            return None
+        try:
+            share = float(str(shares[-1])[:-1]) / 100.0
+        except ValueError:
+            share = -1.0
+        if not 0.0 < share < 1.0 or len(shares) > 1:
+            wrong("--holdout", f"expected one share between 0 and 100 %, got {shares[-1]}.")
+        return share
+
+    def split(
+        self, recordings: list[Recording]
+    ) -> tuple[list[Recording], dict[str, list[Recording]]]:
+        """What is fitted, and the ends that are kept out, by file."""
+        from taufit.recording import split
+
+        share = self.share
+        if share is None:
+            return recordings, {}
+        pairs = [split(one, share) for one in recordings]
+        ends: dict[str, list[Recording]] = {}
+        for _, last in pairs:
+            ends.setdefault(str(last.meta["file"]), []).append(last)
+        return [first for first, _ in pairs], ends
+
+
+def _is_share(path: Path) -> bool:
+    return str(path).endswith("%") and not path.exists()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +219,7 @@ def command(
         for path in recording:
             recordings += source.read(path)
             bar.advance(task)
-        others: dict[str, list[Recording]] = {}
+        recordings, others = kept_out.split(recordings)
         for path in kept_out.files:
             others[str(path)] = of_holdout.read(path)
             bar.advance(task)
