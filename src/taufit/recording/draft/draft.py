@@ -329,8 +329,8 @@ class _Writer:
         factor = 1.0 if unit is None else QUANTITIES["position"].units[unit]
         rows = np.flatnonzero(np.isfinite(self.table.values).all(axis=1))
         rows = rows[:: max(1, len(rows) // 2000)]
-        expected = self.gravity(self.table.values[np.ix_(rows, list(position.columns))] * factor)
-        ratio = _scale(self.table.values[np.ix_(rows, list(measured.columns))], expected)
+        expected = self.gravity(self.table.values[rows][:, list(position.columns)] * factor)
+        ratio = _scale(self.table.values[rows][:, list(measured.columns)], expected)
         if ratio is None or _LIKE_GRAVITY[0] < abs(ratio) < _LIKE_GRAVITY[1]:
             if ratio is not None:
                 self.reasons.append(f"it is {ratio:.2g} times gravity on the nominal arm: N m")

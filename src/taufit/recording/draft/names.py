@@ -137,12 +137,12 @@ def groups(names: Sequence[str], skip: Sequence[int] = ()) -> list[Group]:
         kind = (column.quantity, column.commanded, column.aside, column.unit)
         kinds.setdefault(kind, []).append(column)
     together: dict[tuple[object, ...], list[_Column]] = {}
-    for kind, members in kinds.items():
+    for own, members in kinds.items():
         # elbow, wrist_1, wrist_2: where some joints have names, a number is part of the name.
         named = sum(column.number is None for column in members) > 1
         for column in members:
             shape = ("name",) if named or column.number is None else ("number", column.pattern)
-            together.setdefault((*kind, *shape), []).append(
+            together.setdefault((*own, *shape), []).append(
                 replace(column, number=None) if named else column
             )
     return [group for members in together.values() for group in _sorted(members)]

@@ -283,7 +283,7 @@ def _rest(
     found: list[Group] = []
     torques: list[tuple[float, list[int]]] = []
     for block in _blocks(values.shape[1], used, stride, count):
-        part = values[np.ix_(motion.rows, block)]
+        part = values[motion.rows][:, block]
         repeats = motion.follows(part)
         if repeats is not None:
             found.append(Group(f"commanded_{repeats}", tuple(block), commanded=True))
