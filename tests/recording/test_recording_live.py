@@ -11,7 +11,6 @@ import pytest
 
 from taufit.errors import RecordingError
 from taufit.recording import RecordingWriter, compact, read_recording
-from taufit.recording.live import FILE_MARK
 
 # Forks writers, kills each at a random moment and tells what it had appended by then.
 KILLER = """
@@ -163,6 +162,36 @@ def test_an_unfinished_recording_is_not_overwritten(tmp_path):
         RecordingWriter(tmp_path / "run.parquet", joints=2)
 
 
+def test_rows_in_blocks_are_the_rows_one_by_one(tmp_path):
+    rng = np.random.default_rng(0)
+    time, q, signal, warm = np.arange(40) / 100, *(rng.normal(size=(3, 40, 3)))
+    fields = ("temperature", "velocity")
+    one = RecordingWriter(tmp_path / "one.parquet", joints=3, fields=fields)
+    many = RecordingWriter(tmp_path / "many.parquet", joints=3, fields=fields)
+    for k in range(40):
+        one.append(time[k], q[k], signal[k], velocity=-q[k], temperature=warm[k])
+    many.extend(time[:13], q[:13], signal[:13], velocity=-q[:13], temperature=warm[:13])
+    many.extend(time[13:], q[13:], signal[13:], velocity=-q[13:], temperature=warm[13:])
+    for left, right in ((one.close(), many.close()),):
+        for name in ("time", "position", "velocity", "signal", "temperature"):
+            np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
+        np.testing.assert_array_equal(left.position, q)
+        np.testing.assert_array_equal(left.temperature, warm)
+    writer = RecordingWriter(tmp_path / "bad.parquet", joints=3, fields=())
+    with pytest.raises(RecordingError, match="expected 40 rows of 3"):
+        writer.extend(time, q[:, :2], signal)
+    writer._finish()
+
+
+def test_any_arrow_reader_opens_a_live_file(tmp_path):
+    import pyarrow as pa
+
+    path = write(tmp_path / "run.parquet")
+    table = pa.ipc.open_stream(path.read_bytes()).read_all()
+    assert table.num_rows == 50
+    np.testing.assert_array_equal(table["q_1"].to_numpy(), read_recording(path).position[:, 0])
+
+
 def test_wrong_samples_are_refused_and_leave_no_trace(tmp_path):
     writer = RecordingWriter(tmp_path / "run.parquet", joints=2, fields=())
     writer.append(0.0, [0, 0], [1, 1])
@@ -179,7 +208,14 @@ def test_wrong_samples_are_refused_and_leave_no_trace(tmp_path):
 
 
 def test_other_files_called_live_are_refused(tmp_path):
-    for content in (b"", b"hello", FILE_MARK, FILE_MARK + b"\x00" * 100):
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    table = pa.table({"t": [0.0, 1.0]})
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    foreign = sink.getvalue().to_pybytes()
+    for content in (b"", b"hello", b"\x00" * 100, b"\xff" * 100, foreign, foreign[:60]):
         (tmp_path / "x.live").write_bytes(content)
         with pytest.raises(RecordingError):
             read_recording(tmp_path / "x.live")

@@ -1,8 +1,9 @@
-"""A recording while it is being made: blocks appended to one file, readable after any crash.
+"""A recording while it is being made: an Arrow stream that stays readable after any crash.
 
-A Parquet file without its end is lost, so the live form is another one: a mark, then blocks of
-`mark, number, length, CRC-32` and bytes. The first block is the JSON page, each further one rows
-of doubles. Whatever was flushed stays readable; a block cut short by a crash ends the file.
+A Parquet file without its end is lost, so the live form is the append-only one of the same library:
+an Arrow IPC stream of record batches, each with a CRC-32 of its numbers in its metadata, and the
+JSON page in the schema. Whatever was flushed stays readable, by taufit and by every Arrow reader; a
+batch cut short or changed ends the recording before it.
 """
 
 from __future__ import annotations
@@ -25,14 +26,12 @@ from taufit.errors import RecordingError
 from taufit.recording.canonical import describe, from_columns, from_text, to_columns, to_text
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
+from taufit.recording.from_parquet import META_KEY
 from taufit.recording.recording import Recording
 from taufit.recording.screen import FIELDS
 from taufit.recording.to_parquet import write_parquet
 
-FILE_MARK = b"TAUFIT LIVE 1\n"
-BLOCK_MARK = b"TAUB"
-_HEAD = struct.Struct("<4sIII")
-_LARGEST_BLOCK = 1 << 28
+_CRC = b"crc32"
 
 
 class RecordingWriter:
@@ -61,6 +60,8 @@ class RecordingWriter:
         flush_seconds: float = 1.0,
         **about: Any,
     ) -> None:
+        import pyarrow as pa
+
         self.path = Path(path)
         if self.path.suffix != ".parquet":
             raise RecordingError(f"{path}: a live recording ends as .parquet; name it so.")
@@ -75,11 +76,29 @@ class RecordingWriter:
         empty = {name: np.zeros((0, joints)) for name in self.fields}
         template = Recording(time=np.zeros(0), **{**empty, **about})
         names = [name for name in to_columns(template)[0] if name != "payload"]
+        self._names = names
         self._row = struct.Struct(f"<{len(names)}d")
+        # Where each field's first joint stands in a row: time first, then in the columns' order.
+        self._order = _field_order(template)
         self._pending = bytearray()
         self._lock = threading.Lock()
         self._number = 0
         self._stop = threading.Event()
+        self._failure: OSError | None = None
+        self._open()
+        page = {**describe(template), "started": clock.time()}
+        schema = pa.schema(
+            [(name, pa.float64()) for name in names], metadata={META_KEY: to_text(page).encode()}
+        )
+        self._sink = _Sink()
+        self._stream = pa.ipc.new_stream(pa.PythonFile(self._sink, "w"), schema)
+        self._put()
+        self._thread = threading.Thread(
+            target=self._flush_regularly, args=(flush_seconds / 2,), daemon=True
+        )
+        self._thread.start()
+
+    def _open(self) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(
@@ -94,12 +113,6 @@ class RecordingWriter:
             raise RecordingError(
                 f"{self.live_path} cannot be written: {error.strerror or error}."
             ) from None
-        page = {**describe(template), "columns": names, "started": clock.time()}
-        self._put(FILE_MARK + self._block(to_text(page).encode()))
-        self._thread = threading.Thread(
-            target=self._flush_regularly, args=(flush_seconds / 2,), daemon=True
-        )
-        self._thread.start()
 
     def append(
         self,
@@ -108,34 +121,80 @@ class RecordingWriter:
         signal: Float[Array, " j"] | Sequence[float],
         **more: Float[Array, " j"] | Sequence[float],
     ) -> None:
-        """One sample. `more` must hold every field the writer was told of."""
+        """One sample. `more` must hold every field named when the writer was made."""
         given = {"position": position, "signal": signal, **more}
-        if given.keys() != set(self.fields):
-            raise RecordingError(
-                f"a sample needs {', '.join(self.fields)}; it has {', '.join(given)}."
-            )
+        self._check(given)
         numbers = [float(time)]
-        for name in self.fields:
+        for name in self._order:
             values = [float(x) for x in given[name]]
             if len(values) != self.joints:
                 raise RecordingError(f"{name} has {len(values)} numbers for {self.joints} joints.")
             numbers += values
+        self._add(self._row.pack(*numbers))
+
+    def extend(
+        self,
+        time: Float[Array, " n"],
+        position: Float[Array, "n j"],
+        signal: Float[Array, "n j"],
+        **more: Float[Array, "n j"],
+    ) -> None:
+        """Several samples at once; fields as for `append`."""
+        given = {"position": position, "signal": signal, **more}
+        self._check(given)
+        for name, values in given.items():
+            if np.shape(values) != (len(time), self.joints):
+                raise RecordingError(
+                    f"{name} has the shape {np.shape(values)}; expected {len(time)} rows of "
+                    f"{self.joints} joints."
+                )
+        parts = [np.asarray(time, float)[:, None], *(given[name] for name in self._order)]
+        self._add(np.hstack(parts).astype("<f8").tobytes())
+
+    def _check(self, given: dict[str, Any]) -> None:
+        if given.keys() != set(self.fields):
+            raise RecordingError(
+                f"a sample needs {', '.join(self.fields)}; it has {', '.join(given)}."
+            )
+
+    def _add(self, data: bytes) -> None:
         with self._lock:
             if self._stop.is_set():
                 raise RecordingError(f"{self.path}: the recording is already closed.")
-            self._pending += self._row.pack(*numbers)
+            if self._failure is not None:
+                raise RecordingError(
+                    f"{self.live_path} cannot be written any more: "
+                    f"{self._failure.strerror or self._failure}. What was flushed is readable."
+                )
+            self._pending += data
 
     def flush(self) -> None:
         """Put on disk what has come so far."""
-        with self._lock:
-            if self._pending:
-                self._put(self._block(bytes(self._pending)))
-                self._pending.clear()
+        import pyarrow as pa
 
-    def close(self) -> Recording:
-        """Finish: Parquet in place, the live file gone; the recording as it can be read."""
+        with self._lock:
+            if not self._pending:
+                return
+            rows = np.frombuffer(bytes(self._pending), "<f8").reshape(-1, self._row.size // 8)
+            self._pending.clear()
+            columns = np.ascontiguousarray(rows.T)
+            crc = zlib.crc32(columns.tobytes(), self._number)
+            self._number += 1
+            batch = pa.record_batch([pa.array(x) for x in columns], names=self._names)
+            self._stream.write_batch(batch, custom_metadata={_CRC: str(crc).encode()})
+            self._put()
+
+    def close(
+        self, *, findings: Sequence[Finding] = (), meta: dict[str, Any] | None = None
+    ) -> Recording:
+        """Finish: Parquet in place, the live file gone; the recording as it can be read.
+
+        Args:
+            findings: Of the recorder, added to those of the reader.
+            meta: Added to the recording's provenance.
+        """
         self._finish()
-        recording = compact(self.live_path, self.path)
+        recording = compact(self.live_path, self.path, findings=findings, meta=meta)
         self.live_path.unlink()
         return recording
 
@@ -164,27 +223,56 @@ class RecordingWriter:
 
     def _flush_regularly(self, seconds: float) -> None:
         while not self._stop.wait(seconds):
-            self.flush()
+            try:
+                self.flush()
+            except OSError as error:
+                self._failure = error
+                return
 
-    def _block(self, data: bytes) -> bytes:
-        crc = zlib.crc32(data, self._number)
-        head = _HEAD.pack(BLOCK_MARK, self._number, len(data), crc)
-        self._number += 1
-        return head + data
-
-    def _put(self, data: bytes) -> None:
-        view = memoryview(data)
+    def _put(self) -> None:
+        view = memoryview(self._sink.take())
         while view:
             view = view[os.write(self._file, view) :]
         os.fsync(self._file)
 
 
-def compact(live: str | os.PathLike[str], path: str | os.PathLike[str]) -> Recording:
+class _Sink:
+    """Collects what Arrow writes, so that a batch reaches the file in one piece."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def write(self, data: Any) -> int:
+        self._data += data
+        return len(data)
+
+    def take(self) -> bytes:
+        data, self._data = bytes(self._data), bytearray()
+        return data
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def compact(
+    live: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    findings: Sequence[Finding] = (),
+    meta: dict[str, Any] | None = None,
+) -> Recording:
     """Turn a live recording into Parquet; the live file is left where it is."""
     (recording,) = read_live(Path(live))
-    # It is finished now: that its writer was still at work is no longer worth telling.
-    findings = tuple(f for f in recording.findings if f.kind != "unfinished")
-    recording = replace(recording, findings=findings)
+    # It is finished now: that its writer was still at work is no longer of interest.
+    kept = tuple(f for f in recording.findings if f.kind != "unfinished")
+    recording = replace(
+        recording, findings=(*kept, *findings), meta={**recording.meta, **(meta or {})}
+    )
     write_parquet(recording, path)
     return recording
 
@@ -197,50 +285,67 @@ def read_live(path: Path, column_map: ColumnMap | None = None) -> list[Recording
         data = path.read_bytes()
     except OSError as error:
         raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from None
-    if not data.startswith(FILE_MARK):
-        raise RecordingError(f"{path} is not a live recording of taufit.")
-    blocks, left = _blocks(data)
-    if not blocks:
-        raise RecordingError(f"{path} holds no complete block: nothing was flushed yet.")
-    page = from_text(blocks[0], str(path))
-    names = page.pop("columns", None)
-    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
-        raise RecordingError(f"{path}: its first block does not name its columns.")
-    body = b"".join(blocks[1:])
-    size = 8 * len(names)
-    if not body:
+    if not data:
         raise RecordingError(f"{path} was started but holds no samples yet.")
-    if len(body) % size:
-        raise RecordingError(f"{path}: its blocks do not hold whole rows of {len(names)} numbers.")
-    values = np.frombuffer(body, "<f8").reshape(-1, len(names))
-    columns = {name: values[:, i].copy() for i, name in enumerate(names)}
+    page, names, blocks, left = _batches(data, str(path))
+    if not blocks:
+        raise RecordingError(f"{path} was started but holds no samples yet.")
+    values = np.concatenate(blocks, axis=1)
+    columns = {name: values[i] for i, name in enumerate(names)}
     started = page.pop("started", None)
     if isinstance(page.get("provenance"), dict):
         page["provenance"] = {"started": started, **page["provenance"]}
     recording = from_columns(columns, page, str(path))
-    message = f"the recording was not finished; {len(values)} samples were flushed"
+    message = f"the recording was not finished; {values.shape[1]} samples were flushed"
     if left:
-        message += f" and a block of {left} bytes is cut short"
+        message += f" and a batch of {left} bytes is cut short or changed"
     unfinished = Finding(
         "unfinished",
         "warning",
         message,
-        "everything up to the last whole block is used",
+        "everything up to the last whole batch is used",
         time=float(recording.time[-1]),
     )
     return [replace(recording, findings=(*recording.findings, unfinished))]
 
 
-def _blocks(data: bytes) -> tuple[list[bytes], int]:
-    """Whole blocks in order, and how many bytes after the last one make no block."""
-    blocks: list[bytes] = []
-    at = len(FILE_MARK)
-    while at + _HEAD.size <= len(data):
-        mark, number, length, crc = _HEAD.unpack_from(data, at)
-        body = data[at + _HEAD.size : at + _HEAD.size + length]
-        sound = mark == BLOCK_MARK and number == len(blocks) and length <= _LARGEST_BLOCK
-        if not sound or len(body) != length or zlib.crc32(body, number) != crc:
+def _batches(
+    data: bytes, source: str
+) -> tuple[dict[str, Any], list[str], list[Float[Array, "c n"]], int]:
+    """Page, names and whole batches in order, and how many bytes follow the last of them."""
+    import pyarrow as pa
+
+    try:
+        file = pa.BufferReader(data)
+        stream = pa.ipc.open_stream(file)
+        page = (stream.schema.metadata or {}).get(META_KEY)
+        doubles = all(kind == pa.float64() for kind in stream.schema.types)
+    except (pa.ArrowException, OSError, ValueError, EOFError):
+        raise RecordingError(f"{source} is not a live recording of taufit.") from None
+    if page is None or not doubles or not stream.schema.names:
+        raise RecordingError(f"{source} is an Arrow stream, but not a live recording of taufit.")
+    blocks: list[Float[Array, "c n"]] = []
+    end = file.tell()
+    while True:
+        try:
+            batch, notes = stream.read_next_batch_with_custom_metadata()
+            batch.validate(full=True)
+            columns = np.stack([np.asarray(column, float) for column in batch.columns])
+        except (StopIteration, pa.ArrowException, OSError, ValueError, EOFError):
             break
-        blocks.append(body)
-        at += _HEAD.size + length
-    return blocks, len(data) - at
+        crc = zlib.crc32(columns.tobytes(), len(blocks))
+        if notes is None or notes.get(_CRC) != str(crc).encode():
+            break
+        if columns.shape[1]:
+            blocks.append(columns)
+        end = file.tell()
+    return from_text(page, source), list(stream.schema.names), blocks, len(data) - end
+
+
+def _field_order(template: Recording) -> tuple[str, ...]:
+    """The fields in the order of their columns."""
+    from taufit.recording.quantity import QUANTITIES
+
+    prefixes = {spec.prefix: spec.field for spec in QUANTITIES.values() if spec.per_joint}
+    first = [name[:-2] for name in to_columns(template)[0] if name.endswith("_1")]
+    return tuple(prefixes[name] for name in first)
