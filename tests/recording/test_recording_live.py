@@ -15,6 +15,7 @@ from taufit.recording import RecordingWriter, compact, read_recording
 # Forks writers, kills each at a random moment and tells what it had appended by then.
 KILLER = """
 import json, mmap, os, random, signal, struct, sys, time
+import pyarrow.ipc
 from taufit.recording import RecordingWriter
 folder, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 draw = random.Random(seed)

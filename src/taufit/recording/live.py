@@ -92,7 +92,8 @@ class RecordingWriter:
         )
         self._sink = _Sink()
         self._stream = pa.ipc.new_stream(pa.PythonFile(self._sink, "w"), schema)
-        self._put()
+        # Arrow writes the schema with the first batch: an empty one makes the file whole now.
+        self._write(np.zeros((0, len(names))))
         self._thread = threading.Thread(
             target=self._flush_regularly, args=(flush_seconds / 2,), daemon=True
         )
@@ -170,19 +171,30 @@ class RecordingWriter:
 
     def flush(self) -> None:
         """Put on disk what has come so far."""
+        with self._lock:
+            if self._pending:
+                rows = np.frombuffer(bytes(self._pending), "<f8").reshape(-1, len(self._names))
+                self._pending.clear()
+                self._write(rows)
+
+    def _write(self, rows: Float[Array, "n c"]) -> None:
+        """One batch, in one piece and on disk when this returns."""
         import pyarrow as pa
 
-        with self._lock:
-            if not self._pending:
-                return
-            rows = np.frombuffer(bytes(self._pending), "<f8").reshape(-1, self._row.size // 8)
-            self._pending.clear()
-            columns = np.ascontiguousarray(rows.T)
-            crc = zlib.crc32(columns.tobytes(), self._number)
-            self._number += 1
-            batch = pa.record_batch([pa.array(x) for x in columns], names=self._names)
-            self._stream.write_batch(batch, custom_metadata={_CRC: str(crc).encode()})
-            self._put()
+        columns = np.ascontiguousarray(rows.T)
+        crc = zlib.crc32(columns.tobytes(), self._number)
+        self._number += 1
+        # From buffers: pa.array would import pandas first where it is installed.
+        arrays = [
+            pa.Array.from_buffers(pa.float64(), len(rows), [None, pa.py_buffer(column.tobytes())])
+            for column in columns
+        ]
+        batch = pa.record_batch(arrays, names=self._names)
+        self._stream.write_batch(batch, custom_metadata={_CRC: str(crc).encode()})
+        view = memoryview(self._sink.take())
+        while view:
+            view = view[os.write(self._file, view) :]
+        os.fsync(self._file)
 
     def close(
         self, *, findings: Sequence[Finding] = (), meta: dict[str, Any] | None = None
@@ -228,12 +240,6 @@ class RecordingWriter:
             except OSError as error:
                 self._failure = error
                 return
-
-    def _put(self) -> None:
-        view = memoryview(self._sink.take())
-        while view:
-            view = view[os.write(self._file, view) :]
-        os.fsync(self._file)
 
 
 class _Sink:
@@ -325,7 +331,7 @@ def _batches(
     if page is None or not doubles or not stream.schema.names:
         raise RecordingError(f"{source} is an Arrow stream, but not a live recording of taufit.")
     blocks: list[Float[Array, "c n"]] = []
-    end = file.tell()
+    number, end = 0, file.tell()
     while True:
         try:
             batch, notes = stream.read_next_batch_with_custom_metadata()
@@ -333,12 +339,12 @@ def _batches(
             columns = np.stack([np.asarray(column, float) for column in batch.columns])
         except (StopIteration, pa.ArrowException, OSError, ValueError, EOFError):
             break
-        crc = zlib.crc32(columns.tobytes(), len(blocks))
+        crc = zlib.crc32(columns.tobytes(), number)
         if notes is None or notes.get(_CRC) != str(crc).encode():
             break
         if columns.shape[1]:
             blocks.append(columns)
-        end = file.tell()
+        number, end = number + 1, file.tell()
     return from_text(page, source), list(stream.schema.names), blocks, len(data) - end
 
 
