@@ -25,3 +25,7 @@ class InfeasibleError(TaufitError):
 
 class MissingExtraError(TaufitError):
     """An optional library is not installed; the message names the extra that brings it."""
+
+
+class WireError(TaufitError):
+    """A controller cannot be reached, or sends what its protocol does not allow."""

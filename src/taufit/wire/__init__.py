@@ -1,0 +1,9 @@
+"""Robots that are on. In: a controller's address. Out: samples as they come, and motions played.
+
+Left to others: what the samples mean (signals), which motions are worth playing (excitation).
+"""
+
+from taufit.wire.source import Block, Description, Gap, Source
+from taufit.wire.ur import UrPorts, UrRtde
+
+__all__ = ["Block", "Description", "Gap", "Source", "UrPorts", "UrRtde"]

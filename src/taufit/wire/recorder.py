@@ -1,0 +1,176 @@
+"""From a source to a recording: every sample to disk as it comes, whatever ends the run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from taufit.errors import WireError
+from taufit.recording import Recording, RecordingWriter
+from taufit.recording.finding import Finding
+from taufit.wire.source import Block, Description, Gap, Source
+
+# A watcher sees every block and says why the recording should end, or nothing.
+Watch = Callable[[Block], str | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recorded:
+    """One finished recording.
+
+    Attributes:
+        path: The file.
+        recording: As it can be read again.
+        samples: How many arrived.
+        lost: How many did not.
+        duplicated: How many came twice and were left out.
+        seconds: From the first to the last sample.
+        gaps: Where samples are missing.
+        ended: Why it ended; "" where as planned.
+        messages: Of the controller.
+    """
+
+    path: Path
+    recording: Recording
+    samples: int
+    lost: int
+    duplicated: int
+    seconds: float
+    gaps: tuple[Gap, ...]
+    ended: str
+    messages: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "file": str(self.path),
+            "samples": self.samples,
+            "lost": self.lost,
+            "duplicated": self.duplicated,
+            "seconds": self.seconds,
+            "gaps": [gap.to_dict() for gap in self.gaps],
+            "ended": self.ended,
+            "messages": list(self.messages),
+        }
+
+
+def record(
+    source: Source,
+    path: str | os.PathLike[str],
+    *,
+    seconds: float | None = None,
+    watch: Watch | None = None,
+    description: Description | None = None,
+    tick: Callable[[float], None] | None = None,
+    meta: dict[str, Any] | None = None,
+) -> Recorded:
+    """Record a source until `seconds` of samples came, a watcher ends it, or Ctrl-C.
+
+    A source that fails ends the recording, too: what came before is a readable file, and `ended`
+    says what happened.
+
+    Args:
+        source: To read; it is connected here where no description is given, and closed.
+        path: The Parquet file to make; until then its `.live` form is beside it.
+        seconds: Length, in the source's own time; without end where None.
+        watch: Called with every block.
+        description: Of a source that is connected already.
+        tick: Called several times a second with the seconds recorded so far.
+        meta: More about the run, for the recording's provenance.
+    """
+    described = source.connect() if description is None else description
+    more = [name for name in described.fields if name not in ("position", "signal")]
+    writer = RecordingWriter(
+        path,
+        joints=described.joints,
+        fields=more,
+        signal_unit=described.signal_unit,
+        torque_source=described.torque_source,
+        meta={**described.meta, "effort": described.effort, **(meta or {})},
+    )
+    run = _Run(source, writer, described, seconds)
+    try:
+        ended = run.until_the_end(watch, tick)
+    except KeyboardInterrupt:
+        ended = "stopped by Ctrl-C"
+    except WireError as error:
+        ended = str(error)
+    finally:
+        source.close()
+    return run.finish(ended)
+
+
+class _Run:
+    def __init__(
+        self,
+        source: Source,
+        writer: RecordingWriter,
+        description: Description,
+        seconds: float | None,
+    ) -> None:
+        self.source, self.writer, self.seconds = source, writer, seconds
+        self.fields = description.fields
+        self.samples, self.first, self.last = 0, 0.0, 0.0
+
+    def until_the_end(self, watch: Watch | None, tick: Callable[[float], None] | None) -> str:
+        shown = time.monotonic()
+        while True:
+            block = self.source.read(0.1)
+            now = time.monotonic()
+            if tick is not None and now - shown > 0.2:
+                shown = now
+                tick(self.last - self.first)
+            if block is None:
+                continue
+            self._write(block)
+            ended = None if watch is None else watch(block)
+            if ended is not None:
+                return ended
+            if self.seconds is not None and self.last - self.first >= self.seconds:
+                return ""
+
+    def _write(self, block: Block) -> None:
+        if not self.samples:
+            self.first = float(block.time[0])
+        self.samples += len(block)
+        self.last = float(block.time[-1])
+        self.writer.extend(block.time, **{name: block.values[name] for name in self.fields})
+
+    def finish(self, ended: str) -> Recorded:
+        source, gaps = self.source, tuple(self.source.gaps)
+        if not self.samples:
+            self.writer._finish()
+            self.writer.live_path.unlink()
+            raise WireError(f"no sample came: {ended or 'the source was silent'}")
+        lost = sum(gap.lost for gap in gaps)
+        findings = [_finding(gap) for gap in gaps[:20]]
+        if ended:
+            findings.append(Finding("ended_early", "warning", f"the recording ended: {ended}"))
+        about = {"lost_samples": lost, "duplicated_samples": source.duplicated}
+        recording = self.writer.close(findings=findings, meta=about)
+        return Recorded(
+            path=self.writer.path,
+            recording=recording,
+            samples=self.samples,
+            lost=lost,
+            duplicated=source.duplicated,
+            seconds=self.last - self.first,
+            gaps=gaps,
+            ended=ended,
+            messages=tuple(source.messages),
+        )
+
+
+def _finding(gap: Gap) -> Finding:
+    about = "" if gap.exact else "about "
+    return Finding(
+        "gap",
+        "warning",
+        f"{about}{gap.lost} samples are missing after {gap.after:.3f} s ({gap.why})",
+        time=gap.after,
+        value=float(gap.lost),
+    )

@@ -1,0 +1,231 @@
+"""RTDE version 2, Universal Robots' data exchange (port 30004): bytes <-> values, no sockets.
+
+Everything is big-endian. A frame is `u16 size, u8 kind` and a body; a data frame's body is a recipe
+number and the packed values of that recipe.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array
+from taufit.errors import WireError
+
+HEADER = struct.Struct(">HB")
+VERSION = 2
+# Kinds of frames.
+PROTOCOL, URCONTROL = ord("V"), ord("v")
+OUTPUTS, INPUTS, DATA = ord("O"), ord("I"), ord("U")
+START, PAUSE, TEXT = ord("S"), ord("P"), ord("M")
+KINDS = (PROTOCOL, URCONTROL, OUTPUTS, INPUTS, DATA, START, PAUSE, TEXT)
+
+NOT_FOUND, IN_USE = "NOT_FOUND", "IN_USE"
+# struct letter, NumPy type and count of every RTDE type.
+TYPES: dict[str, tuple[str, str, int]] = {
+    "BOOL": ("?", "?", 1),
+    "UINT8": ("B", "u1", 1),
+    "UINT32": ("I", ">u4", 1),
+    "UINT64": ("Q", ">u8", 1),
+    "INT32": ("i", ">i4", 1),
+    "DOUBLE": ("d", ">f8", 1),
+    "VECTOR3D": ("3d", ">f8", 3),
+    "VECTOR6D": ("6d", ">f8", 6),
+    "VECTOR6INT32": ("6i", ">i4", 6),
+    "VECTOR6UINT32": ("6I", ">u4", 6),
+}
+# Longest list of names a controller accepts [bytes].
+LONGEST_LIST = 2048
+
+
+def frame(kind: int, body: bytes = b"") -> bytes:
+    """One frame."""
+    if len(body) > 0xFFFF - HEADER.size:
+        raise WireError(f"a frame of {len(body)} bytes is longer than the protocol allows.")
+    return HEADER.pack(HEADER.size + len(body), kind) + body
+
+
+@dataclass(slots=True)
+class Frames:
+    """Cuts a stream into frames, however its bytes arrive.
+
+    Bytes that cannot be a frame (a size below the header's, an unknown kind) raise: the stream has
+    no marks to find the next frame by, so its connection is of no further use.
+    """
+
+    rest: bytearray = field(default_factory=bytearray)
+
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
+        """Kind and body of every frame that is complete now."""
+        self.rest += data
+        out: list[tuple[int, bytes]] = []
+        at = 0
+        try:
+            while len(self.rest) - at >= HEADER.size:
+                size, kind = HEADER.unpack_from(self.rest, at)
+                if size < HEADER.size or kind not in KINDS:
+                    if out:
+                        # Hand over what came before; the next call starts here and raises.
+                        break
+                    raise WireError(
+                        f"not RTDE: a frame of {size} bytes and kind {kind}; expected one of "
+                        f"{', '.join(chr(k) for k in KINDS)}."
+                    )
+                if len(self.rest) - at < size:
+                    break
+                out.append((kind, bytes(self.rest[at + HEADER.size : at + size])))
+                at += size
+        finally:
+            del self.rest[:at]
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Which values a data frame holds, in order.
+
+    Attributes:
+        number: Of the recipe, 1 to 255.
+        names: Of the variables.
+        types: RTDE type of each.
+    """
+
+    number: int
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Of a data frame's body, recipe number included [bytes]."""
+        return 1 + struct.calcsize(self.letters)
+
+    @property
+    def letters(self) -> str:
+        return ">" + "".join(TYPES[kind][0] for kind in self.types)
+
+    @property
+    def dtype(self) -> np.dtype[np.void]:
+        parts = [("recipe", "u1")]
+        for name, kind in zip(self.names, self.types, strict=True):
+            _, letter, count = TYPES[kind]
+            parts.append((name, letter, (count,)) if count > 1 else (name, letter))  # type: ignore[arg-type]
+        return np.dtype(parts)
+
+    def pack(self, values: Mapping[str, Any]) -> bytes:
+        """The body of a data frame."""
+        flat: list[Any] = [self.number]
+        for name, kind in zip(self.names, self.types, strict=True):
+            value = values[name]
+            flat.extend(value) if TYPES[kind][2] > 1 else flat.append(value)
+        return struct.pack(">B" + self.letters[1:], *flat)
+
+    def unpack(self, body: bytes) -> dict[str, Any]:
+        """Values of one data frame by name."""
+        if len(body) != self.size:
+            raise WireError(f"a data frame of {len(body)} bytes; its recipe has {self.size}.")
+        flat = struct.unpack(">B" + self.letters[1:], body)
+        out: dict[str, Any] = {}
+        at = 1
+        for name, kind in zip(self.names, self.types, strict=True):
+            count = TYPES[kind][2]
+            out[name] = list(flat[at : at + count]) if count > 1 else flat[at]
+            at += count
+        return out
+
+    def table(self, bodies: Sequence[bytes]) -> Array:
+        """Many data frames as one structured array."""
+        for body in bodies:
+            if len(body) != self.size:
+                raise WireError(
+                    f"the size of the data changed mid-stream: {len(body)} bytes, expected "
+                    f"{self.size}."
+                )
+        return np.frombuffer(b"".join(bodies), self.dtype)
+
+
+def outputs_request(rate_hz: float, names: Sequence[str]) -> bytes:
+    """Ask for variables at a rate."""
+    text = ",".join(names).encode()
+    if len(text) > LONGEST_LIST:
+        raise WireError(f"{len(names)} variables make a list longer than {LONGEST_LIST} bytes.")
+    return frame(OUTPUTS, struct.pack(">d", rate_hz) + text)
+
+
+def read_outputs_request(body: bytes) -> tuple[float, list[str]]:
+    """Inverse of `outputs_request`, for a controller."""
+    if len(body) < 8:
+        raise WireError("a request for outputs without a rate.")
+    return struct.unpack_from(">d", body)[0], _names(body[8:])
+
+
+def inputs_request(names: Sequence[str]) -> bytes:
+    """Ask to write variables."""
+    return frame(INPUTS, ",".join(names).encode())
+
+
+def read_inputs_request(body: bytes) -> list[str]:
+    """Inverse of `inputs_request`, for a controller."""
+    return _names(body)
+
+
+def types_answer(kind: int, number: int, types: Sequence[str]) -> bytes:
+    """A controller's answer to a request for outputs or inputs; number 0 refuses it."""
+    return frame(kind, bytes([number]) + ",".join(types).encode())
+
+
+def read_types_answer(body: bytes) -> tuple[int, list[str]]:
+    """Recipe number and type of every variable, NOT_FOUND or IN_USE where there is none."""
+    if not body:
+        raise WireError("an empty answer to a request for variables.")
+    types = _names(body[1:])
+    unknown = [t for t in types if t not in TYPES and t not in (NOT_FOUND, IN_USE)]
+    if unknown:
+        raise WireError(f"the controller names a type {unknown[0]!r} that is not known.")
+    return body[0], types
+
+
+def text_message(text: str, source: str = "", level: int = 3) -> bytes:
+    """A message of the controller (0 exception, 1 error, 2 warning, 3 information)."""
+    parts = [part.encode()[:255] for part in (text, source)]
+    return frame(TEXT, b"".join(bytes([len(p)]) + p for p in parts) + bytes([level]))
+
+
+def read_text_message(body: bytes) -> tuple[str, str, int]:
+    """Text, source and level; what is cut short is read as far as it goes."""
+    parts: list[str] = []
+    at = 0
+    for _ in range(2):
+        length = body[at] if at < len(body) else 0
+        parts.append(body[at + 1 : at + 1 + length].decode(errors="replace"))
+        at += 1 + length
+    return parts[0], parts[1], body[at] if at < len(body) else 3
+
+
+def version_answer(version: tuple[int, int, int, int]) -> bytes:
+    """A controller's software version."""
+    return frame(URCONTROL, struct.pack(">4I", *version))
+
+
+def read_version_answer(body: bytes) -> tuple[int, int, int, int]:
+    """Major, minor, bug fix, build."""
+    if len(body) != 16:
+        raise WireError(f"a controller version of {len(body)} bytes; expected 16.")
+    major, minor, fix, build = struct.unpack(">4I", body)
+    return major, minor, fix, build
+
+
+def read_accepted(body: bytes) -> bool:
+    """The answer to a request for a protocol version, to start or to pause."""
+    return body[:1] == b"\x01"
+
+
+def _names(text: bytes) -> list[str]:
+    try:
+        words = text.decode("ascii").split(",")
+    except UnicodeDecodeError:
+        raise WireError("a list of variables that is not text.") from None
+    return [word for word in words if word]

@@ -1,0 +1,191 @@
+"""The contract of everything that delivers samples while a robot is on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float
+
+# What a torque channel can be. "torque_without_gravity" is a torque from which the controller has
+# taken the weight of the arm it believes in.
+EFFORTS = ("torque", "current", "torque_without_gravity", "raw")
+UNITS = {
+    "position": "rad",
+    "velocity": "rad/s",
+    "acceleration": "rad/s^2",
+    "commanded_position": "rad",
+    "commanded_velocity": "rad/s",
+    "commanded_acceleration": "rad/s^2",
+    "target_current": "A",
+    "target_torque": "N m",
+    "temperature": "degC",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Description:
+    """What a source delivers.
+
+    Attributes:
+        joints: How many.
+        fields: Of `Recording` in every block, besides the time.
+        effort: What the torque channel ("signal") is, one of EFFORTS.
+        torque_source: As in `Recording`.
+        rate_hz: Samples per second; 0 where the source does not say.
+        meta: Provenance: controller, version, serial number, joint names, mounting, ...
+    """
+
+    joints: int
+    fields: tuple[str, ...]
+    effort: str
+    torque_source: str
+    rate_hz: float
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def signal_unit(self) -> str:
+        return {"current": "A", "raw": ""}.get(self.effort, "N m")
+
+    def units(self) -> dict[str, str]:
+        """Unit of every field."""
+        return {name: self.signal_unit if name == "signal" else UNITS[name] for name in self.fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Samples that were not received.
+
+    Attributes:
+        after, until: Time of the last sample before and of the first one after it [s].
+        lost: How many samples are missing; counted by the controller's own numbers where
+            `exact`, else estimated from the clock of this computer.
+        exact: Whether `lost` is.
+        why: What happened.
+    """
+
+    after: float
+    until: float
+    lost: int
+    exact: bool
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {name: getattr(self, name) for name in ("after", "until", "lost", "exact", "why")}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Samples in order.
+
+    Attributes:
+        time: [s], growing from block to block.
+        values: The fields of the description, rows as `time`.
+        status: What the controller says about itself, row by row, in its own words and numbers
+            (`runtime_state`, `safety_status`, `speed_scaling`, ...).
+    """
+
+    time: Float[Array, " n"]
+    values: Mapping[str, Float[Array, "n j"]]
+    status: Mapping[str, Array] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def last(self, name: str, otherwise: float) -> float:
+        """The latest value of a status, or `otherwise` where there is none."""
+        values = self.status.get(name)
+        return otherwise if values is None or not len(values) else float(values[-1])
+
+
+class Source(Protocol):
+    """A robot that is on.
+
+    `connect` opens the line and says what will come; `read` hands over what has arrived within a
+    time and mends a broken line by itself, until it gives up with a `WireError`.
+    """
+
+    gaps: list[Gap]
+    duplicated: int
+    messages: list[str]
+
+    def connect(self) -> Description: ...
+
+    def read(self, seconds: float) -> Block | None:
+        """Samples of the next `seconds`; None where none came."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Clock:
+    """Time stamps and numbers of samples, put in one growing order; what is missing is counted.
+
+    Attributes:
+        rate_hz: Samples per second.
+        stride: By how much the number of consecutive samples grows.
+    """
+
+    rate_hz: float
+    stride: int = 1
+    gaps: list[Gap] = field(default_factory=list)
+    duplicated: int = 0
+    last_time: float | None = None
+    last_number: int | None = None
+    offset: float = 0.0
+
+    def order(
+        self,
+        time: Float[Array, " n"],
+        number: Array | None = None,
+        *,
+        why: str = "samples missing",
+        silence: float | None = None,
+    ) -> tuple[Float[Array, " n"], Bool[Array, " n"]]:
+        """Recording time of every sample, and which of them are new.
+
+        Args:
+            time: The controller's time stamps [s].
+            number: Its sample numbers, where it has them.
+            why: Said of a gap before the first of these samples.
+            silence: Seconds on this computer's clock since the last sample, where the line was
+                broken; bridges a controller that has started its clock anew.
+        """
+        time = np.asarray(time, float)
+        keep = np.ones(len(time), bool)
+        out = np.empty(len(time))
+        step = 1.0 / self.rate_hz
+        for i, stamp in enumerate(time):
+            reason = why if i == 0 else "samples missing"
+            now = stamp + self.offset
+            count = None if number is None else int(number[i])
+            if self.last_time is not None:
+                forward = now - self.last_time
+                counted = None if count is None else count - (self.last_number or 0)
+                if (counted is not None and counted == 0) or abs(forward) < 0.25 * step:
+                    self.duplicated += 1
+                    keep[i] = False
+                    continue
+                if forward < 0.0 or (counted is not None and counted < 0):
+                    # The controller's clock starts anew: go on by this computer's.
+                    missed = max(1, round((silence or step) * self.rate_hz))
+                    now = self.last_time + missed * step
+                    self.offset = now - stamp
+                    reason = f"{reason}; the controller's clock started anew"
+                    self._gap(now, missed - 1, False, reason)
+                elif counted is not None:
+                    self._gap(now, round(counted / self.stride) - 1, True, reason)
+                else:
+                    self._gap(now, round(forward * self.rate_hz) - 1, True, reason)
+            out[i] = self.last_time = now
+            self.last_number = count
+        return out[keep], keep
+
+    def _gap(self, until: float, lost: int, exact: bool, why: str) -> None:
+        if lost > 0 and self.last_time is not None:
+            self.gaps.append(Gap(self.last_time, until, lost, exact, why))

@@ -1,0 +1,286 @@
+"""A Universal Robots controller, read over RTDE: every sample once, gaps counted, lines mended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array
+from taufit.errors import WireError
+from taufit.wire import rtde
+from taufit.wire.line import Line
+from taufit.wire.source import Block, Clock, Description, Gap
+
+# Field of a recording <- RTDE variable.
+FIELDS = {
+    "position": "actual_q",
+    "velocity": "actual_qd",
+    "signal": "actual_current",
+    "commanded_position": "target_q",
+    "commanded_velocity": "target_qd",
+    "commanded_acceleration": "target_qdd",
+    "target_current": "target_current",
+    "target_torque": "target_moment",
+    "temperature": "joint_temperatures",
+}
+NEEDED = ("timestamp", "actual_q", "actual_current")
+# What the controller says about itself; asked for, and done without where it is not known.
+STATUS = (
+    "control_step",
+    "runtime_state",
+    "robot_mode",
+    "safety_status",
+    "safety_mode",
+    "speed_scaling",
+    "target_speed_fraction",
+    "payload",
+    "target_gravity",
+)
+PLAYING, NORMAL, RUNNING = 2, 1, 7
+
+
+@dataclass(frozen=True, slots=True)
+class UrPorts:
+    """Where a controller listens."""
+
+    dashboard: int = 29999
+    primary: int = 30001
+    secondary: int = 30002
+    realtime: int = 30003
+    rtde: int = 30004
+
+
+class UrRtde:
+    """Samples of a controller with RTDE (CB3 from 3.3, e-Series, PolyScope X).
+
+    Args:
+        host: Of the controller.
+        ports: Where it listens.
+        rate_hz: Samples per second; the controller's own rate (125 Hz or 500 Hz) where None.
+        patience: Silence after which the line is taken for dead and opened anew [s].
+        give_up: Silence after which `read` raises [s].
+    """
+
+    def __init__(
+        self,
+        host: str,
+        *,
+        ports: UrPorts | None = None,
+        rate_hz: float | None = None,
+        patience: float = 3.0,
+        give_up: float = 30.0,
+    ) -> None:
+        self.host, self.ports = host, ports or UrPorts()
+        self.patience, self.give_up = patience, give_up
+        self.messages: list[str] = []
+        self.version = (0, 0, 0, 0)
+        self._asked_hz = rate_hz
+        self._missing: set[str] = set()
+        self._line: Line | None = None
+        self._recipe: rtde.Recipe | None = None
+        self._clock = Clock(500.0)
+        self._waiting: list[bytes] = []
+        self._heard = time.monotonic()
+        self._broken = ""
+
+    @property
+    def gaps(self) -> list[Gap]:
+        return self._clock.gaps
+
+    @property
+    def duplicated(self) -> int:
+        return self._clock.duplicated
+
+    def connect(self) -> Description:
+        """Agree with the controller on what it sends, and start it."""
+        self._open()
+        assert self._recipe is not None
+        names = self._recipe.names
+        # e-Series controllers count their 500 Hz steps whatever rate is asked for.
+        base = 125.0 if self.version[0] < 5 else 500.0
+        self._clock = Clock(self._rate, max(1, round(base / self._rate)))
+        version = ".".join(str(x) for x in self.version)
+        meta: dict[str, Any] = {
+            "controller": "Universal Robots",
+            "controller_version": version,
+            "rate_hz": self._rate,
+            "source": "UR RTDE",
+        }
+        return Description(
+            joints=6,
+            fields=tuple(field for field, name in FIELDS.items() if name in names),
+            effort="current",
+            torque_source="motor_current",
+            rate_hz=self._rate,
+            meta=meta,
+        )
+
+    def read(self, seconds: float) -> Block | None:
+        """Samples that arrive within `seconds`, or None; opens a dead line anew."""
+        end = time.monotonic() + seconds
+        bodies, self._waiting = self._waiting, []
+        while not bodies:
+            left = end - time.monotonic()
+            if left <= 0.0 and self._line is not None:
+                return None
+            if self._line is None:
+                self._mend(end)
+                if self._line is None:
+                    return None
+                continue
+            bodies = self._receive(min(left, 0.25))
+        return self._block(bodies)
+
+    def close(self) -> None:
+        """Hang up; the controller stops sending by itself."""
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def _receive(self, seconds: float) -> list[bytes]:
+        """Bodies of the data frames that arrive; a broken line is closed and remembered."""
+        assert self._line is not None and self._recipe is not None
+        bodies: list[bytes] = []
+        try:
+            data = self._line.receive(seconds, gather=min(seconds, 0.02))
+            for kind, body in self._frames.feed(data):
+                if kind == rtde.DATA:
+                    if len(body) != self._recipe.size:
+                        raise WireError(
+                            f"the size of the data changed mid-stream ({len(body)} bytes, expected "
+                            f"{self._recipe.size})"
+                        )
+                    bodies.append(body)
+                elif kind == rtde.TEXT:
+                    self._note(body)
+        except WireError as error:
+            self._drop(str(error).rstrip("."))
+        if bodies:
+            self._heard = time.monotonic() if self._line is not None else self._heard
+        elif self._line is not None and time.monotonic() - self._heard > self.patience:
+            self._drop(f"no data for {self.patience:g} s")
+        return bodies
+
+    def _drop(self, why: str) -> None:
+        self.close()
+        self._broken = why
+
+    def _mend(self, end: float) -> None:
+        """Open the line anew, until `end` or until it is time to give up."""
+        while True:
+            silent = time.monotonic() - self._heard
+            if silent > self.give_up:
+                raise WireError(
+                    f"{self.host} has sent nothing for {silent:.0f} s ({self._broken}); what was "
+                    "recorded until then is kept."
+                )
+            try:
+                self._open()
+                return
+            except WireError as error:
+                self.messages.append(str(error))
+                del self.messages[:-100]
+                self.close()
+            if time.monotonic() >= end:
+                return
+            time.sleep(0.2)
+
+    def _open(self) -> None:
+        """Connect and start the stream; asks again without what the controller does not know."""
+        for _ in range(3):
+            self.close()
+            self._line = Line(self.host, self.ports.rtde)
+            self._frames = rtde.Frames()
+            self._waiting = []
+            if not rtde.read_accepted(self._ask(rtde.PROTOCOL, (rtde.VERSION).to_bytes(2, "big"))):
+                raise WireError(f"{self._line.name} does not speak RTDE version {rtde.VERSION}.")
+            self.version = rtde.read_version_answer(self._ask(rtde.URCONTROL))
+            fastest = 125.0 if self.version[0] < 5 else 500.0
+            self._rate = min(self._asked_hz or fastest, fastest)
+            names = [
+                name
+                for name in ("timestamp", *FIELDS.values(), *STATUS)
+                if name not in self._missing
+            ]
+            request = rtde.outputs_request(self._rate, names)[rtde.HEADER.size :]
+            number, types = rtde.read_types_answer(self._ask(rtde.OUTPUTS, request))
+            if len(types) != len(names):
+                raise WireError(f"{self._line.name} answers with {len(types)} types.")
+            unknown = {n for n, kind in zip(names, types, strict=True) if kind not in rtde.TYPES}
+            if not unknown and number:
+                recipe = rtde.Recipe(number, tuple(names), tuple(types))
+                if self._recipe is not None and recipe.names != self._recipe.names:
+                    raise WireError(f"{self._line.name} offers other variables than before.")
+                self._recipe = recipe
+                if not rtde.read_accepted(self._ask(rtde.START)):
+                    raise WireError(f"{self._line.name} refuses to start sending.")
+                return
+            lacking = unknown & set(NEEDED)
+            if lacking or not unknown:
+                raise WireError(
+                    f"{self._line.name} does not know {', '.join(sorted(lacking)) or 'the recipe'};"
+                    " RTDE of software 3.3 or newer is needed (port 30003 serves older ones)."
+                )
+            # The controller keeps refused variables in its recipe: ask again on a new line.
+            self._missing |= unknown
+        raise WireError(f"{self.host} keeps refusing variables it has offered before.")
+
+    def _ask(self, kind: int, body: bytes = b"") -> bytes:
+        """Send a request; the body of its answer."""
+        assert self._line is not None
+        self._line.send(rtde.frame(kind, body))
+        end = time.monotonic() + 5.0
+        answer: bytes | None = None
+        while answer is None:
+            left = end - time.monotonic()
+            if left <= 0.0:
+                raise WireError(f"{self._line.name} does not answer an RTDE request.")
+            for got, body in self._frames.feed(self._line.receive(left)):
+                if got == rtde.TEXT:
+                    self._note(body)
+                elif got == rtde.DATA:
+                    self._waiting.append(body)
+                elif got == kind and answer is None:
+                    answer = body
+        return answer
+
+    def _note(self, body: bytes) -> None:
+        text, source, level = rtde.read_text_message(body)
+        names = ("exception", "error", "warning", "information")
+        self.messages.append(f"{names[min(level, 3)]}: {text}" + (f" ({source})" if source else ""))
+        del self.messages[:-100]
+
+    def _block(self, bodies: list[bytes]) -> Block | None:
+        assert self._recipe is not None
+        table = self._recipe.table(bodies)
+        now = time.monotonic()
+        number = table["control_step"] if "control_step" in self._recipe.names else None
+        silence = now - self._last_block if self._broken else None
+        why = self._broken or "samples missing"
+        stamps, keep = self._clock.order(table["timestamp"], number, why=why, silence=silence)
+        self._broken, self._last_block, self._heard = "", now, now
+        if not len(stamps):
+            return None
+        return Block(stamps, _fields(table, keep, FIELDS), _status(table, keep))
+
+    _last_block = 0.0
+
+
+def _fields(table: Array, keep: Array, names: Mapping[str, str]) -> dict[str, Array]:
+    known = table.dtype.names or ()
+    return {
+        field: table[name][keep].astype(float) for field, name in names.items() if name in known
+    }
+
+
+def _status(table: Array, keep: Array) -> dict[str, Array]:
+    known = table.dtype.names or ()
+    return {
+        name: np.asarray(table[name][keep], float)
+        for name in STATUS
+        if name in known and name != "control_step"
+    }

@@ -1,0 +1,221 @@
+"""Universal Robots' state messages, ports 30001 to 30003: bytes <-> values, no sockets.
+
+30001 and 30002 send packages of sub-packages ten times a second; the kinematics package holds the
+arm's own, calibrated Denavit-Hartenberg table. 30003 sends one flat table of doubles per step; its
+length depends on the software, its beginning is common to all.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import WireError
+
+ROBOT_STATE, ROBOT_MESSAGE = 16, 20
+MODE, JOINTS, KINEMATICS = 0, 1, 5
+LARGEST = 1 << 16
+
+_MODE = struct.Struct(">Q7?BBdddB")
+_JOINT = struct.Struct(">3d4fB")
+_DH = struct.Struct(">6I24dI")
+_SIZE = struct.Struct(">i")
+_HEAD = struct.Struct(">iB")
+
+# Name and count of doubles of a 30003 packet, from byte 4 on.
+REALTIME = (
+    ("time", 1),
+    ("target_q", 6),
+    ("target_qd", 6),
+    ("target_qdd", 6),
+    ("target_current", 6),
+    ("target_moment", 6),
+    ("actual_q", 6),
+    ("actual_qd", 6),
+    ("actual_current", 6),
+    ("control_current", 6),
+    ("tool", 6),
+    ("tcp_speed", 6),
+    ("tcp_force", 6),
+    ("tool_target", 6),
+    ("tcp_speed_target", 6),
+    ("digital_inputs", 1),
+    ("joint_temperatures", 6),
+    ("controller_timer", 1),
+    ("test", 1),
+    ("robot_mode", 1),
+    ("joint_modes", 6),
+    ("safety_mode", 1),
+)
+# The shortest packet any controller sends, and the first with temperatures and modes.
+SHORTEST, WITH_TEMPERATURES, WITH_MODES = 540, 740, 820
+
+
+@dataclass(slots=True)
+class Packages:
+    """Cuts a stream into packages that begin with their size, however the bytes arrive."""
+
+    smallest: int = 5
+    rest: bytearray = field(default_factory=bytearray)
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Every complete package, its size included."""
+        self.rest += data
+        out: list[bytes] = []
+        while len(self.rest) >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(self.rest)
+            if not self.smallest <= size <= LARGEST:
+                if out:
+                    break
+                raise WireError(f"a package of {size} bytes is none of this protocol.")
+            if len(self.rest) < size:
+                break
+            out.append(bytes(self.rest[:size]))
+            del self.rest[:size]
+        return out
+
+
+def package(kind: int, parts: Sequence[tuple[int, bytes]]) -> bytes:
+    """A package of sub-packages."""
+    body = b"".join(_HEAD.pack(_HEAD.size + len(data), number) + data for number, data in parts)
+    return _HEAD.pack(_HEAD.size + len(body), kind) + body
+
+
+def read_package(data: bytes) -> tuple[int, dict[int, bytes]]:
+    """Kind and sub-packages; a message (not a state) has none."""
+    if len(data) < _HEAD.size:
+        raise WireError("a package without a head.")
+    _, kind = _HEAD.unpack_from(data)
+    parts: dict[int, bytes] = {}
+    at = _HEAD.size
+    while kind == ROBOT_STATE and at < len(data):
+        if len(data) - at < _HEAD.size:
+            raise WireError("a package that ends inside a sub-package.")
+        size, number = _HEAD.unpack_from(data, at)
+        if size < _HEAD.size or at + size > len(data):
+            raise WireError(f"a sub-package of {size} bytes in a package of {len(data)}.")
+        parts[number] = data[at + _HEAD.size : at + size]
+        at += size
+    return kind, parts
+
+
+def mode_data(
+    time: float, robot_mode: int, flags: Mapping[str, bool], fraction: float, scaling: float
+) -> bytes:
+    """Sub-package of modes; flags: power, emergency, protective, running, paused."""
+    on = flags.get
+    return _MODE.pack(
+        int(time * 1e6),
+        True,
+        True,
+        on("power", False),
+        on("emergency", False),
+        on("protective", False),
+        on("running", False),
+        on("paused", False),
+        robot_mode,
+        0,
+        fraction,
+        scaling,
+        1.0,
+        0,
+    )
+
+
+def joint_data(rows: Sequence[Sequence[float]]) -> bytes:
+    """Sub-package of joints: position, target, speed, current, voltage, two temperatures, mode."""
+    return b"".join(_JOINT.pack(*row[:7], int(row[7])) for row in rows)
+
+
+def version_message(time: float, name: str, version: tuple[int, int, int, int]) -> bytes:
+    """The message a controller greets with."""
+    major, minor, fix, build = version
+    text = name.encode()
+    body = struct.pack(">QbBB", int(time * 1e6), -2, 3, len(text)) + text
+    body += struct.pack(">BBii", major & 0xFF, minor & 0xFF, fix, build) + b"\0"
+    return _HEAD.pack(_HEAD.size + len(body), ROBOT_MESSAGE) + body
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DhTable:
+    """An arm's own Denavit-Hartenberg table, as its controller has it.
+
+    Attributes:
+        theta, a, d, alpha: One each per joint [rad, m].
+        calibrated: Whether it was measured on this arm.
+    """
+
+    theta: Float[Array, " 6"]
+    a: Float[Array, " 6"]
+    d: Float[Array, " 6"]
+    alpha: Float[Array, " 6"]
+    calibrated: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a recording's provenance."""
+        return {
+            **{name: getattr(self, name).tolist() for name in ("theta", "a", "d", "alpha")},
+            "calibrated": self.calibrated,
+        }
+
+
+def kinematics_data(table: DhTable) -> bytes:
+    """Sub-package of the Denavit-Hartenberg table."""
+    sums = [int(abs(x) * 1e6) & 0xFFFFFFFF for x in table.a]
+    rows = np.concatenate([table.theta, table.a, table.d, table.alpha])
+    return _DH.pack(*sums, *rows.tolist(), 0 if table.calibrated else 2)
+
+
+def read_kinematics(data: bytes) -> DhTable:
+    """Inverse of `kinematics_data`."""
+    if len(data) != _DH.size:
+        raise WireError(f"a kinematics package of {len(data)} bytes; expected {_DH.size}.")
+    values = _DH.unpack(data)
+    rows = np.array(values[6:30], float).reshape(4, 6)
+    if not np.all(np.isfinite(rows)):
+        raise WireError("the controller's kinematics table is not finite.")
+    theta, a, d, alpha = rows
+    return DhTable(theta, a, d, alpha, values[30] == 0)
+
+
+def realtime_size(version: tuple[int, int, int, int]) -> int:
+    """Bytes of a 30003 packet of some software."""
+    if version[0] >= 5:
+        return 1220 if version[:2] >= (5, 10) else 1116
+    return 1108 if version[:2] >= (3, 5) else 1060
+
+
+def realtime_packet(values: Mapping[str, Any], size: int) -> bytes:
+    """A 30003 packet; what `values` does not name is zero."""
+    flat: list[float] = []
+    for name, count in REALTIME:
+        value = values.get(name, 0.0 if count == 1 else [0.0] * count)
+        flat.extend([value] if count == 1 else value)
+    total = (size - 4) // 8
+    flat = (flat + [0.0] * total)[:total]
+    return struct.pack(f">i{total}d", size, *flat)
+
+
+def read_realtime(packets: Sequence[bytes]) -> dict[str, Array]:
+    """Columns of packets of one size; fields beyond the end of short packets are left out."""
+    sizes = {len(packet) for packet in packets}
+    if len(sizes) != 1:
+        raise WireError(f"the size of the packets changed mid-stream: {sorted(sizes)} bytes.")
+    size = sizes.pop()
+    if size < SHORTEST or (size - 4) % 8:
+        raise WireError(f"a packet of {size} bytes is none of a real-time port.")
+    table = np.frombuffer(b"".join(packets), np.uint8).reshape(len(packets), size)[:, 4:]
+    numbers = np.ascontiguousarray(table).view(">f8").astype(float)
+    out: dict[str, Array] = {}
+    at = 0
+    for name, count in REALTIME:
+        if at + count > numbers.shape[1]:
+            break
+        out[name] = numbers[:, at] if count == 1 else numbers[:, at : at + count]
+        at += count
+    return out
