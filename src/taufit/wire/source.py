@@ -162,7 +162,7 @@ class Clock:
         step = 1.0 / self.rate_hz
         for i, stamp in enumerate(time):
             reason = why if i == 0 else "samples missing"
-            now = stamp + self.offset
+            now = float(stamp) + self.offset
             count = None if number is None else int(number[i])
             if self.last_time is not None:
                 forward = now - self.last_time
@@ -175,7 +175,7 @@ class Clock:
                     # The controller's clock starts anew: go on by this computer's.
                     missed = max(1, round((silence or step) * self.rate_hz))
                     now = self.last_time + missed * step
-                    self.offset = now - stamp
+                    self.offset = now - float(stamp)
                     reason = f"{reason}; the controller's clock started anew"
                     self._gap(now, missed - 1, False, reason)
                 elif counted is not None:

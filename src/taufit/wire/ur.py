@@ -137,6 +137,7 @@ class UrRtde:
 
     def close(self) -> None:
         """Hang up; the controller stops sending by itself."""
+        self._waiting = []
         if self._line is not None:
             self._line.close()
             self._line = None
@@ -218,6 +219,8 @@ class UrRtde:
                 self._recipe = recipe
                 if not rtde.read_accepted(self._ask(rtde.START)):
                     raise WireError(f"{self._line.name} refuses to start sending.")
+                if any(len(body) != recipe.size for body in self._waiting):
+                    raise WireError(f"{self._line.name} sends data of another size than agreed.")
                 return
             lacking = unknown & set(NEEDED)
             if lacking or not unknown:
