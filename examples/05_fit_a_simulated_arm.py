@@ -35,8 +35,8 @@ def record(seed: int) -> taufit.Recording:
     q = np.sum(size[:, None] * np.sin(angle), 0) + np.linspace(-1.2, 0.6, 6)
     v = np.sum(size[:, None] * w[:, None, None] * np.cos(angle), 0)
     a = -np.sum(size[:, None] * w[:, None, None] ** 2 * np.sin(angle), 0)
-    rigid = truth.regressor(q, v, a, load=0 * q)[..., :60] @ truth.robot.parameters
-    rest = truth.joint_columns(v, a, load=rigid, travel=v / RATE)
+    rigid = truth.structure.regressor(q, v, a, load=0 * q)[..., :60] @ truth.robot.parameters
+    rest = truth.structure.joint_columns(v, a, load=rigid, travel=v / RATE)
     torque = rigid + rest @ truth.values[60:]
     torque += 0.02 * torque.std(axis=0) * rng.normal(size=torque.shape)
     return taufit.Recording(t, q, torque, velocity=v, meta={"file": f"run {seed}"})

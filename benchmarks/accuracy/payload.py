@@ -306,7 +306,7 @@ def _designed(bench: Bench) -> Any:
     model = TorqueModel(robot, Linear(), offset=True)
     columns, focus = payload_columns(model)
     rate = 125.0
-    noise = np.sqrt(np.array(fitted.meta["score"]["noise_density"]) * rate)
+    noise = np.sqrt(fitted.training.residuals.noise_density * rate)
     level = np.array(bench.preset.twin.effects.friction.coefficients).sum(axis=1)
     known = np.zeros(len(columns))
     known[4:10] = 1e4

@@ -36,7 +36,7 @@ from taufit.regression.rows import SampleRows
 from taufit.report.temperature_page import torque_change
 from taufit.signals import Samples, condition
 from taufit.sim import Twin, read_preset
-from taufit.temperature.heat_model import ThermalState, follow_heat, thermal_temperature
+from taufit.temperature.heat_model import follow_heat, thermal_temperature
 from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
 from taufit.temperature.slopes import follow_temperature, friction_at
 
@@ -182,7 +182,7 @@ def without_sensor(session: Session) -> tuple[np.ndarray, np.ndarray]:
     heat = follow_heat(plain, replace(morning, temperature=None))
     latent = fitted(heat.model, heat.samples, heat.dropped)
     blind = fitted(plain, morning)
-    state = ThermalState.from_dict(heat.model.meta["thermal"])
+    state = heat.thermal
     followed = [
         error(latent, replace(one, temperature=thermal_temperature(latent, one, state)))
         for one in session.tests

@@ -22,6 +22,8 @@ _NAMES = {
     "Samples": "taufit.signals",
     "condition": "taufit.signals",
     "TorqueModel": "taufit.model",
+    "FittedModel": "taufit.model",
+    "TrainingRecord": "taufit.model",
     "Information": "taufit.regression",
     "ESTIMATORS": "taufit.estimators",
     "Ols": "taufit.estimators",

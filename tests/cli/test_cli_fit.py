@@ -77,9 +77,9 @@ def test_json_keeps_the_contract(files, tmp_path, capsys):
     assert data["cutoff_hz"] == 8.0
     assert data["verdict"] == "PASS"
     saved = read_model(model)
-    assert len(saved.meta["base"]["names"]) == data["base_parameters"]
-    provenance = saved.meta["provenance"]
-    assert len(provenance["recordings"][0]["sha256"]) == 64
+    assert len(saved.training.base.names) == data["base_parameters"]
+    provenance = saved.training.provenance
+    assert len(provenance.sources["recordings"][0]["sha256"]) == 64
 
 
 def test_people_see_the_verdict_first_and_the_next_step_last(files, tmp_path, capsys):

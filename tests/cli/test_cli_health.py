@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,7 @@ from taufit.cli.app import main
 from taufit.estimators.wls import Wls
 from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples
-from taufit.model.model_file import write_model
-from taufit.model.torque_model import TorqueModel
+from taufit.model import Conditioning, TorqueModel, write_model
 from taufit.recording import write_recording
 from taufit.signals import Samples
 
@@ -31,8 +31,8 @@ def folder(tmp_path_factory):
     model = TorqueModel(truth.robot, truth.friction)
     joined = Samples.joined(runs)
     fitted = fitted_model(model, fit_samples(model, joined, Wls()), joined)
-    conditioning = {"cutoff_hz": 10.0, "rate_hz": 50.0, "delay_s": 0.0, "gain": None}
-    fitted.meta["conditioning"] = {**conditioning, "gain_std": None}
+    conditioning = Conditioning(cutoff_hz=10.0, rate_hz=50.0)
+    fitted = fitted.with_training(replace(fitted.training, conditioning=conditioning))
     write_model(fitted, top / "model.json")
     for k in range(10):
         write_recording(worn_arm.run(22.0 + 2 * k, k), top / f"h{k}.parquet")

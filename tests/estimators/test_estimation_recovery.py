@@ -92,7 +92,7 @@ def simulated(friction, *, seed: int = 0, n: int = 1200, noise: float = 0.0, joi
         at = half == k
         travel = v[at] / RATE if remembers_path(friction) else None
         torque[at] = (
-            true.regressor(
+            true.structure.regressor(
                 q[at], v[at], a[at], load=load[at], temperature=temperature[at], travel=travel
             )
             @ theta

@@ -80,8 +80,8 @@ def test_the_prior_carries_over_to_motion_the_training_does_not_resemble(arm):
     scale = np.array([1.0, 0.8, -1.2, 0.9, 1.1, -1.0])
     q = np.linspace(-1.2, 0.6, 6) + (q[:, :1] + 1.2) * scale
     v, a = v[:, :1] * scale, a[:, :1] * scale
-    rigid = truth.regressor(q, v, a, load=0 * q)[..., :60] @ truth.robot.parameters
-    rest = truth.joint_columns(v, a, load=rigid, travel=v / simulated_arm.RATE)
+    rigid = truth.structure.regressor(q, v, a, load=0 * q)[..., :60] @ truth.robot.parameters
+    rest = truth.structure.joint_columns(v, a, load=rigid, travel=v / simulated_arm.RATE)
     torque = rigid + rest @ truth.values[60:]
     rng = np.random.default_rng(0)
     torque += 0.03 * torque.std(axis=0) * rng.normal(size=torque.shape)

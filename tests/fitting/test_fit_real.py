@@ -45,7 +45,7 @@ def test_ur10e_predicts_runs_of_other_days(data_dir):
 
     assert done.consistent
     # Controller ratios at rest, as measured by hand for joints 2 to 5.
-    gains = done.model.meta["conditioning"]["gain"]
+    gains = done.model.training.conditioning.gain
     np.testing.assert_allclose(gains[1:5], [11.976, 9.839, 10.763, 10.763], rtol=1e-3)
     # 0.041 over six unseen runs; a plain script reaches .091, the best known recipe .071.
     assert done.mean_holdout_nrmse < 0.050

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from taufit.errors import RecordingError, TaufitError
+from taufit.model import TrainingRecord
 from taufit.payload import PayloadSettings, identify_payload
 from taufit.payload.run import _too_heavy
 from taufit.sim import random_fourier, read_preset
@@ -31,9 +32,10 @@ def whole(model, loaded):
 
 
 def test_a_model_without_covariance_still_holds_the_truth(model, loaded, whole):
-    kept = {"conditioning", "range", "score"}
-    bare = replace(model, meta={k: v for k, v in model.meta.items() if k in kept})
-    bare = replace(bare, meta={**bare.meta, "score": {"rmse": model.meta["score"]["rmse"]}})
+    known = model.training
+    bare = model.with_training(
+        TrainingRecord(conditioning=known.conditioning, ranges=known.ranges, score=known.score)
+    )
 
     done = identify_payload(bare, loaded)
 
@@ -84,7 +86,7 @@ def test_a_payload_beyond_the_rating_is_told(arm, model):
 
 
 def test_an_arm_without_a_rating_is_judged_by_its_own_weight(model, whole):
-    nameless = replace(model, robot=replace(model.robot, name="arm of nobody"))
+    nameless = model.with_robot(replace(model.robot, name="arm of nobody"))
     estimate = whole.estimate
     arm = float(model.robot.parameters[::10].sum())
     heavy = replace(estimate, mass=arm, mass_interval=(0.9 * arm, 1.1 * arm))

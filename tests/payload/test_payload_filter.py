@@ -115,7 +115,7 @@ def test_missing_values_count_as_missing_samples(model, loaded):
 
 
 def test_a_model_without_covariance_gives_a_wider_interval_and_says_so(model, loaded, found):
-    bare = replace(model, meta={k: v for k, v in model.meta.items() if k != "base"})
+    bare = model.with_training(replace(model.training, base=None))
 
     done = identify_payload(bare, loaded)
 
@@ -139,7 +139,7 @@ def test_bad_input_is_refused_in_words(model, loaded):
         )  # fmt: skip
         identify_payload(model, replace(loaded, **few, **none, meta=meta))
     with pytest.raises(TaufitError, match="no parameters"):
-        PayloadFilter(replace(model, values=None))
+        PayloadFilter(model.structure)
 
 
 def test_a_model_of_another_arm_is_never_believed(model, loaded):

@@ -51,8 +51,8 @@ def test_loosening_friction_is_adding_its_variance_to_the_covariance(model):
 
 
 def test_a_model_file_without_structure_still_gives_a_prior(model):
-    score = {k: v for k, v in model.meta["score"].items() if k != "doubt"}
-    old = replace(model, meta={**model.meta, "score": score})
+    residuals = replace(model.training.residuals, structure=None)
+    old = model.with_training(replace(model.training, residuals=residuals))
 
     base, doubt, mean, known = believed(old)
 
@@ -73,13 +73,13 @@ def test_a_model_file_without_structure_still_gives_a_prior(model):
 
 def test_drives_of_one_type_err_together(model, loaded):
     """The same disagreement of three like drives is one surprise, not three."""
-    like = {**model.meta["conditioning"], "gain": [14.0, 13.0, 12.0, 11.5, 11.5, 11.5]}
-    unlike = {**model.meta["conditioning"], "gain": [14.0, 13.0, 12.0, 11.5, 11.2, 10.9]}
+    like = np.array([14.0, 13.0, 12.0, 11.5, 11.5, 11.5])
+    unlike = np.array([14.0, 13.0, 12.0, 11.5, 11.2, 10.9])
     wrong = np.array([1.0, 1.0, 1.0, 1.06, 1.06, 1.06])
-    empty = np.asarray(model.values)
     masses = []
-    for conditioning in (like, unlike):
-        one = replace(model, meta={**model.meta, "conditioning": conditioning}, values=empty)
+    for gain in (like, unlike):
+        conditioning = replace(model.training.conditioning, gain=gain)
+        one = model.with_training(replace(model.training, conditioning=conditioning))
         live = PayloadFilter(one, PayloadSettings(gain_std=0.02, gain_common=0.01))
         source = stream(model, loaded)
         source = replace(source, torque=source.torque * wrong)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.model import predicted_torque
+from taufit.model import Residuals, predicted_torque
 from taufit.regression.residual_structure import EXTRAS, residual_structure
 from taufit.signals.noise import noise_std, too_noisy
 from taufit.sim import read_preset
@@ -23,20 +23,18 @@ def found():
 
 
 def test_the_noise_is_that_of_the_drives_although_ripple_is_as_large(found):
-    density = np.array(found.model.meta["score"]["noise_density"])
+    density = found.model.training.residuals.noise_density
 
     np.testing.assert_allclose(np.sqrt(125.0 * density), WHITE, rtol=0.25)
 
 
 def test_base_parameters_and_extras_are_told_together(found):
-    doubt = found.model.meta["score"]["doubt"]
-    size = len(doubt["names"])
-    factor = np.zeros((size, size))
-    factor[np.triu_indices(size)] = doubt["factor"]
+    structure = found.model.training.residuals.structure
+    own = structure.names[-6 * len(EXTRAS) :][: len(EXTRAS)]
 
-    assert doubt["names"][-6 * len(EXTRAS) :][: len(EXTRAS)] == [f"joint_1.{e}" for e in EXTRAS]
-    assert len(doubt["mean"]) == size
-    assert np.linalg.eigvalsh(factor.T @ factor).min() > 0.0
+    assert own == tuple(f"joint_1.{e}" for e in EXTRAS)
+    assert len(structure.mean) == len(structure.names)
+    assert np.linalg.eigvalsh(structure.information).min() > 0.0
 
 
 def test_a_motion_played_more_often_does_not_make_its_structure_known_better():
@@ -48,12 +46,9 @@ def test_a_motion_played_more_often_does_not_make_its_structure_known_better():
     stds = []
     for periods in (3, 6):
         one = identify(twin.robot, [twin.run(preset.motion(periods=periods), seed=4).recording])
-        doubt = one.model.meta["score"]["doubt"]
-        size = len(doubt["names"])
-        factor = np.zeros((size, size))
-        factor[np.triu_indices(size)] = doubt["factor"]
-        covariance = np.linalg.inv(factor.T @ factor)
-        links = [i for i, n in enumerate(doubt["names"]) if n.startswith("link_")]
+        structure = one.model.training.residuals.structure
+        covariance = np.linalg.inv(structure.information)
+        links = [i for i, n in enumerate(structure.names) if n.startswith("link_")]
         stds.append(np.sqrt(np.diag(covariance)[links]))
 
     # Were it noise, twice as many periods would take off 30 %.
@@ -61,13 +56,14 @@ def test_a_motion_played_more_often_does_not_make_its_structure_known_better():
 
 
 def test_a_model_without_base_parameters_has_noise_only(found):
-    meta = {k: v for k, v in found.model.meta.items() if k != "base"}
-    bare = replace(found.model, meta=meta)
+    bare = found.model.with_training(replace(found.model.training, base=None))
 
+    left = replace(bare.training, residuals=Residuals())
+    bare = bare.with_training(left)
     told = residual_structure(bare, found.samples, predicted_torque(bare, found.samples))
 
-    assert set(told) == {"noise_density"}
-    assert np.all(np.array(told["noise_density"]) > 0.0)
+    assert told.structure is None
+    assert np.all(told.noise_density > 0.0)
 
 
 def test_a_velocity_far_noisier_than_position_is_not_taken_as_measured():

@@ -20,7 +20,7 @@ from taufit.fitting.fit_samples import fit_samples
 from taufit.friction import Linear, LinearLoad
 from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.health import start_history
-from taufit.model.torque_model import TorqueModel
+from taufit.model import ThermalState, TorqueModel
 from taufit.report.friction_map import friction_map, friction_torque, heat_map
 from taufit.report.health_page import health_page
 from taufit.report.temperature_page import run_by_run, temperature_page, torque_change
@@ -71,15 +71,17 @@ def test_page_has_tables_and_points(model, runs):
 def test_fit_report_compares_with_single_runs_where_it_can(model, runs):
     joined = Samples.joined(runs)
     text = run_by_run(model, joined)
-    span = model.meta["range"]["temperature"]
-    cold, warm = (friction_at(model, np.array(span[key]))[0] for key in ("low", "high"))
+    span = model.training.ranges.temperature
+    cold, warm = (friction_at(model, getattr(span, key))[0] for key in ("low", "high"))
     told = re.search(r"viscous friction, one fit \[%\]</td>(.*?)</tr>", text).group(1)
     found = [float(x) for x in re.findall(r"<td>(-?[0-9.]+)</td>", told)]
     np.testing.assert_allclose(found, 100.0 * (warm / cold - 1.0), rtol=0.01)
     assert text.count("line through the runs") == 3
     assert run_by_run(model, Samples.joined(runs[:2])) == ""
     assert run_by_run(model, replace(joined, temperature=None)) == ""
-    assert run_by_run(replace(model, meta={**model.meta, "thermal": {}}), joined) == ""
+    none, both = np.zeros(3), np.zeros((3, 2))
+    state = ThermalState(none + 60.0, none + 600.0, both, both, none, none, none)
+    assert run_by_run(model.with_training(replace(model.training, thermal=state)), joined) == ""
     plain = TorqueModel(model.robot, Linear(0.02))
     assert run_by_run(fitted_model(plain, fit_samples(plain, joined, Wls()), joined), joined) == ""
 
@@ -88,7 +90,7 @@ def test_joints_without_load_friction_get_one_map(model):
     loaded = TorqueModel(model.robot, TemperatureDependent(LinearLoad(0.02), reference=30.0))
     values = np.ones(len(loaded.names))
     values[loaded.names.index("joint_2.load")] = 0.0
-    text = friction_map(replace(loaded.with_values(values), meta=model.meta))
+    text = friction_map(loaded.with_values(values).with_training(model.training))
     assert text.count("N m</figcaption>") == 4
     assert "Joint 1, load" in text and "Joint 2, load" not in text
 

@@ -24,7 +24,6 @@ from taufit.model.torque_model import TorqueModel
 from taufit.signals import Samples
 from taufit.temperature.apply import with_temperature
 from taufit.temperature.heat_model import (
-    ThermalState,
     follow_heat,
     session_clock,
     thermal_temperature,
@@ -57,7 +56,8 @@ def heated(session):
     choice = follow_heat(plain, train)
     estimate = fit_samples(choice.model, choice.samples, Wls(), dropped=choice.dropped)
     blind = fitted_model(plain, fit_samples(plain, train, Wls()), train)
-    return held, choice, fitted_model(choice.model, estimate, choice.samples), blind
+    model = fitted_model(choice.model, estimate, choice.samples, thermal=choice.thermal)
+    return held, choice, model, blind
 
 
 def _without_noise(session, model, predicted):
@@ -69,7 +69,7 @@ def _without_noise(session, model, predicted):
 
 def test_heat_halves_the_error_of_a_blind_fit(session, heated):
     held, choice, model, blind = heated
-    state = ThermalState.from_dict(model.meta["thermal"])
+    state = model.training.thermal
     warm = thermal_temperature(model, session, state, start=state.start)
     ours = predicted_torque(model, replace(session, temperature=warm))
     rows = held & session.in_motion

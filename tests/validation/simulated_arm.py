@@ -82,9 +82,11 @@ def recording(
 ) -> Recording:
     """What a logger would have written: `noise` is relative to each joint's torque."""
     t, q, v, a = motion(model.robot.joints, seconds, seed, amplitude)
-    rigid = model.regressor(q, v, a, load=np.zeros_like(q))[..., : 10 * model.robot.joints]
+    rigid = model.structure.regressor(q, v, a, load=np.zeros_like(q))[
+        ..., : 10 * model.robot.joints
+    ]
     rigid = rigid @ model.robot.parameters
-    rest = model.joint_columns(v, a, load=rigid, travel=v / RATE)
+    rest = model.structure.joint_columns(v, a, load=rigid, travel=v / RATE)
     torque = rigid + rest @ model.values[10 * model.robot.joints :]
     rng = np.random.default_rng((seed, 2))
     torque = torque + noise * torque.std(axis=0) * rng.normal(size=torque.shape)

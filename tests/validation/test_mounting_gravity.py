@@ -128,7 +128,7 @@ def test_moved_models_predict_the_new_torque(arm):
     q, v, a = (rng.uniform(-2, 2, (50, 6)) for _ in range(3))
     moved = move_model(truth, "ceiling").model
     np.testing.assert_allclose(moved.torque(q, v, a), there.torque(q, v, a), atol=1e-9)
-    assert any("from ground to ceiling" in text for text in moved.meta["warnings"])
+    assert any("from ground to ceiling" in text for text in moved.training.warnings)
 
 
 def test_only_fitted_models_move(arm):

@@ -46,7 +46,7 @@ def test_auto_follows_temperature_and_says_so(warm_fit):
     cold = np.array([10.9, 16.5, 10.5])
     change = 100 * (-18.5 * np.array([0.09, 0.25, 0.15]) / cold)
     np.testing.assert_allclose(told["change_percent"], change, atol=2.0)
-    assert warm_fit.model.meta["provenance"]["settings"]["temperature"] == "linear"
+    assert warm_fit.model.training.provenance.settings.temperature == "linear"
 
 
 def test_a_file_predicts_with_temperature(warm_fit, tmp_path):
@@ -92,7 +92,7 @@ def test_a_law_without_spread_is_refused(recordings):
 def test_check_tells_the_mounting(warm_fit, tmp_path, capsys):
     write_model(warm_fit.model, tmp_path / "m.json")
     truth = worn_arm.truth()
-    turned = replace(truth, robot=truth.robot.with_mounting("ceiling"))
+    turned = truth.with_robot(truth.robot.with_mounting("ceiling"))
     write_recording(worn_arm.run(30.0, 5), tmp_path / "right.parquet")
     write_recording(worn_arm.run(30.0, 5, model=turned), tmp_path / "turned.parquet")
     files = [str(tmp_path / name) for name in ("right.parquet", "turned.parquet")]

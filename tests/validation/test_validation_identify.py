@@ -29,7 +29,7 @@ def test_hold_outs_take_the_gains_of_training(arm, runs):
     done = identify(arm, [train], holdout={"other": [other]}, cutoff_hz=8.0)
 
     assert done.holdout[0].mean_nrmse < 0.02
-    np.testing.assert_array_equal(done.model.meta["conditioning"]["gain"], gain)
+    np.testing.assert_array_equal(done.model.training.conditioning.gain, gain)
     np.testing.assert_array_equal(done.model.robot.drives.gain, gain)
     samples = condition_like(done.model, [other])
     assert score(done.model, samples).mean_nrmse == pytest.approx(done.holdout[0].mean_nrmse)
@@ -45,18 +45,18 @@ def test_a_model_read_back_predicts_the_same_bits(identified, tmp_path):
         predicted_torque(again, identified.samples),
         predicted_torque(identified.model, identified.samples),
     )
-    assert again.meta["base"]["names"] == list(identified.estimate.base_names)
-    covariance = np.array(again.meta["base"]["covariance"])
+    assert again.training.base.names == identified.estimate.base_names
+    covariance = again.training.base.covariance
     np.testing.assert_array_equal(covariance, identified.estimate.base_covariance)
-    assert again.meta["range"]["position"]["low"] == pytest.approx(
+    assert again.training.ranges.position.low == pytest.approx(
         identified.samples.position[identified.samples.in_motion].min(axis=0)
     )
-    assert again.meta["provenance"]["settings"]["estimator"] == "automatic"
+    assert again.training.provenance.settings.estimator == "automatic"
 
 
 def test_single_masses_are_not_presented_as_measured(identified):
-    meta = identified.model.meta
-    for name, std, word in zip(identified.model.names, meta["std"], meta["verdict"], strict=True):
+    record = identified.model.training
+    for name, std, word in zip(identified.model.names, record.std, record.verdicts, strict=True):
         if name.endswith(".m"):
             assert not np.isfinite(std)
             assert word in ("only in combination", "no effect")

@@ -19,8 +19,8 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import BaseParameters, base_parameters, regressor
-from taufit.errors import TaufitError
 from taufit.friction.presliding import dahl_state
+from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
 from taufit.robot.mounting import (
@@ -371,7 +371,7 @@ class Moved:
         statement: All of this in words.
     """
 
-    model: TorqueModel
+    model: FittedModel
     unknown: tuple[str, ...]
     names: tuple[str, ...]
     values: Float[Array, " u"]
@@ -379,17 +379,16 @@ class Moved:
     statement: str
 
 
-def move_model(model: TorqueModel, mounting: str | tuple[float, float, float]) -> Moved:
+def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -> Moved:
     """The same arm bolted another way, and what is not known of it there.
 
     Only the direction of gravity changes. With B and B' the base parameters of the old and the new
     mounting, a new one is known if its row of B' lies in the row space of B; where axis 1 was
     vertical and no longer is, two are not.
     """
-    if model.values is None:
-        raise TaufitError("this model has no parameters yet: fit it before it is moved.")
+    require_fitted(model, "move the model")
     angles = parse_mounting(mounting) if isinstance(mounting, str) else mounting
-    moved = replace(model, robot=model.robot.with_mounting(angles))
+    moved = model.with_robot(model.robot.with_mounting(angles))
     # Rotors hide among the links' columns, so they belong in the base of both mountings.
     before, after = (
         base_parameters(TorqueModel(robot, None, rotor_inertia=True, offset=False), rule="leftmost")
@@ -423,9 +422,9 @@ def move_model(model: TorqueModel, mounting: str | tuple[float, float, float]) -
             f"old mounting can show, and the model has them from the nominal robot: {sizes}. "
             "Record a run in the new mounting and fit both together to know them."
         )
-    meta = {key: value for key, value in model.meta.items() if key not in ("base", "std")}
-    warnings = [*meta.get("warnings", []), f"moved {told}"]
-    moved = replace(moved, meta={**meta, "warnings": warnings})
+    # Other parameters act in the new mounting: what was known of the old ones' errors is not kept.
+    record = replace(model.training, base=None, std=None).with_warnings(f"moved {told}")
+    moved = moved.with_training(record)
     return Moved(moved, expressions, names, values, effect, told)
 
 

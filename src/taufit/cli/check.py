@@ -11,7 +11,7 @@ from taufit.cli.common import print_json, progress, short_name
 from taufit.cli.options import Cutoff, Json, LimitOptions, Model, RecordingOptions, cutoff_given
 
 if TYPE_CHECKING:
-    from taufit.model.torque_model import TorqueModel
+    from taufit.model.fitted_model import FittedModel
     from taufit.recording import Recording
     from taufit.signals import Samples
     from taufit.validation import Score, Verdict
@@ -73,6 +73,7 @@ def command(
             )
             bar.advance(task)
     judged = verdict(scores, limits)
+    trained = fitted.training.score
     if as_json:
         print_json(
             {
@@ -80,9 +81,9 @@ def command(
                 "robot": fitted.robot.name,
                 "files": files,
                 "mean_nrmse": sum(s.mean_nrmse for s in scores) / len(scores),
-                "training_mean_nrmse": fitted.meta.get("score", {}).get("mean_nrmse"),
+                "training_mean_nrmse": None if trained is None else trained.mean_nrmse,
                 **judged.to_dict(),
-                "warnings": list(fitted.meta.get("warnings", [])),
+                "warnings": list(fitted.training.warnings),
                 "cpu_seconds": process_time() - started,
             }
         )
@@ -102,7 +103,7 @@ def _spoken(recordings: list[Recording], samples: Samples) -> list[str]:
 
 
 def _show(
-    fitted: TorqueModel,
+    fitted: FittedModel,
     scores: list[Score],
     files: list[dict[str, Any]],
     judged: Verdict,
@@ -117,15 +118,15 @@ def _show(
     console.print(
         f"[bold]{judged.word}[/bold]  {escape('; '.join(judged.reasons))}", highlight=False
     )
-    training = fitted.meta.get("score", {})
+    training = fitted.training.score
     title = f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
     table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("recording", overflow="fold")
     for j in range(fitted.robot.joints):
         table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
     table.add_column("mean", justify="right", style="bold", no_wrap=True)
-    if "nrmse" in training:
-        cells = [*(f"{x:.3f}" for x in training["nrmse"]), f"{training['mean_nrmse']:.3f}"]
+    if training is not None:
+        cells = [*(f"{x:.3f}" for x in training.nrmse), f"{training.mean_nrmse:.3f}"]
         table.add_row("training", *cells)
     for one in scores:
         table.add_row(

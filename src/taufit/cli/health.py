@@ -12,7 +12,7 @@ from taufit.cli.options import Json, Model, RecordingOptions, Report, wrong
 
 if TYPE_CHECKING:
     from taufit.health import History, Judgement
-    from taufit.model.torque_model import TorqueModel
+    from taufit.model.fitted_model import FittedModel
     from taufit.signals import Samples
 
 app = typer.Typer(
@@ -166,7 +166,7 @@ def check(
 
 
 def _runs(
-    model: TorqueModel, files: list[Path], source: RecordingOptions, what: str
+    model: FittedModel, files: list[Path], source: RecordingOptions, what: str
 ) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
     """Every run of every file, conditioned like the model's training data."""
     from taufit.temperature.slopes import repaired_temperature
@@ -185,7 +185,7 @@ def _runs(
             for number, one in enumerate(recordings):
                 name = path.name if len(recordings) == 1 else f"{path.name}#{number}"
                 samples = condition_like(model, [one], name=str(path))
-                if samples.temperature is not None and "thermal" not in model.meta:
+                if samples.temperature is not None and model.training.thermal is None:
                     from dataclasses import replace
 
                     temperature, told = repaired_temperature(samples)

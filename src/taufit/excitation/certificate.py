@@ -108,7 +108,5 @@ def predicted_torque(
     v: Float[Array, "n j"],
     a: Float[Array, "n j"],
 ) -> Float[Array, "n j"]:
-    """Joint torque by the prior model: fitted where it is, else the links' nominal values."""
-    if model.values is not None:
-        return model.torque(q, v, a, temperature=np.full_like(q, 25.0))
+    """Joint torque of the links as the robot describes them, fitted or nominal."""
     return inverse_dynamics(model.robot, q, v, a)

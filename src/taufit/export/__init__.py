@@ -1,6 +1,6 @@
 """The fitted model in other tools' forms: URDF, MJCF, JSON, C.
 
-In: a fitted `TorqueModel`. Out: files. Left to others: reading those forms (robot).
+In: a `FittedModel`. Out: files. Left to others: reading those forms (robot).
 """
 
 from taufit.callable_room import make_callable

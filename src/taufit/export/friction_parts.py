@@ -5,29 +5,29 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 
 
-def friction_coefficients(model: TorqueModel) -> Float[Array, "j k"]:
+def friction_coefficients(model: FittedModel) -> Float[Array, "j k"]:
     """The fitted friction terms, one row per joint."""
     joints = model.robot.joints
     terms = len(model.friction.terms) if model.friction else 0
-    if model.values is None or terms == 0:
+    if terms == 0:
         return np.zeros((joints, 0))
     start = joints * (10 + model.rotor_inertia)
     return model.values[start : start + joints * terms].reshape(joints, terms)
 
 
-def offsets(model: TorqueModel) -> Float[Array, " j"]:
+def offsets(model: FittedModel) -> Float[Array, " j"]:
     """The fitted torque offsets."""
     joints = model.robot.joints
-    if model.values is None or not model.offset:
+    if not model.offset:
         return np.zeros(joints)
     return model.values[-joints:]
 
 
 def linear_part(
-    model: TorqueModel,
+    model: FittedModel,
 ) -> tuple[Float[Array, " j"], Float[Array, " j"], tuple[str, ...]]:
     """Damping, dry friction, and a sentence for every part that had to be left out."""
     joints = model.robot.joints

@@ -10,17 +10,17 @@ import numpy as np
 from taufit.export.friction_parts import friction_coefficients, offsets
 from taufit.export.traced import friction_statements
 from taufit.friction import remembers_path
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.parameters import PER_LINK
 
 
-def c_name(model: TorqueModel) -> str:
+def c_name(model: FittedModel) -> str:
     """The robot's name as a C identifier: the prefix of every function."""
     name = re.sub(r"\W+", "_", model.robot.name).strip("_").lower() or "arm"
     return f"arm_{name}" if name[0].isdigit() else name
 
 
-def to_c(model: TorqueModel, header_name: str | None = None) -> tuple[str, str, tuple[str, ...]]:
+def to_c(model: FittedModel, header_name: str | None = None) -> tuple[str, str, tuple[str, ...]]:
     """C source, its header, and what of the model it could not hold.
 
     Functions, all with the prefix of the robot's name: inverse_dynamics (rigid links and rotors),
@@ -29,11 +29,7 @@ def to_c(model: TorqueModel, header_name: str | None = None) -> tuple[str, str, 
     robot = model.robot
     name = c_name(model)
     n = robot.joints
-    rotor = (
-        model.values[model.layout.rotors]
-        if model.values is not None and model.rotor_inertia
-        else robot.rotor_inertias
-    )
+    rotor = model.values[model.layout.rotors] if model.rotor_inertia else robot.rotor_inertias
     coupling = robot.drives.coupling
     tables = "\n".join(
         [
@@ -76,7 +72,7 @@ def _row(values: np.ndarray) -> str:
     return ", ".join(repr(float(x) + 0.0) for x in np.asarray(values, float).ravel())
 
 
-def _friction(model: TorqueModel, name: str, upper: str) -> str:
+def _friction(model: FittedModel, name: str, upper: str) -> str:
     n = model.robot.joints
     coefficients = friction_coefficients(model)
     coupling = model.robot.drives.coupling

@@ -9,10 +9,10 @@ import numpy as np
 from taufit.export.feasible import require_feasible
 from taufit.export.friction_parts import linear_part
 from taufit.export.joint_frames import joint_frames, numbers, quaternion
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 
 
-def to_mjcf(model: TorqueModel) -> tuple[str, tuple[str, ...]]:
+def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     """MJCF text and what of the model it could not hold.
 
     Bodies, armature, damping and dry friction (`frictionloss`) are written; MuJoCo solves dry
@@ -69,7 +69,7 @@ def to_mjcf(model: TorqueModel) -> tuple[str, tuple[str, ...]]:
     return ET.tostring(root, encoding="unicode") + "\n", lost
 
 
-def _rotor(model: TorqueModel) -> np.ndarray:
-    if model.values is None or not model.rotor_inertia:
+def _rotor(model: FittedModel) -> np.ndarray:
+    if not model.rotor_inertia:
         return model.robot.rotor_inertias
     return np.maximum(model.values[model.layout.rotors], 0.0)

@@ -9,11 +9,11 @@ import numpy as np
 from taufit.export.feasible import require_feasible
 from taufit.export.friction_parts import linear_part
 from taufit.export.joint_frames import joint_frames, numbers, roll_pitch_yaw
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.robot.inertia import to_centre_of_mass
 
 
-def to_urdf(model: TorqueModel) -> tuple[str, tuple[str, ...]]:
+def to_urdf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     """URDF text and what of the model it could not hold.
 
     A robot that was read from a URDF keeps everything else of its file: meshes, limits, comments.
@@ -22,7 +22,7 @@ def to_urdf(model: TorqueModel) -> tuple[str, tuple[str, ...]]:
     """
     require_feasible(model.robot)
     damping, dry, lost = linear_part(model)
-    if model.rotor_inertia and model.values is not None:
+    if model.rotor_inertia:
         rotor = model.values[model.layout.rotors]
         if np.any(rotor):
             lost = (*lost, f"rotor inertias (up to {np.max(rotor):.3g} kg m^2)")
@@ -35,7 +35,7 @@ def to_urdf(model: TorqueModel) -> tuple[str, tuple[str, ...]]:
     return text, lost
 
 
-def _edited(model: TorqueModel, damping: np.ndarray, dry: np.ndarray) -> str:
+def _edited(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
     parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
     assert model.robot.urdf is not None
     root = ET.fromstring(model.robot.urdf, parser=parser)
@@ -59,7 +59,7 @@ def _edited(model: TorqueModel, damping: np.ndarray, dry: np.ndarray) -> str:
     return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _fresh(model: TorqueModel, damping: np.ndarray, dry: np.ndarray) -> str:
+def _fresh(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
     robot = model.robot
     frames, tip = joint_frames(robot)
     root = ET.Element("robot", name=robot.name)

@@ -10,14 +10,14 @@ from taufit.export.to_c import c_name, to_c
 from taufit.export.to_mjcf import to_mjcf
 from taufit.export.to_urdf import to_urdf
 from taufit.files import is_stream, write_text
+from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.model_file import write_model
-from taufit.model.torque_model import TorqueModel
 
 FORMATS = {"urdf": ".urdf", "mjcf": ".xml", "json": ".json", "c": ".c"}
 
 
 def export(
-    model: TorqueModel, path: str | os.PathLike[str], *, format: str | None = None
+    model: FittedModel, path: str | os.PathLike[str], *, format: str | None = None
 ) -> tuple[str, ...]:
     """Write `model` to `path`; returns a phrase for each part the format cannot hold.
 
@@ -36,19 +36,18 @@ def export(
     return write_export(model, format, path)[1]
 
 
-def write_urdf(model: TorqueModel, path: str | os.PathLike[str]) -> tuple[str, ...]:
+def write_urdf(model: FittedModel, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write `model` as URDF; returns a phrase for each part a URDF cannot hold."""
     return export(model, path, format="urdf")
 
 
 def write_export(
-    model: TorqueModel, format: str, path: str | os.PathLike[str] | None = None
+    model: FittedModel, format: str, path: str | os.PathLike[str] | None = None
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Write `model`; returns the files and a phrase for each part the format cannot hold."""
     if format not in FORMATS:
         raise TaufitError(f"format {format!r} is not known: use {', '.join(FORMATS)}.")
-    if model.values is None:
-        raise TaufitError("this model has no parameters yet: fit it first.")
+    require_fitted(model, "export")
     target = Path(path) if path is not None else Path(c_name(model) + FORMATS[format])
     if format == "json":
         write_model(model, target)

@@ -14,7 +14,16 @@ from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Estimator
 from taufit.fitting.fit_samples import fit_samples
 from taufit.friction import FrictionModel, Presliding, TemperatureDependent
+from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import (
+    BaseRecord,
+    Conditioning,
+    Ranges,
+    Residuals,
+    ThermalState,
+    TrainingRecord,
+)
 from taufit.regression.estimate import Estimate
 from taufit.robot import Robot
 from taufit.selection.friction_terms import Choice, choose, gaussian_prior
@@ -123,8 +132,21 @@ def fit(
     return replace(estimate, values=values, warnings=tuple(warnings), settings=settings)
 
 
-def fitted_model(model: TorqueModel, estimate: Estimate, samples: Samples) -> TorqueModel:
-    """The model with its parameters and all that a model file says about them."""
+def fitted_model(
+    model: TorqueModel,
+    estimate: Estimate,
+    samples: Samples,
+    *,
+    thermal: ThermalState | None = None,
+) -> FittedModel:
+    """The model with its parameters and what is known of them from the fit alone.
+
+    Args:
+        model: What was fitted.
+        estimate: The result.
+        samples: What it was fitted to.
+        thermal: Heat stores where the samples' temperature was estimated.
+    """
     fitted = replace(
         model, shape=estimate.shape if estimate.shape is not None else model.shape
     ).with_values(estimate.values)
@@ -134,43 +156,28 @@ def fitted_model(model: TorqueModel, estimate: Estimate, samples: Samples) -> To
             replace(link, rotor_inertia=float(rotor))
             for link, rotor in zip(fitted.robot.links, rotors, strict=True)
         )
-        fitted = replace(fitted, robot=replace(fitted.robot, links=links))
-    moving = samples.in_motion
-    spans = {
-        "position": samples.position,
-        "velocity": samples.velocity,
-        "acceleration": samples.acceleration,
-        "torque": samples.torque,
-    }
-    if samples.temperature is not None:
-        spans["temperature"] = samples.temperature
-    meta = {
-        **model.meta,
-        "std": [float(x) for x in estimate.std],
-        "verdict": list(estimate.verdicts),
-        "base": {
-            "names": list(estimate.base_names),
-            "expressions": list(estimate.base_expressions),
-            "values": estimate.base_values.tolist(),
-            "covariance": estimate.base_covariance.tolist(),
-        },
-        "range": {
-            name: {
-                "low": values[moving].min(axis=0).tolist(),
-                "high": values[moving].max(axis=0).tolist(),
-            }
-            for name, values in spans.items()
-        },
-        "conditioning": {
-            "cutoff_hz": float(samples.cutoff_hz),
-            "rate_hz": float(samples.rate_hz),
-            "delay_s": float(samples.delay_s),
-            "gain": None if samples.gain is None else samples.gain.tolist(),
-            "gain_std": None if samples.gain_std is None else samples.gain_std.tolist(),
-        },
-        "warnings": list(estimate.warnings),
-    }
-    return replace(fitted, meta=meta)
+        fitted = fitted.with_robot(replace(fitted.robot, links=links))
+    correlation = estimate.settings.get("correlation_samples")
+    residuals = Residuals()
+    if correlation is not None:
+        residuals = Residuals(correlation_s=float(correlation) / float(samples.rate_hz))
+    return fitted.with_training(
+        TrainingRecord(
+            conditioning=Conditioning.of(samples),
+            ranges=Ranges.of(samples),
+            std=estimate.std,
+            verdicts=estimate.verdicts,
+            base=BaseRecord(
+                estimate.base_names,
+                estimate.base_expressions,
+                estimate.base_values,
+                estimate.base_covariance,
+            ),
+            residuals=residuals,
+            thermal=thermal,
+            warnings=estimate.warnings,
+        )
+    )
 
 
 def check_enough(model: TorqueModel, samples: Samples) -> None:

@@ -18,8 +18,8 @@ from taufit.files import write_text
 from taufit.health.cusum import SLACK, cusum, threshold_for
 from taufit.health.index import FrictionIndex, friction_index
 from taufit.health.judgement import JointHealth, Judgement, trend_of
+from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.model_file import model_from_dict, model_to_dict
-from taufit.model.torque_model import TorqueModel
 from taufit.signals.samples import Samples
 
 FORMAT = "taufit-health"
@@ -76,7 +76,7 @@ class History:
         runs: All of them, in order.
     """
 
-    model: TorqueModel
+    model: FittedModel
     healthy: int
     speed: Float[Array, " j"]
     level: Float[Array, " j"]
@@ -99,7 +99,7 @@ class History:
 
 
 def start_history(
-    model: TorqueModel,
+    model: FittedModel,
     runs: Sequence[tuple[str, Samples]],
     *,
     rate: float = 1e-3,
@@ -115,8 +115,7 @@ def start_history(
         slack: Smaller changes, in standard deviations of a run, are forgiven for ever.
         sha256: Of the files, to notice one that is given twice.
     """
-    if model.values is None:
-        raise TaufitError("this model has no parameters yet: fit it first.")
+    require_fitted(model, "start a health history")
     if len(runs) < FEWEST:
         raise TaufitError(
             f"{len(runs)} healthy runs are too few to know what is normal: give at least {FEWEST}, "

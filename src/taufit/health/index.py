@@ -9,8 +9,8 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
 from taufit.model.columns import filtered_friction
+from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque, rigid_torque
-from taufit.model.torque_model import TorqueModel
 from taufit.selection.friction_terms import correlation_samples
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
@@ -51,7 +51,7 @@ class FrictionIndex:
 
 
 def friction_index(
-    model: TorqueModel, samples: Samples, *, speed: Float[Array, " j"] | None = None
+    model: FittedModel, samples: Samples, *, speed: Float[Array, " j"] | None = None
 ) -> FrictionIndex:
     """The index of one run.
 
@@ -112,11 +112,10 @@ def friction_index(
 
 
 def _friction_torque(
-    model: TorqueModel, samples: Samples, rigid: Float[Array, "n j"]
+    model: FittedModel, samples: Samples, rigid: Float[Array, "n j"]
 ) -> Float[Array, "n j"]:
     """What the model expects friction to be, through the samples' low-pass."""
-    assert model.values is not None
     joints = model.robot.joints
-    columns = model.to_joints(filtered_friction(model, samples, load=rigid))
+    columns = model.structure.to_joints(filtered_friction(model.structure, samples, load=rigid))
     first = joints * (10 + model.rotor_inertia)
     return columns @ model.values[first : first + columns.shape[-1]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from taufit.errors import TaufitError
+from taufit.fields import Field
 from taufit.files import write_text
 from taufit.friction import NoFriction, friction_from_dict, friction_to_dict
+from taufit.model.fitted_model import FittedModel, require_fitted
+from taufit.model.record_file import plain, record_from_dict, record_to_dict
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
 
 FORMAT = "taufit-model"
 VERSION = 1
-
-# Parts of the file that `TorqueModel.meta` carries as they are.
-SECTIONS = ("base", "range", "conditioning", "score", "thermal", "provenance", "warnings")
 
 
 def schema() -> dict[str, Any]:
@@ -33,10 +34,9 @@ def schema() -> dict[str, Any]:
     return json.loads(files("taufit").joinpath("model_schema.json").read_text(encoding="utf-8"))
 
 
-def model_to_dict(model: TorqueModel) -> dict[str, Any]:
+def model_to_dict(model: FittedModel) -> dict[str, Any]:
     """Plain data for JSON; `model_from_dict` returns the same model."""
-    if model.values is None:
-        raise TaufitError("this model has no parameters yet, so there is nothing to write. Fit it.")
+    require_fitted(model, "write a model file")
     if not np.all(np.isfinite(model.values)):
         name = model.names[int(np.flatnonzero(~np.isfinite(model.values))[0])]
         raise TaufitError(f"parameter {name} is not a finite number; such a model is not written.")
@@ -44,10 +44,13 @@ def model_to_dict(model: TorqueModel) -> dict[str, Any]:
         {"name": name, "value": float(value)}
         for name, value in zip(model.names, model.values, strict=True)
     ]
-    for key in ("std", "verdict"):
-        for entry, value in zip(parameters, model.meta.get(key, ()), strict=False):
-            entry[key] = _plain(value)
-    out: dict[str, Any] = {
+    record = model.training
+    if record.std is not None:
+        for entry, std in zip(parameters, record.std, strict=True):
+            entry["std"] = plain(std)
+    for entry, verdict in zip(parameters, record.verdicts, strict=False):
+        entry["verdict"] = verdict
+    return {
         "format": FORMAT,
         "version": VERSION,
         "robot": model.robot.to_dict(),
@@ -56,15 +59,12 @@ def model_to_dict(model: TorqueModel) -> dict[str, Any]:
         "rotor_inertia": model.rotor_inertia,
         "offset": model.offset,
         "parameters": parameters,
+        **record_to_dict(record),
     }
-    for section in SECTIONS:
-        if section in model.meta:
-            out[section] = _plain(model.meta[section])
-    return out
 
 
-def model_from_dict(data: Any, source: str = "this model") -> TorqueModel:
-    """Inverse of `model_to_dict`."""
+def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
+    """Inverse of `model_to_dict`; a value that makes no sense is refused by its place."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise TaufitError(
             f"{source} is not a taufit model. Models are what `taufit fit ... -o MODEL` writes."
@@ -77,38 +77,45 @@ def model_from_dict(data: Any, source: str = "this model") -> TorqueModel:
     missing = [key for key in schema()["required"] if key not in data]
     if missing:
         raise TaufitError(f"{source} is incomplete: it has no {', '.join(missing)}. Fit again.")
-    try:
-        robot = Robot.from_dict(data["robot"])
-        friction = friction_from_dict(data["friction"])
-        shape = None if data.get("shape") is None else np.array(data["shape"], float)
-        values = np.array([entry["value"] for entry in data["parameters"]], float)
-        names = tuple(str(entry["name"]) for entry in data["parameters"])
-        meta = {section: data[section] for section in SECTIONS if section in data}
-        for key in ("std", "verdict"):
-            if any(key in entry for entry in data["parameters"]):
-                meta[key] = [entry.get(key) for entry in data["parameters"]]
-        model = TorqueModel(
-            robot,
-            None if isinstance(friction, NoFriction) else friction,
-            bool(data["rotor_inertia"]),
-            bool(data["offset"]),
-            shape,
-            meta=meta,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise TaufitError(f"{source} is damaged: {error!r}. Fit again.") from None
-    if names != model.names:
+    file = Field(data, source)
+    structure = _structure(file)
+    entries = list(file["parameters"].items())
+    names = tuple(entry["name"].text() for entry in entries)
+    values = np.array([entry["value"].number() for entry in entries])
+    if names != structure.names:
         strange = next(
-            (f"{a} where {b} belongs" for a, b in zip(names, model.names, strict=False) if a != b),
-            f"{len(names)} parameters where {len(model.names)} belong",
+            (
+                f"{a} where {b} belongs"
+                for a, b in zip(names, structure.names, strict=False)
+                if a != b
+            ),
+            f"{len(names)} parameters where {len(structure.names)} belong",
         )
         raise TaufitError(f"{source} is damaged: its parameter list has {strange}. Fit again.")
-    if not np.all(np.isfinite(values)):
-        raise TaufitError(f"{source} is damaged: a parameter is not a finite number. Fit again.")
-    return model.with_values(values)
+    training = record_from_dict(file, structure.robot.joints, names)
+    return FittedModel.of(structure, values, training)
 
 
-def write_model(model: TorqueModel, path: str | os.PathLike[str]) -> None:
+def _structure(file: Field) -> TorqueModel:
+    """What the torque is made of."""
+    robot = Robot.from_dict(file["robot"].mapping())
+    try:
+        friction = friction_from_dict(dict(file["friction"].mapping()))
+    except TaufitError as error:
+        raise TaufitError(f"{file.source}: friction: {error}") from None
+    model = TorqueModel(
+        robot,
+        None if isinstance(friction, NoFriction) else friction,
+        file["rotor_inertia"].flag(),
+        file["offset"].flag(),
+    )
+    if file["shape"].missing:
+        return model
+    shapes = model.joint_shape.shape[1]
+    return replace(model, shape=file["shape"].matrix(robot.joints, shapes))
+
+
+def write_model(model: FittedModel, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; the file appears whole or not at all."""
     data = model_to_dict(model)
     # One line per part keeps the file small and still readable.
@@ -116,7 +123,7 @@ def write_model(model: TorqueModel, path: str | os.PathLike[str]) -> None:
     write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def read_model(path: str | os.PathLike[str]) -> TorqueModel:
+def read_model(path: str | os.PathLike[str]) -> FittedModel:
     """Read a fitted model."""
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -139,18 +146,3 @@ def _dumps(key: str, value: Any) -> str:
             "[\n  " + ",\n  ".join(json.dumps(entry, allow_nan=False) for entry in value) + "\n ]"
         )
     return json.dumps(value, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    """Plain Python; what is not finite becomes null."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

@@ -11,8 +11,8 @@ joint, one offset per joint.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,10 +22,13 @@ from taufit.friction import FrictionModel, Linear, remembers_path, start_shape
 from taufit.parameters import ParameterLayout
 from taufit.robot import Robot
 
+if TYPE_CHECKING:
+    from taufit.model.fitted_model import FittedModel
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TorqueModel:
-    """How an arm's torque follows from its motion.
+    """How an arm's torque follows from its motion: the structure, without fitted parameters.
 
     Attributes:
         robot: Kinematics, mounting, drives.
@@ -33,8 +36,6 @@ class TorqueModel:
         rotor_inertia: Whether each joint has a reflected rotor inertia.
         offset: Whether each joint has a constant torque offset.
         shape: The friction model's nonlinear parameters, one row per joint.
-        values: Fitted parameters in the order of `names`, or None before a fit.
-        meta: Provenance, covariance and range of validity of a fitted model.
     """
 
     robot: Robot
@@ -42,8 +43,6 @@ class TorqueModel:
     rotor_inertia: bool = True
     offset: bool = True
     shape: Float[Array, "j s"] | None = None
-    values: Float[Array, " p"] | None = None
-    meta: dict[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -200,24 +199,8 @@ class TorqueModel:
         )
         return np.concatenate([links, rest], -1)
 
-    def with_values(self, values: Float[Array, " p"]) -> TorqueModel:
-        """The same model with parameters; its robot carries the link parameters among them."""
-        values = np.asarray(values, float)
-        robot = self.robot.with_parameters(values[self.layout.links])
-        return replace(self, robot=robot, values=values)
+    def with_values(self, values: Float[Array, " p"]) -> FittedModel:
+        """This model with parameters, and an empty record of how they were found."""
+        from taufit.model.fitted_model import FittedModel
 
-    def torque(
-        self,
-        position: Float[Array, "n j"],
-        velocity: Float[Array, "n j"],
-        acceleration: Float[Array, "n j"],
-        *,
-        temperature: Float[Array, "n j"] | None = None,
-    ) -> Float[Array, "n j"]:
-        """Joint torque predicted by the fitted parameters."""
-        if self.values is None:
-            raise ValueError("this model has no parameters yet: fit it first")
-        layout = self.layout
-        rigid = regressor(self.robot, position, velocity, acceleration) @ self.values[layout.links]
-        rest = self.joint_columns(velocity, acceleration, load=rigid, temperature=temperature)
-        return rigid + rest @ self.values[layout.rest]
+        return FittedModel.of(self, values)

@@ -24,7 +24,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.dynamics import base_parameters, engine
 from taufit.errors import RecordingError, TaufitError
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.parameters import link_parameter
 from taufit.payload.linear import linear_estimate
 from taufit.payload.run import Moment, PayloadRun
@@ -125,7 +125,7 @@ _RELATIONS: dict[int, tuple[tuple[str, float, str], ...]] = {
 
 
 def printed_relations(
-    model: TorqueModel, columns: Array, mapping: Float[Array, "b p"]
+    model: FittedModel, columns: Array, mapping: Float[Array, "b p"]
 ) -> tuple[Float[Array, "58 b"], tuple[float, float, float, float]]:
     """How the paper's 58 differences follow from this arm's base parameters, and a3, a4, d5, d6.
 
@@ -170,7 +170,7 @@ def solve_difference(
 
 
 def run_difference(
-    model: TorqueModel,
+    model: FittedModel,
     source: Stream,
     settings: PayloadSettings,
     *,
@@ -182,7 +182,7 @@ def run_difference(
 
 
 def run_printed(
-    model: TorqueModel,
+    model: FittedModel,
     source: Stream,
     settings: PayloadSettings,
     *,
@@ -193,14 +193,14 @@ def run_printed(
     return _run(model, source, printed=True)
 
 
-def _run(model: TorqueModel, source: Stream, *, printed: bool) -> PayloadRun:
+def _run(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
     if source.commanded is None:
         raise RecordingError(
             f"{source.name} has no commanded position, velocity and acceleration, which the method "
             "difference works on. Record them, or use the method filter."
         )
     joints = model.robot.joints
-    base = base_parameters(model, rule="leftmost")
+    base = base_parameters(model.structure, rule="leftmost")
     columns, mapping = np.asarray(base.columns), base.mapping
     before = mapping @ np.asarray(model.values)
     layout = model.layout
@@ -239,7 +239,7 @@ def _run(model: TorqueModel, source: Stream, *, printed: bool) -> PayloadRun:
         if model.friction is not None and model.friction.uses_load:
             load = links @ np.asarray(model.values)[layout.links]
         warm = None if source.temperature is None else source.temperature[at]
-        rest = model.joint_columns(v[at], a[at], load=load, temperature=warm)
+        rest = model.structure.joint_columns(v[at], a[at], load=load, temperature=warm)
         rows = np.concatenate([links, rest], -1)[0][:, columns]
         left = source.torque[i] - rows @ rls.values
         power, rows_seen = power + float(left @ left), rows_seen + joints

@@ -17,7 +17,7 @@ import numpy as np
 from taufit.arrays import Array
 from taufit.dynamics import engine
 from taufit.errors import PoorExcitationError
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.parameters import PER_LINK
 from taufit.payload.filter import PayloadFilter
 from taufit.payload.filter.unknowns import friction_level
@@ -35,7 +35,7 @@ _CREEP = 5e-3
 
 
 def run_direct(
-    model: TorqueModel,
+    model: FittedModel,
     source: Stream,
     settings: PayloadSettings,
     *,
@@ -82,7 +82,7 @@ def run_direct(
 
 
 def run_khalil(
-    model: TorqueModel,
+    model: FittedModel,
     source: Stream,
     settings: PayloadSettings,
     *,
@@ -101,7 +101,7 @@ def run_khalil(
     layout = model.layout
     rigid = links @ np.asarray(model.values)[layout.links]
     warm = None if source.temperature is None else source.temperature[good]
-    rest = model.joint_columns(v, a, load=rigid, temperature=warm)
+    rest = model.structure.joint_columns(v, a, load=rigid, temperature=warm)
     left = source.torque[good] - rigid - rest @ np.asarray(model.values)[layout.rest]
     columns = np.zeros((len(time), joints, PER_LINK + 3 * joints))
     columns[..., :PER_LINK] = links[..., layout.link(-1)]
@@ -129,7 +129,7 @@ def run_khalil(
 
 
 def run_static(
-    model: TorqueModel,
+    model: FittedModel,
     source: Stream,
     settings: PayloadSettings,
     *,

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from taufit.errors import TaufitError
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter import Event, PayloadFilter
 from taufit.payload.settings import PayloadSettings
@@ -95,7 +95,7 @@ class Method(Protocol):
 
     def __call__(
         self,
-        model: TorqueModel,
+        model: FittedModel,
         source: Stream,
         settings: PayloadSettings,
         *,
@@ -105,7 +105,7 @@ class Method(Protocol):
 
 
 def run_filter(
-    model: TorqueModel,
+    model: FittedModel,
     source: Stream,
     settings: PayloadSettings,
     *,
@@ -183,7 +183,7 @@ def advice(budget: Mapping[str, float], found: PayloadEstimate) -> str:
     }[largest]
 
 
-def _too_heavy(model: TorqueModel, found: PayloadEstimate) -> list[str]:
+def _too_heavy(model: FittedModel, found: PayloadEstimate) -> list[str]:
     rated = RATED.get(model.robot.name.lower())
     arm = float(model.robot.parameters[model.robot.layout.masses].sum())
     if rated is not None and found.mass_interval[0] > rated:
@@ -200,7 +200,7 @@ def _too_heavy(model: TorqueModel, found: PayloadEstimate) -> list[str]:
 
 
 def identify_payload(
-    model: TorqueModel,
+    model: FittedModel,
     recording: Recording,
     *,
     method: str = "filter",

@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.recording import Recording, in_order
 from taufit.signals.clean import clean, name_of
 from taufit.signals.drive_gains import Gains, joint_gains
@@ -63,7 +63,7 @@ class Stream:
             )
 
 
-def stream(model: TorqueModel, recording: Recording) -> Stream:
+def stream(model: FittedModel, recording: Recording) -> Stream:
     """A recording of the model's own robot, ready to be fed to a filter.
 
     A recording in amperes whose map gives no gains in numbers gets the model's, since it is the
@@ -111,7 +111,7 @@ def stream(model: TorqueModel, recording: Recording) -> Stream:
     if not cleaned.measured.all():
         warnings.append("velocity was not recorded: it is the derivative of position.")
     warnings += [str(finding) for finding in cleaned.findings if finding.kind == "outlier"]
-    delay = float(model.meta.get("conditioning", {}).get("delay_s") or 0.0)
+    delay = model.training.conditioning.delay_s
     if delay:
         position, velocity = (interpolate(time, x, time - delay) for x in (position, velocity))
     commanded = [cleaned.channel(channel, columns) for channel in _COMMANDED]
@@ -131,17 +131,16 @@ def stream(model: TorqueModel, recording: Recording) -> Stream:
 
 
 def _gains(
-    model: TorqueModel, recording: Recording, name: str
+    model: FittedModel, recording: Recording, name: str
 ) -> tuple[Gains, Array | None, list[str]]:
     """Drive gains K, their relative standard deviation where it is known, and warnings."""
-    conditioning = model.meta.get("conditioning", {})
-    known = conditioning.get("gain")
+    conditioning = model.training.conditioning
+    known = conditioning.gain
     own = recording.gain
     lacking = own is None or not np.all(np.isfinite(own))
     if lacking and recording.signal_unit != "N m" and known is not None:
-        value, std = np.array(known, float), conditioning.get("gain_std")
-        relative = None if std is None else np.abs(np.array(std, float) / value)
-        return Gains.given(value, std, "of the model"), relative, []
+        given = Gains.given(known, conditioning.gain_std, "of the model")
+        return given, conditioning.relative_gain_std, []
     gains = joint_gains([recording], None)[0][0]
     if gains.exact:
         return gains, None, []
@@ -152,7 +151,7 @@ def _gains(
             "gains are taken from the recording alone."
         )
     else:
-        off = np.abs(gains.value / np.array(known, float) - 1.0)
+        off = np.abs(gains.value / known - 1.0)
         j = int(off.argmax())
         if off[j] > _SAME_GAINS:
             warnings.append(

@@ -14,7 +14,7 @@ import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.errors import RecordingError
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.payload.stream import Stream
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Template:
         seen: All cells.
     """
 
-    def __init__(self, model: TorqueModel, sources: Sequence[Stream], owner: PayloadFilter) -> None:
+    def __init__(self, model: FittedModel, sources: Sequence[Stream], owner: PayloadFilter) -> None:
         played = [_played(model, source, owner) for source in sources]
         q, v, y = played[0]
         self._key = np.concatenate([q, _HORIZON * v], 1)
@@ -108,7 +108,7 @@ class Template:
         return 1.0 - self.missed / max(self.seen, 1)
 
 
-def _played(model: TorqueModel, source: Stream, owner: PayloadFilter) -> tuple[Array, Array, Array]:
+def _played(model: FittedModel, source: Stream, owner: PayloadFilter) -> tuple[Array, Array, Array]:
     """Position, velocity and residual of an empty run, from just before it starts to move."""
     from taufit.payload.filter import PayloadFilter
 

@@ -18,13 +18,14 @@ S_between being what differs from period to period.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from scipy.fft import rfft, rfftfreq
 
 from taufit.arrays import Array, Float
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
+from taufit.model.training_record import Residuals, ResidualStructure
 from taufit.parameters import joint_parameter
 from taufit.regression.rows import SampleRows
 from taufit.signals.filtering import lowpass
@@ -70,13 +71,9 @@ def extra_columns(
 
 
 def residual_structure(
-    model: TorqueModel, samples: Samples, predicted: Float[Array, "n j"]
-) -> dict[str, Any]:
+    model: FittedModel, samples: Samples, predicted: Float[Array, "n j"]
+) -> Residuals:
     """Noise density of each joint, and what is known of base parameters and extras together.
-
-    Plain data for a model file: "noise_density" of a new run [(N m)^2 s], and under "doubt" the
-    names of the unknowns, their most probable values given the residuals, and the rows of the
-    upper triangle R with R'R their information.
 
     Args:
         model: Fitted.
@@ -89,9 +86,10 @@ def residual_structure(
     residual, keep = thin.residual, thin.keep
     rms = np.sqrt(np.square(residual).sum(axis=0) / np.maximum(keep.sum(axis=0), 1))
     told = thin.densities(residual)
-    base = list(model.meta.get("base", {}).get("names") or ())
+    known = replace(model.training.residuals, noise_density=told[0])
+    base = [] if model.training.base is None else list(model.training.base.names)
     if not base or np.any(rms == 0.0) or not np.all(np.isfinite(rms)):
-        return {"noise_density": told[0].tolist()}
+        return known
     columns = _Columns(model, samples, base, stride)
     names = [*base, *(joint_parameter(j, extra) for j in range(joints) for extra in EXTRAS)]
     grams = columns.grams(residual, keep, stride / samples.rate_hz)
@@ -111,26 +109,24 @@ def residual_structure(
         mean = np.linalg.solve(scaled, target / size) / size
         told = thin.densities(residual - columns.explained(mean) * keep)
     factor = np.linalg.cholesky(scaled).T * size
-    return {
-        "noise_density": told[0].tolist(),
-        "doubt": {
-            "names": names,
-            "mean": [float(f"{x:.6g}") for x in mean],
-            "factor": [float(f"{x:.10g}") for x in factor[np.triu_indices(len(names))]],
-        },
-    }
+    structure = ResidualStructure(
+        tuple(names),
+        np.array([float(f"{x:.6g}") for x in mean]),
+        np.array([float(f"{x:.10g}") for x in factor[np.triu_indices(len(names))]]),
+    )
+    return replace(known, noise_density=told[0], structure=structure)
 
 
 class _Columns:
     """Base columns of the model, and the extras of every joint filtered as the torque was."""
 
-    def __init__(self, model: TorqueModel, samples: Samples, base: list[str], stride: int) -> None:
+    def __init__(self, model: FittedModel, samples: Samples, base: list[str], stride: int) -> None:
         self.model, self.stride = model, stride
         joints = model.robot.joints
-        plain = SampleRows(model, samples)
+        plain = SampleRows(model.structure, samples)
         rigid = plain.rigid(np.asarray(model.values))
         loaded = model.friction is not None and model.friction.uses_load
-        self.rows = SampleRows(model, samples, load=rigid) if loaded else plain
+        self.rows = SampleRows(model.structure, samples, load=rigid) if loaded else plain
         self.base = np.array([model.names.index(name) for name in base])
         self.coupling = model.robot.drives.coupling
         speed = samples.friction_velocity

@@ -11,7 +11,8 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.model import predicted_torque
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
+from taufit.model.record_file import provenance_to_dict
 from taufit.report.charts import Series, chart, thin
 from taufit.report.friction_map import friction_map
 from taufit.report.page import (
@@ -69,7 +70,7 @@ def fit_page(done: Identification) -> str:
 
 
 def model_page(
-    model: TorqueModel,
+    model: FittedModel,
     runs: list[Run],
     *,
     warnings: tuple[str, ...] = (),
@@ -96,19 +97,18 @@ def model_page(
     if runs:
         sections.append(Section("Recordings", _recordings(model, runs)))
     sections.append(Section("How to reproduce", _provenance(model)))
-    conditioning = model.meta.get("conditioning", {})
     subtitle = (
-        f"{model.robot.joints} joints, low-pass {conditioning.get('cutoff_hz', '–')} Hz, "
+        f"{model.robot.joints} joints, low-pass {model.training.conditioning.cutoff_hz:g} Hz, "
         f"friction {type(model.friction).__name__ if model.friction else 'none'}"
     )
     return page(f"Torque model of {model.robot.name}", subtitle, sections)
 
 
-def _verdict(model: TorqueModel, runs: list[Run], warnings: tuple[str, ...]) -> str:
-    warnings = warnings or tuple(model.meta.get("warnings", ()))
+def _verdict(model: FittedModel, runs: list[Run], warnings: tuple[str, ...]) -> str:
+    warnings = warnings or model.training.warnings
     tested = [run for run in runs if not run.training] or runs
-    base = model.meta.get("base", {})
-    figures = [("base parameters", str(len(base.get("names", ()))))]
+    base = model.training.base
+    figures = [("base parameters", "–" if base is None else str(len(base.names)))]
     if tested:
         mean = float(np.mean([run.score.mean_nrmse for run in tested]))
         judged = judge([run.score for run in tested])
@@ -146,7 +146,7 @@ def _score_table(runs: list[Run]) -> str:
     return f"<h3>nrmse per joint</h3>{table(header, rows)}"
 
 
-def _torque(model: TorqueModel, runs: list[Run], predictions: list[Float[Array, "n j"]]) -> str:
+def _torque(model: FittedModel, runs: list[Run], predictions: list[Float[Array, "n j"]]) -> str:
     shown, predicted = runs[0], predictions[0]
     samples = shown.samples
     first = samples.run == samples.run[0]
@@ -181,7 +181,7 @@ def _torque(model: TorqueModel, runs: list[Run], predictions: list[Float[Array, 
     return "".join(parts)
 
 
-def _left(model: TorqueModel, runs: list[Run], predictions: list[Float[Array, "n j"]]) -> str:
+def _left(model: FittedModel, runs: list[Run], predictions: list[Float[Array, "n j"]]) -> str:
     run, predicted = runs[0], predictions[0]
     if run.score.samples < 64:
         return paragraph("Too little motion for a spectrum.")
@@ -207,12 +207,10 @@ def _left(model: TorqueModel, runs: list[Run], predictions: list[Float[Array, "n
     return words + f'<div class="grid">{"".join(charts)}</div>'
 
 
-def _friction(model: TorqueModel, runs: list[Run], predictions: list[Float[Array, "n j"]]) -> str:
+def _friction(model: FittedModel, runs: list[Run], predictions: list[Float[Array, "n j"]]) -> str:
     joints = model.robot.joints
-    top = model.meta.get("range", {}).get("velocity")
-    fastest = (
-        np.maximum(np.abs(top["low"]), np.abs(top["high"])) if top is not None else np.ones(joints)
-    )
+    top = model.training.ranges.velocity
+    fastest = np.ones(joints) if top is None else top.largest
     charts = []
     for joint in range(joints):
         v = np.linspace(-fastest[joint], fastest[joint], 401)
@@ -251,7 +249,7 @@ def _friction(model: TorqueModel, runs: list[Run], predictions: list[Float[Array
 
 
 def _friction_points(
-    model: TorqueModel, run: Run, predicted: Float[Array, "n j"], joint: int
+    model: FittedModel, run: Run, predicted: Float[Array, "n j"], joint: int
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
     samples = run.samples
     rows = np.flatnonzero(samples.in_motion)
@@ -261,7 +259,7 @@ def _friction_points(
     return samples.velocity[rows, joint], samples.torque[rows, joint] - rest
 
 
-def _without_friction(model: TorqueModel) -> TorqueModel:
+def _without_friction(model: FittedModel) -> FittedModel:
     terms = len(model.friction.terms) if model.friction else 0
     start = model.robot.joints * (10 + model.rotor_inertia)
     values = np.array(model.values)
@@ -269,7 +267,7 @@ def _without_friction(model: TorqueModel) -> TorqueModel:
     return model.with_values(values)
 
 
-def _typical_loads(model: TorqueModel, runs: list[Run], joint: int) -> list[float]:
+def _typical_loads(model: FittedModel, runs: list[Run], joint: int) -> list[float]:
     if not (model.friction and model.friction.uses_load and runs):
         return [0.0]
     from taufit.model.predict import rigid_torque
@@ -280,24 +278,20 @@ def _typical_loads(model: TorqueModel, runs: list[Run], joint: int) -> list[floa
 
 
 def _friction_curve(
-    model: TorqueModel, velocity: Float[Array, "n j"], joint: int, load: float
+    model: FittedModel, velocity: Float[Array, "n j"], joint: int, load: float
 ) -> Float[Array, " n"]:
     carried = np.full_like(velocity, load)
-    span = model.meta.get("range", {}).get("temperature")
-    middle = 25.0 if span is None else 0.5 * (np.array(span["low"]) + np.array(span["high"]))
-    temperature = np.broadcast_to(middle, velocity.shape)
-    columns = model.friction_columns(velocity, load=carried, temperature=temperature)
+    temperature = np.broadcast_to(model.typical_temperature, velocity.shape)
+    columns = model.structure.friction_columns(velocity, load=carried, temperature=temperature)
     start = model.robot.joints * (10 + model.rotor_inertia)
     values = np.asarray(model.values)[start : start + columns.shape[-1]]
     return (columns @ values)[:, joint]
 
 
-def _parameters(model: TorqueModel) -> str:
-    base = model.meta.get("base")
+def _parameters(model: FittedModel) -> str:
+    base = model.training.base
     if base is None:
         return paragraph("This model carries no uncertainty.")
-    values = np.array(base["values"])
-    std = np.sqrt(np.maximum(np.diag(np.array(base["covariance"])), 0.0))
     words = paragraph(
         "Base parameters are what the motion determines, with 95 % intervals from the residuals "
         "as they are. Single masses and inertias of links are one choice among many with the same "
@@ -305,7 +299,7 @@ def _parameters(model: TorqueModel) -> str:
     )
     rows = []
     for name, expression, value, spread in zip(
-        base["names"], base["expressions"], values, std, strict=True
+        base.names, base.expressions, base.values, base.std, strict=True
     ):
         relative = 100 * spread / abs(value) if value else np.inf
         kind = "good" if relative < 10 else "warn" if relative < 30 else "bad"
@@ -319,8 +313,8 @@ def _parameters(model: TorqueModel) -> str:
     return words + table(header, rows, text=(5,))
 
 
-def _unseen(model: TorqueModel) -> str:
-    verdicts = model.meta.get("verdict") or []
+def _unseen(model: FittedModel) -> str:
+    verdicts = model.training.verdicts
     names = model.names
     groups: dict[str, list[str]] = {}
     for name, word in zip(names, verdicts, strict=False):
@@ -358,7 +352,7 @@ def _before(before: Any) -> str:
     return words + table(("model", *(f"J{i + 1}" for i in joints)), rows)
 
 
-def _recordings(model: TorqueModel, runs: list[Run]) -> str:
+def _recordings(model: FittedModel, runs: list[Run]) -> str:
     out = []
     for run in runs:
         samples = run.samples
@@ -377,11 +371,11 @@ def _recordings(model: TorqueModel, runs: list[Run]) -> str:
     return "".join(out)
 
 
-def _provenance(model: TorqueModel) -> str:
-    provenance = model.meta.get("provenance")
-    if not provenance:
+def _provenance(model: FittedModel) -> str:
+    provenance = model.training.provenance
+    if provenance is None:
         return paragraph("This model does not say where it came from.")
-    return f"<pre>{html.escape(json.dumps(provenance, indent=1))}</pre>"
+    return f"<pre>{html.escape(json.dumps(provenance_to_dict(provenance), indent=1))}</pre>"
 
 
 def _short(path: str) -> str:

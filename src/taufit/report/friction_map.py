@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.friction.temperature_dependent import TemperatureDependent
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import COLOURS, Series, chart
 from taufit.report.page import paragraph
 
@@ -17,7 +17,7 @@ _COLUMNS, _ROWS = 24, 14
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 190, 44, 34
 
 
-def friction_map(model: TorqueModel, *, loads: Any = None) -> str:
+def friction_map(model: FittedModel, *, loads: Any = None) -> str:
     """Maps of friction torque over speed and temperature, and curves at three temperatures.
 
     Within the speeds and temperatures of the training data. Friction that also depends on load gets
@@ -29,15 +29,16 @@ def friction_map(model: TorqueModel, *, loads: Any = None) -> str:
             of the largest torque of the training data.
     """
     friction = model.friction
-    span = model.meta.get("range", {})
-    if not isinstance(friction, TemperatureDependent) or "temperature" not in span:
+    ranges = model.training.ranges
+    if not isinstance(friction, TemperatureDependent) or ranges.temperature is None:
+        return ""
+    if ranges.velocity is None or ranges.torque is None:
         return ""
     joints = model.robot.joints
-    fastest = np.maximum(np.abs(span["velocity"]["low"]), np.abs(span["velocity"]["high"]))
-    low, high = (np.array(span["temperature"][key], float) for key in ("low", "high"))
+    fastest = ranges.velocity.largest
+    low, high = ranges.temperature.low, ranges.temperature.high
     if loads is None:
-        most = np.maximum(np.abs(span["torque"]["low"]), np.abs(span["torque"]["high"]))
-        loads = 0.75 * most
+        loads = 0.75 * ranges.torque.largest
     parts = [
         paragraph(
             "Steady friction over speed and joint temperature, within the training data. Numbers "
@@ -77,10 +78,10 @@ def friction_map(model: TorqueModel, *, loads: Any = None) -> str:
 
 
 def friction_torque(
-    model: TorqueModel, joint: int, speed: Float[Array, " n"], temperature: float, load: float
+    model: FittedModel, joint: int, speed: Float[Array, " n"], temperature: float, load: float
 ) -> Float[Array, " n"]:
     """Steady friction of one joint at positive speeds [N m]."""
-    assert model.friction is not None and model.values is not None
+    assert model.friction is not None
     n, terms = len(speed), len(model.friction.terms)
     columns = model.friction.columns(
         np.asarray(speed, float),
@@ -92,7 +93,7 @@ def friction_torque(
     return columns @ model.values[first : first + terms]
 
 
-def _feels_load(model: TorqueModel, joint: int, speed: float, warm: float, load: float) -> bool:
+def _feels_load(model: FittedModel, joint: int, speed: float, warm: float, load: float) -> bool:
     at = np.array([speed])
     with_, without = (friction_torque(model, joint, at, warm, x)[0] for x in (load, 0.0))
     return bool(abs(with_ - without) > 1e-6 * abs(without))

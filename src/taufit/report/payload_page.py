@@ -7,13 +7,13 @@ import json
 
 import numpy as np
 
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.payload import PayloadRun
 from taufit.report.charts import Series, chart
 from taufit.report.page import Section, bullets, cards, page, paragraph, table, verdict
 
 
-def payload_page(done: PayloadRun, model: TorqueModel, source: str = "") -> str:
+def payload_page(done: PayloadRun, model: FittedModel, source: str = "") -> str:
     """One self-contained HTML page."""
     sections = [Section("Verdict", _verdict(done))]
     if done.history:

@@ -9,8 +9,8 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
 from taufit.friction.temperature_dependent import TemperatureDependent
+from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
-from taufit.model.torque_model import TorqueModel
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
@@ -20,7 +20,7 @@ from taufit.temperature.slopes import friction_at
 
 
 def torque_change(
-    model: TorqueModel,
+    model: FittedModel,
     samples: Samples,
     cold: Float[Array, " j"],
     warm: Float[Array, " j"],
@@ -36,7 +36,7 @@ def torque_change(
 
 
 def temperature_page(
-    model: TorqueModel,
+    model: FittedModel,
     repeated: Repeated,
     samples: Samples,
     *,
@@ -74,7 +74,7 @@ def temperature_page(
     return page(f"Warm-up of {model.robot.name}", "viscous friction and temperature", sections)
 
 
-def run_by_run(model: TorqueModel, samples: Samples, *, dropped: tuple[str, ...] = ()) -> str:
+def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...] = ()) -> str:
     """The training runs identified one by one, beside the one fit: table and figures.
 
     Empty where there is nothing to compare: fewer than three runs, temperatures that were not
@@ -90,12 +90,12 @@ def run_by_run(model: TorqueModel, samples: Samples, *, dropped: tuple[str, ...]
         not isinstance(friction, TemperatureDependent)
         or "viscous" not in [term.name for term in friction.model.terms]
         or samples.temperature is None
-        or model.meta.get("thermal") is not None
+        or model.training.thermal is not None
         or len(samples.run_slices()) < 3
     ):
         return ""
     shape = model.joint_shape[:, : len(friction.model.shapes)]
-    plain = replace(model, friction=friction.model, shape=shape, values=None, meta={})
+    plain = replace(model.structure, friction=friction.model, shape=shape)
     names = plain.names
     try:
         repeated = repeat_identification(
@@ -129,15 +129,16 @@ class _Changes:
     @classmethod
     def of(
         cls,
-        model: TorqueModel,
+        model: FittedModel,
         repeated: Repeated,
         samples: Samples,
         cold: Float[Array, " j"] | None,
         warm: Float[Array, " j"] | None,
     ) -> _Changes:
-        span = model.meta["range"]["temperature"]
-        cold = np.array(span["low"] if cold is None else cold, float)
-        warm = np.array(span["high"] if warm is None else warm, float)
+        span = model.training.ranges.temperature
+        assert span is not None
+        cold = span.low if cold is None else cold
+        warm = span.high if warm is None else warm
         one, other = friction_at(model, cold)[0], friction_at(model, warm)[0]
         return cls(
             cold,
@@ -147,7 +148,7 @@ class _Changes:
             *torque_change(model, samples, cold, warm),
         )
 
-    def table(self, model: TorqueModel) -> str:
+    def table(self, model: FittedModel) -> str:
         limit = model.robot.limits.torque
         share = 100.0 * self.largest / np.where(np.isfinite(limit), limit, np.nan)
         header = ("", *(f"J{j + 1}" for j in range(model.robot.joints)))
@@ -163,7 +164,7 @@ class _Changes:
         return table(header, [(name, *(float(x) for x in values)) for name, values in rows])
 
 
-def _lines(model: TorqueModel, repeated: Repeated) -> str:
+def _lines(model: FittedModel, repeated: Repeated) -> str:
     words = paragraph(
         "Points: viscous friction of each run, identified by itself. Dashed: the line through "
         "them. Solid: one fit over all runs, with its 95 % band."

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
+from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
-from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording
 from taufit.signals import Samples, lowpass
 
@@ -34,7 +34,7 @@ def signed_samples(
     return replace(samples, torque=new, raw_torque=raw, signed=every, keep=keep)
 
 
-def signed_by_model(model: TorqueModel, samples: Samples) -> Samples:
+def signed_by_model(model: FittedModel, samples: Samples) -> Samples:
     """Magnitudes signed as a fitted model predicts: to score it on recordings without signs."""
     sign = np.where(predicted_torque(model, samples) >= 0.0, 1, -1)
     return signed_samples(samples, sign * magnitudes(samples))

@@ -22,6 +22,7 @@ from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.estimator import Estimator, Problem
 from taufit.fitting.fit_samples import fit_samples
 from taufit.friction import Linear
+from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import link_name
 from taufit.regression.covariance import base_covariance
@@ -69,13 +70,12 @@ class UnsignedFit:
     """
 
     found: FoundSigns
-    model: TorqueModel
+    model: FittedModel
     estimator: Estimator
 
     @property
     def values(self) -> Float[Array, " p"]:
         """The parameters."""
-        assert self.model.values is not None
         return self.model.values
 
     @cached_property
@@ -85,11 +85,11 @@ class UnsignedFit:
         Samples near zero, whose sign is open, count as little as they say.
         """
         known = fit_samples(
-            self.model, self.found.fit_samples, self.estimator, require_excitation=False
+            self.model.structure, self.found.fit_samples, self.estimator, require_excitation=False
         )
-        if self.found.method == "tree" or beyond_columns(self.model):
+        if self.found.method == "tree" or beyond_columns(self.model.structure):
             return known
-        rows = information_rows(self.model, self.found)
+        rows = information_rows(self.model.structure, self.found)
         weights = _joint_weights(self.found, self.estimator)
         information = rows.information(weights)
         residuals = rows.residuals(self.values)

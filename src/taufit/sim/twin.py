@@ -12,7 +12,7 @@ from taufit.arrays import Array, Float, Int
 from taufit.errors import InfeasibleError, TaufitError
 from taufit.excitation import Motion
 from taufit.friction import NoFriction
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.sim import measure
@@ -91,14 +91,13 @@ class Twin:
 
     @classmethod
     def from_model(
-        cls, model: TorqueModel, effects: Effects | None = None, **settings: Any
+        cls, model: FittedModel, effects: Effects | None = None, **settings: Any
     ) -> Twin:
         """An arm that behaves as a fitted model says.
 
         The model's friction, offset and temperature dependence replace those of `effects`.
         """
-        if model.values is None:
-            raise TaufitError("this model has no parameters yet: fit it first.")
+        require_fitted(model, "simulate an arm")
         parts = model.layout.split(np.asarray(model.values, float))
         robot = model.robot.with_parameters(parts.links)
         if model.rotor_inertia:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from taufit.friction.temperature_dependent import TemperatureDependent
+from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import Range
 from taufit.recording.finding import Finding
 from taufit.signals.samples import Samples
 from taufit.temperature.slopes import (
@@ -30,7 +32,7 @@ def follow(model: TorqueModel, samples: Samples, choice: str) -> TemperatureChoi
     return follow_temperature(model, samples, choice)
 
 
-def with_temperature(model: TorqueModel, samples: Samples) -> Samples:
+def with_temperature(model: FittedModel, samples: Samples) -> Samples:
     """Samples a temperature-dependent model can predict, whatever the recording has.
 
     A model with a thermal state computes the temperature; else one without a sensor is taken as the
@@ -38,69 +40,67 @@ def with_temperature(model: TorqueModel, samples: Samples) -> Samples:
     """
     if model.friction is None or not model.friction.uses_temperature:
         return samples
-    if "thermal" in model.meta:
-        from taufit.temperature.heat_model import ThermalState, thermal_temperature
+    state = model.training.thermal
+    if state is not None:
+        from taufit.temperature.heat_model import thermal_temperature
 
-        state = ThermalState.from_dict(model.meta["thermal"])
         return replace(samples, temperature=thermal_temperature(model, samples, state))
     if samples.temperature is not None:
         return samples
-    span = model.meta.get("range", {}).get("temperature")
-    reference = getattr(model.friction, "reference", 25.0)
-    low, high = (
-        (np.full(samples.joints, reference),) * 2
-        if span is None
-        else (np.array(span["low"], float), np.array(span["high"], float))
-    )
-    middle = 0.5 * (low + high)
+    middle = model.typical_temperature
+    span = model.training.ranges.temperature or Range(middle, middle)
     told = Finding(
         "temperature",
         "warning",
         f"{', '.join(dict.fromkeys(samples.names))} has no joint temperatures, and friction in "
-        f"this model follows them from {low.min():.0f} to {high.max():.0f} degC",
+        f"this model follows them from {span.low.min():.0f} to {span.high.max():.0f} degC",
         "predicted for " + ", ".join(f"{x:.0f}" for x in middle) + " degC, the middle of training",
     )
     filled = np.broadcast_to(middle, samples.position.shape).copy()
     return replace(samples, temperature=filled, findings=(*samples.findings, told))
 
 
-def slopes_of(model: TorqueModel) -> dict[str, Any] | None:
+def slopes_of(model: FittedModel) -> dict[str, Any] | None:
     """How friction follows temperature, as plain data; None where it does not.
 
     `change_percent` is that of viscous friction from the coldest to the warmest temperature of the
     training data, per joint.
     """
     friction = model.friction
-    if not isinstance(friction, TemperatureDependent) or model.values is None:
+    if not isinstance(friction, TemperatureDependent):
         return None
     joints = model.robot.joints
-    std = dict(zip(model.names, model.meta.get("std", ()), strict=False))
+    known = model.training.std
+    std = np.full(len(model.names), np.nan) if known is None else known
+    spread = {
+        n: float(x) if np.isfinite(x) else None for n, x in zip(model.names, std, strict=True)
+    }
     values = dict(zip(model.names, model.values, strict=True))
     out: dict[str, Any] = {
         "law": friction.law,
         "reference": friction.reference,
         "affected": list(friction.affected),
-        "estimated": "thermal" in model.meta,
+        "estimated": model.training.thermal is not None,
         "slopes": [
-            {"name": name, "value": float(values[name]), "std": std.get(name)}
+            {"name": name, "value": float(values[name]), "std": spread[name]}
             for name in model.names
             if name.endswith("_per_degree")
         ],
     }
     if friction.law != "linear":
         out["rate"] = model.joint_shape[:, -1].tolist()
-    span = model.meta.get("range", {}).get("temperature")
+    span = model.training.ranges.temperature
     if span is not None and "viscous" in [term.name for term in friction.terms]:
-        cold, _ = friction_at(model, np.array(span["low"], float))
-        warm, _ = friction_at(model, np.array(span["high"], float))
-        out["range"] = span
+        cold, _ = friction_at(model, span.low)
+        warm, _ = friction_at(model, span.high)
+        out["range"] = {"low": span.low.tolist(), "high": span.high.tolist()}
         out["change_percent"] = [
             100.0 * float(warm[j] / cold[j] - 1.0) if cold[j] > 0.0 else None for j in range(joints)
         ]
     return out
 
 
-def spoken_slopes(model: TorqueModel) -> list[str]:
+def spoken_slopes(model: FittedModel) -> list[str]:
     """The same in words, for a terminal."""
     found = slopes_of(model)
     if found is None or "change_percent" not in found:

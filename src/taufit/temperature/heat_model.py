@@ -15,16 +15,16 @@ factor: what is estimated is the fall of viscous friction, and kelvins follow by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import PoorExcitationError, TaufitError
+from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import ThermalState
 from taufit.selection.friction_terms import _correlation_guess
 from taufit.signals.samples import Samples
 from taufit.temperature.sensors import blind_fit, heat_power
@@ -43,47 +43,17 @@ _WORTH = 0.002
 _START_STD = 10.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ThermalState:
-    """Two heat stores per joint, as far as friction shows them.
-
-    Attributes:
-        fast, slow: Time constants [s].
-        friction_gain: K per W of friction power, through the fast and the slow decay.
-        copper_gain: K per (N m)^2 of squared torque, likewise.
-        coulomb, viscous: Friction that makes the heat [N m], [N m s/rad].
-        start: Above the air when the training data begin [K].
-    """
-
-    fast: Float[Array, " j"]
-    slow: Float[Array, " j"]
-    friction_gain: Float[Array, "j 2"]
-    copper_gain: Float[Array, "j 2"]
-    coulomb: Float[Array, " j"]
-    viscous: Float[Array, " j"]
-    start: Float[Array, " j"]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for model files."""
-        return {name: getattr(self, name).tolist() for name in self.__dataclass_fields__}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ThermalState:
-        """Inverse of `to_dict`."""
-        try:
-            return cls(**{name: np.array(data[name], float) for name in cls.__dataclass_fields__})
-        except (KeyError, TypeError, ValueError) as error:
-            raise TaufitError(f"the model's thermal state is damaged: {error!r}.") from None
-
-    def rise(self, samples: Samples, start: Float[Array, " j"]) -> Float[Array, "n j"]:
-        """Above the air, at every sample [K]."""
-        clock = session_clock(samples)
-        power = heat_power(samples, self.coulomb, self.viscous)
-        out = start * np.exp(-clock[:, None] / self.slow)
-        for m, constant in enumerate((self.fast, self.slow)):
-            out += self.friction_gain[:, m] * _answer(samples, clock, power[0], constant)
-            out += self.copper_gain[:, m] * _answer(samples, clock, power[1], constant)
-        return out
+def temperature_rise(
+    state: ThermalState, samples: Samples, start: Float[Array, " j"]
+) -> Float[Array, "n j"]:
+    """Above the air, at every sample [K]."""
+    clock = session_clock(samples)
+    power = heat_power(samples, state.coulomb, state.viscous)
+    out = start * np.exp(-clock[:, None] / state.slow)
+    for m, constant in enumerate((state.fast, state.slow)):
+        out += state.friction_gain[:, m] * _answer(samples, clock, power[0], constant)
+        out += state.copper_gain[:, m] * _answer(samples, clock, power[1], constant)
+    return out
 
 
 def follow_heat(model: TorqueModel, samples: Samples) -> TemperatureChoice:
@@ -98,7 +68,7 @@ def follow_heat(model: TorqueModel, samples: Samples) -> TemperatureChoice:
     if model.friction is None or model.friction.uses_temperature:
         raise TaufitError("a thermal model needs friction that can follow temperature.")
     state = fit_thermal(model, samples)
-    warm = AMBIENT + state.rise(samples, state.start)
+    warm = AMBIENT + temperature_rise(state, samples, state.start)
     told = replace(samples, temperature=warm)
     spread = np.percentile(warm, 98, axis=0) - np.percentile(warm, 2, axis=0)
     if np.all(spread < SPREAD):
@@ -113,8 +83,7 @@ def follow_heat(model: TorqueModel, samples: Samples) -> TemperatureChoice:
         f"their scale assumes that viscous friction falls by {100 * FALL_PER_KELVIN:g} % per kelvin"
         f" and the air has {AMBIENT:g} degC."
     )
-    found = replace(chosen.model, meta={**chosen.model.meta, "thermal": state.to_dict()})
-    return replace(chosen, model=found, findings=(note, *chosen.findings))
+    return replace(chosen, thermal=state, findings=(note, *chosen.findings))
 
 
 def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
@@ -187,7 +156,7 @@ def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
 
 
 def thermal_temperature(
-    model: TorqueModel,
+    model: FittedModel,
     samples: Samples,
     state: ThermalState,
     *,
@@ -203,10 +172,10 @@ def thermal_temperature(
             starting from the air's own temperature known to 10 K.
     """
     if start is not None:
-        return AMBIENT + state.rise(samples, np.asarray(start, float))
+        return AMBIENT + temperature_rise(state, samples, np.asarray(start, float))
     none, one = np.zeros(samples.joints), np.ones(samples.joints)
-    warm = AMBIENT + state.rise(samples, none)
-    warmer = AMBIENT + state.rise(samples, one)
+    warm = AMBIENT + temperature_rise(state, samples, none)
+    warmer = AMBIENT + temperature_rise(state, samples, one)
     before = predicted_torque(model, replace(samples, temperature=warm))
     change = predicted_torque(model, replace(samples, temperature=warmer)) - before
     left = samples.torque - before
@@ -217,7 +186,7 @@ def thermal_temperature(
         d, e = change[keep, j], left[keep, j]
         noise = max(float(e @ e) / max(int(np.count_nonzero(keep)), 1), 1e-12) * apart
         found[j] = float(d @ e) / (float(d @ d) + noise / _START_STD**2)
-    return AMBIENT + state.rise(samples, found)
+    return AMBIENT + temperature_rise(state, samples, found)
 
 
 def session_clock(samples: Samples) -> Float[Array, " n"]:

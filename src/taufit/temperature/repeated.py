@@ -15,6 +15,7 @@ from taufit.errors import RecordingError
 from taufit.estimators.estimator import Estimator
 from taufit.fitting.fit import fitted_model
 from taufit.fitting.fit_samples import fit_samples
+from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import joint_parameter
 from taufit.signals.samples import Samples
@@ -35,7 +36,7 @@ class Repeated:
         level: Viscous friction there.
     """
 
-    models: tuple[TorqueModel, ...]
+    models: tuple[FittedModel, ...]
     temperature: Float[Array, "r j"]
     viscous: Float[Array, "r j"]
     viscous_std: Float[Array, "r j"]
@@ -48,7 +49,7 @@ class Repeated:
         """Viscous friction on the lines."""
         return self.level + self.slope * (np.asarray(temperature) - self.reference)
 
-    def nearest(self, temperature: Float[Array, " j"]) -> TorqueModel:
+    def nearest(self, temperature: Float[Array, " j"]) -> FittedModel:
         """The fit of the run that was nearest to these temperatures."""
         away = np.linalg.norm(self.temperature - np.asarray(temperature), axis=1)
         return self.models[int(np.argmin(away))]

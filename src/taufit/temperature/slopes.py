@@ -14,7 +14,9 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.friction.temperature_dependent import LAWS, TemperatureDependent
+from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import ThermalState
 from taufit.parameters import joint_parameter
 from taufit.selection.friction_terms import choose
 from taufit.signals.samples import Samples
@@ -46,6 +48,7 @@ class TemperatureChoice:
         dropped: Slopes held at zero: no spread, a sensor that is not to be trusted, or no use.
         spread: Between the 2nd and 98th percentile of each joint's temperature [K], or None.
         findings: What the user should know, joints named.
+        thermal: Heat stores where the temperature was estimated, or None.
     """
 
     model: TorqueModel
@@ -54,6 +57,7 @@ class TemperatureChoice:
     dropped: tuple[str, ...] = ()
     spread: Float[Array, " j"] | None = None
     findings: tuple[str, ...] = ()
+    thermal: ThermalState | None = None
 
 
 def follow_temperature(
@@ -240,20 +244,20 @@ def stuck_sensors(samples: Samples) -> dict[int, float]:
 
 
 def friction_at(
-    model: TorqueModel, temperature: Float[Array, " j"] | float, term: str = "viscous"
+    model: FittedModel, temperature: Float[Array, " j"] | float, term: str = "viscous"
 ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
     """A coefficient of every joint at a temperature, and its standard deviation.
 
     The standard deviation comes from the covariance of the base parameters; for the exponential
     laws it is that of the coefficient at the reference, scaled, with the rate taken as known.
     """
-    assert model.values is not None and model.friction is not None
+    assert model.friction is not None
     joints = model.robot.joints
     at = np.broadcast_to(np.asarray(temperature, float), (joints,))
     names = model.names
-    base = model.meta.get("base")
-    known = {} if base is None else {name: i for i, name in enumerate(base["names"])}
-    covariance = None if base is None else np.array(base["covariance"], float)
+    base = model.training.base
+    known = {} if base is None else {name: i for i, name in enumerate(base.names)}
+    covariance = None if base is None else base.covariance
     value, std = np.zeros(joints), np.full(joints, np.nan)
     for j in range(joints):
         weights: dict[str, float] = {joint_parameter(j, term): 1.0}
@@ -274,7 +278,7 @@ def friction_at(
     return value, std
 
 
-def _factor(model: TorqueModel, joint: int, above: float) -> float:
+def _factor(model: FittedModel, joint: int, above: float) -> float:
     friction: Any = model.friction
     rate = float(model.joint_shape[joint, len(friction.model.shapes)])
     if friction.law == "exponential":

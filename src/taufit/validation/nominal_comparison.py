@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
@@ -40,7 +41,7 @@ class Before:
 
 
 def before_identification(
-    model: TorqueModel,
+    model: FittedModel,
     nominal: Robot,
     samples: Samples,
     *,
@@ -56,12 +57,12 @@ def before_identification(
     """
     if not np.any(nominal.parameters):
         return None
-    assert model.values is not None
-    bare = TorqueModel(nominal, None, rotor_inertia=True, offset=False)
-    bare = replace(bare, values=np.concatenate([nominal.parameters, nominal.rotor_inertias]))
+    bare = TorqueModel(nominal, None, rotor_inertia=True, offset=False).with_values(
+        np.concatenate([nominal.parameters, nominal.rotor_inertias])
+    )
     mixed_values = model.values.copy()
     mixed_values[model.layout.links] = nominal.parameters
-    mixed = replace(model, robot=nominal, values=mixed_values)
+    mixed = model.with_robot(nominal).with_values(mixed_values)
     if predicted is None:
         predicted = predicted_torque(model, samples)
     rows = samples.in_motion

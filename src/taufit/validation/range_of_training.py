@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
+from taufit.model.training_record import Range
 from taufit.signals.samples import Samples
 
 # A motion may leave the range of training by this share of its span, for this share of its samples.
@@ -18,16 +19,16 @@ _QUANTITIES = (
 )
 
 
-def range_findings(model: TorqueModel, samples: Samples) -> tuple[str, ...]:
+def range_findings(model: FittedModel, samples: Samples) -> tuple[str, ...]:
     """One sentence per quantity for joints that leave the range the model was fitted in."""
     told = []
     moving = samples.in_motion
     for name, spoken, scale, unit, slide_unit in _QUANTITIES:
-        span = model.meta.get("range", {}).get(name)
+        span: Range | None = getattr(model.training.ranges, name)
         values = getattr(samples, name)
         if span is None or values is None or not np.any(moving):
             continue
-        low, high = np.array(span["low"], float), np.array(span["high"], float)
+        low, high = span.low, span.high
         slack = _SLACK * np.maximum(high - low, 1e-12)
         outside = (values[moving] < low - slack) | (values[moving] > high + slack)
         share = outside.mean(axis=0)

@@ -3,83 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
 from taufit.errors import RecordingError
+from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
-from taufit.model.torque_model import TorqueModel
+from taufit.model.score import Score
 from taufit.signals.samples import Samples
 
 # A joint that turns less than this stands still [rad or m].
 _SMALLEST_RANGE = 0.02
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Score:
-    """Predicted against measured torque of one recording, both through the same low-pass.
-
-    With e the error over the N samples in motion of j joints:
-
-        rmse = sqrt(mean e^2),  nrmse = rmse / std of the measured torque   (per joint)
-        e_n  = sqrt(e'e) / N over all joints, comparable only at equal N
-
-    Attributes:
-        file: The recording.
-        samples: N.
-        seconds: Of motion.
-        cutoff_hz: Of the low-pass; figures are comparable only at equal cut-off.
-        rmse: Root mean square error [N m].
-        nrmse: The same over the standard deviation of the measured torque.
-        correlation: Between measured and predicted torque.
-        bias: Mean error, measured less predicted [N m].
-        largest: Largest error [N m].
-        e_n: See above.
-        findings: What to know about this recording, e.g. that it leaves the range of training.
-    """
-
-    file: str
-    samples: int
-    seconds: float
-    cutoff_hz: float
-    rmse: Float[Array, " j"]
-    nrmse: Float[Array, " j"]
-    correlation: Float[Array, " j"]
-    bias: Float[Array, " j"]
-    largest: Float[Array, " j"]
-    e_n: float
-    findings: tuple[str, ...] = ()
-
-    @property
-    def mean_nrmse(self) -> float:
-        """Mean over the joints."""
-        return float(np.mean(self.nrmse))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {
-            "file": self.file,
-            "rmse": self.rmse.tolist(),
-            "nrmse": self.nrmse.tolist(),
-            "mean_nrmse": self.mean_nrmse,
-            "correlation": self.correlation.tolist(),
-            "samples": self.samples,
-            "seconds": self.seconds,
-            "cutoff_hz": None if np.isinf(self.cutoff_hz) else self.cutoff_hz,
-            "bias": self.bias.tolist(),
-            "largest": self.largest.tolist(),
-            "e_n": self.e_n,
-            "n_val": self.samples,
-            "findings": list(self.findings),
-        }
-
-
 def score(
-    model: TorqueModel,
+    model: FittedModel,
     samples: Samples,
     *,
     predicted: Float[Array, "n j"] | None = None,
@@ -150,7 +90,7 @@ def _standing(samples: Samples, counted: Bool[Array, " n"]) -> tuple[str, ...]:
 
 
 def check(
-    model: TorqueModel, samples: Samples | Sequence[Samples], *, names: Sequence[str] | None = None
+    model: FittedModel, samples: Samples | Sequence[Samples], *, names: Sequence[str] | None = None
 ) -> tuple[Score, ...]:
     """Scores of a fitted model on samples it has not seen, one per recording."""
     many = [samples] if isinstance(samples, Samples) else list(samples)

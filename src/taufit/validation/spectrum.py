@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
-from taufit.model.torque_model import TorqueModel
 from taufit.signals.samples import Samples
 
 
@@ -38,7 +38,7 @@ class Spectrum:
 
 
 def residual_spectrum(
-    model: TorqueModel, samples: Samples, *, predicted: Float[Array, "n j"] | None = None
+    model: FittedModel, samples: Samples, *, predicted: Float[Array, "n j"] | None = None
 ) -> Spectrum:
     """Welch's averaged periodograms over the stretches in motion, up to the low-pass."""
     from scipy.signal import welch

@@ -22,7 +22,8 @@ from taufit.fitting import fit as fit
 from taufit.fitting.fit import check_enough
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.model import predicted_torque
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
+from taufit.model.training_record import FitSettings, Provenance
 from taufit.recording import Recording, in_order
 from taufit.regression import Estimate
 from taufit.regression.residual_structure import residual_structure
@@ -59,7 +60,7 @@ class Identification:
         signs: What was found about torque signs, where they were not recorded.
     """
 
-    model: TorqueModel
+    model: FittedModel
     estimate: Estimate
     samples: Samples
     training: Score
@@ -72,7 +73,7 @@ class Identification:
     @property
     def consistent(self) -> bool:
         """Whether every link is physically possible and friction dissipates."""
-        return is_consistent(self.model, self.estimate.values)
+        return is_consistent(self.model.structure, self.estimate.values)
 
     @property
     def mean_holdout_nrmse(self) -> float | None:
@@ -81,7 +82,7 @@ class Identification:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        e, conditioning = self.estimate, self.model.meta["conditioning"]
+        e, conditioning = self.estimate, self.model.training.conditioning
         links = sum(name.startswith("link") for name in e.base_names)
         out: dict[str, Any] = {
             "robot": self.model.robot.name,
@@ -96,10 +97,10 @@ class Identification:
             "samples": self.training.samples,
             "seconds": self.training.seconds,
             "e_n": self.training.e_n,
-            "cutoff_hz": conditioning["cutoff_hz"],
-            "rate_hz": conditioning["rate_hz"],
-            "gains": conditioning["gain"],
-            "gains_std": conditioning["gain_std"],
+            "cutoff_hz": conditioning.cutoff_hz,
+            "rate_hz": conditioning.rate_hz,
+            "gains": None if conditioning.gain is None else conditioning.gain.tolist(),
+            "gains_std": None if conditioning.gain_std is None else conditioning.gain_std.tolist(),
             "friction": friction_to_dict(self.model.friction),
             "friction_dropped": list(e.dropped),
             "rotor_inertia": self.model.rotor_inertia,
@@ -199,7 +200,7 @@ def identify(
         estimate = with_open_signs(estimate, model, samples, signs)
         estimate = replace(estimate, warnings=(*signs.warnings, *estimate.warnings))
 
-    fitted = fitted_model(model, estimate, samples)
+    fitted = fitted_model(model, estimate, samples, thermal=warmth.thermal)
     predicted = predicted_torque(fitted, samples)
     training = score(fitted, samples, predicted=predicted)
     tested: list[Score] = []
@@ -219,34 +220,32 @@ def identify(
         *told,
         *_spoken(recordings, samples),
     ]
-    meta = {
-        **fitted.meta,
-        "score": {
-            key: value for key, value in training.to_dict().items() if key not in ("findings",)
-        }
-        | residual_structure(fitted, samples, predicted),
-        "provenance": {
-            "taufit": taufit.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "robot": robot.source or robot.name,
-            "settings": {
-                "friction": friction_to_dict(model.friction),
-                "estimator": "automatic" if estimator is None else type(estimator).__name__,
-                "estimator_settings": dict(estimate.settings),
-                "dropped": list(estimate.dropped),
-                "cutoff_hz": float(samples.cutoff_hz),
-                "cutoff_reason": samples.reason,
-                "torque_signs": torque_signs,
-                "temperature": warmth.law,
-            },
-            **(provenance or {}),
-        },
-        "warnings": list(dict.fromkeys(warnings)),
-    }
+    record = replace(
+        fitted.training,
+        score=replace(training, findings=()),
+        residuals=residual_structure(fitted, samples, predicted),
+        provenance=Provenance(
+            taufit=taufit.__version__,
+            python=platform.python_version(),
+            numpy=np.__version__,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            robot=robot.source or robot.name,
+            settings=FitSettings(
+                friction=friction_to_dict(model.friction),
+                estimator="automatic" if estimator is None else type(estimator).__name__,
+                estimator_settings=dict(estimate.settings),
+                dropped=tuple(estimate.dropped),
+                cutoff_hz=float(samples.cutoff_hz),
+                cutoff_reason=samples.reason,
+                torque_signs=torque_signs,
+                temperature=warmth.law,
+            ),
+            sources=dict(provenance or {}),
+        ),
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
     return Identification(
-        replace(fitted, meta=meta),
+        fitted.with_training(record),
         estimate,
         samples,
         training,
@@ -259,7 +258,7 @@ def identify(
 
 
 def condition_like(
-    model: TorqueModel,
+    model: FittedModel,
     recordings: Sequence[Recording],
     *,
     cutoff_hz: float | None = None,
@@ -277,16 +276,20 @@ def condition_like(
         name: For messages.
     """
     ordered = [_fitting(model.robot, recording, name) for recording in recordings]
-    conditioning = model.meta.get("conditioning", {})
-    cutoff = conditioning.get("cutoff_hz") if cutoff_hz is None else cutoff_hz
-    known = conditioning.get("gain")
+    conditioning = model.training.conditioning
+    cutoff = conditioning.cutoff_hz if cutoff_hz is None else cutoff_hz
     needs = any(r.gain is None or not np.all(np.isfinite(r.gain)) for r in ordered)
-    gains = np.array(known, float) if known is not None and needs else None
-    delay = conditioning.get("delay_s") or 0.0
+    gains = conditioning.gain if needs else None
     samples = with_temperature(
-        model, condition(ordered, cutoff_hz=cutoff, gains=gains, delay_s=delay)
+        model,
+        condition(
+            ordered,
+            cutoff_hz=None if np.isinf(cutoff) else cutoff,
+            gains=gains,
+            delay_s=conditioning.delay_s,
+        ),
     )
-    if model.values is not None and samples.signed is not None and not np.all(samples.signed):
+    if samples.signed is not None and not np.all(samples.signed):
         # Magnitudes are compared with the magnitude predicted.
         samples = signed_by_model(model, samples)
     return samples

@@ -16,7 +16,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float, Int
 from taufit.dynamics import Engine
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.parameters import PER_LINK
 from taufit.payload.filter.dahl import FrictionStream
 from taufit.payload.filter.lowpass import CausalLowpass
@@ -87,7 +87,7 @@ class ArmRows:
 
     def __init__(
         self,
-        model: TorqueModel,
+        model: FittedModel,
         columns: Unknowns,
         *,
         rate_hz: float,
@@ -170,8 +170,8 @@ class ArmRows:
         out[..., PER_LINK:at] = links[..., self._base_links]
         parts = []
         if model.rotor_inertia:
-            parts.append(model.rotor_columns(a))
-        parts.append(model.to_joints(motor))
+            parts.append(model.structure.rotor_columns(a))
+        parts.append(model.structure.to_joints(motor))
         if model.offset:
             parts.append(np.broadcast_to(np.eye(joints), (n, joints, joints)))
         rest = np.concatenate(parts, -1)
@@ -182,7 +182,7 @@ class ArmRows:
         extra[..., : len(EXTRAS)] = extra_columns(q, speed, direction, load)
         extra[..., len(EXTRAS)] = rigid
         extra[..., len(EXTRAS) + 1 :] = self._fading * left
-        out[..., PER_LINK + b : p] = model.to_joints(extra)
+        out[..., PER_LINK + b : p] = model.structure.to_joints(extra)
         out[..., p] = torque - rigid - rest @ self._rest + slope @ phi
         return out
 
@@ -200,7 +200,7 @@ class ArmRows:
             return self._coefficients[:, -1] * np.sign(own) * direction
         small = 1e-3
         up, down = (
-            self.model.motor_friction(v, load=load + s * small, temperature=warm)
+            self.model.structure.motor_friction(v, load=load + s * small, temperature=warm)
             for s in (1.0, -1.0)
         )
         return np.einsum("njk,jk->nj", up - down, self._coefficients) / (2.0 * small)

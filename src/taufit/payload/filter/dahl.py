@@ -9,7 +9,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.friction import Presliding
 from taufit.friction.presliding import legs
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 
 # Displacements over which a break-away fades where the friction model has no memory of its own
 # [rad or m], and how much of the friction level it may be.
@@ -29,7 +29,7 @@ class FrictionStream:
     are worth.
     """
 
-    def __init__(self, model: TorqueModel) -> None:
+    def __init__(self, model: FittedModel) -> None:
         self.model = model
         joints = model.robot.joints
         self.remembers = isinstance(model.friction, Presliding)
@@ -73,7 +73,7 @@ class FrictionStream:
             direction = np.sign(motor)
             if model.friction is None:
                 return np.zeros((*motor.shape, 0)), direction, left
-            raw = model.motor_friction(velocity, load=load, temperature=temperature)
+            raw = model.structure.motor_friction(velocity, load=load, temperature=temperature)
             return raw, direction, left
         z = np.empty_like(grown)
         state = self._z

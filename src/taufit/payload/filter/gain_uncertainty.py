@@ -19,7 +19,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.payload.settings import PayloadSettings
 
 # Drives whose gains differ by less than this are of one type, and their errors correlate so much.
@@ -44,16 +44,15 @@ class GainDoubt:
     lever_std: float
 
     @classmethod
-    def of(cls, model: TorqueModel, settings: PayloadSettings, given: Any = None) -> GainDoubt:
+    def of(cls, model: FittedModel, settings: PayloadSettings, given: Any = None) -> GainDoubt:
         """From what is given, or else from how the model's training data were calibrated."""
         joints = model.robot.joints
-        conditioning = model.meta.get("conditioning", {})
-        gain = conditioning.get("gain")
+        conditioning = model.training.conditioning
         if given is not None:
             std = _checked(given, joints)
         else:
-            std = _calibrated(gain, conditioning.get("gain_std"), joints, settings)
-        return cls(std, _alike(gain, joints), settings.lever_std)
+            std = _calibrated(conditioning.relative_gain_std, joints, settings)
+        return cls(std, _alike(conditioning.gain, joints), settings.lever_std)
 
     def information(self, levers: Float[Array, " j"], factor: float) -> Float[Array, "j j"]:
         """Inverse covariance of the errors e at these levers."""
@@ -76,20 +75,20 @@ def _checked(given: Any, joints: int) -> Float[Array, " j"]:
     return out
 
 
-def _calibrated(gain: Any, std: Any, joints: int, settings: PayloadSettings) -> Float[Array, " j"]:
+def _calibrated(
+    relative: Float[Array, " j"] | None, joints: int, settings: PayloadSettings
+) -> Float[Array, " j"]:
     """As calibrated, and never better than drives of one type are."""
-    if gain is None or std is None or any(x is None for x in (*gain, *std)):
+    if relative is None or not np.all(np.isfinite(relative)):
         return np.full(joints, settings.gain_std)
-    relative = np.abs(np.array(std, float) / np.array(gain, float))
     return np.maximum(relative, settings.gain_std)
 
 
-def _alike(gain: Any, joints: int) -> Float[Array, "j j"]:
+def _alike(gain: Float[Array, " j"] | None, joints: int) -> Float[Array, "j j"]:
     """Correlation of the errors of drive gains."""
     out = np.eye(joints)
-    if gain is None or len(gain) != joints or any(x is None for x in gain):
+    if gain is None or not np.all(np.isfinite(gain)):
         return out
-    value = np.array(gain, float)
-    same = np.abs(np.subtract.outer(value, value)) <= _SAME_TYPE * np.abs(value)
+    same = np.abs(np.subtract.outer(gain, gain)) <= _SAME_TYPE * np.abs(gain)
     out[same & ~np.eye(joints, dtype=bool)] = _OF_TYPE
     return 0.5 * (out + out.T)

@@ -21,7 +21,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.arm_rows import ArmRows, Rows
@@ -80,7 +80,7 @@ class PayloadFilter:
 
     def __init__(
         self,
-        model: TorqueModel,
+        model: FittedModel,
         settings: PayloadSettings | None = None,
         *,
         gain_std: Float[Array, " j"] | None = None,
@@ -89,12 +89,11 @@ class PayloadFilter:
         self.settings = settings = settings or PayloadSettings()
         self.unknowns = unknowns(model, settings)
         joints = self.joints = model.robot.joints
-        conditioning = model.meta.get("conditioning", {})
-        rate = float(conditioning.get("rate_hz") or 100.0)
+        conditioning = model.training.conditioning
+        rate = conditioning.rate_hz
         self.rate_hz = rate / np.ceil(rate / settings.fastest_hz - 1e-9)
         self.step = 1.0 / self.rate_hz
-        cutoff = float(conditioning.get("cutoff_hz") or 10.0)
-        self.cutoff_hz = min(cutoff, 0.2 * self.rate_hz)
+        self.cutoff_hz = min(conditioning.cutoff_hz, 0.2 * self.rate_hz)
         self._gain_doubt = GainDoubt.of(model, settings, gain_std)
         self.gain_std = self._gain_doubt.std
         self._known = Familiar.of(model, settings.standstill)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel
 from taufit.payload.filter.joint_sums import JointSums, carrying
 
 # Speeds beyond those of the training data by this share count half.
@@ -46,16 +46,15 @@ class Familiar:
         return cls(np.full(joints, -np.inf), np.full(joints, np.inf), np.full(joints, np.inf))
 
     @classmethod
-    def of(cls, model: TorqueModel, standstill: float) -> Familiar:
+    def of(cls, model: FittedModel, standstill: float) -> Familiar:
         """The range of a model's training data, as far as the model says."""
         out = cls.everywhere(model.robot.joints)
         lowest, highest, fastest = out.lowest, out.highest, out.fastest
-        span = model.meta.get("range", {})
-        if span.get("velocity") is not None:
-            low, high = (np.array(span["velocity"][end], float) for end in ("low", "high"))
-            fastest = np.maximum(np.maximum(np.abs(low), np.abs(high)), standstill)
-        if span.get("position") is not None:
-            lowest, highest = (np.array(span["position"][end], float) for end in ("low", "high"))
+        ranges = model.training.ranges
+        if ranges.velocity is not None:
+            fastest = np.maximum(ranges.velocity.largest, standstill)
+        if ranges.position is not None:
+            lowest, highest = ranges.position.low.copy(), ranges.position.high.copy()
             # The first joint only turns the arm about gravity, unless it is tilted; the last one
             # turns what it carries. Neither shows the arm in another light.
             lowest[[0, -1]], highest[[0, -1]] = -np.inf, np.inf

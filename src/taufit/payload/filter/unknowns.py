@@ -15,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from taufit.arrays import Array, Float, Int
-from taufit.errors import TaufitError
 from taufit.friction import Presliding
-from taufit.model.torque_model import TorqueModel
+from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.payload.filter.dahl import BREAKAWAY_SHARES, BREAKAWAY_WIDTHS
 from taufit.payload.settings import PayloadSettings
@@ -77,13 +76,9 @@ class Unknowns:
         return len(self.names)
 
 
-def unknowns(model: TorqueModel, settings: PayloadSettings) -> Unknowns:
+def unknowns(model: FittedModel, settings: PayloadSettings) -> Unknowns:
     """Columns and prior for a fitted model."""
-    if model.values is None:
-        raise TaufitError(
-            "this model has no parameters yet. Fit it to recordings of the empty arm first "
-            "(`taufit fit`)."
-        )
+    require_fitted(model, "identify a payload")
     joints = model.robot.joints
     base, doubt, mean, known = believed(model)
     level = friction_level(model)
@@ -175,27 +170,23 @@ class Doubt(NamedTuple):
     covariance: Float[Array, "p p"]
 
 
-def believed(model: TorqueModel) -> tuple[Int[Array, " b"], Doubt, Float[Array, " p"], bool]:
+def believed(model: FittedModel) -> tuple[Int[Array, " b"], Doubt, Float[Array, " p"], bool]:
     """Base parameters in the model's order, what is known of their errors, whether it was told."""
     joints, k = model.robot.joints, len(EXTRAS)
     names = list(model.names)
-    told = model.meta.get("base", {})
-    covariance, known = told.get("covariance"), False
-    doubt = model.meta.get("score", {}).get("doubt")
-    if covariance is not None and doubt and len(doubt["names"]) > joints * k:
-        size = len(doubt["names"])
-        factor = np.zeros((size, size))
-        factor[np.triu_indices(size)] = doubt["factor"]
-        base = np.array([names.index(name) for name in doubt["names"][: size - joints * k]])
+    fitted, structure = model.training.base, model.training.residuals.structure
+    if fitted is not None and structure is not None and len(structure.names) > joints * k:
+        size = len(structure.names)
+        base = np.array([names.index(name) for name in structure.names[: size - joints * k]])
         order = np.concatenate([np.argsort(base), np.arange(len(base), size)])
-        information = (factor.T @ factor)[np.ix_(order, order)]
-        mean = np.array(doubt["mean"], float)[order]
+        information = structure.information[np.ix_(order, order)]
+        mean = structure.mean[order]
         return np.sort(base), Doubt(information, np.zeros((0, 0))), mean, True
-    if told.get("names") and covariance is not None:
-        base = np.array([names.index(name) for name in told["names"]])
-        own = np.array(covariance, float)
-        known = own.shape == (len(base), len(base)) and bool(np.all(np.isfinite(own)))
-    if not known:
+    known = fitted is not None and bool(np.all(np.isfinite(fitted.covariance)))
+    if fitted is not None and known:
+        base = np.array([names.index(name) for name in fitted.names])
+        own = fitted.covariance
+    else:
         base, own = _guessed(model)
     order = np.argsort(base)
     base, own = base[order], own[np.ix_(order, order)]
@@ -213,65 +204,57 @@ def believed(model: TorqueModel) -> tuple[Int[Array, " b"], Doubt, Float[Array, 
 
 
 def noise_of(
-    model: TorqueModel, settings: PayloadSettings
+    model: FittedModel, settings: PayloadSettings
 ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
     """Noise density and rms per joint, from what the model left over in training.
 
     Residuals hang together over a time T_c, so a second of them is worth 1/(2 T_c) values; the
     density is their variance times 2 T_c.
     """
-    joints = model.robot.joints
-    score, conditioning = model.meta.get("score", {}), model.meta.get("conditioning", {})
-    rms = score.get("rmse", conditioning.get("residual_rms"))
-    if rms is None or len(rms) != joints or not all(x and np.isfinite(x) for x in rms):
-        span = model.meta.get("range", {}).get("torque")
-        if span is None:
-            swing = np.maximum(friction_level(model) * 5.0, 1.0)
-        else:
-            swing = np.array(span["high"], float) - np.array(span["low"], float)
-        rms = 0.03 * np.maximum(swing, 1e-3)
-    sigma = np.array(rms, float)
-    density = score.get("noise_density")
-    if density is not None and len(density) == joints and all(x and x > 0.0 for x in density):
-        out = np.array(density, float)
+    record = model.training
+    if record.score is not None and np.all(record.score.rmse > 0.0):
+        sigma = record.score.rmse
     else:
-        rate = float(conditioning.get("rate_hz") or 100.0)
-        settled = model.meta.get("provenance", {}).get("settings", {}).get("estimator_settings", {})
-        together = float(settled.get("correlation_samples") or 0.12 * rate)
-        out = sigma**2 * together / rate
-    return settings.noise_factor * out, sigma
+        span = record.ranges.torque
+        swing = (
+            np.maximum(friction_level(model) * 5.0, 1.0) if span is None else span.high - span.low
+        )
+        sigma = 0.03 * np.maximum(swing, 1e-3)
+    density = record.residuals.noise_density
+    if density is None:
+        density = sigma**2 * record.residuals.correlation_s
+    return settings.noise_factor * density, sigma
 
 
-def friction_level(model: TorqueModel) -> Float[Array, " j"]:
+def friction_level(model: FittedModel) -> Float[Array, " j"]:
     """Friction of each motor at low speed, half of what separates the two directions [N m]."""
     joints = model.robot.joints
-    if model.friction is None or model.values is None:
+    if model.friction is None:
         return np.zeros(joints)
     own = model.layout.split(np.asarray(model.values)).friction
     slow = np.full((1, joints), 0.05)
     still = np.zeros((1, joints))
     warm = _temperature(model)
     both = [
-        np.einsum("njk,jk->j", model.motor_friction(s * slow, load=still, temperature=warm), own)
+        np.einsum(
+            "njk,jk->j", model.structure.motor_friction(s * slow, load=still, temperature=warm), own
+        )
         for s in (1.0, -1.0)
     ]
     return np.abs(both[0] - both[1]) / 2.0
 
 
-def _temperature(model: TorqueModel) -> Float[Array, "1 j"] | None:
+def _temperature(model: FittedModel) -> Float[Array, "1 j"] | None:
     if model.friction is None or not model.friction.uses_temperature:
         return None
-    span = model.meta.get("range", {}).get("temperature")
-    if span is None:
-        return np.full((1, model.robot.joints), 30.0)
-    return 0.5 * (np.array(span["low"], float) + np.array(span["high"], float))[None]
+    return model.typical_temperature[None]
 
 
-def _guessed(model: TorqueModel) -> tuple[Array, Array]:
+def _guessed(model: FittedModel) -> tuple[Array, Array]:
     """Base parameters and a wide covariance for a model that has none."""
     from taufit.dynamics import base_parameters
 
-    found = base_parameters(model, rule="leftmost")
+    found = base_parameters(model.structure, rule="leftmost")
     values = found.mapping @ np.asarray(model.values)
     floor = np.median(np.abs(values[values != 0.0])) if np.any(values) else 1.0
     std = UNKNOWN_COVARIANCE * np.maximum(np.abs(values), 0.2 * floor)
@@ -279,7 +262,7 @@ def _guessed(model: TorqueModel) -> tuple[Array, Array]:
 
 
 def _changed(
-    model: TorqueModel, base: Array, level: Array, rms: Array, settings: PayloadSettings
+    model: FittedModel, base: Array, level: Array, rms: Array, settings: PayloadSettings
 ) -> Float[Array, " p"]:
     """Variance of what may have changed since the fit: friction, its shape, and a little ripple."""
     joints = model.robot.joints
@@ -292,7 +275,7 @@ def _changed(
 
 
 def _friction_variance(
-    model: TorqueModel, base: Array, level: Array, settings: PayloadSettings
+    model: FittedModel, base: Array, level: Array, settings: PayloadSettings
 ) -> Float[Array, " b"]:
     """Variance of friction since the fit: its own coefficients, and its level at typical speed."""
     joints = model.robot.joints
@@ -305,7 +288,8 @@ def _friction_variance(
         terms = [term.name for term in model.friction.terms]
         speed = np.full((1, joints), TYPICAL_SPEED)
         load = np.maximum(level, 1.0)[None] * 3.0
-        columns = np.abs(model.motor_friction(speed, load=load, temperature=_temperature(model))[0])
+        per_unit = model.structure.motor_friction(speed, load=load, temperature=_temperature(model))
+        columns = np.abs(per_unit[0])
     values = np.asarray(model.values)
     for i, column in enumerate(base):
         kind, j, term = parse_name(names[int(column)])
@@ -322,7 +306,7 @@ def _friction_variance(
     return out
 
 
-def _fading(model: TorqueModel, level: Array) -> tuple[Array, Array]:
+def _fading(model: FittedModel, level: Array) -> tuple[Array, Array]:
     """Widths, and torque per unit of unknown state: c_1 = F - sum P, c_k = P_k for Presliding."""
     if isinstance(model.friction, Presliding):
         widths = np.array(model.friction.widths)

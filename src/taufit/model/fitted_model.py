@@ -1,0 +1,140 @@
+"""structure + parameters + record of training = a model that predicts.
+
+    tau = W(q, v, a) values
+
+The structure's robot carries the link parameters among the values, so that whatever takes a robot
+(mass matrix, export, simulation) sees the fitted one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import regressor
+from taufit.errors import TaufitError
+from taufit.friction import FrictionModel
+from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import TrainingRecord
+from taufit.parameters import ParameterLayout
+from taufit.robot import Robot
+
+# Joint temperature where neither the record nor the friction model says one [degC].
+ROOM_TEMPERATURE = 25.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedModel:
+    """A torque model with its parameters and what is known of them.
+
+    Attributes:
+        structure: What the torque is made of; its robot carries the fitted links.
+        values: Parameters in the order of `names`, SI.
+        training: How they were found, where they hold, how sure they are.
+    """
+
+    structure: TorqueModel
+    values: Float[Array, " p"]
+    training: TrainingRecord = field(default_factory=TrainingRecord)
+
+    @classmethod
+    def of(
+        cls,
+        structure: TorqueModel,
+        values: Float[Array, " p"],
+        training: TrainingRecord | None = None,
+    ) -> FittedModel:
+        """Structure and values joined: the robot receives the link parameters among them."""
+        values = np.asarray(values, float)
+        if values.shape != (len(structure.names),):
+            raise TaufitError(
+                f"this model has {len(structure.names)} parameters, got values of shape "
+                f"{values.shape}."
+            )
+        robot = structure.robot.with_parameters(values[structure.layout.links])
+        return cls(replace(structure, robot=robot), values, training or TrainingRecord())
+
+    @property
+    def robot(self) -> Robot:
+        """The arm, with its fitted links."""
+        return self.structure.robot
+
+    @property
+    def friction(self) -> FrictionModel | None:
+        return self.structure.friction
+
+    @property
+    def rotor_inertia(self) -> bool:
+        return self.structure.rotor_inertia
+
+    @property
+    def offset(self) -> bool:
+        return self.structure.offset
+
+    @property
+    def shape(self) -> Float[Array, "j s"] | None:
+        return self.structure.shape
+
+    @property
+    def joint_shape(self) -> Float[Array, "j s"]:
+        return self.structure.joint_shape
+
+    @property
+    def layout(self) -> ParameterLayout:
+        """Which entry of `values` is what."""
+        return self.structure.layout
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One per parameter."""
+        return self.structure.names
+
+    @property
+    def typical_temperature(self) -> Float[Array, " j"]:
+        """Of each joint [degC]: the middle of training, or else the friction law's reference."""
+        span = self.training.ranges.temperature
+        if span is not None:
+            return span.middle
+        return np.full(
+            self.robot.joints, float(getattr(self.friction, "reference", ROOM_TEMPERATURE))
+        )
+
+    def with_values(self, values: Float[Array, " p"]) -> FittedModel:
+        """The same structure and record with other parameters."""
+        return FittedModel.of(self.structure, values, self.training)
+
+    def with_training(self, training: TrainingRecord) -> FittedModel:
+        """The same model with another record."""
+        return replace(self, training=training)
+
+    def with_robot(self, robot: Robot) -> FittedModel:
+        """The same parameters on another description of the arm (mounting, drives)."""
+        return replace(self, structure=replace(self.structure, robot=robot))
+
+    def torque(
+        self,
+        position: Float[Array, "n j"],
+        velocity: Float[Array, "n j"],
+        acceleration: Float[Array, "n j"],
+        *,
+        temperature: Float[Array, "n j"] | None = None,
+    ) -> Float[Array, "n j"]:
+        """Joint torque predicted at these motions, unfiltered."""
+        links = self.values[self.layout.links]
+        rigid = regressor(self.robot, position, velocity, acceleration) @ links
+        rest = self.structure.joint_columns(
+            velocity, acceleration, load=rigid, temperature=temperature
+        )
+        return rigid + rest @ self.values[self.layout.rest]
+
+
+def require_fitted(model: FittedModel, what: str) -> FittedModel:
+    """The model itself; a structure without parameters is refused by what was to be done."""
+    if isinstance(model, FittedModel):
+        return model
+    raise TaufitError(
+        f"cannot {what}: this model has no parameters yet. Fit it first (`taufit fit`, or "
+        "taufit.identify)."
+    )

@@ -1,0 +1,262 @@
+"""A training record as plain data for a model file, and back with every value checked.
+
+`record_from_dict(record_to_dict(r))` is r. Files of version 0.1 keep what is known of residuals
+under "score", and the correlation of residuals among the settings of the estimator; both are read.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.fields import Field
+from taufit.model.score import Score
+from taufit.model.training_record import (
+    DEFAULT_CORRELATION_S,
+    DEFAULT_CUTOFF_HZ,
+    DEFAULT_RATE_HZ,
+    BaseRecord,
+    Conditioning,
+    FitSettings,
+    Provenance,
+    Range,
+    Ranges,
+    Residuals,
+    ResidualStructure,
+    ThermalState,
+    TrainingRecord,
+)
+
+_VERSIONS = ("taufit", "python", "numpy", "created", "robot")
+
+
+def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
+    """Sections of a model file, all but the parameters' own entries."""
+    conditioning, score, residuals = record.conditioning, record.score, record.residuals
+    out: dict[str, Any] = {}
+    if record.base is not None:
+        out["base"] = {one.name: getattr(record.base, one.name) for one in fields(BaseRecord)}
+    spans = {one.name: getattr(record.ranges, one.name) for one in fields(Ranges)}
+    out["range"] = {
+        name: {"low": span.low, "high": span.high}
+        for name, span in spans.items()
+        if span is not None
+    }
+    out["conditioning"] = {
+        one.name: getattr(conditioning, one.name) for one in fields(conditioning)
+    }
+    if score is not None:
+        out["score"] = {key: x for key, x in score.to_dict().items() if key != "findings"}
+    out["residuals"] = {
+        "noise_density": residuals.noise_density,
+        "correlation_s": residuals.correlation_s,
+    }
+    if residuals.structure is not None:
+        out["residuals"]["structure"] = {
+            one.name: getattr(residuals.structure, one.name) for one in fields(ResidualStructure)
+        }
+    if record.thermal is not None:
+        out["thermal"] = {
+            one.name: getattr(record.thermal, one.name) for one in fields(ThermalState)
+        }
+    if record.provenance is not None:
+        out["provenance"] = provenance_to_dict(record.provenance)
+    out["warnings"] = record.warnings
+    return plain(out)
+
+
+def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> TrainingRecord:
+    """Inverse of `record_to_dict`; sections that are absent are as in an empty record.
+
+    Args:
+        data: The model file.
+        joints: Of the model.
+        names: Of the model's parameters.
+    """
+    entries = list(data["parameters"].items())
+    spread = [entry["std"] for entry in entries]
+    known = any("std" in entry.mapping() for entry in entries)
+    words = tuple(entry["verdict"].text("") for entry in entries)
+    conditioning = _conditioning(data["conditioning"], joints)
+    return TrainingRecord(
+        conditioning=conditioning,
+        ranges=_ranges(data["range"], joints),
+        std=np.array([x.number(missing=np.inf, low=0.0) for x in spread]) if known else None,
+        verdicts=words if any(words) else (),
+        base=_base(data["base"], names),
+        residuals=_residuals(data, joints, names, conditioning.rate_hz),
+        score=_score(data["score"], joints),
+        thermal=_thermal(data["thermal"], joints),
+        provenance=_provenance(data["provenance"]),
+        warnings=data["warnings"].texts(),
+    )
+
+
+def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
+    """Plain data: versions, settings, and whatever the caller said of the sources."""
+    settings = provenance.settings
+    own = {name: getattr(provenance, name) for name in _VERSIONS}
+    own["settings"] = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    return plain({**own, **provenance.sources})
+
+
+def plain(value: Any) -> Any:
+    """Plain Python; what is not finite becomes null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _conditioning(data: Field, joints: int) -> Conditioning:
+    # null is how a file says that there was no low-pass.
+    absent = DEFAULT_CUTOFF_HZ if "cutoff_hz" not in data.mapping() else math.inf
+    return Conditioning(
+        data["cutoff_hz"].number(absent, above=0.0),
+        data["rate_hz"].number(DEFAULT_RATE_HZ, above=0.0),
+        data["delay_s"].number(0.0),
+        _optional(data["gain"], joints, missing=math.nan),
+        _optional(data["gain_std"], joints, missing=math.nan, low=0.0),
+    )
+
+
+def _ranges(data: Field, joints: int) -> Ranges:
+    return Ranges(**{one.name: _range(data[one.name], joints) for one in fields(Ranges)})
+
+
+def _range(data: Field, joints: int) -> Range | None:
+    if data.missing:
+        return None
+    low, high = data["low"].required().numbers(joints), data["high"].required().numbers(joints)
+    if np.any(low > high):
+        j = int(np.argmax(low > high))
+        data.fail(f"low <= high for every joint, not {low[j]:g} > {high[j]:g} at joint {j + 1}")
+    return Range(low, high)
+
+
+def _base(data: Field, names: tuple[str, ...]) -> BaseRecord | None:
+    if data.missing:
+        return None
+    own = _known_names(data["names"].required(), names)
+    b = len(own)
+    expressions = data["expressions"].texts()
+    if len(expressions) != b:
+        data["expressions"].fail(f"a list of {b} expressions")
+    covariance = data["covariance"].required()
+    matrix = covariance.matrix(b, b, missing=math.nan)
+    return BaseRecord(own, expressions, data["values"].required().numbers(b), matrix)
+
+
+def _residuals(data: Field, joints: int, names: tuple[str, ...], rate_hz: float) -> Residuals:
+    section, old = data["residuals"], data["score"]
+    settings = data["provenance"]["settings"]["estimator_settings"]
+    density = old["noise_density"] if section["noise_density"].missing else section["noise_density"]
+    structure = old["doubt"] if section["structure"].missing else section["structure"]
+    correlation = section["correlation_s"].number(0.0, low=0.0)
+    if not correlation:
+        correlation = settings["correlation_samples"].number(0.0, low=0.0) / rate_hz
+    return Residuals(
+        _optional(density, joints, above=0.0),
+        correlation or DEFAULT_CORRELATION_S,
+        _structure(structure, names),
+    )
+
+
+def _structure(data: Field, names: tuple[str, ...]) -> ResidualStructure | None:
+    if data.missing:
+        return None
+    own = data["names"].required().texts()
+    # Base parameters come first; what repeats with position, speed or load has names of its own.
+    for item, name in zip(data["names"].items(), own, strict=True):
+        if name.startswith("link_") and name not in names:
+            item.fail("the name of a parameter of this model")
+    size = len(own)
+    mean = data["mean"].required().numbers(size)
+    factor = data["factor"].required().numbers(size * (size + 1) // 2)
+    return ResidualStructure(own, mean, factor)
+
+
+def _score(data: Field, joints: int) -> Score | None:
+    if data.missing or data["rmse"].missing:
+        return None
+    unknown = np.full(joints, math.nan)
+
+    def each(name: str) -> Float[Array, " j"]:
+        return unknown if data[name].missing else data[name].numbers(joints, missing=math.nan)
+
+    return Score(
+        file=data["file"].text(""),
+        samples=int(data["samples"].number(0.0, low=0.0)),
+        seconds=data["seconds"].number(0.0, low=0.0),
+        cutoff_hz=data["cutoff_hz"].number(math.inf, above=0.0),
+        rmse=data["rmse"].numbers(joints, low=0.0),
+        nrmse=each("nrmse"),
+        correlation=each("correlation"),
+        bias=each("bias"),
+        largest=each("largest"),
+        e_n=data["e_n"].number(math.nan),
+    )
+
+
+def _thermal(data: Field, joints: int) -> ThermalState | None:
+    if data.missing:
+        return None
+
+    def each(name: str, **limits: float) -> Float[Array, " j"]:
+        return data[name].required().numbers(joints, **limits)
+
+    return ThermalState(
+        fast=each("fast", above=0.0),
+        slow=each("slow", above=0.0),
+        friction_gain=data["friction_gain"].required().matrix(joints, 2),
+        copper_gain=data["copper_gain"].required().matrix(joints, 2),
+        coulomb=each("coulomb"),
+        viscous=each("viscous"),
+        start=each("start"),
+    )
+
+
+def _provenance(data: Field) -> Provenance | None:
+    if data.missing:
+        return None
+    told, standard = data["settings"], FitSettings()
+    settings = FitSettings(
+        friction=dict(told["friction"].mapping()),
+        estimator=told["estimator"].text(standard.estimator),
+        estimator_settings=dict(told["estimator_settings"].mapping()),
+        dropped=told["dropped"].texts(),
+        cutoff_hz=told["cutoff_hz"].number(math.inf, above=0.0),
+        cutoff_reason=told["cutoff_reason"].text(""),
+        torque_signs=told["torque_signs"].text(standard.torque_signs),
+        temperature=told["temperature"].text(standard.temperature),
+    )
+    own = {name: data[name].text("") for name in _VERSIONS}
+    sources = {
+        key: value for key, value in data.mapping().items() if key not in (*_VERSIONS, "settings")
+    }
+    return Provenance(**own, settings=settings, sources=sources)
+
+
+def _known_names(data: Field, names: tuple[str, ...]) -> tuple[str, ...]:
+    own = data.texts()
+    for item in data.items():
+        if item.value not in names:
+            item.fail("the name of a parameter of this model")
+    if len(set(own)) < len(own):
+        data.fail("names that differ from each other")
+    return own
+
+
+def _optional(data: Field, joints: int, **limits: float) -> Float[Array, " j"] | None:
+    return None if data.missing else data.numbers(joints, **limits)

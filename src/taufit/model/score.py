@@ -1,0 +1,69 @@
+"""Predicted against measured torque in figures: what a score is, not how it is found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Score:
+    """Predicted against measured torque of one recording, both through the same low-pass.
+
+    With e the error over the N samples in motion of j joints:
+
+        rmse = sqrt(mean e^2),  nrmse = rmse / std of the measured torque   (per joint)
+        e_n  = sqrt(e'e) / N over all joints, comparable only at equal N
+
+    Attributes:
+        file: The recording.
+        samples: N.
+        seconds: Of motion.
+        cutoff_hz: Of the low-pass; figures are comparable only at equal cut-off.
+        rmse: Root mean square error [N m].
+        nrmse: The same over the standard deviation of the measured torque.
+        correlation: Between measured and predicted torque.
+        bias: Mean error, measured less predicted [N m].
+        largest: Largest error [N m].
+        e_n: See above.
+        findings: What to know about this recording, e.g. that it leaves the range of training.
+    """
+
+    file: str
+    samples: int
+    seconds: float
+    cutoff_hz: float
+    rmse: Float[Array, " j"]
+    nrmse: Float[Array, " j"]
+    correlation: Float[Array, " j"]
+    bias: Float[Array, " j"]
+    largest: Float[Array, " j"]
+    e_n: float
+    findings: tuple[str, ...] = ()
+
+    @property
+    def mean_nrmse(self) -> float:
+        """Mean over the joints."""
+        return float(np.mean(self.nrmse))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "file": self.file,
+            "rmse": self.rmse.tolist(),
+            "nrmse": self.nrmse.tolist(),
+            "mean_nrmse": self.mean_nrmse,
+            "correlation": self.correlation.tolist(),
+            "samples": self.samples,
+            "seconds": self.seconds,
+            "cutoff_hz": None if np.isinf(self.cutoff_hz) else self.cutoff_hz,
+            "bias": self.bias.tolist(),
+            "largest": self.largest.tolist(),
+            "e_n": self.e_n,
+            "n_val": self.samples,
+            "findings": list(self.findings),
+        }

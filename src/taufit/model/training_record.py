@@ -1,0 +1,276 @@
+"""What a fitted model remembers of its training, typed; every default is in this file.
+
+A `TrainingRecord` says how the data were conditioned, where the motion went, how sure the
+parameters are, what the residuals look like and where everything came from. Whoever uses a fitted
+model later (prediction, payload, health, report, export) reads it here; `model_file` alone knows
+how it is spelled in a file. To add to it, give the new part a field with a default here, and a line
+in `record_file`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float
+from taufit.model.score import Score
+from taufit.signals.samples import Samples
+
+# Low-pass and grid of a model whose record does not say [Hz].
+DEFAULT_CUTOFF_HZ = 10.0
+DEFAULT_RATE_HZ = 100.0
+# Over how long the residuals of a typical arm are correlated [s].
+DEFAULT_CORRELATION_S = 0.12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditioning:
+    """How the training data were conditioned, and so how new data must be.
+
+    Attributes:
+        cutoff_hz: Low-pass of motion and torque; infinite where there was none.
+        rate_hz: Of the uniform grid.
+        delay_s: By which the motion was delayed to meet the torque.
+        gain: Torque per unit of the recorded signal, per joint, or None where torque was recorded.
+        gain_std: Its standard deviation, or None where it is not known.
+    """
+
+    cutoff_hz: float = DEFAULT_CUTOFF_HZ
+    rate_hz: float = DEFAULT_RATE_HZ
+    delay_s: float = 0.0
+    gain: Float[Array, " j"] | None = None
+    gain_std: Float[Array, " j"] | None = None
+
+    @classmethod
+    def of(cls, samples: Samples) -> Conditioning:
+        """As these samples were conditioned."""
+        return cls(
+            float(samples.cutoff_hz),
+            float(samples.rate_hz),
+            float(samples.delay_s),
+            samples.gain,
+            samples.gain_std,
+        )
+
+    @property
+    def relative_gain_std(self) -> Float[Array, " j"] | None:
+        """|std / gain| per joint, or None where either is unknown."""
+        if self.gain is None or self.gain_std is None:
+            return None
+        return np.abs(self.gain_std / self.gain)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Range:
+    """Lowest and highest value per joint, over the samples in motion."""
+
+    low: Float[Array, " j"]
+    high: Float[Array, " j"]
+
+    @classmethod
+    def of(cls, values: Float[Array, "n j"], rows: Bool[Array, " n"]) -> Range:
+        """Over the rows that count."""
+        return cls(values[rows].min(axis=0), values[rows].max(axis=0))
+
+    @property
+    def middle(self) -> Float[Array, " j"]:
+        return 0.5 * (self.low + self.high)
+
+    @property
+    def largest(self) -> Float[Array, " j"]:
+        """Largest magnitude either way."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranges:
+    """Where the model was fitted; None where that is not known.
+
+    Attributes:
+        position: [rad or m]
+        velocity: [rad/s or m/s]
+        acceleration: [rad/s^2 or m/s^2]
+        torque: [N m or N]
+        temperature: Of the joints [degC].
+    """
+
+    position: Range | None = None
+    velocity: Range | None = None
+    acceleration: Range | None = None
+    torque: Range | None = None
+    temperature: Range | None = None
+
+    @classmethod
+    def of(cls, samples: Samples) -> Ranges:
+        """Of the samples in motion."""
+        moving = samples.in_motion
+        warm = samples.temperature
+        return cls(
+            Range.of(samples.position, moving),
+            Range.of(samples.velocity, moving),
+            Range.of(samples.acceleration, moving),
+            Range.of(samples.torque, moving),
+            None if warm is None else Range.of(warm, moving),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BaseRecord:
+    """What the data determine: combinations of standard parameters, with their covariance.
+
+    Attributes:
+        names: Of the standard parameter each combination is named after.
+        expressions: Each as a sum of standard parameters.
+        values: SI.
+        covariance: Of `values`.
+    """
+
+    names: tuple[str, ...]
+    expressions: tuple[str, ...]
+    values: Float[Array, " b"]
+    covariance: Float[Array, "b b"]
+
+    @property
+    def std(self) -> Float[Array, " b"]:
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResidualStructure:
+    """What is known of errors of base parameters and of torque that no model holds, together.
+
+    Attributes:
+        names: Base parameters, then the repeating torques of every joint.
+        mean: Their most probable values given the residuals of the fit.
+        factor: Upper triangle R, row by row, with R'R their information.
+    """
+
+    names: tuple[str, ...]
+    mean: Float[Array, " u"]
+    factor: Float[Array, " t"]
+
+    @property
+    def information(self) -> Float[Array, "u u"]:
+        """R'R."""
+        size = len(self.names)
+        triangle = np.zeros((size, size))
+        triangle[np.triu_indices(size)] = self.factor
+        return triangle.T @ triangle
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Residuals:
+    """What the fit left unexplained.
+
+    Attributes:
+        noise_density: Per joint, of a new run [(N m)^2 s], or None where it was not measured.
+        correlation_s: Time over which residuals are correlated [s].
+        structure: What repeats in them, or None.
+    """
+
+    noise_density: Float[Array, " j"] | None = None
+    correlation_s: float = DEFAULT_CORRELATION_S
+    structure: ResidualStructure | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThermalState:
+    """Two heat stores per joint, as far as friction shows them.
+
+    Attributes:
+        fast, slow: Time constants [s].
+        friction_gain: K per W of friction power, through the fast and the slow decay.
+        copper_gain: K per (N m)^2 of squared torque, likewise.
+        coulomb, viscous: Friction that makes the heat [N m], [N m s/rad].
+        start: Above the air when the training data begin [K].
+    """
+
+    fast: Float[Array, " j"]
+    slow: Float[Array, " j"]
+    friction_gain: Float[Array, "j 2"]
+    copper_gain: Float[Array, "j 2"]
+    coulomb: Float[Array, " j"]
+    viscous: Float[Array, " j"]
+    start: Float[Array, " j"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitSettings:
+    """What a fit was told, and what it chose.
+
+    Attributes:
+        friction: Name and settings of the friction model.
+        estimator: "automatic", or the class that was asked for.
+        estimator_settings: What the estimator chose from the data.
+        dropped: Terms set to zero because the data do not support them.
+        cutoff_hz: Of the low-pass.
+        cutoff_reason: Why that one.
+        torque_signs: "recorded" or "unknown".
+        temperature: Law of the friction's temperature, or "none".
+    """
+
+    friction: Mapping[str, Any] = field(default_factory=dict)
+    estimator: str = "automatic"
+    estimator_settings: Mapping[str, Any] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    cutoff_hz: float = DEFAULT_CUTOFF_HZ
+    cutoff_reason: str = ""
+    torque_signs: str = "recorded"
+    temperature: str = "none"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Provenance:
+    """Where a model came from.
+
+    Attributes:
+        taufit, python, numpy: Versions that made it.
+        created: When, ISO 8601 in UTC.
+        robot: The description it began with.
+        settings: Of the fit.
+        sources: What the caller says of the data: files, hashes, maps.
+    """
+
+    taufit: str = ""
+    python: str = ""
+    numpy: str = ""
+    created: str = ""
+    robot: str = ""
+    settings: FitSettings = field(default_factory=FitSettings)
+    sources: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingRecord:
+    """All that a fitted model knows of its training beside its parameters.
+
+    Attributes:
+        conditioning: Of the training data.
+        ranges: Where the training motion went.
+        std: Of each standard parameter, infinite where it is not identifiable by itself, or None.
+        verdicts: How well each standard parameter is known, in words; () where not known.
+        base: Base parameters with their covariance, or None.
+        residuals: What the fit left unexplained.
+        score: On the training data, or None.
+        thermal: Heat stores where temperature is estimated, or None.
+        provenance: Where the model came from, or None.
+        warnings: What a user of the model should know.
+    """
+
+    conditioning: Conditioning = field(default_factory=Conditioning)
+    ranges: Ranges = field(default_factory=Ranges)
+    std: Float[Array, " p"] | None = None
+    verdicts: tuple[str, ...] = ()
+    base: BaseRecord | None = None
+    residuals: Residuals = field(default_factory=Residuals)
+    score: Score | None = None
+    thermal: ThermalState | None = None
+    provenance: Provenance | None = None
+    warnings: tuple[str, ...] = ()
+
+    def with_warnings(self, *more: str) -> TrainingRecord:
+        """The same record with further warnings, each once."""
+        return replace(self, warnings=tuple(dict.fromkeys((*self.warnings, *more))))
