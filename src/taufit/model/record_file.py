@@ -30,6 +30,7 @@ from taufit.model.training_record import (
     ThermalState,
     TrainingRecord,
 )
+from taufit.parameters import parse_name
 
 _VERSIONS = ("taufit", "python", "numpy", "created", "robot")
 
@@ -179,7 +180,7 @@ def _structure(data: Field, names: tuple[str, ...]) -> ResidualStructure | None:
     own = data["names"].required().texts()
     # Base parameters come first; what repeats with position, speed or load has names of its own.
     for item, name in zip(data["names"].items(), own, strict=True):
-        if name.startswith("link_") and name not in names:
+        if parse_name(name).kind == "link" and name not in names:
             item.fail("the name of a parameter of this model")
     size = len(own)
     mean = data["mean"].required().numbers(size)
