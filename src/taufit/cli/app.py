@@ -9,6 +9,7 @@ import difflib
 import inspect
 import os
 import sys
+from contextlib import nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, NoReturn
 import taufit
 from taufit.cli import process
 from taufit.errors import TaufitError
+from taufit.limits import large_files
 from taufit.names import printable
 
 # In order of use. A verb has a file `cli/<verb>.py` with either a function `command` or, for verbs
@@ -53,6 +55,7 @@ def _help() -> str:
     lines += [
         "",
         "  --version  version and engine",
+        "  --large    read files beyond the size limits; goes with any verb",
         "  --help     this text; `taufit VERB --help` explains a verb",
         "",
         "Next: `taufit inspect` lists the robots taufit knows.",
@@ -108,7 +111,16 @@ def _run(arguments: list[str]) -> None:
     # NumPy is imported; a user's own setting wins.
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
-    typer_app(verb)(args=arguments[1:], prog_name=f"taufit {verb}")
+    rest, large = _without_large(arguments[1:])
+    with large_files() if large else nullcontext():
+        typer_app(verb)(args=rest, prog_name=f"taufit {verb}")
+
+
+def _without_large(arguments: list[str]) -> tuple[list[str], bool]:
+    """The arguments without --large, which goes with any verb, and whether it was there."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    kept = [word for word in arguments[:end] if word != "--large"]
+    return [*kept, *arguments[end:]], len(kept) < end
 
 
 def typer_app(verb: str) -> Any:

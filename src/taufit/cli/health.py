@@ -133,18 +133,19 @@ def check(
     Next: `taufit health check HISTORY --report health.html` shows every joint over time.
     """
     from taufit.errors import InfeasibleError
-    from taufit.health import judge, read_history, write_history
+    from taufit.health import add_runs, judge, read_history
 
     known = read_history(history)
     notes: list[str] = []
     added = 0
     if recording:
         runs, hashes, notes = _runs(known.model, recording, source, "adding runs")
-        for (name, samples), digest in zip(runs, hashes, strict=True):
-            known = known.with_run(name, samples, sha256=digest)
-            added += 1
-        if not dry_run:
-            write_history(known, history)
+        added = len(runs)
+        if dry_run:
+            for (name, samples), digest in zip(runs, hashes, strict=True):
+                known = known.with_run(name, samples, sha256=digest)
+        else:
+            known = add_runs(history, runs, sha256=hashes, expected=known)
     found = judge(known)
     if report is not None:
         _report(known, report)

@@ -228,19 +228,10 @@ def _merged(twin: Twin, path: Path) -> Any:
     """The twin's effects with those of a file in their place; `name: null` switches one off."""
     from dataclasses import fields
 
-    import yaml
-
-    from taufit.errors import TaufitError
+    from taufit.plain_data import parse_yaml, read_text
     from taufit.sim import Effects, effects_from_dict
 
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TaufitError(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise TaufitError(f"{path} is not UTF-8 text.") from None
-    except yaml.YAMLError as error:
-        raise TaufitError(f"{path} is not YAML: {error}.") from None
+    data = parse_yaml(read_text(path, "YAML"), path, "YAML")
     new = effects_from_dict(data or {}, str(path))
     named = [item.name for item in fields(Effects) if item.name in (data or {})]
     return replace(twin.effects, **{name: getattr(new, name) for name in named})

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
 from typing import Any
 
 from taufit.errors import TaufitError
@@ -13,6 +11,7 @@ from taufit.excitation.motion import Motion
 from taufit.excitation.sampled import Sampled
 from taufit.excitation.spline import Spline
 from taufit.files import write_json
+from taufit.plain_data import read_json
 
 MOTIONS: dict[str, Any] = {"fourier": Fourier, "sampled": Sampled, "spline": Spline}
 
@@ -52,10 +51,4 @@ def write_motion(motion: Motion, path: str | os.PathLike[str], **notes: Any) -> 
 
 def read_motion(path: str | os.PathLike[str]) -> Motion:
     """Read a motion file written by `write_motion`."""
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TaufitError(f"{path} cannot be read: {error.strerror}.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise TaufitError(f"{path} is not a JSON motion file: {error}.") from None
-    return motion_from_dict(data, str(path))
+    return motion_from_dict(read_json(path, "a JSON motion file"), str(path))

@@ -8,10 +8,9 @@ from taufit.health.history import (
     History,
     Run,
     judge,
-    read_history,
     start_history,
-    write_history,
 )
+from taufit.health.history_file import add_runs, read_history, write_history
 from taufit.health.index import FrictionIndex, friction_index
 from taufit.health.judgement import JointHealth, Judgement
 
@@ -21,6 +20,7 @@ __all__ = [
     "JointHealth",
     "Judgement",
     "Run",
+    "add_runs",
     "cusum",
     "friction_index",
     "judge",

@@ -1,29 +1,20 @@
-"""A file that grows run by run: the model, the healthy runs, and every run since."""
+"""A robot's friction, run by run: the model, the healthy runs, and every run since."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError, TaufitError
-from taufit.files import write_text
 from taufit.health.cusum import SLACK, cusum, threshold_for
 from taufit.health.index import FrictionIndex, friction_index
 from taufit.health.judgement import JointHealth, Judgement, trend_of
 from taufit.model.fitted_model import FittedModel, require_fitted
-from taufit.model.model_file import model_from_dict, model_to_dict
 from taufit.signals.samples import Samples
-
-FORMAT = "taufit-health"
-VERSION = 1
 
 # A scale needs some runs; with fewer than the second number the threshold is noticeably higher.
 FEWEST = 8
@@ -247,84 +238,4 @@ def _run(name: str, found: FrictionIndex, sha256: str) -> Run:
         found.load,
         sha256,
         datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-
-
-def write_history(history: History, path: str | os.PathLike[str]) -> None:
-    """Write the history; the file is replaced whole or not at all. One line per run."""
-    head = {
-        "format": FORMAT,
-        "version": VERSION,
-        "healthy": history.healthy,
-        "rate": history.rate,
-        "slack": history.slack,
-        "speed": history.speed.tolist(),
-        "level": history.level.tolist(),
-        "model": model_to_dict(history.model),
-    }
-    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
-    runs = ",\n  ".join(json.dumps(_to_dict(run), allow_nan=False) for run in history.runs)
-    write_text(path, "{\n" + ",\n".join(lines) + f',\n "runs": [\n  {runs}\n ]\n}}\n')
-
-
-def read_history(path: str | os.PathLike[str]) -> History:
-    """Read a history."""
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise TaufitError(
-            f"there is no history {path}. `taufit health baseline MODEL RECORDING... -o {path}` "
-            "starts one."
-        ) from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise TaufitError(f"{path} cannot be read as a health history: {error}.") from None
-    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        raise TaufitError(
-            f"{path} is no health history. `taufit health baseline` writes one; a model alone is "
-            "not enough."
-        )
-    if data.get("version") != VERSION:
-        raise TaufitError(
-            f"{path} has history version {data.get('version')!r}; this taufit reads {VERSION}."
-        )
-    try:
-        model = model_from_dict(data["model"], f"the model in {path}")
-        runs = tuple(_from_dict(entry, model.robot.joints) for entry in data["runs"])
-        healthy = int(data["healthy"])
-        if not FEWEST <= healthy <= len(runs):
-            raise ValueError(f"{healthy} healthy runs of {len(runs)}")
-        speed, level = (np.array(data[key], float) for key in ("speed", "level"))
-        if speed.shape != (model.robot.joints,) or level.shape != speed.shape:
-            raise ValueError("speed and level need one number per joint")
-        return History(
-            model, healthy, speed, level, float(data["rate"]), float(data["slack"]), runs
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise TaufitError(f"{path} is damaged: {error!r}. Start the baseline again.") from None
-
-
-_ARRAYS = ("index", "std", "temperature", "speed", "load")
-
-
-def _to_dict(run: Run) -> dict[str, Any]:
-    out: dict[str, Any] = {"name": run.name, "added": run.added, "sha256": run.sha256}
-    for key in _ARRAYS:
-        out[key] = [float(x) if np.isfinite(x) else None for x in getattr(run, key)]
-    return out
-
-
-def _from_dict(entry: Mapping[str, Any], joints: int) -> Run:
-    arrays: dict[str, Array] = {}
-    for key in _ARRAYS:
-        values = np.array([np.nan if x is None else x for x in entry[key]], float)
-        if values.shape != (joints,):
-            raise ValueError(f"{key} of {entry.get('name')!r} needs {joints} numbers")
-        arrays[key] = values
-    if not np.all(np.isfinite(arrays["index"])):
-        raise ValueError(f"the index of {entry.get('name')!r} is not finite")
-    return Run(
-        name=str(entry["name"]),
-        sha256=str(entry.get("sha256", "")),
-        added=str(entry.get("added", "")),
-        **arrays,
     )

@@ -23,6 +23,7 @@ from taufit.friction import NoFriction, friction_from_dict, friction_to_dict
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.record_file import plain, record_from_dict, record_to_dict
 from taufit.model.torque_model import TorqueModel
+from taufit.plain_data import read_json
 from taufit.robot import Robot
 
 FORMAT = "taufit-model"
@@ -125,18 +126,9 @@ def write_model(model: FittedModel, path: str | os.PathLike[str]) -> None:
 
 def read_model(path: str | os.PathLike[str]) -> FittedModel:
     """Read a fitted model."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise TaufitError(f"there is no model {path}. `taufit fit` writes one.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaufitError(f"{path} cannot be read as a model: {error}.") from None
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise TaufitError(
-            f"{path} is not a taufit model: line {error.lineno} is no JSON ({error.msg})."
-        ) from None
+    if not Path(path).exists():
+        raise TaufitError(f"there is no model {path}. `taufit fit` writes one.")
+    data = read_json(path, "a taufit model")
     return model_from_dict(data, str(path))
 
 

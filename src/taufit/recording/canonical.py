@@ -17,6 +17,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
+from taufit.plain_data import parse_json
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import QUANTITIES, SIGNAL_UNITS, SIGNALS
 from taufit.recording.recording import Recording
@@ -255,10 +256,7 @@ def to_text(page: dict[str, Any]) -> str:
 
 def from_text(text: str | bytes, source: str) -> dict[str, Any]:
     """Inverse of `to_text`; a page somebody edited is read and flagged."""
-    try:
-        page = json.loads(text)
-    except (ValueError, RecursionError):
-        page = None
+    page = parse_json(text, f"the metadata of {source}", "intact", error=RecordingError)
     if not isinstance(page, dict):
         raise RecordingError(f"{source}: its metadata is damaged and cannot be read.")
     seal = page.pop("seal", None)

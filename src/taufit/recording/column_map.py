@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from taufit.arrays import Array, Bool, Float
 from taufit.errors import RecordingError
+from taufit.plain_data import parse_yaml, read_text
 from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNALS, unit_factor
 
 Key = int | str
@@ -142,17 +142,13 @@ def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> 
         return _parse(source, "map")
     path = _find(Path(source))
     try:
-        text = path.read_text(encoding="utf-8")
+        path.stat()
     except FileNotFoundError:
         raise RecordingError(f"there is no column map {path}.{_neighbours(path)}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordingError(f"column map {path} cannot be read: {error}.") from None
-    try:
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        raise RecordingError(f"column map {path} is not YAML: {error}") from None
-    except RecursionError:
-        raise RecordingError(f"column map {path} is nested too deeply.") from None
+    except OSError as error:
+        raise RecordingError(f"column map {path} cannot be read: {error.strerror}.") from None
+    text = read_text(path, "a column map", error=RecordingError)
+    data = parse_yaml(text, f"column map {path}", "YAML", error=RecordingError)
     if not isinstance(data, Mapping):
         raise RecordingError(
             f"column map {path} must be a page of `key: value` lines; it needs at least "

@@ -24,6 +24,9 @@ _MOVING = ("revolute", "continuous", "prismatic")
 _TYPES = (*_MOVING, "fixed", "floating", "planar")
 _TIPS = ("tool0", "flange", "tool", "ee_link", "ee", "tcp")
 
+_MOST_ELEMENTS = 100_000
+_DEEPEST = 100
+
 
 @dataclass(frozen=True, slots=True)
 class _Joint:
@@ -106,6 +109,7 @@ def _parse(text: str) -> ElementTree.Element:
     """The tree of an XML text without a document type, hence without entities that expand."""
     parser = expat.ParserCreate("utf-8")
     parser.StartDoctypeDeclHandler = _refuse_doctype
+    _bound(parser)
     # What else is wrong, the tree builder below says in the same words.
     with suppress(expat.ExpatError):
         parser.Parse(text.encode("utf-8", "replace"), True)
@@ -116,6 +120,27 @@ def _parse(text: str) -> ElementTree.Element:
     if root.tag.rsplit("}", 1)[-1] != "robot":
         raise RobotError(f"a URDF starts with <robot>, this file with <{root.tag[:40]}>.")
     return root
+
+
+def _bound(parser: expat.XMLParserType) -> None:
+    """Refuse trees that no arm has; a tree takes far more memory than its text."""
+    count = depth = 0
+
+    def start(*_: object) -> None:
+        nonlocal count, depth
+        count, depth = count + 1, depth + 1
+        if count > _MOST_ELEMENTS or depth > _DEEPEST:
+            raise RobotError(
+                f"this XML has more than {_MOST_ELEMENTS} elements, or more than {_DEEPEST} inside "
+                "each other: no robot description has."
+            )
+
+    def end(*_: object) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
 
 
 def _refuse_doctype(*_: object) -> None:

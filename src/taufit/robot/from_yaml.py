@@ -15,6 +15,7 @@ import yaml
 from taufit.arrays import Array, Float
 from taufit.errors import RobotError
 from taufit.parameters import joint_name, link_name
+from taufit.plain_data import parse_yaml
 from taufit.robot.checks import MOST_JOINTS, checked, number, numbers, short
 from taufit.robot.from_dh import from_dh
 from taufit.robot.from_screws import from_screws, normal_screw
@@ -112,32 +113,7 @@ def from_yaml(text: str) -> Robot:
 
 def load_yaml(text: str) -> dict[str, Any]:
     """One mapping of plain data. Aliases are refused: a few of them expand to gigabytes."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        depth = 0
-        for event in yaml.parse(text, Loader=loader):
-            if isinstance(event, yaml.events.AliasEvent):
-                raise RobotError("YAML aliases (*name) are not supported: write the value out.")
-            depth += isinstance(event, yaml.events.CollectionStartEvent)
-            depth -= isinstance(event, yaml.events.CollectionEndEvent)
-            if depth > 20:
-                raise RobotError("this YAML is nested more deeply than a robot description is.")
-        data = yaml.load(text, Loader=loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" in line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "it contains characters YAML does not allow"
-        raise RobotError(f"this is not valid YAML{line}: {problem}.") from None
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        # The parser's own slips: dates that do not exist, `!!float` without a value.
-        raise RobotError(f"this is not valid YAML: {error}.") from None
+    data = parse_yaml(text, "this", "valid YAML", error=RobotError)
     if not isinstance(data, dict):
         raise RobotError("a robot description is a mapping with `convention` and `joints`.")
     return data

@@ -1,0 +1,159 @@
+"""The history as a file that grows run by run and is safe with several writers.
+
+`add_runs` reads the newest state and writes the next one under the file's lock; each state is
+flushed to disk before it takes the old one's place. A writer that dies loses its own runs at most.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array
+from taufit.errors import TaufitError
+from taufit.files import is_stream, locked, write_text
+from taufit.health.history import FEWEST, History, Run
+from taufit.model.model_file import model_from_dict, model_to_dict
+from taufit.plain_data import conform, read_json
+from taufit.signals.samples import Samples
+
+FORMAT = "taufit-health"
+VERSION = 1
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a history file."""
+    text = files("taufit.health").joinpath("history_schema.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+def write_history(history: History, path: str | os.PathLike[str]) -> None:
+    """Write the history; the file is replaced whole or not at all."""
+    there = os.path.exists(path) and not os.path.isdir(path) and not is_stream(path)
+    with locked(path) if there else nullcontext():
+        _write(history, path)
+
+
+def add_runs(
+    path: str | os.PathLike[str],
+    runs: Sequence[tuple[str, Samples]],
+    *,
+    sha256: Sequence[str] = (),
+    expected: History | None = None,
+) -> History:
+    """Add runs to the history as it is now, whoever else adds to it; returns what was written.
+
+    Args:
+        path: The history.
+        runs: Names and samples, conditioned like the model's training data.
+        sha256: Of the files, to notice one that is given twice.
+        expected: What the samples were conditioned for; another model there is refused.
+    """
+    read_history(path)
+    with locked(path):
+        history = read_history(path)
+        if expected is not None and not _same_model(history, expected):
+            raise TaufitError(
+                f"{path} was started again with another model meanwhile; nothing was added. Run "
+                "the command again."
+            )
+        for (name, samples), digest in zip(runs, sha256 or [""] * len(runs), strict=True):
+            history = history.with_run(name, samples, sha256=digest)
+        _write(history, path)
+    return history
+
+
+def read_history(path: str | os.PathLike[str]) -> History:
+    """Read a history."""
+    if not Path(path).exists():
+        raise TaufitError(
+            f"there is no history {path}. `taufit health baseline MODEL RECORDING... -o {path}` "
+            "starts one."
+        )
+    data = read_json(path, "a health history")
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        raise TaufitError(
+            f"{path} is no health history. `taufit health baseline` writes one; a model alone is "
+            "not enough."
+        )
+    if data.get("version") != VERSION:
+        raise TaufitError(
+            f"{path} has history version {str(data.get('version'))[:40]}; this taufit reads "
+            f"{VERSION}."
+        )
+    wrong = conform(data, schema())
+    if wrong is not None:
+        raise _damaged(path, wrong)
+    model = model_from_dict(data["model"], f"the model in {path}")
+    joints = model.robot.joints
+    runs = tuple(_from_dict(entry) for entry in data["runs"])
+    for i, run in enumerate(runs):
+        for key in _ARRAYS:
+            if getattr(run, key).shape != (joints,):
+                raise _damaged(path, f"runs[{i}].{key} does not have {joints} entries")
+    if not FEWEST <= data["healthy"] <= len(runs):
+        raise _damaged(path, f"healthy is {data['healthy']} of {len(runs)} runs")
+    speed, level = (np.array(data[key], float) for key in ("speed", "level"))
+    if speed.shape != (joints,) or level.shape != (joints,):
+        raise _damaged(path, f"speed and level need {joints} numbers each")
+    rate, slack = float(data["rate"]), float(data["slack"])
+    return History(model, data["healthy"], speed, level, rate, slack, runs)
+
+
+def _damaged(path: str | os.PathLike[str], wrong: str) -> TaufitError:
+    return TaufitError(f"{path} is damaged: {wrong}. Restore a copy, or start the baseline again.")
+
+
+def _same_model(one: History, other: History) -> bool:
+    a, b = one.model, other.model
+    return (
+        a.values is not None
+        and b.values is not None
+        and np.array_equal(a.values, b.values)
+        and np.array_equal(one.speed, other.speed)
+    )
+
+
+def _write(history: History, path: str | os.PathLike[str]) -> None:
+    """One line per run."""
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "healthy": history.healthy,
+        "rate": history.rate,
+        "slack": history.slack,
+        "speed": history.speed.tolist(),
+        "level": history.level.tolist(),
+        "model": model_to_dict(history.model),
+    }
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+    runs = ",\n  ".join(json.dumps(_to_dict(run), allow_nan=False) for run in history.runs)
+    write_text(path, "{\n" + ",\n".join(lines) + f',\n "runs": [\n  {runs}\n ]\n}}\n')
+
+
+_ARRAYS = ("index", "std", "temperature", "speed", "load")
+
+
+def _to_dict(run: Run) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": run.name, "added": run.added, "sha256": run.sha256}
+    for key in _ARRAYS:
+        out[key] = [float(x) if np.isfinite(x) else None for x in getattr(run, key)]
+    return out
+
+
+def _from_dict(entry: Mapping[str, Any]) -> Run:
+    arrays: dict[str, Array] = {
+        key: np.array([np.nan if x is None else x for x in entry[key]], float) for key in _ARRAYS
+    }
+    return Run(
+        name=entry["name"], sha256=entry.get("sha256", ""), added=entry.get("added", ""), **arrays
+    )
