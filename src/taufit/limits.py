@@ -15,8 +15,8 @@ from taufit.errors import TaufitError
 # 3 h of 7 joints at 1 kHz with all channels are about 4 GB as numbers.
 LARGEST_UNPACKED = 4_000_000_000
 # Files that unpack to less than this are read whatever their ratio: a robot at rest packs well.
-ALWAYS_READ = 256_000_000
-LARGEST_RATIO = 200
+ALWAYS_READ = 64_000_000
+LARGEST_RATIO = 100
 LARGEST_TEXT = 32_000_000
 
 _large: ContextVar[bool] = ContextVar("large", default=False)

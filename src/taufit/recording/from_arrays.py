@@ -19,11 +19,13 @@ import numpy as np
 
 from taufit.arrays import Array
 from taufit.errors import MissingExtraError, RecordingError
+from taufit.limits import LARGEST_UNPACKED, check_unpacked, lifted
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.draft.needs_map import needs_map
 from taufit.recording.finding import Finding
+from taufit.recording.packed_size import check_mat
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 
@@ -36,6 +38,7 @@ def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
     arrays: dict[str, Array] = {}
     page = None
     try:
+        _check_zip(path)
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             if not hasattr(archive, "files"):
                 raise ValueError("it holds one array without a name")
@@ -65,6 +68,15 @@ def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
     return _recordings(arrays, page, path, column_map)
 
 
+def _check_zip(path: Path) -> None:
+    """The sizes in an archive's directory bind its reader."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+        unpacked = sum(part.file_size for part in parts)
+        check_unpacked(path, unpacked, path.stat().st_size, error=RecordingError)
+
+
 def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
     """MATLAB files: up to v7 with SciPy, v7.3 is HDF5."""
     try:
@@ -74,8 +86,16 @@ def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
         raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from None
     if _HDF5_MARK in (head[:8], head[512:520]):
         return read_hdf5(path, column_map)
+    check_mat(path)
     # SciPy's reader can bring the whole process down over a damaged file, so it gets its own.
-    command = [sys.executable, "-P", "-c", _MAT_CHILD, str(path)]
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        _MAT_CHILD,
+        str(path),
+        "0" if lifted() else str(4 * LARGEST_UNPACKED),
+    ]
     ran = subprocess.run(command, capture_output=True, check=False)
     if ran.returncode == _MAT_IS_HDF5:
         return read_hdf5(path, column_map)
@@ -94,6 +114,13 @@ _MAT_CHILD = f"""
 import io, sys
 import numpy as np
 import scipy.io
+try:
+    import resource
+    most = int(sys.argv[2])
+    if most:
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+except (ImportError, ValueError, OSError):
+    pass
 try:
     content = scipy.io.loadmat(sys.argv[1], simplify_cells=True)
 except NotImplementedError:
@@ -126,13 +153,22 @@ def read_hdf5(path: Path, column_map: ColumnMap | None = None) -> list[Recording
         ) from None
     arrays: dict[str, Array] = {}
 
+    chosen: dict[str, Any] = {}
+
     def visit(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiub" and item.ndim in (1, 2):
-            arrays[name.strip("/").replace("/", ".")] = np.asarray(item[()], float)
+        if not isinstance(item, h5py.Dataset) or item.external or item.is_virtual:
+            # What lies in other files is not this recording.
+            return
+        if item.dtype.kind in "fiub" and item.ndim in (1, 2):
+            chosen[name.strip("/").replace("/", ".")] = item
 
     try:
         with h5py.File(path, "r") as file:
             file.visititems(visit)
+            needed = 8 * sum(int(item.size) for item in chosen.values())
+            check_unpacked(path, needed, path.stat().st_size, error=RecordingError)
+            for name, item in chosen.items():
+                arrays[name] = np.asarray(item[()], float)
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise RecordingError(f"{path} cannot be read as HDF5: {str(error)[:200]}.") from None
     return _recordings(arrays, None, path, column_map)

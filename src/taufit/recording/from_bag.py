@@ -19,6 +19,7 @@ from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.finding import Finding
+from taufit.recording.packed_size import check_bag
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 
@@ -111,6 +112,7 @@ def _messages(path: Path, topic: str | None, own: bool) -> tuple[list[Any], Reco
         ) from None
     store = get_typestore(Stores.ROS1_NOETIC if path.suffix == ".bag" else Stores.ROS2_HUMBLE)
     try:
+        check_bag(path)
         with AnyReader([path], default_typestore=store) as reader:
             topics = {
                 c.topic for c in reader.connections if c.msgtype == "sensor_msgs/msg/JointState"

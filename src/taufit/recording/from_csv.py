@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from taufit.errors import RecordingError
+from taufit.limits import lifted
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
+from taufit.recording.packed_size import check_counted, gzip_sizes
 from taufit.recording.table import Table
 
 META_MARK = "# taufit "
@@ -81,6 +83,8 @@ def _unpack(path: Path, findings: list[Finding]) -> bytes:
         raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from None
     if data[:2] != b"\x1f\x8b":
         return data
+    if not lifted():
+        check_counted(path, data, gzip_sizes)
     # Members one by one, so that a damaged archive still gives what comes before the damage.
     out = bytearray()
     while data[:2] == b"\x1f\x8b":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from taufit.errors import RecordingError
+from taufit.plain_data import read_json
 from taufit.recording.assemble import assemble
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.draft.needs_map import needs_map
 from taufit.recording.finding import Finding
-from taufit.recording.from_parquet import flat
+from taufit.recording.from_parquet import flat, read_numbers
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 
@@ -43,7 +43,7 @@ def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Record
     import pyarrow.parquet as pq
 
     try:
-        info = json.loads((path / "meta" / "info.json").read_text(encoding="utf-8"))
+        info = read_json(path / "meta" / "info.json", "a dataset's page", error=RecordingError)
         features = dict(info.get("features", {}))
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise RecordingError(f"{path}/meta/info.json cannot be read: {error}.") from None
@@ -53,7 +53,8 @@ def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Record
     parts: list[dict[str, Any]] = []
     for file in files:
         try:
-            table = pq.read_table(file, use_threads=False)
+            with file.open("rb") as opened:
+                table = read_numbers(pq.ParquetFile(opened), file)
             columns: dict[str, Any] = {}
             for name in table.column_names:
                 columns.update(flat(table.column(name), name))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from taufit.errors import RecordingError
+from taufit.limits import check_unpacked
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap
@@ -16,6 +17,7 @@ from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 
 META_KEY = b"taufit"
+_ROWS = 1 << 16
 
 
 def read_parquet(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
@@ -35,7 +37,7 @@ def _columns(path: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     try:
         # An open file has any name, UTF-8 or not, and needs no dataset machinery to be read.
         with path.open("rb") as file:
-            table = pq.ParquetFile(file, page_checksum_verification=True).read(use_threads=False)
+            table = read_numbers(pq.ParquetFile(file, page_checksum_verification=True), path)
         columns = {name: flat(table.column(name), name) for name in table.column_names}
     except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
         raise RecordingError(
@@ -47,6 +49,43 @@ def _columns(path: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
         raise RecordingError(f"{path} has no rows of numbers.")
     text = (table.schema.metadata or {}).get(META_KEY)
     return columns, None if text is None else from_text(text, str(path))
+
+
+def read_numbers(file: Any, path: Path) -> Any:
+    """The columns of a Parquet file that hold numbers, as an Arrow table.
+
+    Repeated values take next to no room in the file: what they unpack to is their count, first as
+    the file declares it, then as they come.
+    """
+    import pyarrow as pa
+
+    schema = file.schema_arrow
+    wanted = [field.name for field in schema if _is_number(field.type)]
+    packed = path.stat().st_size
+    check_unpacked(path, 8 * file.metadata.num_rows * len(wanted), packed, error=RecordingError)
+    batches, unpacked = [], 0
+    for batch in file.iter_batches(batch_size=_ROWS, columns=wanted, use_threads=False):
+        unpacked += batch.nbytes
+        check_unpacked(path, unpacked, packed, error=RecordingError, so_far=True)
+        batches.append(batch)
+    if not batches:
+        return schema.empty_table().select(wanted)
+    return pa.Table.from_batches(batches).replace_schema_metadata(schema.metadata)
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        kind = kind.value_type
+        return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+    return bool(
+        pa.types.is_floating(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_duration(kind)
+    )
 
 
 def flat(column: Any, name: str) -> dict[str, Any]:
