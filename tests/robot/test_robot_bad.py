@@ -224,11 +224,12 @@ def long_chain(count: int, kind: str) -> str:
         (long_chain(20_000, "revolute"), "20000 joints are more"),
         (long_chain(20_000, "fixed"), "no joint moves"),
         ("<robot>" + "<!--" * 500_000, "not complete"),
-        ("<robot>" + "<a>" * 100_000, "not complete"),
-        ("<robot>" + "<a>" * 100_000 + "</a>" * 100_000 + "</robot>", "no links"),
+        ("<robot>" + "<a>" * 100_000, "inside each other"),
+        ("<robot>" + "<a>" * 100_000 + "</a>" * 100_000 + "</robot>", "inside each other"),
         ("<robot>" + "<link name='x'/>" * 100_000, "not complete"),
+            ("<robot>" + "<a/>" * 600_000 + "</robot>", "more than 500000 elements"),
     ],
-    ids=["moving chain", "fixed chain", "comments", "cut depth", "depth", "width"],
+    ids=["moving chain", "fixed chain", "comments", "cut depth", "depth", "width", "count"],
 )
 def test_huge_descriptions_do_not_hang(text, says):
     start = time.process_time()

@@ -24,7 +24,7 @@ _MOVING = ("revolute", "continuous", "prismatic")
 _TYPES = (*_MOVING, "fixed", "floating", "planar")
 _TIPS = ("tool0", "flange", "tool", "ee_link", "ee", "tcp")
 
-_MOST_ELEMENTS = 100_000
+_MOST_ELEMENTS = 500_000
 _DEEPEST = 100
 
 
