@@ -227,7 +227,7 @@ def long_chain(count: int, kind: str) -> str:
         ("<robot>" + "<a>" * 100_000, "inside each other"),
         ("<robot>" + "<a>" * 100_000 + "</a>" * 100_000 + "</robot>", "inside each other"),
         ("<robot>" + "<link name='x'/>" * 100_000, "not complete"),
-            ("<robot>" + "<a/>" * 600_000 + "</robot>", "more than 500000 elements"),
+        ("<robot>" + "<a/>" * 600_000 + "</robot>", "more than 500000 elements"),
     ],
     ids=["moving chain", "fixed chain", "comments", "cut depth", "depth", "width", "count"],
 )
