@@ -112,11 +112,11 @@ def _yaml(text: str) -> Any:
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             seen = set()
             for key, _ in getattr(node, "value", ()):
-                name = key.value if isinstance(key.value, str) else None
-                if name in seen:
-                    raise _Rule(f"line {key.start_mark.line + 1} gives {name[:60]!r} twice")
-                if name is not None:
-                    seen.add(name)
+                if not isinstance(key.value, str):
+                    continue
+                if key.value in seen:
+                    raise _Rule(f"line {key.start_mark.line + 1} gives {key.value[:60]!r} twice")
+                seen.add(key.value)
             return super().construct_mapping(node, deep)
 
     depth = 0
