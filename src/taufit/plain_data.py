@@ -1,7 +1,7 @@
 """JSON and YAML from anybody: read with limits, refused in one sentence where they break a rule.
 
 Nesting and digits are bounded, a key may be given once, numbers are finite, YAML has no aliases
-and no tags. `conform` checks data against a JSON Schema and names the place that does not.
+and no tags. What the values mean is checked by `fields`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -156,114 +155,3 @@ def _finite(text: str) -> float:
 
 def _no_constant(text: str) -> float:
     raise _Rule(f"{text} is no number")
-
-
-def conform(data: Any, schema: Mapping[str, Any]) -> str | None:
-    """The first place where data breaks a JSON Schema, as the end of a sentence; None where none.
-
-    Understood are type, const, enum, required, properties, additionalProperties, items, anyOf,
-    minItems, maxItems, minimum, maximum, exclusiveMinimum, maxLength and $ref to #/$defs.
-    """
-    return _conform(data, schema, schema, "")
-
-
-_TYPES: dict[str, Any] = {
-    "object": lambda x: isinstance(x, Mapping),
-    "array": lambda x: isinstance(x, Sequence) and not isinstance(x, str),
-    "string": lambda x: isinstance(x, str),
-    "boolean": lambda x: isinstance(x, bool),
-    "null": lambda x: x is None,
-    "integer": lambda x: isinstance(x, int) and not isinstance(x, bool),
-    "number": lambda x: (
-        isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x)
-    ),
-}
-_WORDS = {
-    "object": "an object",
-    "array": "a list",
-    "string": "a text",
-    "boolean": "true or false",
-    "null": "null",
-    "integer": "a whole number",
-    "number": "a finite number",
-}
-
-
-def _conform(data: Any, schema: Any, whole: Mapping[str, Any], path: str) -> str | None:
-    if "$ref" in schema:
-        schema = whole["$defs"][schema["$ref"].rsplit("/", 1)[1]]
-    if "anyOf" in schema:
-        found = [_conform(data, one, whole, path) for one in schema["anyOf"]]
-        # The alternative that fits furthest says most.
-        return None if None in found else max((f for f in found if f), key=len)
-    return (
-        _kind(data, schema, path)
-        or _bounds(data, schema, path)
-        or _members(data, schema, whole, path)
-    )
-
-
-def _at(path: str) -> str:
-    return path.lstrip(".") or "the file"
-
-
-def _shown(data: Any) -> str:
-    return repr(data)[:60] if not isinstance(data, (Mapping, list)) else type(data).__name__
-
-
-def _kind(data: Any, schema: Mapping[str, Any], path: str) -> str | None:
-    kinds = schema.get("type")
-    if kinds is not None:
-        kinds = [kinds] if isinstance(kinds, str) else kinds
-        if not any(_TYPES[kind](data) for kind in kinds):
-            words = " or ".join(_WORDS[kind] for kind in kinds)
-            return f"{_at(path)} is {_shown(data)} where {words} belongs"
-    if "const" in schema and data != schema["const"]:
-        return f"{_at(path)} is {_shown(data)} where {schema['const']!r} belongs"
-    if "enum" in schema and data not in schema["enum"]:
-        return f"{_at(path)} is {_shown(data)} where one of {schema['enum']} belongs"
-    return None
-
-
-def _bounds(data: Any, schema: Mapping[str, Any], path: str) -> str | None:
-    if isinstance(data, (int, float)) and not isinstance(data, bool):
-        low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
-        high = schema.get("maximum")
-        if (
-            (low is not None and data < low)
-            or (above is not None and data <= above)
-            or (high is not None and data > high)
-        ):
-            return f"{_at(path)} is {_shown(data)}, which is out of range"
-    if isinstance(data, str) and len(data) > schema.get("maxLength", math.inf):
-        return f"{_at(path)} has {len(data)} characters, more than {schema['maxLength']}"
-    if isinstance(data, list):
-        least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
-        if not least <= len(data) <= most:
-            need = least if least == most else f"{least} to {most}"
-            return f"{_at(path)} has {len(data)} entries where {need} belong"
-    return None
-
-
-def _members(
-    data: Any, schema: Mapping[str, Any], whole: Mapping[str, Any], path: str
-) -> str | None:
-    if isinstance(data, Mapping):
-        for key in schema.get("required", ()):
-            if key not in data:
-                return f"{_at(path)} has no {key!r}"
-        known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
-        for key, value in data.items():
-            rule = known.get(key, others)
-            if rule is False:
-                return f"{_at(path)} has {str(key)[:60]!r}, which is not known"
-            if isinstance(rule, Mapping) and rule:
-                found = _conform(value, rule, whole, f"{path}.{str(key)[:60]}")
-                if found:
-                    return found
-    if isinstance(data, list) and schema.get("items"):
-        for i, value in enumerate(data):
-            found = _conform(value, schema["items"], whole, f"{path}[{i}]")
-            if found:
-                return found
-    return None

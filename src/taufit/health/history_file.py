@@ -10,30 +10,23 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array
+from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
+from taufit.fields import Field
 from taufit.files import is_stream, locked, write_text
 from taufit.health.history import FEWEST, History, Run
 from taufit.model.model_file import model_from_dict, model_to_dict
-from taufit.plain_data import conform, read_json
+from taufit.plain_data import read_json
 from taufit.signals.samples import Samples
 
 FORMAT = "taufit-health"
 VERSION = 1
-
-
-@cache
-def schema() -> dict[str, Any]:
-    """The JSON Schema of a history file."""
-    text = files("taufit.health").joinpath("history_schema.json").read_text(encoding="utf-8")
-    return json.loads(text)
+_LARGEST = 1e9
 
 
 def write_history(history: History, path: str | os.PathLike[str]) -> None:
@@ -90,27 +83,34 @@ def read_history(path: str | os.PathLike[str]) -> History:
             f"{path} has history version {str(data.get('version'))[:40]}; this taufit reads "
             f"{VERSION}."
         )
-    wrong = conform(data, schema())
-    if wrong is not None:
-        raise _damaged(path, wrong)
-    model = model_from_dict(data["model"], f"the model in {path}")
+    file = Field(data, str(path))
+    model = model_from_dict(file["model"].required().mapping(), f"the model in {path}")
     joints = model.robot.joints
-    runs = tuple(_from_dict(entry) for entry in data["runs"])
-    for i, run in enumerate(runs):
-        for key in _ARRAYS:
-            if getattr(run, key).shape != (joints,):
-                raise _damaged(path, f"runs[{i}].{key} does not have {joints} entries")
-    if not FEWEST <= data["healthy"] <= len(runs):
-        raise _damaged(path, f"healthy is {data['healthy']} of {len(runs)} runs")
-    speed, level = (np.array(data[key], float) for key in ("speed", "level"))
-    if speed.shape != (joints,) or level.shape != (joints,):
-        raise _damaged(path, f"speed and level need {joints} numbers each")
-    rate, slack = float(data["rate"]), float(data["slack"])
-    return History(model, data["healthy"], speed, level, rate, slack, runs)
+    runs = tuple(_run(entry, joints) for entry in file["runs"].required().items())
+    healthy = file["healthy"].required().number()
+    if not FEWEST <= healthy <= len(runs) or healthy != int(healthy):
+        file["healthy"].fail(f"a count between {FEWEST} and the {len(runs)} runs")
+    rate = file["rate"].required().number(above=0.0)
+    if rate > 0.1:
+        file["rate"].fail("at most 0.1 false alarms per run")
+    return History(
+        model,
+        int(healthy),
+        _bounded(file["speed"].required(), joints),
+        _bounded(file["level"].required(), joints),
+        rate,
+        file["slack"].required().number(above=0.0),
+        runs,
+    )
 
 
-def _damaged(path: str | os.PathLike[str], wrong: str) -> TaufitError:
-    return TaufitError(f"{path} is damaged: {wrong}. Restore a copy, or start the baseline again.")
+def _bounded(data: Field, joints: int, missing: float | None = None) -> Float[Array, " j"]:
+    """One number per joint, far from what arithmetic cannot hold."""
+    limits = {} if missing is None else {"missing": missing}
+    values = data.numbers(joints, **limits)
+    if np.any(np.abs(np.nan_to_num(values)) > _LARGEST):
+        data.fail(f"numbers of at most {_LARGEST:g}")
+    return values
 
 
 def _same_model(one: History, other: History) -> bool:
@@ -150,10 +150,14 @@ def _to_dict(run: Run) -> dict[str, Any]:
     return out
 
 
-def _from_dict(entry: Mapping[str, Any]) -> Run:
-    arrays: dict[str, Array] = {
-        key: np.array([np.nan if x is None else x for x in entry[key]], float) for key in _ARRAYS
+def _run(entry: Field, joints: int) -> Run:
+    arrays = {
+        key: _bounded(entry[key].required(), joints, None if key == "index" else np.nan)
+        for key in _ARRAYS
     }
     return Run(
-        name=entry["name"], sha256=entry.get("sha256", ""), added=entry.get("added", ""), **arrays
+        name=entry["name"].required().text(),
+        sha256=entry["sha256"].text(""),
+        added=entry["added"].text(""),
+        **arrays,
     )
