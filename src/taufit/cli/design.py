@@ -167,7 +167,7 @@ def command(
                 seconds=seconds,
                 workers=workers,
                 seed=seed,
-                progress=lambda spent, _: bar.update(task, completed=min(spent, seconds)),
+                progress=lambda share, _: bar.update(task, completed=min(share, 1.0) * seconds),
             )
         motion = result.motion
         data = {
@@ -181,6 +181,9 @@ def command(
             "worst_constraint": result.worst.name,
             "cpu_seconds": result.cpu_seconds,
             "starts": result.starts,
+            "iterations": result.iterations,
+            "shrunk_to": result.shrunk_to,
+            "warnings": list(result.warnings),
             "base_parameters": len(result.names),
             "samples": result.samples,
             "column_scaling": "none (SI); unit columns in condition_number_scaled",

@@ -61,10 +61,13 @@ def certify(
     scene: Scene,
     model: TorqueModel,
     torque: Float[Array, " j"],
-    points: int = POINTS,
+    points: int | None = None,
+    *,
+    seconds: float | None = None,
 ) -> Certificate:
-    """Look at every constraint at `points` moments of the motion."""
-    time = np.linspace(0.0, motion.duration, points)
+    """Look at every constraint at `points` moments of the motion, or of its first `seconds`."""
+    points = POINTS if points is None else points
+    time = np.linspace(0.0, motion.duration if seconds is None else seconds, points)
     q, v, a = motion.at(time)
     jerk = np.gradient(a, time, axis=0)
     moved = np.stack([q - envelope.centre, v, a, jerk])
@@ -90,7 +93,7 @@ def certify(
         worst = np.full(len(clearances.names), np.inf)
         when = np.zeros(len(clearances.names))
         for start in range(0, points, 1000):
-            free, _ = clearances.evaluate(q[start : start + 1000], slope=False)
+            free = clearances.values(q[start : start + 1000])
             low = free.min(0)
             at = np.argmin(free, 0)
             better = low < worst

@@ -33,6 +33,22 @@ def _eigen(matrix: Float[Array, "b b"]) -> tuple[Float[Array, " b"], Float[Array
     return np.maximum(values, 1e-14 * values[-1]), vectors
 
 
+def _inverse(matrix: Float[Array, "b b"]) -> tuple[Float[Array, "b b"], float]:
+    """M^-1 and ln det M; what a motion does not show at all is finitely bad."""
+    from scipy.linalg import lapack
+
+    root = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    factor, failed = lapack.dpotrf(matrix * np.outer(root, root), lower=1)
+    diagonal = np.diag(factor)
+    if failed == 0 and diagonal.min() > 1e-5:
+        half, _ = lapack.dpotri(factor, lower=1)
+        lower = np.tril(half)
+        inverse = (lower + np.tril(half, -1).T) * np.outer(root, root)
+        return inverse, float(2.0 * np.sum(np.log(diagonal)) - 2.0 * np.sum(np.log(root)))
+    values, vectors = _eigen(matrix)
+    return (vectors / values) @ vectors.T, float(np.sum(np.log(values)))
+
+
 def condition_number(matrix: Float[Array, "b b"]) -> float:
     """Of the regressor: the root of M's."""
     values = np.linalg.eigvalsh(matrix)
@@ -91,8 +107,8 @@ class DOptimal:
     """-ln det M: the volume of the confidence ellipsoid, whatever the units."""
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
-        values, vectors = _eigen(matrix)
-        return float(-np.sum(np.log(values))), -(vectors / values) @ vectors.T
+        inverse, log_det = _inverse(matrix)
+        return -log_det, -inverse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,8 +124,7 @@ class AOptimal:
     focus: tuple[int, ...] | None = None
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
-        values, vectors = _eigen(matrix)
-        inverse = (vectors / values) @ vectors.T
+        inverse, _ = _inverse(matrix)
         weight = np.ones(len(matrix)) if self.scale is None else self.scale**-2.0
         if self.focus is not None:
             chosen = np.zeros(len(matrix))
@@ -175,6 +190,27 @@ class ConditionAbove:
         information, slope = DOptimal().evaluate(matrix)
         short = max(0.0, self.floor + information)
         return value + 0.5 * short**2, gradient + short * slope
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guarded:
+    """A criterion with a wall before a column-scaled condition number.
+
+    Attributes:
+        criterion: What is minimised.
+        ceiling: Condition number of the regressor with unit columns from which the wall rises.
+    """
+
+    criterion: Criterion
+    ceiling: float
+
+    def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
+        value, gradient = self.criterion.evaluate(matrix)
+        if condition_number(scaled(matrix)) < 0.7 * self.ceiling:
+            return value, gradient
+        height, slope = Condition(32.0, columns_scaled=True).evaluate(matrix)
+        over = max(0.0, height - float(np.log(self.ceiling)))
+        return value + 10.0 * over**2, gradient + 20.0 * over * slope
 
 
 CRITERIA = (

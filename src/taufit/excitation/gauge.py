@@ -102,7 +102,7 @@ class Gauge:
         self, free: Float[Array, "j m"]
     ) -> tuple[Float[Array, "j m"], tuple[Float[Array, "j m"], Float[Array, " j"], Array, Array]]:
         """Feasible coefficients, and what `pull` needs to go back."""
-        moved = np.einsum("dnm,jm->dnj", self.basis, free)
+        moved = self.basis @ free.T
         ratios = self.envelope.ratios(moved)
         size = np.abs(ratios)
         peak = np.maximum(size.max(axis=(0, 1)), 1e-12)
@@ -117,7 +117,7 @@ class Gauge:
         slope[1] /= self.envelope.velocity
         slope[2] /= self.envelope.acceleration
         slope[3] /= self.envelope.jerk
-        steepest = np.einsum("dnj,dnm->jm", slope, self.basis)
+        steepest = slope.reshape(-1, slope.shape[2]).T @ self.basis.reshape(-1, self.basis.shape[2])
         return shrink[:, None] * free, (free, shrink, gauge, steepest)
 
     def pull(

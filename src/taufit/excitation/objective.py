@@ -55,21 +55,29 @@ class InformationOf:
         self.joint_columns = columns[self.of_joints] - links
         self.size = len(columns)
         self.weights = weights
-        self.coupled = not np.array_equal(model.robot.drives.coupling, np.eye(model.robot.joints))
+        joints = model.robot.joints
+        self.coupled = not np.array_equal(model.robot.drives.coupling, np.eye(joints))
+        # Without coupled motors each joint's columns are its own: (joint, term) of the kept ones.
+        owner, term = _owners(model)
+        self.joint_of, self.term_of = owner[self.joint_columns], term[self.joint_columns]
+        self.even = bool(np.all(weights == 1.0))
 
     def rows(
         self, q: Float[Array, "n j"], v: Float[Array, "n j"], a: Float[Array, "n j"]
     ) -> Float[Array, "n j b"]:
         """The weighted base regressor."""
         model = self.model
-        out = np.empty((*q.shape, self.size))
+        out = np.zeros((*q.shape, self.size))
         links = self.engine.regressor(q, v, a)
         out[:, :, self.of_links] = links[:, :, self.link_columns]
         if len(self.joint_columns):
             load = links @ model.robot.parameters if self._loaded else None
-            rest = self._joint(v, a, load)
-            out[:, :, self.of_joints] = rest[:, :, self.joint_columns]
-        return out * self.weights[:, None]
+            if self.coupled:
+                out[:, :, self.of_joints] = self._joint(v, a, load)[:, :, self.joint_columns]
+            else:
+                own = self._own(v, a, load)
+                out[:, self.joint_of, self.of_joints] = own[:, self.joint_of, self.term_of]
+        return out if self.even else out * self.weights[:, None]
 
     @property
     def _loaded(self) -> bool:
@@ -93,25 +101,48 @@ class InformationOf:
         q, v, a = states
         n, joints = q.shape
         flat = rows.reshape(-1, self.size)
-        wanted = (flat @ (slope + slope.T) / n).reshape(rows.shape) * self.weights[:, None]
+        wanted = (flat @ ((slope + slope.T) / n)).reshape(rows.shape)
+        if not self.even:
+            wanted = wanted * self.weights[:, None]
         into_links = np.zeros((n, joints, self.model.layout.links.stop))
         into_links[:, :, self.link_columns] = wanted[:, :, self.of_links]
         extra_v, extra_a = np.zeros_like(q), np.zeros_like(q)
         if len(self.joint_columns):
             model = self.model
-            into_joints = np.zeros((n, joints, model.layout.size - model.layout.rest.start))
-            into_joints[:, :, self.joint_columns] = wanted[:, :, self.of_joints]
             load = None
             if self._loaded:
                 load = self.engine.regressor(q, v, a) @ model.robot.parameters
-            extra_v = self._slope(into_joints, lambda d: self._joint(v + d, a, load), joints)
+            if self.coupled:
+                into = np.zeros((n, joints, model.layout.size - model.layout.rest.start))
+                into[:, :, self.joint_columns] = wanted[:, :, self.of_joints]
+                columns = self._joint
+            else:
+                into = np.zeros((n, joints, self.term_of.max() + 1))
+                into[:, self.joint_of, self.term_of] = wanted[:, self.joint_of, self.of_joints]
+                columns = self._own
+            extra_v = self._slope(into, lambda d: columns(v + d, a, load), joints)
             if model.rotor_inertia:
-                extra_a = self._slope(into_joints, lambda d: self._joint(v, a + d, load), joints)
+                extra_a = self._slope(into, lambda d: columns(v, a + d, load), joints)
             if load is not None:
-                by_load = self._slope(into_joints, lambda d: self._joint(v, a, load + d), joints)
+                by_load = self._slope(into, lambda d: columns(v, a, load + d), joints)
                 into_links += by_load[:, :, None] * model.robot.parameters
         by_q, by_v, by_a = self.engine.regressor_adjoint(q, v, a, into_links)
         return by_q, by_v + extra_v, by_a + extra_a
+
+    def _own(
+        self,
+        v: Float[Array, "n j"],
+        a: Float[Array, "n j"],
+        load: Float[Array, "n j"] | None,
+    ) -> Float[Array, "n j t"]:
+        """Each joint's own columns: rotor inertia, friction terms, offset."""
+        model = self.model
+        parts = [model.motor_friction(v, load=load, temperature=np.full_like(v, 25.0))]
+        if model.rotor_inertia:
+            parts.insert(0, np.broadcast_to(a, v.shape)[:, :, None])
+        if model.offset:
+            parts.append(np.ones((*v.shape, 1)))
+        return np.concatenate(parts, -1)
 
     def _joint(
         self,
@@ -131,7 +162,7 @@ class InformationOf:
         """
         if not self.coupled:
             change = (columns(_STEP) - columns(-_STEP)) / (2 * _STEP)
-            return np.sum(wanted * change, axis=2)
+            return np.einsum("njt,njt->nj", wanted, change[:, :, : wanted.shape[2]])
         out = np.empty(wanted.shape[:2])
         for i in range(joints):
             step = np.zeros(joints)
@@ -139,3 +170,21 @@ class InformationOf:
             change = (columns(step) - columns(-step)) / (2 * _STEP)
             out[:, i] = np.sum(wanted * change, axis=(1, 2))
         return out
+
+
+def _owners(model: TorqueModel) -> tuple[Int[Array, " m"], Int[Array, " m"]]:
+    """Joint of every column behind the links', and its place among that joint's own."""
+    joints = model.robot.joints
+    terms = len(model.friction.terms) if model.friction else 0
+    each = np.arange(joints)
+    owner, term, ahead = [], [], 0
+    if model.rotor_inertia:
+        owner.append(each)
+        term.append(np.zeros(joints, int))
+        ahead = 1
+    owner.append(np.repeat(each, terms))
+    term.append(np.tile(ahead + np.arange(terms), joints))
+    if model.offset:
+        owner.append(each)
+        term.append(np.full(joints, ahead + terms))
+    return np.concatenate(owner), np.concatenate(term)

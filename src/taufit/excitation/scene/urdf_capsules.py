@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.excitation.capsule import Capsule
+from taufit.excitation.scene.capsule import Capsule
 from taufit.robot import Robot
 from taufit.robot.mounting import rotation_rpy
 

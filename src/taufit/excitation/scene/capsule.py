@@ -21,3 +21,8 @@ class Capsule:
     start: Float[Array, " 3"]
     end: Float[Array, " 3"]
     radius: float
+
+    @property
+    def body(self) -> str:
+        """For messages: "link 3" or "the base"."""
+        return f"link {self.link + 1}" if self.link >= 0 else "the base"

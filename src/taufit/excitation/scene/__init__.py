@@ -1,0 +1,22 @@
+"""What the arm must not touch. In: a `Robot`, planes, a clearance. Out: a `Scene`, distances.
+
+Left to others: the search that keeps clear of it and the certificate that checks it.
+"""
+
+from taufit.excitation.scene.capsule import Capsule
+from taufit.excitation.scene.clearances import Clearances, closest_parameters
+from taufit.excitation.scene.link_bodies import arm_length, fit_capsules
+from taufit.excitation.scene.scene import Plane, Scene, allowed_pairs, mounting_plane, scene_for
+
+__all__ = [
+    "Capsule",
+    "Clearances",
+    "Plane",
+    "Scene",
+    "allowed_pairs",
+    "arm_length",
+    "closest_parameters",
+    "fit_capsules",
+    "mounting_plane",
+    "scene_for",
+]

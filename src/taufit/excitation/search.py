@@ -1,0 +1,388 @@
+"""Multi-start quasi-Newton search for a motion; every result is certified before it is compared.
+
+A descent ends in a motion that keeps the joint limits; torque and distances are penalties, so it
+may break them a little between the moments it looked at. It is then repaired: first from where it
+is, with constraints weighing more; where that fails, from the feasible side (shrunk towards the
+centre pose until nothing is broken, then descended again). What still fails the fine check is
+shrunk. The budget counts evaluations, so one seed always gives one motion.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float, Int
+from taufit.excitation.basis import Basis
+from taufit.excitation.certificate import Certificate, certify
+from taufit.excitation.criteria import (
+    AOptimal,
+    Condition,
+    ConditionAbove,
+    Criterion,
+    DOptimal,
+    Guarded,
+    Product,
+    WeightedBlocks,
+    condition_number,
+    log_determinant,
+    scaled,
+)
+from taufit.excitation.gauge import Envelope
+from taufit.excitation.problem import Problem
+from taufit.model.torque_model import TorqueModel
+
+Free = Float[Array, " f"]
+
+# Moments at which constraints are looked at while a motion is repaired.
+REPAIR_MOMENTS = 400
+_LADDER = (1.0, 0.997, 0.99, 0.98, 0.96, 0.94, 0.9, 0.85, 0.78, 0.7, 0.6, 0.5, 0.4)
+_DEEP = (0.3, 0.2, 0.1, 0.05, 0.02)
+
+
+@dataclass(slots=True)
+class Budget:
+    """Evaluations to spend; CPU time is a ceiling only.
+
+    Attributes:
+        iterations: Evaluations of value and gradient a search may take.
+        ceiling_s: CPU seconds at which everything stops; results then depend on the machine.
+        used: Evaluations so far, repairs included.
+        began: CPU clock at the start.
+    """
+
+    iterations: int
+    ceiling_s: float
+    used: int = 0
+    began: float = field(default_factory=clock.process_time)
+
+    @property
+    def spent(self) -> float:
+        """CPU seconds so far."""
+        return clock.process_time() - self.began
+
+    @property
+    def out_of_time(self) -> bool:
+        return self.spent > self.ceiling_s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A certified motion's coefficients and worth.
+
+    Attributes:
+        coefficients: Of the motion, about `centre`.
+        centre: Pose they are measured from.
+        certificate: Every constraint on a fine grid.
+        shrunk_to: Share of the searched motion that was left after the certificate; 1 is all.
+        figure: The criterion's own number, smaller is better.
+        condition_scaled: Of the smoothed regressor with unit columns.
+    """
+
+    coefficients: Float[Array, "j m"]
+    centre: Float[Array, " j"]
+    certificate: Certificate
+    shrunk_to: float
+    figure: float
+    condition_scaled: float
+
+
+class _EnoughError(Exception):
+    """The budget is used up or the target reached; the best motion is kept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Goal:
+    """What a search is for.
+
+    Attributes:
+        criterion: One of CRITERIA.
+        model: Whose parameters are wanted, with the true sign of velocity.
+        columns: Base columns of the model.
+        focus: Positions among them that matter for criterion "a"; all where None.
+        condition_limit: Scaled condition number no result may exceed.
+        target: Figure at which the search may stop.
+    """
+
+    criterion: str
+    model: TorqueModel
+    columns: Int[Array, " b"]
+    focus: tuple[int, ...] | None = None
+    condition_limit: float = 30.0
+    target: float | None = None
+
+
+class Search:
+    """A search about one centre pose; `run` returns its certified motions."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        goal: Goal,
+        basis: Basis,
+        envelope: Envelope,
+        seed: int,
+        budget: Budget,
+        progress: Callable[[float, float], object] | None = None,
+    ) -> None:
+        self.problem, self.goal, self.family, self.envelope = problem, goal, basis, envelope
+        self.full = problem.basis
+        self.rng = np.random.default_rng(seed)
+        self.budget, self.progress = budget, progress
+        self.scale: Float[Array, " b"] | None = None
+        self.history: list[tuple[float, float]] = []
+        self.best: tuple[float, Free | None] = (np.inf, None)
+        self.starts = 0
+
+    def run(self, iterations: int) -> list[Candidate]:
+        """Descents from ranked random starts until `iterations` evaluations are used."""
+        self.last = self.budget.used + iterations
+        pool = self._random(24)
+        if self.goal.criterion in ("a", "worst_case"):
+            # One unit of a parameter's standard deviation is what a typical random motion leaves.
+            inverses = [np.diag(np.linalg.pinv(self._matrix(z), hermitian=True)) for z in pool[:8]]
+            self.scale = np.sqrt(np.exp(np.mean(np.log(np.maximum(inverses, 1e-300)), axis=0)))
+        ranked = sorted(pool, key=self._merit)[:4]
+        found = []
+        while True:
+            start = ranked.pop(0) if ranked else min(self._random(6), key=self._merit)
+            self.starts += 1
+            self.best = (np.inf, None)
+            self._descend(start)
+            found.append(self._finished())
+            if self._done() or self.budget.used >= self.last or self.budget.out_of_time:
+                return found
+
+    def _random(self, count: int) -> list[Free]:
+        size = len(self.problem.centre) * self.problem.basis.shape[2]
+        return [self.rng.normal(size=size) * 1.5 for _ in range(count)]
+
+    def _coefficients(self, free: Free) -> Float[Array, "j m"]:
+        return self.problem.coefficients(free)[0]
+
+    def _matrix(self, free: Free) -> Float[Array, "b b"]:
+        return self._matrix_of(self._coefficients(free))
+
+    def _matrix_of(self, coefficients: Float[Array, "j m"]) -> Float[Array, "b b"]:
+        return self.problem.matrix(self.problem.states(coefficients, self.full))[0]
+
+    def information(self, candidate: Candidate) -> Float[Array, "b b"]:
+        """W'W/N of a certified motion, as the search sees it."""
+        states = self.problem.states(candidate.coefficients, self.full)
+        states[0] = states[0] - self.problem.centre + candidate.centre
+        return self.problem.matrix(states)[0]
+
+    def _stages(self) -> list[Criterion]:
+        kind = self.goal.criterion
+        if kind == "cond":
+            return [Condition(2.0), Condition(8.0), Condition(32.0)]
+        if kind == "cond_scaled":
+            return [Condition(p, columns_scaled=True) for p in (2.0, 8.0, 32.0)]
+        if kind == "d":
+            return [DOptimal(), DOptimal()]
+        if kind == "product":
+            return [Product(), Product()]
+        if kind == "weighted_blocks":
+            blocks = self._blocks()
+            return [WeightedBlocks(blocks, 2.0), WeightedBlocks(blocks, 32.0)]
+        if kind == "three_stage":
+            return [Product(), DOptimal(), ConditionAbove(0.0)]
+        # From the largest volume of information the way to small deviations is short.
+        return [DOptimal(), AOptimal(self.scale, self.goal.focus)]
+
+    def _guarded(self, stage: Criterion) -> Criterion:
+        """The stage with a wall before the condition number at which a result is refused."""
+        return Guarded(stage, 0.6 * self.goal.condition_limit)
+
+    def _blocks(self) -> tuple[tuple[int, ...], ...]:
+        layout = self.goal.model.layout
+        names = [layout.what[c] for c in self.goal.columns]
+        links = [layout.kind[c] == "link" for c in self.goal.columns]
+        inertia = [i for i, n in enumerate(names) if links[i] and n[0] == "I"]
+        moment = [i for i, n in enumerate(names) if links[i] and n[0] != "I"]
+        joint = [i for i in range(len(names)) if not links[i]]
+        return tuple(inertia), tuple(moment), tuple(joint)
+
+    def figure(self, matrix: Float[Array, "b b"]) -> float:
+        """The criterion's own number, without smoothing: what motions are compared by."""
+        if self.goal.criterion in ("cond", "three_stage"):
+            return condition_number(matrix)
+        if self.goal.criterion == "cond_scaled":
+            return condition_number(scaled(matrix))
+        return self._stages()[-1].evaluate(matrix)[0]
+
+    def _merit(self, free: Free) -> float:
+        """For ranking starts: the figure, and how far constraints are broken."""
+        value = self.figure(self._matrix(free))
+        if self.problem.constrained:
+            value += 10.0 * self._broken(free)
+        return value
+
+    def _broken(self, free: Free) -> float:
+        states = self.problem.states(self._coefficients(free), self.problem.coarse)
+        return self.problem.penalty(states)[0]
+
+    def _done(self) -> bool:
+        return self.goal.target is not None and self.best[0] <= self.goal.target
+
+    def _descend(self, free: Free) -> None:
+        stages = self._stages()
+        for i, stage in enumerate(stages):
+            last = i + 1 == len(stages)
+            if isinstance(stage, ConditionAbove):
+                floor = log_determinant(self._matrix(free)) - 0.05 * len(self.goal.columns)
+                stage = replace(stage, floor=floor)
+            penalty = (10.0 if last else 1.0) if self.problem.constrained else 0.0
+            # On the way half the samples and a rounder gauge do.
+            gauge = replace(self.problem.gauge, sharp=240.0 if last else 60.0)
+            basis = self.full if last else self.full[:, ::2]
+            self.problem = replace(self.problem, gauge=gauge, basis=basis)
+            stage = self._guarded(stage) if last else stage
+            try:
+                free = self._minimised(stage, free, penalty, 250 if last else 60, keep=True)
+            except _EnoughError:
+                return
+
+    def _minimised(
+        self, stage: Criterion, free: Free, penalty: float, most: int, *, keep: bool = False
+    ) -> Free:
+        from scipy.optimize import minimize
+
+        def evaluated(x: Free) -> tuple[float, Free]:
+            value, gradient, matrix, broken = self.problem.evaluate(x, stage, penalty)
+            self.budget.used += 1
+            if keep:
+                self._keep(x, matrix, broken)
+            return value, gradient
+
+        options = {"maxiter": most, "maxcor": 20}
+        result = minimize(evaluated, free, jac=True, method="L-BFGS-B", options=options)
+        return np.asarray(result.x)
+
+    def _keep(self, free: Free, matrix: Float[Array, "b b"], broken: float) -> None:
+        """The best motion met on the way is kept; the budget ends the descent."""
+        merit = self.figure(matrix) + 10.0 * broken
+        # On half the samples a motion looks a little better than it is; good enough for a target.
+        counts = self.problem.basis is self.full or self.goal.target is not None
+        if (counts and merit < self.best[0]) or self.best[1] is None:
+            self.best = (merit, np.array(free))
+            if not self.history or merit < self.history[-1][1]:
+                self.history.append((self.budget.spent, merit))
+        if self.progress is not None:
+            self.progress(self.budget.used, self.best[0])
+        if self.budget.used >= self.last or self.budget.out_of_time or self._done():
+            raise _EnoughError
+
+    def _finished(self) -> Candidate:
+        """The descent's best motion, repaired where the fine check asks for it, certified."""
+        free = self.best[1]
+        assert free is not None
+        self.problem = replace(
+            self.problem, gauge=replace(self.problem.gauge, sharp=240.0), basis=self.full
+        )
+        before = self._certified(self._coefficients(free))
+        if before.shrunk_to >= 0.99:
+            return before
+        kept = self.problem
+        candidates = [before]
+        moments = np.linspace(0.0, self.family.period, REPAIR_MOMENTS)
+        self.problem = replace(
+            kept, coarse=self.family.matrices(moments), margin=0.006, share=0.97, others=()
+        )
+        stage = self._stages()[-1]
+        stage = self._guarded(Condition() if isinstance(stage, ConditionAbove) else stage)
+        for penalty in (30.0, 1000.0):
+            free = self._minimised(stage, free, penalty, 40)
+            candidates.append(self._certified(self._coefficients(free)))
+            if candidates[-1].shrunk_to >= 0.99:
+                break
+        if candidates[-1].shrunk_to < 0.97:
+            assert self.best[1] is not None
+            for start in (free, self.best[1]):
+                inside = self._minimised(stage, self._shrunk(start), 1000.0, 100)
+                candidates.append(self._certified(self._coefficients(inside)))
+                if candidates[-1].shrunk_to >= 0.9:
+                    break
+        self.problem = kept
+        return min(candidates, key=self.rank)
+
+    def rank(self, candidate: Candidate) -> tuple[bool, float]:
+        """What may be returned comes first, then the better figure."""
+        poor = candidate.condition_scaled > self.goal.condition_limit
+        return (poor or candidate.shrunk_to < 0.9, candidate.figure)
+
+    def _shrunk(self, free: Free) -> Free:
+        """Towards the centre pose until nothing is broken on the fine grid."""
+        for _ in range(60):
+            if self._broken(free) == 0.0:
+                break
+            free = 0.93 * free
+        return free
+
+    def _stretched(self, coefficients: Float[Array, "j m"]) -> Float[Array, "j m"]:
+        """Every joint at its limit exactly, where that is no worse; within it in any case."""
+        fine = self.family.matrices(np.linspace(0.0, self.family.period, 2000))
+        moved = np.einsum("dnm,jm->dnj", fine, coefficients)
+        used = np.abs(self.envelope.ratios(moved)).max(axis=(0, 1))
+        within = coefficients / np.maximum(used, 1.0)[:, None]
+        if self.problem.constrained:
+            return within
+        full = coefficients * (0.9995 / np.maximum(used, 1e-9))[:, None]
+        figures = [self.figure(self._matrix_of(x)) for x in (within, full)]
+        return full if figures[1] <= figures[0] else within
+
+    def _certified(self, coefficients: Float[Array, "j m"]) -> Candidate:
+        """The motion, shrunk as far as the fine check asks.
+
+        First about its own mean pose, which slows it and keeps it where it is; then towards the
+        centre, where standing still breaks nothing.
+        """
+        coefficients = self._stretched(coefficients)
+        mean = _mean_pose(coefficients, self.family)
+        about_mean = [(s, mean + s * (coefficients - mean)) for s in _LADDER]
+        to_centre = [(s, s * coefficients) for s in (*_LADDER[1:], *_DEEP)]
+        tried = (*about_mean, *to_centre)
+        for scale, shrunk in tried:  # noqa: B007
+            # A few moments tell most failures; only what passes them is looked at closely.
+            certificate = self._check(shrunk, 300)
+            if certificate.feasible:
+                certificate = self._check(shrunk, None)
+            if certificate.feasible:
+                break
+        else:
+            scale, shrunk = 0.0, 0.0 * coefficients
+            certificate = self._check(shrunk, None)
+        matrix = self._matrix_of(shrunk)
+        return Candidate(
+            shrunk,
+            self.envelope.centre,
+            certificate,
+            scale,
+            self.figure(matrix) if scale > 0 else np.inf,
+            condition_number(scaled(matrix)) if scale > 0 else np.inf,
+        )
+
+    def _check(self, coefficients: Float[Array, "j m"], points: int | None) -> Certificate:
+        motion = self.family.motion(self.envelope.centre, coefficients)
+        problem = self.problem
+        return certify(
+            motion,
+            self.envelope,
+            problem.scene,
+            self.goal.model,
+            problem.torque,
+            points,
+            seconds=self.family.period,
+        )
+
+
+def _mean_pose(coefficients: Float[Array, "j m"], basis: Basis) -> Float[Array, "j m"]:
+    """Coefficients of the constant motion at the mean of this one; zero where none is constant."""
+    position = basis.matrices(np.linspace(0.0, basis.period, 200))[0]
+    constant, *_ = np.linalg.lstsq(position, np.ones(len(position)), rcond=None)
+    if np.max(np.abs(position @ constant - 1.0)) > 1e-6:
+        return np.zeros_like(coefficients)
+    return np.outer((coefficients @ position.T).mean(1), constant)
