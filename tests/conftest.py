@@ -10,6 +10,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 
+if os.environ.get("TAUFIT_SHAPES") == "1":
+    from jaxtyping import install_import_hook
+
+    import tests.shapes  # noqa: F401
+
+    # Before anything imports taufit.
+    install_import_hook("taufit", "tests.shapes.checker")
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -29,3 +37,16 @@ def reference_dir() -> Path:
     if not path.is_dir():
         pytest.skip("the papers' tables are not beside this checkout (../shared/reference)")
     return path
+
+
+@pytest.fixture(autouse=True)
+def _no_shape_check_for_wrong_shapes(request):
+    """Tests of our own messages about wrong input get past the check of annotations."""
+    if request.node.get_closest_marker("wrong_input") is None:
+        yield
+        return
+    from jaxtyping import config
+
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)

@@ -8,7 +8,7 @@ any c gives a motion that starts and ends at rest.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from taufit.excitation.motion import Motion
 from taufit.excitation.spline import Spline
 
 
+@runtime_checkable
 class Basis(Protocol):
     """A family of motions of one joint, linear in `size` coefficients."""
 

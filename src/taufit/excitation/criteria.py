@@ -10,7 +10,7 @@ A low condition number is not information: it can be reached by shrinking what i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from taufit.arrays import Array, Float
 Gradient = Float[Array, "b b"]
 
 
+@runtime_checkable
 class Criterion(Protocol):
     """A function of the information matrix, smaller is better."""
 

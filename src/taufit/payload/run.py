@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -90,6 +90,7 @@ class PayloadRun:
         }
 
 
+@runtime_checkable
 class Method(Protocol):
     """One way to find a payload."""
 

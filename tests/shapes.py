@@ -1,0 +1,15 @@
+"""Annotations are checked while tests run: every array's shape and type, every argument's class.
+
+`make test` switches it on (TAUFIT_SHAPES=1); the axes' letters are bound per call, so
+`Float[Array, "n j"]` twice in one signature means the same n and the same j twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from beartype import BeartypeConf, FrozenDict, beartype
+
+# NumPy's scalars are numbers wherever numbers are meant, and whole numbers are real ones.
+_NUMBERS = FrozenDict({float: float | int | np.number, int: int | np.integer})
+
+checker = beartype(conf=BeartypeConf(hint_overrides=_NUMBERS))
