@@ -11,9 +11,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 
 if os.environ.get("TAUFIT_SHAPES") == "1":
-    from jaxtyping import install_import_hook
-
     import tests.shapes  # noqa: F401
+    from jaxtyping import install_import_hook
 
     # Before anything imports taufit.
     install_import_hook("taufit", "tests.shapes.checker")

@@ -74,7 +74,7 @@ class RecordingOptions:
     def runs(self, path: Path, payload: float | None = None) -> list[Recording]:
         """Every run of a file, or the one that was asked for, as the file says."""
         from taufit.recording import read_recording, read_recordings
-        from taufit.recording.from_bag import EFFORTS
+        from taufit.recording.readers.from_bag import EFFORTS
 
         if self.effort is not None:
             one_of(self.effort, EFFORTS, "--effort")

@@ -26,10 +26,10 @@ from taufit.errors import RecordingError
 from taufit.recording.canonical import describe, from_columns, from_text, to_columns, to_text
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
-from taufit.recording.from_parquet import META_KEY
+from taufit.recording.readers.from_parquet import META_KEY
 from taufit.recording.recording import Recording
 from taufit.recording.screen import FIELDS
-from taufit.recording.to_parquet import write_parquet
+from taufit.recording.writers.to_parquet import write_parquet
 
 _CRC = b"crc32"
 

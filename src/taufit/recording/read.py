@@ -16,13 +16,13 @@ from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.cut import cut
 from taufit.recording.draft.needs_map import NeedsMapError, needs_map
-from taufit.recording.from_arrays import read_hdf5, read_mat, read_npz
-from taufit.recording.from_bag import EFFORTS, bag_table, read_bag
-from taufit.recording.from_csv import read_csv_table
-from taufit.recording.from_lerobot import read_lerobot
-from taufit.recording.from_parquet import read_parquet
 from taufit.recording.live import read_live
 from taufit.recording.loggers import logger_map
+from taufit.recording.readers.from_arrays import read_hdf5, read_mat, read_npz
+from taufit.recording.readers.from_bag import EFFORTS, bag_table, read_bag
+from taufit.recording.readers.from_csv import read_csv_table
+from taufit.recording.readers.from_lerobot import read_lerobot
+from taufit.recording.readers.from_parquet import read_parquet
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from taufit.errors import RecordingError
 from taufit.files import is_stream
 from taufit.recording.recording import Recording
-from taufit.recording.to_bag import write_mcap, write_ros2_bag
-from taufit.recording.to_parquet import write_parquet
-from taufit.recording.to_text import write_csv, write_npz
+from taufit.recording.writers.to_bag import write_mcap, write_ros2_bag
+from taufit.recording.writers.to_parquet import write_parquet
+from taufit.recording.writers.to_text import write_csv, write_npz
 
 WRITERS = {
     ".parquet": write_parquet,

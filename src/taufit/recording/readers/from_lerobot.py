@@ -15,7 +15,7 @@ from taufit.recording.assemble import assemble
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.draft.needs_map import needs_map
 from taufit.recording.finding import Finding
-from taufit.recording.from_parquet import flat, read_numbers
+from taufit.recording.readers.from_parquet import flat, read_numbers
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 

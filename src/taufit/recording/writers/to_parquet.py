@@ -6,7 +6,7 @@ import os
 
 from taufit.files import replacing
 from taufit.recording.canonical import to_columns, to_text
-from taufit.recording.from_parquet import META_KEY
+from taufit.recording.readers.from_parquet import META_KEY
 from taufit.recording.recording import Recording
 
 

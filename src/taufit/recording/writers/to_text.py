@@ -10,8 +10,8 @@ import numpy as np
 
 from taufit.files import replacing
 from taufit.recording.canonical import to_columns, to_text
-from taufit.recording.from_arrays import META_NAME
-from taufit.recording.from_csv import META_MARK
+from taufit.recording.readers.from_arrays import META_NAME
+from taufit.recording.readers.from_csv import META_MARK
 from taufit.recording.recording import Recording
 
 

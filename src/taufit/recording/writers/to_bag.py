@@ -11,7 +11,7 @@ from taufit.errors import MissingExtraError, TaufitError
 from taufit.files import replacing
 from taufit.parameters import joint_name
 from taufit.recording.canonical import to_columns, to_text
-from taufit.recording.from_bag import META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC
+from taufit.recording.readers.from_bag import META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC
 from taufit.recording.recording import Recording
 
 

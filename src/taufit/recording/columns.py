@@ -1,0 +1,157 @@
+"""Where the quantities of a recording are in a file: the noun a column map is read into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from taufit.arrays import Array, Bool, Float
+from taufit.errors import RecordingError
+from taufit.recording.quantity import SIGNALS
+
+Key = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where one quantity is and how it becomes SI: value = sign * scale * unit * cell + offset.
+
+    Attributes:
+        quantity: One of `QUANTITIES`.
+        keys: Column numbers from 1 or names, joint after joint; or one pattern with {joint}
+            (counts from 1) or {joint0} (counts from 0).
+        unit: Of the file.
+        sign, scale, offset: One number, or one per joint; the offset is in SI.
+        side: "motor" where a motion is the motor's own, before gear and coupling.
+        optional: Whether a file may lack these columns.
+    """
+
+    quantity: str
+    keys: tuple[Key, ...]
+    unit: str
+    sign: tuple[float, ...] = (1.0,)
+    scale: tuple[float, ...] = (1.0,)
+    offset: tuple[float, ...] = (0.0,)
+    side: str = "joint"
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnMap:
+    """Everything a file of numbers does not say about itself.
+
+    Attributes:
+        source: Where the map was read from, for messages.
+        columns: One entry per quantity.
+        robot, mounting, joint_names: Of the arm, or None.
+        gains: Joint torque per unit of signal, "auto" (found later from the controller's own
+            target torque and current), "unknown" (fit in the signal's own unit), or None where the
+            file does not need or say it.
+        gains_std: Their standard deviation, or None.
+        gear_ratio: Motor turns per joint turn, sign included, or None.
+        torque_constant: Motor torque per ampere, or None.
+        torque_side: "motor" where the signal is taken before the gear and contains the drive's
+            friction, "link" behind it, None to take what the quantity suggests.
+        signed: Whether the signal carries its sign, one value or one per joint.
+        coupling: C with q_m = C q, motors referred to their joints, or None.
+        payload: Mass the robot carried [kg], or None.
+        header, delimiter, decimal, skip_rows: Of text files; None is found out.
+        rate_hz: Sampling rate of files without a time column.
+        gravity_removed: Whether the controller subtracted gravity from the torque it logs.
+        notes: Free text that goes into the recording's provenance.
+    """
+
+    source: str
+    columns: tuple[Columns, ...]
+    robot: str | None = None
+    mounting: str | None = None
+    joint_names: tuple[str, ...] | None = None
+    gains: Float[Array, " j"] | str | None = None
+    gains_std: Float[Array, " j"] | None = None
+    gear_ratio: Float[Array, " j"] | None = None
+    torque_constant: Float[Array, " j"] | None = None
+    torque_side: str | None = None
+    signed: Bool[Array, " j"] | bool = True
+    coupling: Float[Array, "j j"] | None = None
+    payload: float | None = None
+    header: bool | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+    skip_rows: int = 0
+    rate_hz: float | None = None
+    gravity_removed: bool = False
+    notes: str | None = None
+
+    def of(self, quantity: str) -> Columns | None:
+        """The entry of one quantity, or None."""
+        return next((entry for entry in self.columns if entry.quantity == quantity), None)
+
+    @property
+    def signal(self) -> Columns:
+        """The torque channel."""
+        return next(entry for entry in self.columns if entry.quantity in SIGNALS)
+
+
+def is_pattern(key: Key) -> bool:
+    """Whether a key stands for one column per joint."""
+    return isinstance(key, str) and ("{joint}" in key or "{joint0}" in key)
+
+
+def locate(entry: Columns, names: Sequence[str], source: str) -> tuple[int, ...] | None:
+    """Indices (from 0) of an entry's columns in a file; None where an optional one is absent."""
+    if len(entry.keys) == 1 and is_pattern(entry.keys[0]):
+        found = _match(entry, names, source)
+        if found or entry.optional:
+            return found or None
+        raise _missing(entry, str(entry.keys[0]), names, source)
+    indices: list[int] = []
+    for key in entry.keys:
+        if isinstance(key, int):
+            index = key - 1 if key <= len(names) else None
+        else:
+            index = names.index(key) if key in names else None
+        if index is None:
+            if entry.optional:
+                return None
+            raise _missing(entry, key, names, source)
+        indices.append(index)
+    return tuple(indices)
+
+
+def _match(entry: Columns, names: Sequence[str], source: str) -> tuple[int, ...]:
+    """Columns of a pattern, joint after joint; a hole in the numbers is an error."""
+    pattern = str(entry.keys[0])
+    parts = re.split(r"(\{joint0?\})", pattern)
+    first = 0 if "{joint0}" in parts else 1
+    regex = "".join(
+        "(\\d+)" if part in ("{joint}", "{joint0}") else re.escape(part) for part in parts
+    )
+    found = {}
+    for index, name in enumerate(names):
+        match = re.fullmatch(regex, name)
+        if match and match[1] == str(int(match[1])) and len(set(match.groups())) == 1:
+            found[int(match[1]) - first] = index
+    joints = sorted(found)
+    if joints != list(range(len(joints))):
+        have = ", ".join(names[found[joint]] for joint in joints)
+        raise RecordingError(
+            f"{source} has {have} for {entry.quantity} ({pattern}): joints are numbered from "
+            f"{first} without holes. Give the columns one by one in the column map."
+        )
+    return tuple(found[joint] for joint in joints)
+
+
+def _missing(entry: Columns, key: Key, names: Sequence[str], source: str) -> RecordingError:
+    named = [name for name in names if name]
+    if isinstance(key, int):
+        found = f"the file has {len(names)} columns"
+    elif named:
+        shown = ", ".join(named[:40]) + (", ..." if len(named) > 40 else "")
+        found = f"the file has {shown}"
+    else:
+        found = "the file has no header; give columns by number"
+    return RecordingError(
+        f"{source} has no column {key!r} for {entry.quantity}; {found}. Correct the column map, "
+        "or mark the entry `optional: true`."
+    )

@@ -1,0 +1,309 @@
+"""A column map as data -> `ColumnMap`: every key checked, every complaint with its place."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float
+from taufit.errors import RecordingError
+from taufit.recording.columns import ColumnMap, Columns, Key, is_pattern
+from taufit.recording.map_values import MapValues
+from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNALS, unit_factor
+
+_ENTRY_KEYS = ("columns", "unit", "sign", "scale", "offset", "side", "optional")
+_LIST_KEYS = ("column", "quantity", "joint", *_ENTRY_KEYS[1:])
+_MAP_KEYS = (
+    "robot",
+    "columns",
+    "mounting",
+    "joint_names",
+    "gains",
+    "gear_ratio",
+    "torque_constant",
+    "torque_side",
+    "signed",
+    "coupling",
+    "known_payload",
+    "header",
+    "delimiter",
+    "decimal",
+    "skip_rows",
+    "rate_hz",
+    "gravity_removed",
+    "notes",
+)
+_DELIMITERS = {"comma": ",", "tab": "\t", "semicolon": ";", "space": " ", "whitespace": " "}
+
+
+def parse_map(data: Mapping[str, Any], source: str) -> ColumnMap:
+    """The map in `data`, which came from `source`."""
+    read = _Page(source)
+    read.known(data, _MAP_KEYS, "the map")
+    columns = read.entries(data.get("columns"))
+    rate = read.positive(data.get("rate_hz"), "rate_hz")
+    read.check_quantities([entry.quantity for entry in columns], rate)
+    ratio = read.nonzero(data.get("gear_ratio"), "gear_ratio")
+    if ratio is None and any(entry.side == "motor" for entry in columns):
+        raise read.refuse("a motion on the motor's side (`side: motor`) needs gear_ratio.")
+    gains, gains_std = read.gains(data.get("gains"))
+    mounting = data.get("mounting")
+    return ColumnMap(
+        source=source,
+        columns=columns,
+        robot=read.text(data.get("robot"), "robot"),
+        mounting=None if mounting is None else str(mounting),
+        joint_names=read.names(data.get("joint_names")),
+        gains=gains,
+        gains_std=gains_std,
+        gear_ratio=ratio,
+        torque_constant=read.array(data.get("torque_constant"), "torque_constant"),
+        torque_side=read.optional_choice(data, "torque_side", ("motor", "link")),
+        signed=read.signed(data.get("signed", True)),
+        coupling=read.coupling(data.get("coupling")),
+        payload=read.payload(data.get("known_payload")),
+        header=None if data.get("header") is None else read.flag(data["header"], "header"),
+        delimiter=read.delimiter(data.get("delimiter")),
+        decimal=read.optional_choice(data, "decimal", (".", ",")),
+        skip_rows=read.count(data.get("skip_rows", 0), "skip_rows"),
+        rate_hz=rate,
+        gravity_removed=read.flag(data.get("gravity_removed", False), "gravity_removed"),
+        notes=read.text(data.get("notes"), "notes"),
+    )
+
+
+class _Page(MapValues):
+    """The keys of one map, each with its own rules."""
+
+    def check_quantities(self, given: Sequence[str], rate: float | None) -> None:
+        """Position, exactly one torque channel, and time or a rate."""
+        signals = [name for name in given if name in SIGNALS]
+        if "position" not in given:
+            raise self.refuse("`columns` names no position.")
+        if len(signals) != 1:
+            raise self.refuse(
+                "`columns` must name exactly one torque channel: current, torque, or signal (raw "
+                f"numbers); it names {', '.join(signals) or 'none'}."
+            )
+        if "time" not in given and rate is None:
+            raise self.refuse("`columns` names no time; where a file has none, give rate_hz.")
+
+    def positive(self, value: Any, where: str) -> float | None:
+        """A number above zero, or None."""
+        if value is None:
+            return None
+        number = self.number(value, where)
+        if number <= 0:
+            raise self.refuse(f"{where} must be positive, not {number:g}.")
+        return number
+
+    def nonzero(self, value: Any, where: str) -> Float[Array, " j"] | None:
+        """Numbers that are not zero, or None."""
+        numbers = self.array(value, where)
+        if numbers is not None and (numbers == 0).any():
+            raise self.refuse(f"{where} must not be zero.")
+        return numbers
+
+    def count(self, value: Any, where: str) -> int:
+        """A whole number, zero or more."""
+        number = self.number(value, where)
+        if number < 0 or number != int(number):
+            raise self.refuse(f"{where} must be a whole number, not {number:g}.")
+        return int(number)
+
+    def optional_choice(
+        self, data: Mapping[str, Any], key: str, choices: Sequence[str]
+    ) -> str | None:
+        """One of the choices, or None where the key is not given."""
+        return None if data.get(key) is None else self.choice(data[key], choices, key)
+
+    def gains(self, value: Any) -> tuple[Any, Float[Array, " j"] | None]:
+        """Gains in numbers, "auto" or "unknown", and their standard deviations."""
+        std = None
+        if isinstance(value, Mapping):
+            self.known(value, ("value", "std"), "gains")
+            if "value" not in value:
+                raise self.refuse("gains has no value.")
+            std = self.array(value.get("std"), "gains.std")
+            if std is not None and (std < 0).any():
+                raise self.refuse("gains.std must not be negative.")
+            value = value["value"]
+        if isinstance(value, str):
+            if value not in ("auto", "unknown"):
+                raise self.refuse(f"gains must be numbers, auto or unknown, not {value!r}.")
+            return value, std
+        return self.nonzero(value, "gains"), std
+
+    def signed(self, value: Any) -> bool | Bool[Array, " j"]:
+        """Whether torque carries its sign: all joints alike, or one by one."""
+        if isinstance(value, (list, tuple)):
+            return np.array([self.flag(item, "signed") for item in value])
+        return self.flag(value, "signed")
+
+    def coupling(self, value: Any) -> Float[Array, "j j"] | None:
+        """A matrix that can be inverted, or None."""
+        if value is None:
+            return None
+        if not isinstance(value, (list, tuple)):
+            raise self.refuse("coupling must be a square matrix, one row per motor.")
+        rows = [self.numbers(row, "coupling") for row in value]
+        if any(len(row) != len(rows) for row in rows):
+            raise self.refuse("coupling must be a square matrix, one row per motor.")
+        matrix = np.array(rows)
+        if np.linalg.cond(matrix) > 1e8:
+            raise self.refuse("coupling cannot be inverted, so motors do not tell the joints.")
+        return matrix
+
+    def payload(self, value: Any) -> float | None:
+        """A mass that is not negative, or None."""
+        mass = None if value is None else self.number(value, "known_payload")
+        if mass is not None and mass < 0:
+            raise self.refuse(f"known_payload must not be negative, not {mass:g}.")
+        return mass
+
+    def delimiter(self, value: Any) -> str | None:
+        """One character, also by name."""
+        text = self.text(value, "delimiter")
+        text = _DELIMITERS.get(text or "", text)
+        if text is not None and len(text) != 1:
+            raise self.refuse(f"delimiter must be one character or {', '.join(_DELIMITERS)}.")
+        return text
+
+    def names(self, value: Any) -> tuple[str, ...] | None:
+        """A list of names, or None."""
+        if value is None:
+            return None
+        if not isinstance(value, (list, tuple)) or not all(isinstance(n, str) for n in value):
+            raise self.refuse("joint_names must be a list of names.")
+        return tuple(value)
+
+    def keys(self, value: Any, where: str) -> tuple[Key, ...]:
+        """Column keys: 3, "3-8", "q{joint}", "name", or a list of them."""
+        if isinstance(value, (list, tuple)):
+            found = tuple(key for item in value for key in self.keys(item, where))
+            if not found:
+                raise self.refuse(f"{where} names no column.")
+            if len(found) > 1 and any(is_pattern(key) for key in found):
+                raise self.refuse(f"{where}: a pattern with {{joint}} stands alone, not in a list.")
+            return found
+        if isinstance(value, bool) or value is None:
+            raise self.refuse(f"{where} must be a column number or name, not {value!r}.")
+        if isinstance(value, int):
+            if value < 1:
+                raise self.refuse(f"{where}: columns are numbered from 1, not {value}.")
+            return (value,)
+        if isinstance(value, str):
+            span = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", value)
+            if span:
+                first, last = int(span[1]), int(span[2])
+                if not 1 <= first <= last <= 100_000:
+                    raise self.refuse(f"{where}: {value!r} is no range of columns from 1.")
+                return tuple(range(first, last + 1))
+            if value.strip():
+                return (value,)
+        raise self.refuse(f"{where} must be a column number or name, not {value!r}.")
+
+    def entry(self, quantity: Any, value: Any) -> Columns:
+        where = f"columns.{quantity}"
+        if quantity not in QUANTITIES:
+            close = difflib.get_close_matches(str(quantity), QUANTITIES, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise self.refuse(
+                f"there is no quantity {quantity!r}; there are {', '.join(QUANTITIES)}.{hint}"
+            )
+        data = value if isinstance(value, Mapping) else {"columns": value}
+        self.known(data, _ENTRY_KEYS, where)
+        if "columns" not in data:
+            raise self.refuse(f"{where} does not say which columns.")
+        keys = self.keys(data["columns"], f"{where}.columns")
+        if not QUANTITIES[quantity].per_joint and (len(keys) != 1 or is_pattern(keys[0])):
+            raise self.refuse(f"{where} is one column, not one per joint.")
+        unit = self.text(data.get("unit"), f"{where}.unit")
+        if unit is None:
+            unit = next(iter(QUANTITIES[quantity].units))
+        try:
+            unit_factor(quantity, unit)
+        except RecordingError as error:
+            raise self.refuse(f"{where}: {error}") from None
+        sign = self.numbers(data.get("sign", 1), f"{where}.sign")
+        if any(abs(x) != 1 for x in sign):
+            raise self.refuse(f"{where}.sign must be 1 or -1; use scale for other factors.")
+        scale = self.numbers(data.get("scale", 1), f"{where}.scale")
+        if any(x == 0 for x in scale):
+            raise self.refuse(f"{where}.scale must not be zero.")
+        side = self.choice(data.get("side", "joint"), ("joint", "motor"), f"{where}.side")
+        if side == "motor" and quantity not in MOTIONS:
+            raise self.refuse(
+                f"{where}.side is for positions, velocities and accelerations; where the torque "
+                "is measured is said by torque_side."
+            )
+        return Columns(
+            quantity=quantity,
+            keys=keys,
+            unit=unit,
+            sign=sign,
+            scale=scale,
+            offset=self.numbers(data.get("offset", 0), f"{where}.offset"),
+            side=side,
+            optional=self.flag(data.get("optional", False), f"{where}.optional"),
+        )
+
+    def entries(self, value: Any) -> tuple[Columns, ...]:
+        if isinstance(value, Mapping) and value:
+            return tuple(self.entry(quantity, spec) for quantity, spec in value.items())
+        if isinstance(value, (list, tuple)) and value:
+            return self.from_list(value)
+        raise self.refuse("`columns` must say what the columns are, e.g. `position: 2-7`.")
+
+    def from_list(self, items: Sequence[Any]) -> tuple[Columns, ...]:
+        """The long form: one line per column, with its joint."""
+        found: dict[str, dict[int, Columns]] = {}
+        for number, item in enumerate(items, 1):
+            where = f"columns, entry {number}"
+            if not isinstance(item, Mapping):
+                raise self.refuse(f"{where} must be {{column: ..., quantity: ...}}, not {item!r}.")
+            self.known(item, _LIST_KEYS, where)
+            if "column" not in item or "quantity" not in item:
+                raise self.refuse(f"{where} needs `column` and `quantity`.")
+            rest = {key: item[key] for key in _ENTRY_KEYS[1:] if key in item}
+            entry = self.entry(item["quantity"], {"columns": item["column"], **rest})
+            joint = item.get("joint", 1)
+            if isinstance(joint, bool) or not isinstance(joint, int) or joint < 1:
+                raise self.refuse(f"{where}: joints are numbered from 1, not {joint!r}.")
+            if len(entry.keys) == 1 and not is_pattern(entry.keys[0]):
+                many = [entry]
+            else:
+                many = [replace(entry, keys=(key,)) for key in entry.keys]
+            for step, one in enumerate(many):
+                if joint + step in found.setdefault(entry.quantity, {}):
+                    raise self.refuse(
+                        f"{where}: {entry.quantity} of joint {joint + step} is twice."
+                    )
+                found[entry.quantity][joint + step] = one
+        merged = []
+        for quantity, joints in found.items():
+            if sorted(joints) != list(range(1, len(joints) + 1)):
+                raise self.refuse(
+                    f"{quantity} is given for joints {sorted(joints)}; joints are numbered from 1 "
+                    "without holes."
+                )
+            parts = [joints[joint] for joint in sorted(joints)]
+            for name in ("unit", "side"):
+                if len({getattr(part, name) for part in parts}) > 1:
+                    raise self.refuse(f"{quantity} has more than one {name}; use scale instead.")
+            merged.append(
+                replace(
+                    parts[0],
+                    keys=tuple(key for part in parts for key in part.keys),
+                    sign=tuple(part.sign[0] for part in parts),
+                    scale=tuple(part.scale[0] for part in parts),
+                    offset=tuple(part.offset[0] for part in parts),
+                    optional=all(part.optional for part in parts),
+                )
+            )
+        return tuple(merged)
