@@ -1,0 +1,300 @@
+"""Conditioned runs that are gone through part by part, as often as a fit needs.
+
+Whatever a fit must know is a sum over parts. A source hands out one part at a time, in order, here
+or in other processes; only what a step returns is kept. Results come back in the order of the
+parts, so sums have the same digits however many processes made them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float, Int
+from taufit.signals.samples import Samples
+
+# Samples that are held in memory for what needs neighbours in time or many looks: friction shapes,
+# the colour of the noise, pictures. Two minutes at 250 Hz.
+EXCERPT = 2**15
+
+Step = Callable[..., Any]
+Watch = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extent:
+    """Least and largest value per joint over the samples in motion."""
+
+    low: Float[Array, " j"]
+    high: Float[Array, " j"]
+
+    @classmethod
+    def of(cls, values: Float[Array, "n j"]) -> Extent:
+        if len(values) == 0:
+            none = np.full(values.shape[1], np.nan)
+            return cls(none, none)
+        return cls(values.min(axis=0), values.max(axis=0))
+
+    def __or__(self, other: Extent) -> Extent:
+        return Extent(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
+
+    @property
+    def span(self) -> Float[Array, " j"]:
+        """0 where nothing was seen."""
+        return np.nan_to_num(self.high - self.low)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """What there is of samples, without the samples.
+
+    Attributes:
+        samples: Their number.
+        kept: Rows in a fit, per joint.
+        kept_moving: The same within the part in motion.
+        used: Samples with any row in a fit.
+        moving: Samples in motion.
+        extents: Of position, velocity, acceleration, torque (and temperature) in motion.
+        mean, square: Of the kept torque: mean, and sum of squares about it, per joint [N m].
+        runs: Index of each run in the source, one per part.
+        keys: A number made from the samples of each part: it tells parts apart, in any order.
+        lengths: Samples of each part.
+    """
+
+    samples: int
+    kept: Int[Array, " j"]
+    kept_moving: Int[Array, " j"]
+    used: int
+    moving: int
+    extents: dict[str, Extent]
+    mean: Float[Array, " j"]
+    square: Float[Array, " j"]
+    keys: tuple[int, ...]
+    lengths: tuple[int, ...]
+    uses: tuple[int, ...]
+
+    @classmethod
+    def of(cls, part: Samples) -> Summary:
+        moving = part.in_motion
+        kept = part.keep.sum(axis=0)
+        torque = np.where(part.keep, part.torque, 0.0)
+        mean = torque.sum(axis=0) / np.maximum(kept, 1)
+        used = int(np.count_nonzero(part.keep.any(axis=1)))
+        names = ["position", "velocity", "acceleration", "torque"]
+        if part.temperature is not None:
+            names.append("temperature")
+        return cls(
+            samples=len(part),
+            kept=kept,
+            kept_moving=(part.keep & moving[:, None]).sum(axis=0),
+            used=used,
+            moving=int(np.count_nonzero(moving)),
+            extents={name: Extent.of(getattr(part, name)[moving]) for name in names},
+            mean=mean,
+            square=np.sum(np.where(part.keep, torque - mean, 0.0) ** 2, axis=0),
+            keys=(zlib.crc32(np.ascontiguousarray(part.torque), len(part)),),
+            lengths=(len(part),),
+            uses=(used,),
+        )
+
+    def __add__(self, other: Summary) -> Summary:
+        count = np.maximum(self.kept + other.kept, 1)
+        apart = other.mean - self.mean
+        both = {
+            name: extent | other.extents[name]
+            for name, extent in self.extents.items()
+            if name in other.extents
+        }
+        return Summary(
+            self.samples + other.samples,
+            self.kept + other.kept,
+            self.kept_moving + other.kept_moving,
+            self.used + other.used,
+            self.moving + other.moving,
+            both,
+            (self.kept * self.mean + other.kept * other.mean) / count,
+            self.square + other.square + apart**2 * self.kept * other.kept / count,
+            self.keys + other.keys,
+            self.lengths + other.lengths,
+            self.uses + other.uses,
+        )
+
+    @property
+    def torque_std(self) -> Float[Array, " j"]:
+        """Of the kept torque."""
+        return np.sqrt(self.square / np.maximum(self.kept, 1))
+
+
+class SampleSource(ABC):
+    """Parts of one robot's conditioned recordings, on one grid and behind one low-pass.
+
+    Attributes:
+        head: A sample of none: rate, cut-off, gains and names, which all parts share.
+    """
+
+    head: Samples
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many parts there are."""
+
+    @abstractmethod
+    def each(self, step: Step, given: Sequence[Any] | None = None) -> Iterator[Any]:
+        """step(part), or step(part, given[k]), of every part in order."""
+
+    @abstractmethod
+    def part(self, k: int) -> Samples:
+        """One part."""
+
+    @property
+    def joints(self) -> int:
+        return self.head.joints
+
+    @property
+    def rate_hz(self) -> float:
+        return self.head.rate_hz
+
+    @property
+    def cutoff_hz(self) -> float:
+        return self.head.cutoff_hz
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.head.names
+
+    @property
+    def correlation_guess(self) -> float:
+        """Samples that the low-pass alone makes alike."""
+        return max(1.0, self.rate_hz / (2.0 * min(self.cutoff_hz, 0.5 * self.rate_hz)))
+
+    @cached_property
+    def summary(self) -> Summary:
+        return reduce(lambda a, b: a + b, self.each(Summary.of))
+
+    @cached_property
+    def excerpt(self) -> Samples:
+        """Whole runs of at most `EXCERPT` samples together; all of them where there are no more.
+
+        Which runs does not depend on the order of the recordings.
+        """
+        summary = self.summary
+        if summary.samples <= EXCERPT:
+            return self.gathered()
+        chosen: list[int] = []
+        left = EXCERPT
+        for k in np.lexsort((summary.lengths, summary.keys)).tolist():
+            if summary.lengths[k] <= left and summary.uses[k] > 0:
+                chosen.append(k)
+                left -= summary.lengths[k]
+        if not chosen:
+            longest = max(range(len(self)), key=lambda k: (summary.uses[k], summary.keys[k]))
+            part = self.part(longest)
+            middle = int(np.median(np.flatnonzero(part.keep.any(axis=1))))
+            first = max(0, min(middle - EXCERPT // 2, len(part) - EXCERPT))
+            return part.rows(slice(first, first + EXCERPT))
+        return _joined([self.part(k) for k in chosen])
+
+    @property
+    def excerpt_is_all(self) -> bool:
+        return self.summary.samples <= EXCERPT
+
+    def gathered(self) -> Samples:
+        """All parts in memory."""
+        return _joined([self.part(k) for k in range(len(self))])
+
+
+class SamplesInMemory(SampleSource):
+    """Samples that are in memory already, run by run."""
+
+    def __init__(self, samples: Samples) -> None:
+        self.samples = samples
+        self.head = samples.rows(slice(0, 0))
+        self._runs = samples.run_slices()
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def part(self, k: int) -> Samples:
+        return self.samples.rows(self._runs[k])
+
+    def gathered(self) -> Samples:
+        return self.samples
+
+    def each(self, step: Step, given: Sequence[Any] | None = None) -> Iterator[Any]:
+        for k in range(len(self)):
+            yield step(self.part(k)) if given is None else step(self.part(k), given[k])
+
+
+def source_of(samples: Samples | SampleSource) -> SampleSource:
+    """A source, whichever was given."""
+    return samples if isinstance(samples, SampleSource) else SamplesInMemory(samples)
+
+
+def fold_plan(source: SampleSource, most: int = 20, sections: int = 6) -> list[list[Fold]]:
+    """Which samples of each part are left out together: runs, or sections where there are few.
+
+    With three runs or more every run is left out in turn, or groups of them where there are more
+    than `most`; the groups do not depend on the order of the runs. Otherwise the samples in use
+    are cut into `sections`.
+    """
+    summary = source.summary
+    parts = len(source)
+    if parts >= 3:
+        order = np.lexsort((summary.lengths, summary.keys))
+        rank = np.empty(parts, int)
+        rank[order] = np.arange(parts)
+        group = rank % most if parts > most else np.arange(parts)
+        return [
+            [Fold(int(g), 0.0, np.inf)] for g, _ in zip(group, summary.lengths, strict=True)
+        ]
+    edges = np.linspace(0, summary.used, sections + 1)
+    out = []
+    before = 0
+    for used in summary.uses:
+        out.append(
+            [
+                Fold(k, edges[k] - before if k else -np.inf, edges[k + 1] - before)
+                for k in range(sections)
+            ]
+        )
+        out[-1][-1] = replace(out[-1][-1], last=np.inf)
+        before += used
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A section of a part, between counts of its samples in use.
+
+    Attributes:
+        index: Which fold it belongs to.
+        first, last: It begins where `first` samples in use have been seen and ends at `last`.
+    """
+
+    index: int
+    first: float
+    last: float
+
+    def span(self, used: Bool[Array, " n"]) -> tuple[int, int]:
+        """First sample, and the one behind the last."""
+        if self.first <= 0.0 and np.isinf(self.last):
+            return 0, len(used)
+        counts = np.cumsum(used)
+        low = 0 if self.first <= 0.0 else int(np.searchsorted(counts, self.first))
+        high = len(used) if np.isinf(self.last) else int(np.searchsorted(counts, self.last))
+        return low, max(low, high)
+
+
+def _joined(parts: Sequence[Samples]) -> Samples:
+    """Parts as one, each keeping its name."""
+    own = []
+    for part in parts:
+        name = part.names[int(part.run[0])] if len(part) else part.names[0]
+        own.append(replace(part, names=(name,), run=np.zeros(len(part), np.int64)))
+    return Samples.joined(own)
