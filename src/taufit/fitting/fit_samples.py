@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -19,9 +18,11 @@ from taufit.regression.base import base_factor, base_of, typical_rows
 from taufit.regression.covariance import base_covariance
 from taufit.regression.estimate import Estimate
 from taufit.regression.information import Information
-from taufit.regression.rows import Rows, SampleRows, weighted_sum
-from taufit.regression.weights import WEIGHTINGS, Residuals, Weights
+from taufit.regression.regression import Regression, spread_out
+from taufit.regression.rows import Load, RowsOf, SampleRows, weighted_sum
+from taufit.regression.weights import WEIGHTINGS, Weights
 from taufit.selection.shapes import fit_shapes
+from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 
 # Weighted column-scaled singular values below this share of the largest show nothing.
@@ -30,31 +31,34 @@ UNSEEN = 1e-7
 
 def fit_samples(
     model: TorqueModel,
-    samples: Samples,
+    samples: Samples | SampleSource,
     estimator: Estimator | None = None,
     *,
     dropped: tuple[str, ...] = (),
     shapes: bool | None = None,
     require_excitation: bool = True,
     load_rounds: int = 12,
-    load: Float[Array, "n j"] | None = None,
+    load: Load = None,
 ) -> Estimate:
     """The parameters of `model` that explain `samples`.
 
     Args:
         model: Its friction shape is a start; with none, a grid is searched.
-        samples: Conditioned motion and torque.
+        samples: Conditioned motion and torque, in memory or part by part.
         estimator: By default weighted least squares.
         dropped: Parameters held at zero.
         shapes: Whether friction shapes are fitted; by default where the model has none yet.
         require_excitation: Refuse motion that does not show every base parameter.
         load_rounds: Most rounds for load-dependent friction, which needs the torque being fitted.
-        load: Rigid-body torque to begin those rounds with; by default the measured torque [N m].
+        load: Parameters whose links' torque those rounds begin with; by default the measured
+            torque.
     """
     estimator = estimator or Wls()
     friction = model.friction
-    if samples.signed is not None and not np.all(samples.signed):
-        joint = int(np.flatnonzero(~samples.signed)[0]) + 1
+    source = source_of(samples)
+    signed = source.head.signed
+    if signed is not None and not np.all(signed):
+        joint = int(np.flatnonzero(~signed)[0]) + 1
         raise TaufitError(
             f"the torque of joint {joint} was recorded without its sign. "
             "Find the signs first (--torque-signs unknown)."
@@ -64,7 +68,7 @@ def fit_samples(
     if friction is None or not friction.uses_load:
         load = None
     elif load is None:
-        load = np.where(np.isfinite(samples.torque), samples.torque, 0.0)
+        load = "measured"
     base = base_of(model, dropped=dropped)
 
     start, turn = model, 0
@@ -74,37 +78,36 @@ def fit_samples(
             if wanted:
                 # The first load is only the measured torque: search again with a fitted one.
                 search = turn < 2 and start.shape is None
-                shape = fit_shapes(model, samples, load=load, dropped=dropped, search=search)
+                shape = fit_shapes(model, source.excerpt, load=load, dropped=dropped, search=search)
                 model = replace(model, shape=shape)
-            rows = SampleRows(model, samples, load=load, dropped=dropped)
-            solution, weights, information = solve_rows(rows, model, base, stage)
+            regression = Regression(source, RowsOf(model, load, dropped), base)
+            solution, weights, information = solve_rows(regression, model, stage)
             turn += 1
             if load is None:
                 break
-            carried = rows.rigid(solution.values)
-            before, change = change, _largest(carried - load) / max(_largest(carried), 1e-12)
-            load = carried
+            before, change = change, _load_change(regression, load, solution.values)
+            load = solution.values
             if change < 1e-7 or (turn > 3 and change > 0.9 * before):
                 break
 
     # Each joint in units of its own torque: a noise-free joint must not outshine the others.
-    seen = weighted_sum(rows.by_joint, WEIGHTINGS["joint"].first(rows.torque, rows.keep).joint)
-    condition = check_excitation(seen, base, start, dropped, strict=require_excitation)
-    residuals = rows.residuals(solution.values)
-    keep = rows.keep
-    rms = np.sqrt(
-        np.sum(np.where(keep, residuals, 0.0) ** 2, axis=0) / np.maximum(keep.sum(axis=0), 1)
+    own = WEIGHTINGS["joint"].first(regression.torque).joint
+    seen = weighted_sum(regression.by_joint, own)
+    condition = check_excitation(
+        spread_out(seen, base), base, start, dropped, strict=require_excitation
     )
+    count = regression.torque.count
+    squares = regression.squares(solution.values)
     return Estimate(
         names=model.names,
         values=solution.values,
         base=base,
         base_covariance=base_covariance(
-            rows, base, weights, information, residuals, estimator.weighting
+            regression, weights, information, solution.values, estimator.weighting
         ),
-        torque_rms=rms,
+        torque_rms=np.sqrt(squares / np.maximum(count, 1)),
         information=information,
-        count=int(keep.sum()),
+        count=int(count.sum()),
         condition_number=condition,
         shape=model.joint_shape if has_shapes else None,
         load=load,
@@ -115,19 +118,23 @@ def fit_samples(
     )
 
 
-def _stages(estimator: Estimator, load: Float[Array, "n j"] | None) -> tuple[Estimator, ...]:
+def _stages(estimator: Estimator, load: Load) -> tuple[Estimator, ...]:
     """Loads settle on unconstrained fits: cheap, and not shaken by a solver's tolerances."""
     if load is None or isinstance(estimator, Ols | Wls | Irls):
         return (estimator,)
     return Wls(estimator.weighting), estimator
 
 
-def _largest(values: Float[Array, "n j"]) -> float:
-    return float(np.abs(values).max())
+def _load_change(regression: Regression, load: Load, values: Float[Array, " p"]) -> float:
+    """Largest change of the gears' torque over its largest value, where it is looked at."""
+    rows = regression.excerpt
+    assert isinstance(rows, SampleRows) and rows.carried is not None
+    carried = rows.rigid(values)
+    return float(np.abs(carried - rows.carried).max() / max(np.abs(carried).max(), 1e-12))
 
 
 def solve_rows(
-    rows: Rows, model: TorqueModel, base: BaseParameters, estimator: Estimator
+    regression: Regression, model: TorqueModel, estimator: Estimator
 ) -> tuple[Solution, Weights, Information]:
     """An estimator's solution, with weights iterated on plain least-squares residuals.
 
@@ -138,10 +145,10 @@ def solve_rows(
         raise TaufitError(
             f"weighting {estimator.weighting!r} is not known: use {', '.join(WEIGHTINGS)}."
         )
-    rule = WEIGHTINGS[estimator.weighting]
+    rule, base = WEIGHTINGS[estimator.weighting], regression.base
     problem = Problem(model, base)
-    weights = rule.first(rows.torque, rows.keep)
-    information = rows.information(weights)
+    weights = rule.first(regression.torque)
+    information = regression.information(weights)
     last = None
     for _ in range(50):
         values = np.zeros(len(base.parameter_names))
@@ -151,20 +158,13 @@ def solve_rows(
             if change <= 1e-7 * np.linalg.norm(information.factor @ values):
                 break
         last = values
-        squares = np.array([part.cost(values) for part in rows.by_joint])
-        fit = Residuals(
-            partial(rows.residuals, values),
-            squares,
-            rows.keep,
-            len(base.columns) / rows.joints,
-        )
-        again = rule.after(fit)
+        again = rule.after(regression.residuals(values))
         if again is None:
             break
-        weights, information = again, rows.information(again)
+        weights, information = again, regression.information(again)
 
     def folds() -> tuple[Information, ...]:
-        return tuple(weighted_sum(parts, weights.joint) for parts in rows.folds())
+        return regression.folds(weights)
 
     return estimator.solve(information, Problem(model, base, folds)), weights, information
 

@@ -7,6 +7,7 @@ Left to others: solving for parameters under constraints (estimators), choosing 
 from taufit.regression.accumulate import Batch, accumulate, accumulate_by_joint
 from taufit.regression.estimate import Estimate
 from taufit.regression.information import Information
+from taufit.regression.regression import Regression, RowsInMemory
 from taufit.regression.rows import ArrayRows, SampleRows
 from taufit.regression.weights import WEIGHTINGS
 
@@ -16,6 +17,8 @@ __all__ = [
     "Batch",
     "Estimate",
     "Information",
+    "Regression",
+    "RowsInMemory",
     "SampleRows",
     "accumulate",
     "accumulate_by_joint",

@@ -4,190 +4,226 @@ An estimate is linear in the torque noise n: with G the weighted rows and A = G'
 
     base error = A^-1 G' n,        covariance = A^-1 (G' Gamma G) A^-1,
 
-Gamma the covariance of n over time and joints. Noise of each joint is taken as autoregressive,
-driven by innovations correlated between joints; the fit itself takes the part of the noise that
-looks like motion out of the residuals, which is put back by fitting simulated noise alike.
+Gamma the covariance of n over time and joints. G' Gamma G is a sum over frequencies of the noise's
+spectrum times that of G, and G has nothing above the low-pass, so every few samples say all. The
+fit itself takes the part of the noise that looks like motion out of the residuals, which is put
+back by fitting simulated noise alike.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from scipy.fft import irfft, next_fast_len, rfft
+from scipy.fft import next_fast_len, rfft, rfftfreq
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.dynamics import BaseParameters
+from taufit.arrays import Array, Float, Int
 from taufit.regression.estimate import NORMAL_95
 from taufit.regression.information import Information
+from taufit.regression.noise_model import MOST_LAGS, Noise, lagged_products, noise_of
+from taufit.regression.regression import Regression
 from taufit.regression.rows import Rows
 from taufit.regression.weights import HUBER, TUKEY, Weights
-from taufit.signals.recursive import filter_rows
 
-MOST_LAGS = 40
 DRAWS = 12
 ROUNDS = 2
 # With more rows per joint than this a fit takes less than a per cent out of the noise.
 MANY_ROWS = 20_000
+# Noise is followed over so many samples beyond the end of a block.
+_BEYOND = 5 * MOST_LAGS
+_BLOCK = 4096
 
 
 def base_covariance(
-    rows: Rows,
-    base: BaseParameters,
+    regression: Regression,
     weights: Weights,
     information: Information,
-    residuals: Float[Array, "n j"],
+    values: Float[Array, " p"],
     weighting: str = "joint",
 ) -> Float[Array, "b b"]:
     """Covariance of the base parameters under the residuals' own colour.
 
     Args:
-        rows: What was fitted.
-        base: The base parameters.
+        regression: What was fitted.
         weights: Of the rows in the fit.
         information: What those rows say.
-        residuals: What the fit left over, unweighted.
+        values: The parameters fitted.
         weighting: Name of the rule behind the weights; robust ones bound the residuals.
     """
-    scored, bread = residuals, 1.0
-    if weights.rows is not None:
-        # An M-estimate moves by psi(n), not n, and by as much more as psi is flat.
-        scored = residuals * weights.rows**2
-        bread = _flatness(residuals * weights.joint, rows.keep, weighting)
-    keep = rows.keep
-    scored = np.where(keep, scored, 0.0)
+    base = regression.base
     upper = np.linalg.qr(information.factor[:, base.columns], mode="r")
     norms = np.linalg.norm(upper, axis=0)
     norms[norms == 0.0] = 1.0
     inverse = scipy.linalg.pinv(upper / norms, rtol=1e-12)
-    spans = rows.blocks()
 
-    noise = _coloured(scored, keep, rows.run)
-    if np.any(noise.std > 0) and keep.sum(axis=0).min() <= MANY_ROWS:
+    lags = min(MOST_LAGS, max(regression.samples // 20, 1))
+    seen = _sums(regression, _Residuals(values, weights, weighting, lags))
+    rows = regression.excerpt
+    scored = _scored(rows, values, weights)
+    noise = noise_of(seen.covariance, seen.count, scored, rows.keep)
+    few = regression.excerpt_is_all and seen.count.min() <= MANY_ROWS
+    if np.any(noise.std > 0) and few:
+        columns = _columns_by_joint(rows, base.columns, norms)
         for _ in range(ROUNDS):
-            noise = _unshrunk(noise, scored, rows, base, weights, inverse, norms, spans)
+            raised = seen.covariance + _taken_out(noise, rows, columns, weights, inverse, lags)
+            noise = noise_of(raised, seen.count, scored, rows.keep)
     # Noise known from few independent squares: intervals of two standard deviations must be wider.
-    wider = _wider(noise.freedom)
+    scores = _Scores(base.columns, weights, norms, _wider(noise.freedom))
     spread = np.zeros((base.rank, base.rank))
-    for first, last in spans:
-        score = _scores(rows, base, weights, first, last) / norms
-        filtered = noise.applied(score * wider[:, None])
-        flat = filtered.reshape(-1, base.rank)
-        spread += flat.T @ flat
-    covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / bread**2
+    for part in regression.each(_Spread(scores, noise)):
+        spread += part
+    covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / seen.flatness**2
     return covariance / np.outer(norms, norms)
 
 
-def _flatness(scaled: Array, keep: Array, weighting: str) -> float:
-    """Mean derivative of the robust loss's influence at the residuals, relative to its weight."""
-    u = np.abs(scaled[keep])
-    if weighting == "huber":
-        slope, weight = (u < HUBER).astype(float), np.minimum(1.0, HUBER / np.maximum(u, HUBER))
-    else:
-        inside = u < TUKEY
-        x = (u / TUKEY) ** 2
-        slope = np.where(inside, (1 - x) * (1 - 5 * x), 0.0)
-        weight = np.where(inside, (1 - x) ** 2, 0.0)
-    return float(max(slope.mean() / max(weight.mean(), 1e-12), 0.2))
-
-
-def _scores(
-    rows: Rows, base: BaseParameters, weights: Weights, first: int, last: int
-) -> Float[Array, "n j b"]:
-    """G: what each unit of noise adds to the normal equations."""
-    block = rows.block(first, last)[..., base.columns]
-    keep = rows.keep[first:last]
-    if weights.whitener is None:
-        return block * (keep * weights.joint**2)[..., None]
-    weight = weights.whitener.T @ weights.whitener
-    return weight @ (block * keep[..., None])
-
-
-class _Noise:
-    """Autoregressive noise per joint with correlated innovations.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """Sums over residuals.
 
     Attributes:
-        filters: Denominators 1, a1, a2, ... of each joint.
-        mixing: Lower triangle L with innovations L e, e white of unit variance.
-        std: Of each joint's noise.
-        freedom: How many independent squares each joint's slow noise was estimated from.
+        products: Of residuals some samples apart, per lag and joint.
+        count: Rows per joint.
+        slope, weight: Sums of the robust loss's derivative and weight; 0 where it is not robust.
     """
 
-    def __init__(self, filters: list[Array], mixing: Array, std: Array, freedom: Array) -> None:
-        self.filters, self.mixing, self.std, self.freedom = filters, mixing, std, freedom
+    products: Float[Array, "l j"]
+    count: Int[Array, " j"]
+    slope: float = 0.0
+    weight: float = 0.0
 
-    def applied(self, score: Float[Array, "n j b"]) -> Float[Array, "n j b"]:
-        """L' of noise covariance L L' times the scores: noise filters run backwards in time."""
-        padded = np.concatenate([np.zeros((MOST_LAGS * 5, *score.shape[1:])), score])
-        out = np.empty_like(padded)
-        for i, denominator in enumerate(self.filters):
-            out[::-1, i] = _driven(denominator, padded[::-1, i].T).T
-        return np.einsum("ik,nib->nkb", self.mixing, out)
+    def __add__(self, other: _Seen) -> _Seen:
+        return _Seen(
+            self.products + other.products,
+            self.count + other.count,
+            self.slope + other.slope,
+            self.weight + other.weight,
+        )
 
-    def draw(self, rng: np.random.Generator, n: int) -> Float[Array, "n j"]:
-        """One realisation."""
-        warm = 500
-        white = rng.normal(size=(n + warm, len(self.filters))) @ self.mixing.T
-        for i, denominator in enumerate(self.filters):
-            white[:, i] = _driven(denominator, white[None, :, i])[0]
-        return white[warm:]
+    @property
+    def covariance(self) -> Float[Array, "l j"]:
+        # The biased divisor keeps the sequence positive definite.
+        return self.products / np.maximum(self.count, 1)
 
-
-def _driven(denominator: Float[Array, " k"], rows: Float[Array, "c n"]) -> Float[Array, "c n"]:
-    """Rows of innovations through 1/denominator."""
-    return filter_rows(np.eye(1, len(denominator))[0], denominator, rows)[0]
-
-
-def _whitened(denominator: Float[Array, " k"], x: Float[Array, " n"]) -> Float[Array, " n"]:
-    """A signal through its own denominator: what drove it."""
-    return filter_rows(denominator, np.eye(1, len(denominator))[0], x[None])[0][0]
+    @property
+    def flatness(self) -> float:
+        """An M-estimate moves by psi(n), not n, and by as much more as psi is flat."""
+        if self.weight == 0.0:
+            return 1.0
+        total = max(int(self.count.sum()), 1)
+        return max((self.slope / total) / max(self.weight / total, 1e-12), 0.2)
 
 
-def _autocovariance(
-    x: Float[Array, "n j *d"], keep: Bool[Array, "n j"], run: Int[Array, " n"]
-) -> Float[Array, "l j *d"]:
-    """Per joint, lags 0..MOST_LAGS, over pairs of samples in one run; x is 0 where not kept."""
-    lags = min(MOST_LAGS, max(len(x) // 20, 1))
-    out = np.zeros((lags + 1, *x.shape[1:]))
-    edges = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), len(run)]
-    for start, stop in pairwise(edges):
-        length = next_fast_len(stop - start + lags, real=True)
-        power = np.abs(rfft(x[start:stop], length, axis=0)) ** 2
-        own = irfft(power, length, axis=0)[: lags + 1]
-        out += own
-    # The biased divisor keeps the sequence positive definite.
-    count = np.maximum(keep.sum(axis=0), 1)
-    return out / count.reshape(1, -1, *([1] * (x.ndim - 2)))
+def _sums(regression: Regression, step: _Residuals) -> _Seen:
+    total: _Seen | None = None
+    for part in regression.each(step):
+        total = part if total is None else total + part
+    assert total is not None
+    return total
 
 
-def _from_autocovariance(c: Array, correlation: Array, count: Array) -> _Noise:
-    """Autoregressions by Levinson's recursion, order by Akaike's criterion."""
-    joints = c.shape[1]
-    filters, scale, freedom = [], np.zeros(joints), np.full(joints, np.inf)
-    for i in range(joints):
-        denominator, variance = _levinson(c[:, i], int(count[i]))
-        filters.append(denominator)
-        scale[i] = np.sqrt(variance)
-        if variance > 0.0:
-            freedom[i] = _freedom(c[:, i], denominator, variance, int(count[i]))
-    std = np.sqrt(np.maximum(c[0], 0.0))
-    return _Noise(filters, scale[:, None] * correlation, std, freedom)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Residuals:
+    values: Float[Array, " p"]
+    weights: Weights
+    weighting: str
+    lags: int
+
+    def __call__(self, rows: Rows) -> _Seen:
+        scored = _scored(rows, self.values, self.weights)
+        products = lagged_products(scored, rows.run, self.lags)
+        count = rows.keep.sum(axis=0)
+        if self.weights.rows is None:
+            return _Seen(products, count)
+        u = np.abs(rows.residuals(self.values) * self.weights.joint)[rows.keep]
+        if self.weighting == "huber":
+            slope, weight = (u < HUBER).astype(float), np.minimum(1.0, HUBER / np.maximum(u, HUBER))
+        else:
+            inside = u < TUKEY
+            x = (u / TUKEY) ** 2
+            slope = np.where(inside, (1 - x) * (1 - 5 * x), 0.0)
+            weight = np.where(inside, (1 - x) ** 2, 0.0)
+        return _Seen(products, count, float(slope.sum()), float(weight.sum()))
 
 
-def _freedom(c: Array, denominator: Array, variance: float, count: int) -> float:
-    """Degrees of freedom of the noise's slowest part, S = variance/(sum of a)^2.
+def _scored(rows: Rows, values: Float[Array, " p"], weights: Weights) -> Float[Array, "n j"]:
+    """Residuals as they pull at the parameters; 0 where a row does not count."""
+    residuals = rows.residuals(values)
+    if weights.rows is not None:
+        residuals = residuals * weights.rows(rows) ** 2
+    return np.where(rows.keep, residuals, 0.0)
 
-    log S has variance 2/n + 4 1'V1/(sum of a)^2, V = variance Gamma^-1/n that of the coefficients;
-    a mean of nu independent squares would have 2/nu.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scores:
+    """G: what each unit of noise adds to the normal equations, in columns of unit length.
+
+    Attributes:
+        columns: Base columns.
+        weights: Of the rows.
+        norms: Lengths of the base columns.
+        wider: Factor per joint.
     """
-    order = len(denominator) - 1
-    spread = 2.0 / max(count, 1)
-    if order:
-        gamma = scipy.linalg.toeplitz(c[:order])
-        uncertain = variance * np.sum(np.linalg.solve(gamma, np.ones(order))) / max(count, 1)
-        spread += 4.0 * max(float(uncertain), 0.0) / float(denominator.sum()) ** 2
-    return 2.0 / spread
+
+    columns: Int[Array, " b"]
+    weights: Weights
+    norms: Float[Array, " b"]
+    wider: Float[Array, " j"] | float = 1.0
+
+    def __call__(self, rows: Rows, first: int, last: int, stride: int) -> Float[Array, "n j b"]:
+        block = rows.block(first, last, stride)[..., self.columns] / self.norms
+        block *= rows.keep[first:last:stride, :, None]
+        wider = np.broadcast_to(self.wider, (rows.joints,))[:, None]
+        if self.weights.whitener is None:
+            return block * (self.weights.joint[:, None] ** 2 * wider)
+        return (_weight(self.weights) @ block) * wider
+
+
+def _weight(weights: Weights) -> Float[Array, "j j"]:
+    """What stands between noise and columns in G'n."""
+    if weights.whitener is None:
+        return np.diag(weights.joint**2)
+    return weights.whitener.T @ weights.whitener
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spread:
+    """G' Gamma G of one part.
+
+    With G thinned by D and V_k(f) = sum_i conj(L_ik / A_i(f)) G_i(f), the sum over all samples is
+    D/N sum_f V_k(f)* V_k(f): the noise's innovations L e pass 1/A_i on their way to joint i.
+    """
+
+    scores: _Scores
+    noise: Noise
+
+    def __call__(self, rows: Rows) -> Float[Array, "b b"]:
+        stride, b = rows.stride, len(self.scores.columns)
+        out = np.zeros((b, b))
+        for first, last in rows.blocks(_BLOCK * stride):
+            score = self.scores(rows, first, last, stride)
+            length = next_fast_len(len(score) + -(-_BEYOND // stride), real=True)
+            gains = self.noise.gains(rfftfreq(length) / stride)
+            twice = np.full(len(gains[0]), np.sqrt(2.0 * stride / length))
+            twice[0] = np.sqrt(stride / length)
+            if length % 2 == 0:
+                twice[-1] = twice[0]
+            spectra = [
+                rfft(score[:, i], length, axis=0) * (np.conj(gain) * twice)[:, None]
+                for i, gain in enumerate(gains)
+            ]
+            for k in range(rows.joints):
+                mixed = sum(
+                    self.noise.mixing[i, k] * spectra[i]
+                    for i in range(k, rows.joints)
+                    if self.noise.mixing[i, k] != 0.0
+                )
+                if isinstance(mixed, int):
+                    continue
+                live = np.flatnonzero(np.any(mixed != 0.0, axis=0))
+                own = mixed[:, live]
+                out[np.ix_(live, live)] += own.real.T @ own.real + own.imag.T @ own.imag
+        return out
 
 
 def _wider(freedom: Array) -> Array:
@@ -196,78 +232,39 @@ def _wider(freedom: Array) -> Array:
     return 1.0 + (z**2 + 1) / (4 * nu) + (5 * z**4 + 16 * z**2 + 3) / (96 * nu**2)
 
 
-def _levinson(c: Array, count: int) -> tuple[Array, float]:
-    if c[0] <= 0.0:
-        return np.array([1.0]), 0.0
-    a, variance = np.array([1.0]), float(c[0])
-    best, found = np.log(variance), (a, variance)
-    for order in range(1, len(c)):
-        reflection = -float(a @ c[order - len(a) + 1 : order + 1][::-1]) / variance
-        if abs(reflection) >= 1.0 - 1e-9:
-            break
-        a = np.append(a, 0.0) + reflection * np.append(a, 0.0)[::-1]
-        variance *= 1.0 - reflection**2
-        score = np.log(variance) + 2.0 * order / count
-        if score < best - 1e-12:
-            best, found = score, (a.copy(), variance)
-    return found
+def _columns_by_joint(
+    rows: Rows, columns: Int[Array, " b"], norms: Float[Array, " b"]
+) -> list[tuple[Int[Array, " c"], Float[Array, "n c"]]]:
+    """Each joint's own columns of unit length, and which they are; 0 where a row does not count."""
+    own = [np.flatnonzero(np.isin(columns, rows.live(i))) for i in range(rows.joints)]
+    out = [np.empty((len(rows), len(at))) for at in own]
+    for first, last in rows.blocks():
+        block = rows.block(first, last)
+        for i, at in enumerate(own):
+            keep = rows.keep[first:last, i, None]
+            out[i][first:last] = block[:, i][:, columns[at]] * (keep / norms[at])
+    return list(zip(own, out, strict=True))
 
 
-def _coloured(x: Array, keep: Array, run: Array) -> _Noise:
-    whole = np.all(keep, axis=1)
-    c = _autocovariance(x, keep, run)
-    return _from_autocovariance(c, _correlation(x, whole, c), keep.sum(axis=0))
-
-
-def _correlation(x: Array, whole: Array, c: Array) -> Array:
-    """Lower triangle of the correlation between joints' innovations, from whitened residuals."""
-    joints = x.shape[1]
-    if whole.sum() < 20 * joints or np.any(c[0] <= 0):
-        return np.eye(joints)
-    white = np.stack(
-        [_whitened(_levinson(c[:, i], len(x))[0], x[:, i]) for i in range(joints)], -1
-    )[whole]
-    matrix = np.corrcoef(white.T) if joints > 1 else np.eye(1)
-    # Correlations within chance are none.
-    chance = 3.0 / np.sqrt(whole.sum())
-    matrix = np.where(np.abs(matrix) > chance, matrix, 0.0)
-    np.fill_diagonal(matrix, 1.0)
-    try:
-        return np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return np.eye(joints)
-
-
-def _unshrunk(
-    noise: _Noise,
-    residuals: Array,
+def _taken_out(
+    noise: Noise,
     rows: Rows,
-    base: BaseParameters,
+    columns: list[tuple[Int[Array, " c"], Float[Array, "n c"]]],
     weights: Weights,
-    inverse: Array,
-    norms: Array,
-    spans: list[tuple[int, int]],
-) -> _Noise:
-    """Noise whose residuals, after a fit, look like those seen.
-
-    Noise drawn from the model is fitted as the data were; where its residuals have less
-    autocovariance than the noise had, the model is raised by as much.
-    """
+    inverse: Float[Array, "b b"],
+    lags: int,
+) -> Float[Array, "l j"]:
+    """Autocovariance that a fit takes out of noise: draws of it less what their fits leave."""
     rng = np.random.default_rng(0)
-    keep, run, n = rows.keep, rows.run, len(rows)
-    draws = np.stack([noise.draw(rng, n) for _ in range(DRAWS)], -1) * keep[..., None]
-    right = np.zeros((base.rank, DRAWS))
-    for first, last in spans:
-        score = _scores(rows, base, weights, first, last) / norms
-        right += np.tensordot(score, draws[first:last], ([0, 1], [0, 1]))
+    draws = np.stack([noise.draw(rng, len(rows)) for _ in range(DRAWS)], -1)
+    draws *= rows.keep[..., None]
+    weighted = np.einsum("ik,nkd->nid", _weight(weights), draws)
+    right = np.zeros((len(inverse), DRAWS))
+    for i, (at, own) in enumerate(columns):
+        right[at] += own.T @ weighted[:, i]
     error = inverse @ (inverse.T @ right)
-    left = np.empty_like(draws)
-    for first, last in spans:
-        block = rows.block(first, last)[..., base.columns] / norms
-        left[first:last] = draws[first:last] - (block * keep[first:last, :, None]) @ error
-    before = _autocovariance(draws, keep, run).mean(-1)
-    after = _autocovariance(left, keep, run).mean(-1)
-    seen = _autocovariance(residuals, keep, run)
-    raised = seen + (before - after)
-    whole = np.all(keep, axis=1)
-    return _from_autocovariance(raised, _correlation(residuals, whole, seen), keep.sum(axis=0))
+    count = np.maximum(rows.keep.sum(axis=0), 1)
+    before = lagged_products(draws, rows.run, lags).mean(-1) / count
+    for i, (at, own) in enumerate(columns):
+        draws[:, i] -= own @ error[at]
+    return before - lagged_products(draws, rows.run, lags).mean(-1) / count

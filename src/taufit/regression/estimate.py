@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -33,7 +34,8 @@ class Estimate:
         count: Rows fitted.
         condition_number: Of the base columns, each scaled to unit length.
         shape: The friction model's nonlinear parameters, one row per joint, or None.
-        load: Rigid-body torque that load-dependent friction was fitted with, or None.
+        load: Parameters whose links' torque load-dependent friction was fitted with, "measured",
+            or None where friction does not depend on it.
         joint_weights: Factor each joint's rows were given.
         dropped: Terms set to zero because the data do not support them.
         settings: What the estimator chose from the data.
@@ -49,7 +51,7 @@ class Estimate:
     count: int
     condition_number: float
     shape: Float[Array, "j s"] | None = None
-    load: Float[Array, "n j"] | None = None
+    load: Literal["measured"] | Float[Array, " p"] | None = None
     joint_weights: Float[Array, " j"] | None = None
     dropped: tuple[str, ...] = ()
     settings: dict[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Regression rows that can be gone through again with other weights: the source of information.
+"""Regression rows of one part of the data that can be gone through again with other weights.
 
 Columns are filtered as the torque was: rigid-body columns come from the filtered motion, friction
 columns from the unfiltered velocity and are low-passed afterwards (friction is not linear in
@@ -8,21 +8,29 @@ velocity, so filtering it is not the same as filtering velocity).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.dynamics import regressor
+from taufit.dynamics.batch import Engine
 from taufit.errors import RecordingError, TaufitError
 from taufit.model.columns import filtered_friction
 from taufit.model.torque_model import TorqueModel
+from taufit.regression.accumulate import Batch, accumulate_by_joint
 from taufit.regression.information import Information
 from taufit.regression.weights import Weights
 from taufit.signals.samples import Samples
 
 BLOCK = 4096
+
+# Torque the gears carry, for friction that depends on it: none, the measured one, or that of the
+# links with these parameters.
+Load = Literal["measured"] | Float[Array, " p"] | None
 
 
 class Rows(ABC):
@@ -33,16 +41,20 @@ class Rows(ABC):
         torque: y; 0 where not kept.
         keep: Which rows count.
         run: Index of the run of each sample, nondecreasing.
+        rate_hz: Of the samples.
+        stride: Every so manieth sample says as much about columns as all do.
     """
 
     names: tuple[str, ...]
     torque: Float[Array, "n j"]
     keep: Bool[Array, "n j"]
     run: Int[Array, " n"]
+    rate_hz: float = 1.0
+    stride: int = 1
 
     @abstractmethod
-    def block(self, first: int, last: int) -> Float[Array, "n j p"]:
-        """W of samples first <= t < last."""
+    def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
+        """W of every stride-th of the samples first <= t < last."""
 
     @property
     def joints(self) -> int:
@@ -51,97 +63,98 @@ class Rows(ABC):
     def __len__(self) -> int:
         return len(self.torque)
 
-    def blocks(self) -> list[tuple[int, int]]:
+    def blocks(self, size: int = BLOCK) -> list[tuple[int, int]]:
         """Spans of samples that fit in the cache, never across the end of a run."""
         ends = [0, *(np.flatnonzero(np.diff(self.run)) + 1).tolist(), len(self)]
         return [
-            (first, min(first + BLOCK, stop))
+            (first, min(first + size, stop))
             for start, stop in pairwise(ends)
-            for first in range(start, stop, BLOCK)
+            for first in range(start, stop, size)
         ]
 
     def live(self, joint: int) -> Int[Array, " c"]:
         """Columns that can be nonzero in a joint's rows."""
         return np.arange(len(self.names))
 
-    @cached_property
-    def by_joint(self) -> tuple[Information, ...]:
-        return self._joint_information(self.blocks())
+    def triangles(
+        self,
+        first: int,
+        last: int,
+        columns: Int[Array, " b"],
+        weights: Weights | None = None,
+    ) -> tuple[Information, ...]:
+        """What samples first <= t < last say about some columns, joint by joint.
 
-    def _joint_information(self, spans: list[tuple[int, int]]) -> tuple[Information, ...]:
-        totals = []
-        live = [self.live(i) for i in range(self.joints)]
-        for i in range(self.joints):
-            totals.append(Information.nothing(tuple(self.names[c] for c in live[i])))
-        for first, last in spans:
-            rows = self.block(first, last)
+        Rows that are whitened count for the first joint they mix.
+        """
+        names = tuple(self.names[c] for c in columns)
+        out = [Information.nothing(names) for _ in range(self.joints)]
+        for a, b in self.blocks():
+            a, b = max(a, first), min(b, last)
+            if a >= b:
+                continue
+            rows, torque = self._weighted(a, b, columns, weights)
             for i in range(self.joints):
-                keep = self.keep[first:last, i]
-                if np.any(keep):
-                    part = rows[keep, i][:, live[i]]
-                    totals[i] = totals[i].with_rows(part, self.torque[first:last, i][keep])
+                keep = np.any(rows[:, i], axis=1) | (torque[:, i] != 0.0)
+                out[i] = out[i].with_rows(rows[keep, i], torque[keep, i])
+        count = self.keep[first:last].sum(axis=0)
         return tuple(
-            _widened(total, self.names, columns)
-            for total, columns in zip(totals, live, strict=True)
+            Information(names, one.factor, one.target, one.residual, int(n))
+            for one, n in zip(out, count, strict=True)
         )
 
+    def _weighted(
+        self, first: int, last: int, columns: Int[Array, " b"], weights: Weights | None
+    ) -> tuple[Float[Array, "n j b"], Float[Array, "n j"]]:
+        factor, whitening = self.factors(first, last, weights)
+        rows = self.block(first, last)[..., columns] * factor[..., None]
+        torque = self.torque[first:last] * factor
+        if whitening is None:
+            return rows, torque
+        return whitening @ rows, (whitening @ torque[..., None])[..., 0]
+
+    def factors(
+        self, first: int, last: int, weights: Weights | None
+    ) -> tuple[Float[Array, "n j"], Float[Array, "... j j"] | None]:
+        """Factor of each row, 0 for those that do not count, and whitening between joints."""
+        keep = self.keep[first:last]
+        factor = keep.astype(float)
+        if weights is None:
+            return factor, None
+        if weights.rows is not None:
+            factor = factor * weights.rows(self)[first:last]
+        if weights.whitener is None:
+            return factor * weights.joint, None
+        # A sample with missing joints is whitened by the covariance of those that are there.
+        patterns, which = np.unique(keep, axis=0, return_inverse=True)
+        if len(patterns) == 1 and np.all(patterns):
+            return factor, weights.whitener
+        each = np.stack([_whitener_of(weights.whitener, there) for there in patterns])
+        return factor, each[which.ravel()]
+
+    @cached_property
+    def by_joint(self) -> tuple[Information, ...]:
+        """What all rows say about all columns, joint by joint."""
+        return self.triangles(0, len(self), np.arange(len(self.names)))
+
     def information(self, weights: Weights | None = None) -> Information:
-        """What all rows say together, under weights."""
+        """What all rows say together about all columns, under weights."""
         weights = weights or Weights.one(self.joints)
         if weights.rows is None and weights.whitener is None:
             return weighted_sum(self.by_joint, weights.joint)
-        total = Information.nothing(self.names)
-        for first, last in self.blocks():
-            rows, torque = self.weighted(first, last, weights)
-            p = len(self.names)
-            keep = np.any(rows.reshape(-1, p), axis=1)
-            total = total.with_rows(rows.reshape(-1, p)[keep], torque.reshape(-1)[keep])
-        count = int(self.keep.sum())
-        return Information(self.names, total.factor, total.target, total.residual, count)
+        parts = self.triangles(0, len(self), np.arange(len(self.names)), weights)
+        return weighted_sum(parts, np.ones(self.joints))
 
-    def weighted(
-        self, first: int, last: int, weights: Weights
-    ) -> tuple[Float[Array, "n j p"], Float[Array, "n j"]]:
-        """Rows and torque of samples first <= t < last as they enter the sum of squares."""
-        rows, torque = self.block(first, last), self.torque[first:last]
-        keep = self.keep[first:last]
-        factor = keep.astype(float)
-        if weights.rows is not None:
-            factor = factor * weights.rows[first:last]
-        if weights.whitener is None:
-            factor = factor * weights.joint
-            return rows * factor[..., None], torque * factor
-        # A sample with missing joints is whitened by the covariance of those that are there.
-        rows, torque = rows * factor[..., None], torque * factor
-        out, right = np.empty_like(rows), np.empty_like(torque)
-        patterns, which = np.unique(keep, axis=0, return_inverse=True)
-        for k, there in enumerate(patterns):
-            whitener = _whitener_of(weights.whitener, there)
-            at = which.ravel() == k
-            out[at] = whitener @ rows[at]
-            right[at] = torque[at] @ whitener.T
-        return out, right
+    def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
+        """W theta, everywhere."""
+        out = np.empty_like(self.torque)
+        for first, last in self.blocks():
+            out[first:last] = self.block(first, last) @ theta
+        return out
 
     def residuals(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         """y - W theta, everywhere."""
-        out = np.empty_like(self.torque)
-        for first, last in self.blocks():
-            out[first:last] = self.torque[first:last] - self.block(first, last) @ theta
-        return out
-
-    def folds(self, count: int = 5) -> tuple[tuple[Information, ...], ...]:
-        """By-joint information of parts to be left out in turn: the runs, or stretches of one."""
-        spans = self.blocks()
-        runs = np.unique(self.run)
-        if len(runs) >= 3:
-            parts = [[s for s in spans if self.run[s[0]] == run] for run in runs]
-        else:
-            cuts = np.linspace(0, len(self), count + 1).astype(int)
-            parts = [
-                [(max(a, lo), min(b, hi)) for a, b in spans if max(a, lo) < min(b, hi)]
-                for lo, hi in pairwise(cuts.tolist())
-            ]
-        return tuple(self._joint_information(part) for part in parts)
+        return self.torque - self.explained(theta)
 
 
 class ArrayRows(Rows):
@@ -167,8 +180,8 @@ class ArrayRows(Rows):
                 "Leave such samples out of the fit."
             )
 
-    def block(self, first: int, last: int) -> Float[Array, "n j p"]:
-        return self.rows[first:last]
+    def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
+        return self.rows[first:last:stride]
 
 
 class SampleRows(Rows):
@@ -176,8 +189,8 @@ class SampleRows(Rows):
 
     Args:
         model: What explains the torque; its shape is used as it is.
-        samples: Motion and torque.
-        load: Rigid-body torque for load-dependent friction [N m].
+        samples: Motion and torque of one or several runs.
+        load: Torque of the gears for load-dependent friction.
         dropped: Names of parameters held at zero: their columns are left out.
     """
 
@@ -186,30 +199,44 @@ class SampleRows(Rows):
         model: TorqueModel,
         samples: Samples,
         *,
-        load: Float[Array, "n j"] | None = None,
+        load: Load = None,
         dropped: tuple[str, ...] = (),
     ) -> None:
         self.model, self.samples, self.load, self.dropped = model, samples, load, dropped
         self.names = model.names
-        self.keep, self.run = samples.keep, samples.run
+        self.keep, self.run, self.rate_hz = samples.keep, samples.run, samples.rate_hz
         _check_samples(model, samples)
+        # Columns end at the cut-off; five samples per period of it hold all there is.
+        self.stride = max(1, int(samples.rate_hz / (5.0 * samples.cutoff_hz)))
         self.torque = np.where(samples.keep, samples.torque, 0.0)
         self._gone = np.isin(self.names, dropped)
 
     @cached_property
+    def carried(self) -> Float[Array, "n j"] | None:
+        """The load, sample by sample."""
+        if self.load is None or self.model.friction is None or not self.model.friction.uses_load:
+            return None
+        if isinstance(self.load, str):
+            return np.where(np.isfinite(self.samples.torque), self.samples.torque, 0.0)
+        return self.rigid(self.load)
+
+    @cached_property
     def friction(self) -> Float[Array, "n j k"]:
         """Filtered friction columns of each motor's own terms."""
-        return filtered_friction(self.model, self.samples, load=self.load)
+        return filtered_friction(self.model, self.samples, load=self.carried)
 
-    def block(self, first: int, last: int) -> Float[Array, "n j p"]:
-        s, model, part = self.samples, self.model, slice(first, last)
-        n, joints = last - first, model.robot.joints
-        parts = [regressor(model.robot, s.position[part], s.velocity[part], s.acceleration[part])]
+    def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
+        s, model, part = self.samples, self.model, slice(first, last, stride)
+        joints = model.robot.joints
+        position, velocity, acceleration = (
+            np.ascontiguousarray(x[part]) for x in (s.position, s.velocity, s.acceleration)
+        )
+        parts = [regressor(model.robot, position, velocity, acceleration)]
         if model.rotor_inertia:
-            parts.append(model.rotor_columns(s.acceleration[part]))
+            parts.append(model.rotor_columns(acceleration))
         parts.append(model.to_joints(self.friction[part]))
         if model.offset:
-            parts.append(np.broadcast_to(np.eye(joints), (n, joints, joints)))
+            parts.append(np.broadcast_to(np.eye(joints), (len(position), joints, joints)))
         out = np.concatenate(parts, -1)
         if self.dropped:
             out[..., self._gone] = 0.0
@@ -218,34 +245,100 @@ class SampleRows(Rows):
     def live(self, joint: int) -> Int[Array, " c"]:
         return self.model.layout.live_columns(joint, self.model.robot.drives.coupling)
 
+    def triangles(
+        self,
+        first: int,
+        last: int,
+        columns: Int[Array, " b"],
+        weights: Weights | None = None,
+    ) -> tuple[Information, ...]:
+        s, part = self.samples, slice(first, last)
+        names = tuple(self.names[c] for c in columns)
+        place = np.flatnonzero(~self._gone[columns])
+        factor, whitening = self.factors(first, last, weights)
+        batch = Batch(
+            s.position[part],
+            s.velocity[part],
+            s.acceleration[part],
+            self.torque[part],
+            factor,
+            whitening,
+            self.friction[part],
+        )
+        found = accumulate_by_joint(self.model, batch, columns=columns[place])
+        count = self.keep[part].sum(axis=0)
+        return tuple(
+            _counted(_widened(one, names, place), int(n))
+            for one, n in zip(found, count, strict=True)
+        )
+
+    def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
+        s, model = self.samples, self.model
+        layout, coupling = model.layout, model.robot.drives.coupling
+        own = layout.split(np.where(self._gone, 0.0, theta))
+        motor = np.einsum("njk,jk->nj", self.friction, own.friction)
+        if model.rotor_inertia:
+            motor = motor + own.rotors * (s.acceleration @ coupling.T)
+        return self.rigid(np.where(self._gone, 0.0, theta)) + motor @ coupling + own.offsets
+
     def rigid(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         """Torque of the links alone."""
-        s, links = self.samples, self.model.layout.links
-        out = np.empty_like(self.torque)
-        for first, last in self.blocks():
-            part = slice(first, last)
-            out[part] = (
-                regressor(
-                    self.model.robot, s.position[part], s.velocity[part], s.acceleration[part]
-                )
-                @ theta[links]
-            )
-        return out
+        s = self.samples
+        links = np.ascontiguousarray(theta[self.model.layout.links], float)
+        return _links(self.model, links.tobytes()).inverse_dynamics(
+            s.position, s.velocity, s.acceleration
+        )
+
+
+@lru_cache(maxsize=8)
+def _links(model: TorqueModel, parameters: bytes) -> Engine:
+    """The arm with these links; a pass asks for the same ones at every part."""
+    return Engine(model.robot.with_parameters(np.frombuffer(parameters)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsOf:
+    """The rows of a model at any samples: what every step of a pass begins with."""
+
+    model: TorqueModel
+    load: Load = None
+    dropped: tuple[str, ...] = ()
+
+    def __call__(self, part: Samples) -> SampleRows:
+        return SampleRows(self.model, part, load=self.load, dropped=self.dropped)
+
+
+def added(a: tuple[Information, ...], b: tuple[Information, ...]) -> tuple[Information, ...]:
+    """Information of the same joints from two sets of rows."""
+    return tuple(_sum((x, y), (1.0, 1.0)) for x, y in zip(a, b, strict=True))
 
 
 def weighted_sum(parts: tuple[Information, ...], weights: Float[Array, " j"]) -> Information:
     """The sum of independent information, part i counted with factor weights[i]."""
+    return _sum(parts, tuple(float(w) for w in weights))
+
+
+def _sum(parts: tuple[Information, ...], weights: tuple[float, ...]) -> Information:
     names = parts[0].names
-    factors = [w * part.factor for w, part in zip(weights, parts, strict=True)]
-    targets = [w * part.target for w, part in zip(weights, parts, strict=True)]
-    merged = Information.of(names, np.concatenate(factors), np.concatenate(targets))
+    rows = np.concatenate([w * part.factor for w, part in zip(weights, parts, strict=True)])
+    values = np.concatenate([w * part.target for w, part in zip(weights, parts, strict=True)])
+    # A row without columns but with a target is part of the residual: it must stay.
+    seen = np.any(rows, axis=1) | (values != 0.0)
+    live = np.flatnonzero(np.any(rows, axis=0))
+    merged = Information.of(tuple(names[c] for c in live), rows[np.ix_(seen, live)], values[seen])
+    merged = _widened(merged, names, live)
     return Information(
         names,
         merged.factor,
         merged.target,
-        merged.residual
-        + sum(float(w) ** 2 * part.residual for w, part in zip(weights, parts, strict=True)),
+        merged.residual + sum(w**2 * part.residual for w, part in zip(weights, parts, strict=True)),
         sum(part.count for part in parts),
+    )
+
+
+def _counted(information: Information, count: int) -> Information:
+    return Information(
+        information.names, information.factor, information.target, information.residual, count
     )
 
 
@@ -299,8 +392,3 @@ def _check_samples(model: TorqueModel, samples: Samples) -> None:
                 f"{run}: {quantity} of joint {joint + 1} is not finite at sample {sample}. "
                 "Repair the recording or cut that stretch out."
             )
-    if not np.any(samples.keep):
-        raise RecordingError(
-            "no sample is left to fit: every one was set aside as standing still or an outlier. "
-            "Record the arm in motion."
-        )

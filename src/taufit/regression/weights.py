@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.arrays import Array, Bool, Float, Int
 from taufit.errors import InfeasibleError
 
 HUBER = 1.345  # 95 % efficiency on Gaussian noise
 TUKEY = 4.685  # likewise
 _ROWS_PER_JOINT = 10  # fewer complete samples than this per joint make no covariance
+
+
+class HasResiduals(Protocol):
+    """Rows, as far as weights look at them."""
+
+    keep: Bool[Array, "n j"]
+
+    def residuals(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]: ...
+
+
+RowWeights = Callable[[Any], Float[Array, "n j"]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,13 +33,13 @@ class Weights:
 
     Attributes:
         joint: Factor per joint.
-        rows: Factor per sample and joint on top of that, or None.
+        rows: Gives, for rows, the factor per sample and joint on top of that; None for one.
         whitener: Lower triangle that makes the joints' noise independent, or None; it takes the
             place of `joint`.
     """
 
     joint: Float[Array, " j"]
-    rows: Float[Array, "n j"] | None = None
+    rows: RowWeights | None = None
     whitener: Float[Array, "j j"] | None = None
 
     @classmethod
@@ -37,36 +48,55 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Residuals:
-    """What a fit left over.
+class TorqueSums:
+    """Measured torque before anything was fitted.
 
     Attributes:
-        each: Gives the residuals of every row; a pass over the data.
-        squares: Their sum of squares per joint; known without one.
-        keep: Which rows were fitted.
-        freedom: Parameters per joint, to be taken off the number of rows.
+        count: Rows, per joint.
+        squares: Sum of squares.
+        largest: Largest magnitude.
     """
 
-    each: Callable[[], Float[Array, "n j"]]
+    count: Int[Array, " j"]
     squares: Float[Array, " j"]
-    keep: Bool[Array, "n j"]
-    freedom: float
+    largest: Float[Array, " j"]
+
+    @property
+    def rms(self) -> Float[Array, " j"]:
+        return np.sqrt(self.squares / np.maximum(self.count, 1.0))
+
+
+class FitResiduals(Protocol):
+    """Residuals of a fit, summed over as many parts as there are."""
+
+    @property
+    def theta(self) -> Float[Array, " p"]:
+        """The parameters they belong to."""
+        ...
 
     @property
     def std(self) -> Float[Array, " j"]:
-        """Residual standard deviation per joint."""
-        return np.sqrt(self.squares / np.maximum(self.keep.sum(axis=0) - self.freedom, 1.0))
+        """Standard deviation per joint; known without a pass."""
+        ...
+
+    def covariance(self) -> Float[Array, "j j"]:
+        """Between joints; a pass over the data."""
+        ...
+
+    def robust_scale(self) -> Float[Array, " j"]:
+        """1.4826 times the median magnitude; a pass over the data."""
+        ...
 
 
 @runtime_checkable
 class Weighting(Protocol):
     """A rule that turns residuals into weights; estimators that re-weight hold one."""
 
-    def first(self, torque: Float[Array, "n j"], keep: Bool[Array, "n j"]) -> Weights:
+    def first(self, torque: TorqueSums) -> Weights:
         """Before anything was fitted."""
         ...
 
-    def after(self, fit: Residuals) -> Weights | None:
+    def after(self, fit: FitResiduals) -> Weights | None:
         """From a fit's residuals; None where weights do not depend on them."""
         ...
 
@@ -83,16 +113,7 @@ def _checked(scale: Float[Array, " j"]) -> Float[Array, " j"]:
     return scale
 
 
-def joint_std(
-    residuals: Float[Array, "n j"], keep: Bool[Array, "n j"], freedom: float
-) -> Float[Array, " j"]:
-    """Residual standard deviation per joint, with `freedom` parameters per joint taken off."""
-    count = keep.sum(axis=0)
-    square = np.sum(np.where(keep, residuals, 0.0) ** 2, axis=0)
-    return np.sqrt(square / np.maximum(count - freedom, 1.0))
-
-
-def _floored(std: Float[Array, " j"], size: Float[Array, " j"] | float) -> Float[Array, " j"]:
+def floored(std: Float[Array, " j"], size: Float[Array, " j"] | float) -> Float[Array, " j"]:
     """Noise-free joints must not get infinite weight: no joint is trusted beyond 1e-9 of size."""
     return np.maximum(std, np.maximum(1e-9 * size, np.finfo(float).tiny))
 
@@ -101,10 +122,10 @@ def _floored(std: Float[Array, " j"], size: Float[Array, " j"] | float) -> Float
 class Equal:
     """Every row counts alike."""
 
-    def first(self, torque: Float[Array, "n j"], keep: Bool[Array, "n j"]) -> Weights:
-        return Weights.one(torque.shape[1])
+    def first(self, torque: TorqueSums) -> Weights:
+        return Weights.one(len(torque.count))
 
-    def after(self, fit: Residuals) -> Weights | None:
+    def after(self, fit: FitResiduals) -> Weights | None:
         return None
 
 
@@ -114,12 +135,12 @@ class ByMaximum:
 
     maximum: tuple[float, ...] | None = None
 
-    def first(self, torque: Float[Array, "n j"], keep: Bool[Array, "n j"]) -> Weights:
+    def first(self, torque: TorqueSums) -> Weights:
         if self.maximum is not None:
             return Weights(1.0 / _checked(np.array(self.maximum)))
-        return Weights(1.0 / _checked(np.abs(np.where(keep, torque, 0.0)).max(axis=0)))
+        return Weights(1.0 / _checked(torque.largest))
 
-    def after(self, fit: Residuals) -> Weights | None:
+    def after(self, fit: FitResiduals) -> Weights | None:
         return None
 
 
@@ -127,22 +148,22 @@ class ByMaximum:
 class ByJoint:
     """Rows divided by the residual standard deviation of their joint."""
 
-    def first(self, torque: Float[Array, "n j"], keep: Bool[Array, "n j"]) -> Weights:
-        return Weights(1.0 / _floored(joint_std(torque, keep, 0.0), np.abs(torque).max()))
+    def first(self, torque: TorqueSums) -> Weights:
+        return Weights(1.0 / floored(torque.rms, torque.largest.max()))
 
-    def after(self, fit: Residuals) -> Weights | None:
-        return Weights(1.0 / _checked(_floored(fit.std, fit.std.max())))
+    def after(self, fit: FitResiduals) -> Weights | None:
+        return Weights(1.0 / _checked(floored(fit.std, fit.std.max())))
 
 
 @dataclass(frozen=True, slots=True)
 class ByCovariance:
     """Samples whitened by the noise covariance between joints, Sigma = E'E/(N - p/j)."""
 
-    def first(self, torque: Float[Array, "n j"], keep: Bool[Array, "n j"]) -> Weights:
-        return ByJoint().first(torque, keep)
+    def first(self, torque: TorqueSums) -> Weights:
+        return ByJoint().first(torque)
 
-    def after(self, fit: Residuals) -> Weights | None:
-        sigma = noise_covariance(fit.each(), fit.keep, fit.freedom)
+    def after(self, fit: FitResiduals) -> Weights | None:
+        sigma = fit.covariance()
         std = _checked(np.sqrt(np.diag(sigma)))
         try:
             lower = np.linalg.cholesky(sigma / np.outer(std, std) + 1e-12 * np.eye(len(std)))
@@ -160,38 +181,53 @@ class Robust:
 
     loss: str = "huber"
 
-    def first(self, torque: Float[Array, "n j"], keep: Bool[Array, "n j"]) -> Weights:
-        return ByJoint().first(torque, keep)
+    def first(self, torque: TorqueSums) -> Weights:
+        return ByJoint().first(torque)
 
-    def after(self, fit: Residuals) -> Weights | None:
-        residuals = fit.each()
-        scale = robust_scale(residuals, fit.keep)
-        u = np.abs(residuals) / scale
+    def after(self, fit: FitResiduals) -> Weights | None:
+        scale = fit.robust_scale()
+        scale = _checked(floored(scale, np.nanmax(scale)))
+        return Weights(1.0 / scale, Bounded(fit.theta, scale, self.loss))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounded:
+    """Square roots of Huber's or Tukey's weights at the residuals of a fit.
+
+    Attributes:
+        theta: Parameters of that fit.
+        scale: Standard deviation per joint.
+        loss: "huber" or "tukey".
+    """
+
+    theta: Float[Array, " p"]
+    scale: Float[Array, " j"]
+    loss: str
+
+    def __call__(self, rows: HasResiduals) -> Float[Array, "n j"]:
+        u = np.abs(rows.residuals(self.theta)) / self.scale
         if self.loss == "huber":
             square = np.minimum(1.0, HUBER / np.maximum(u, HUBER))
         else:
             square = np.maximum(0.0, 1.0 - (u / TUKEY) ** 2) ** 2
-        return Weights(1.0 / scale, np.sqrt(square))
+        return np.sqrt(square)
 
 
-def robust_scale(residuals: Float[Array, "n j"], keep: Bool[Array, "n j"]) -> Float[Array, " j"]:
-    """1.4826 times the median absolute residual, per joint."""
-    columns = [residuals[keep[:, i], i] for i in range(residuals.shape[1])]
-    scale = np.array([1.4826 * np.median(np.abs(c)) if len(c) else np.nan for c in columns])
-    return _checked(_floored(scale, np.nanmax(scale)))
-
-
-def noise_covariance(
-    residuals: Float[Array, "n j"], keep: Bool[Array, "n j"], freedom: float = 0.0
+def between_joints(
+    products: Float[Array, "j j"], count: int, std: Float[Array, " j"], freedom: float = 0.0
 ) -> Float[Array, "j j"]:
-    """Sigma between joints, from samples where all count; its diagonal if those are few."""
-    whole = np.all(keep, axis=1)
-    std = joint_std(residuals, keep, freedom)
-    size = _floored(std, std.max())
-    if whole.sum() < _ROWS_PER_JOINT * residuals.shape[1]:
+    """Sigma from E'E over samples where all joints count; its diagonal if those are few.
+
+    Args:
+        products: E'E.
+        count: How many samples they are from.
+        std: Standard deviation per joint over all of its rows, which the diagonal keeps.
+        freedom: Parameters per joint.
+    """
+    size = floored(std, std.max())
+    if count < _ROWS_PER_JOINT * len(std):
         return np.diag(size**2)
-    e = residuals[whole] / size
-    sigma = e.T @ e / max(whole.sum() - freedom, 1.0)
+    sigma = products / np.outer(size, size) / max(count - freedom, 1.0)
     d = size / np.sqrt(np.diag(sigma))
     return sigma * np.outer(d, d)
 

@@ -7,7 +7,7 @@ residuals hang together over time, never at which robot it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 
@@ -16,8 +16,12 @@ from taufit.estimators.constraints import UNIT
 from taufit.estimators.entropic import prior_links
 from taufit.estimators.estimator import Problem
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.rows import SampleRows
+from taufit.regression.base import base_of
+from taufit.regression.information import Information
+from taufit.regression.regression import Regression
+from taufit.regression.rows import Load, RowsOf
 from taufit.robot.inertia import pseudo_inertia
+from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 
 # Terms a friction model can do without, in groups that come and go together.
@@ -37,8 +41,6 @@ GUESSED_WEIGHT = 0.005
 _WEAKEST = 1e-3
 _HARMLESS = 1.02
 
-_FOLDS = 6
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
@@ -49,34 +51,19 @@ class Choice:
         prior_weight: Of the nominal links, in squared noise levels of a row.
         correlation_samples: Rows that hang together: residuals are independent only that far apart.
         cost: Root mean square of the torque predicted for stretches left out, per joint [N m].
-        load: Rigid-body torque of a first fit, where friction depends on it, else None.
+        load: Parameters of a first fit, whose links' torque friction depends on, else None.
     """
 
     dropped: tuple[str, ...]
     prior_weight: float
     correlation_samples: float
     cost: Float[Array, " j"]
-    load: Float[Array, "n j"] | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Gram:
-    """Sums of one joint's rows: W'W, W'y, y'y and their number."""
-
-    square: Float[Array, "p p"]
-    right: Float[Array, " p"]
-    power: float
-    count: int
-
-    def cost(self, theta: Float[Array, " p"]) -> float:
-        """|y - W theta|^2."""
-        own = theta @ (self.square @ theta) - 2.0 * (self.right @ theta) + self.power
-        return max(float(own), 0.0)
+    load: Float[Array, " p"] | None = None
 
 
 def choose(
     model: TorqueModel,
-    samples: Samples,
+    samples: Samples | SampleSource,
     *,
     select: bool = True,
     groups: tuple[str, ...] | None = None,
@@ -92,7 +79,7 @@ def choose(
 
     Args:
         model: What explains the torque.
-        samples: Conditioned motion and torque.
+        samples: Conditioned motion and torque, in memory or part by part.
         select: Whether friction terms are chosen at all.
         groups: The terms to decide on; by default all that a friction model can do without.
         dropped: Parameters that are out already.
@@ -102,24 +89,28 @@ def choose(
     out_already = np.isin(model.names, dropped)
     prior, centre, guessed = gaussian_prior(model)
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
+    source = source_of(samples)
+    base = base_of(model)
     loaded = model.friction is not None and model.friction.uses_load
-    load = np.where(np.isfinite(samples.torque), samples.torque, 0.0) if loaded else None
+    load: Load = "measured" if loaded else None
     # Residuals tell how they hang together only where no prior keeps the fit from its best.
-    weak = _WEAKEST * trusted * _correlation_guess(samples)
+    weak = _WEAKEST * trusted * source.correlation_guess
+    theta: Float[Array, " p"] | None = None
     for _ in range(2 if loaded else 1):
-        rows = SampleRows(model, samples, load=load)
-        folds = [_grams(rows, spans) for spans in _spans(rows)]
-        theta, scale = _weighted_fit(folds, weak * prior, centre, model.nonnegative)
-        if loaded:
-            load = rows.rigid(theta)
+        load = load if theta is None else theta
+        regression = Regression(source, RowsOf(model, load), base)
+        folds = _Folds(regression)
+        theta, scale = folds.weighted_fit(weak * prior, centre, model.nonnegative)
+    assert theta is not None
 
+    rows = regression.excerpt
     residuals = rows.residuals(theta)
     correlation = float(np.mean(correlation_samples(residuals, rows.keep, rows.run)))
     everything = ~out_already
     strengths = trusted * correlation * np.array([1.0, 0.1, 0.01, _WEAKEST])
     predicted = np.array(
         [
-            _left_out_cost(folds, scale, w * prior, centre, model.nonnegative, everything)
+            folds.left_out_cost(scale, w * prior, centre, model.nonnegative, everything)
             for w in strengths
         ]
     )
@@ -130,8 +121,8 @@ def choose(
     for size in range(len(groups) + 1):
         for out in combinations(groups, size):
             used = ~(_members(model, out) | out_already)
-            costs[out] = _left_out_cost(
-                folds, scale, weight * prior, centre, model.nonnegative, used
+            costs[out] = folds.left_out_cost(
+                scale, weight * prior, centre, model.nonnegative, used
             )
     leaving: list[str] = [name for name in model.names if name in dropped]
     best = np.min(list(costs.values()), axis=0)
@@ -147,7 +138,8 @@ def choose(
             )
             if member and owner == k
         ]
-    return Choice(tuple(dict.fromkeys(leaving)), weight, correlation, chosen, load)
+    found = theta if loaded else None
+    return Choice(tuple(dict.fromkeys(leaving)), weight, correlation, chosen, found)
 
 
 def gaussian_prior(
@@ -198,11 +190,6 @@ def correlation_samples(
     return out
 
 
-def _correlation_guess(samples: Samples) -> float:
-    """Before anything was fitted: what the low-pass alone does."""
-    return max(1.0, samples.rate_hz / (2.0 * min(samples.cutoff_hz, 0.5 * samples.rate_hz)))
-
-
 def _groups(model: TorqueModel) -> tuple[str, ...]:
     terms = [term.name for term in model.friction.terms] if model.friction else []
     return tuple(g for g in OPTIONAL if any(t == g or t.startswith(f"{g}_") for t in terms))
@@ -219,86 +206,92 @@ def _members(model: TorqueModel, groups: tuple[str, ...]) -> Bool[Array, " p"]:
     )
 
 
-def _spans(rows: SampleRows) -> list[list[tuple[int, int]]]:
-    """Parts to be left out in turn: the runs, or stretches of the rows that are fitted."""
-    blocks = rows.blocks()
-    runs = np.unique(rows.run)
-    if len(runs) >= 3:
-        return [[b for b in blocks if rows.run[b[0]] == r] for r in runs]
-    counts = np.cumsum(np.any(rows.keep, axis=1))
-    cuts = np.searchsorted(counts, np.linspace(0, counts[-1], _FOLDS + 1)[1:-1])
-    edges = [0, *cuts.tolist(), len(rows)]
-    return [
-        [(max(a, lo), min(b, hi)) for a, b in blocks if max(a, lo) < min(b, hi)]
-        for lo, hi in pairwise(edges)
-    ]
-
-
-def _grams(rows: SampleRows, spans: list[tuple[int, int]]) -> list[_Gram]:
-    p = len(rows.names)
-    out = []
-    blocks = [(slice(a, b), rows.block(a, b)) for a, b in spans]
-    for i in range(rows.joints):
-        live = rows.live(i)
-        square, right, power, count = np.zeros((p, p)), np.zeros(p), 0.0, 0
-        for part, block in blocks:
-            keep = rows.keep[part, i]
-            own = block[keep, i][:, live]
-            y = rows.torque[part, i][keep]
-            square[np.ix_(live, live)] += own.T @ own
-            right[live] += own.T @ y
-            power += float(y @ y)
-            count += len(y)
-        out.append(_Gram(square, right, power, count))
-    return out
-
-
-def _weighted_fit(
-    folds: list[list[_Gram]],
+def fit_with_prior(
+    regression: Regression,
     prior: Float[Array, "p p"],
     centre: Float[Array, " p"],
     nonnegative: Bool[Array, " p"],
 ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
-    """Parameters from everything, and one over the residual variance of each joint."""
-    total = [_sum(own) for own in zip(*folds, strict=True)]
-    scale = np.array([max(g.count, 1) / max(g.power, 1e-12) for g in total])
-    for _ in range(4):
-        theta = _solve(total, scale, prior, centre, nonnegative, np.ones(len(centre), bool))
-        floor = 1e-12 * max(g.power for g in total)
-        scale = np.array([max(g.count, 1) / max(g.cost(theta), floor, 1e-300) for g in total])
-    return theta, scale
+    """Parameters from all rows and a Gaussian prior, and one over each joint's variance."""
+    return _Folds(regression).weighted_fit(prior, centre, nonnegative)
 
 
-def _left_out_cost(
-    folds: list[list[_Gram]],
-    scale: Float[Array, " j"],
-    prior: Float[Array, "p p"],
-    centre: Float[Array, " p"],
-    nonnegative: Bool[Array, " p"],
-    used: Bool[Array, " p"],
-) -> Float[Array, " j"]:
-    """Root mean square error per joint of the folds, each predicted from the others."""
-    total = [_sum(own) for own in zip(*folds, strict=True)]
-    cost = np.zeros(len(scale))
-    for fold in folds:
-        rest = [_difference(a, b) for a, b in zip(total, fold, strict=True)]
-        theta = _solve(rest, scale, prior, centre, nonnegative, used)
-        cost += [part.cost(theta) for part in fold]
-    return np.sqrt(cost / np.maximum([g.count for g in total], 1))
+class _Folds:
+    """Least squares with a Gaussian prior, on all data and with each fold left out in turn."""
+
+    def __init__(self, regression: Regression) -> None:
+        self.mapping = regression.base.mapping
+        self.folds, self.total = regression.by_fold, regression.by_joint
+        self.count = np.maximum([part.count for part in self.total], 1)
+
+    def weighted_fit(
+        self,
+        prior: Float[Array, "p p"],
+        centre: Float[Array, " p"],
+        nonnegative: Bool[Array, " p"],
+    ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
+        """Parameters from everything, and one over the residual variance of each joint."""
+        power = self._costs(self.total, np.zeros(len(centre)))
+        scale = self.count / np.maximum(power, 1e-12)
+        every = np.ones(len(centre), bool)
+        for _ in range(4):
+            square, right = self._normal(self.total, scale)
+            theta = _solve(square + prior, right + prior @ centre, nonnegative, every)
+            cost = self._costs(self.total, theta)
+            scale = self.count / np.maximum(np.maximum(cost, 1e-12 * power.max()), 1e-300)
+        return theta, scale
+
+    def left_out_cost(
+        self,
+        scale: Float[Array, " j"],
+        prior: Float[Array, "p p"],
+        centre: Float[Array, " p"],
+        nonnegative: Bool[Array, " p"],
+        used: Bool[Array, " p"],
+    ) -> Float[Array, " j"]:
+        """Root mean square error per joint of the folds, each predicted from the others."""
+        parts = self._weighted(tuple(scale))
+        square, right = sum(a for a, _ in parts), sum(b for _, b in parts)
+        cost = np.zeros(len(scale))
+        for fold, (own, aim) in zip(self.folds, parts, strict=True):
+            rest = square - own + prior
+            theta = _solve(rest, right - aim + prior @ centre, nonnegative, used)
+            cost += self._costs(fold, theta)
+        return np.sqrt(cost / self.count)
+
+    def _weighted(self, scale: tuple[float, ...]) -> list[tuple[Array, Array]]:
+        """Normal equations of each fold; made once for all that is tried with one scale."""
+        known: tuple[tuple[float, ...], list[tuple[Array, Array]]] | None
+        known = getattr(self, "_known", None)
+        if known is None or known[0] != scale:
+            known = scale, [self._normal(fold, np.array(scale)) for fold in self.folds]
+            self._known = known
+        return known[1]
+
+    def _normal(
+        self, parts: tuple[Information, ...], scale: Float[Array, " j"]
+    ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
+        """W'W and W'y, joints counted by scale, from triangles on base columns: W = W_b B."""
+        square = sum(s * (a.factor.T @ a.factor) for s, a in zip(scale, parts, strict=True))
+        right = sum(s * (a.factor.T @ a.target) for s, a in zip(scale, parts, strict=True))
+        return self.mapping.T @ square @ self.mapping, self.mapping.T @ right
+
+    def _costs(
+        self, parts: tuple[Information, ...], theta: Float[Array, " p"]
+    ) -> Float[Array, " j"]:
+        own = self.mapping @ theta
+        return np.array([part.cost(own) for part in parts])
 
 
 def _solve(
-    grams: list[_Gram],
-    scale: Float[Array, " j"],
-    prior: Float[Array, "p p"],
-    centre: Float[Array, " p"],
+    square: Float[Array, "p p"],
+    right: Float[Array, " p"],
     nonnegative: Bool[Array, " p"],
     used: Bool[Array, " p"],
 ) -> Float[Array, " p"]:
-    """Least squares with a Gaussian prior; dissipative terms that come out negative are zero."""
-    square = prior + sum(s * g.square for s, g in zip(scale, grams, strict=True))
-    right = prior @ centre + sum(s * g.right for s, g in zip(scale, grams, strict=True))
-    size = np.sqrt(np.diag(square))
+    """Normal equations; dissipative terms that come out negative are zero."""
+    # Columns that depend on others leave differences of equal sums on the diagonal.
+    size = np.sqrt(np.maximum(np.diag(square), 0.0))
     free = used & (size > 0.0)
     theta = np.zeros(len(right))
     for _ in range(20):
@@ -313,16 +306,3 @@ def _solve(
             break
         free &= ~negative
     return theta
-
-
-def _sum(parts: tuple[_Gram, ...]) -> _Gram:
-    return _Gram(
-        np.sum([g.square for g in parts], axis=0),
-        np.sum([g.right for g in parts], axis=0),
-        sum(g.power for g in parts),
-        sum(g.count for g in parts),
-    )
-
-
-def _difference(a: _Gram, b: _Gram) -> _Gram:
-    return _Gram(a.square - b.square, a.right - b.right, a.power - b.power, a.count - b.count)

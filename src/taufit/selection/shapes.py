@@ -25,7 +25,7 @@ from taufit.friction import FrictionModel, NoFriction, Shape, remembers_path
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import joint_parameter
 from taufit.regression.base import base_of
-from taufit.regression.rows import SampleRows
+from taufit.regression.rows import Load, SampleRows
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
 
@@ -42,7 +42,7 @@ def fit_shapes(
     model: TorqueModel,
     samples: Samples,
     *,
-    load: Float[Array, "n j"] | None = None,
+    load: Load = None,
     dropped: tuple[str, ...] = (),
     search: bool | None = None,
     rounds: int = 3,
@@ -55,14 +55,15 @@ def fit_shapes(
     Args:
         model: Its shape is where the search begins; without one, in the middle of the grid.
         samples: Motion and torque.
-        load: Rigid-body torque for load-dependent friction.
+        load: Torque of the gears for load-dependent friction.
         dropped: Parameters held at zero.
         search: Whether to search the grid; by default where the model has no shape.
         rounds: Most rounds of joint-wise and common refinement.
     """
     joints = model.robot.joints
     stride = max(1, -(-len(samples) // MOST_SAMPLES))
-    scene = _Scene(model, samples, load, dropped, np.arange(0, len(samples), stride))
+    carried = SampleRows(model, samples, load=load).carried
+    scene = _Scene(model, samples, carried, dropped, np.arange(0, len(samples), stride))
     shape = model.joint_shape.astype(float)
     search = model.shape is None if search is None else search
     scene.weigh(np.ones(joints))

@@ -18,10 +18,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 import scipy.linalg
 
-from taufit.arrays import Array, Bool, Float
+from taufit.arrays import Array, Bool, Float, Int
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.estimate import Estimate
-from taufit.regression.rows import SampleRows
+from taufit.regression.information import Information
+from taufit.regression.rows import Rows, SampleRows
 from taufit.regression.weights import Weights
 from taufit.signals import Samples
 from taufit.signs.findings import FoundSigns
@@ -81,8 +82,20 @@ class MagnitudeRows(SampleRows):
             return super().friction
         return self.model.motor_friction(s.friction_velocity, temperature=s.temperature)
 
-    def block(self, first: int, last: int) -> Float[Array, "n j p"]:
-        return super().block(first, last) * self.root[first:last, :, None]
+    def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
+        return super().block(first, last, stride) * self.root[first:last:stride, :, None]
+
+    def triangles(
+        self,
+        first: int,
+        last: int,
+        columns: Int[Array, " b"],
+        weights: Weights | None = None,
+    ) -> tuple[Information, ...]:
+        return Rows.triangles(self, first, last, columns, weights)
+
+    def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
+        return self.root * super().explained(theta)
 
 
 def information_rows(model: TorqueModel, found: FoundSigns) -> SampleRows:
@@ -117,7 +130,7 @@ def with_open_signs(
     joint = np.ones(rows.joints) if estimate.joint_weights is None else estimate.joint_weights
     columns = estimate.base.columns
     full = rows.information(Weights(joint)).factor[:, columns]
-    part = rows.information(Weights(joint, np.sqrt(share))).factor[:, columns]
+    part = rows.information(Weights(joint, lambda _: np.sqrt(share))).factor[:, columns]
     norms = np.linalg.norm(full, axis=0)
     norms[norms == 0.0] = 1.0
     full, part = full / norms, part / norms

@@ -27,6 +27,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.parameters import link_name
 from taufit.regression.covariance import base_covariance
 from taufit.regression.estimate import Estimate
+from taufit.regression.regression import RowsInMemory
 from taufit.regression.weights import Weights
 from taufit.signals import Samples
 from taufit.signs.data import beyond_columns, prepare, search_regressor
@@ -91,12 +92,12 @@ class UnsignedFit:
             return known
         rows = information_rows(self.model.structure, self.found)
         weights = _joint_weights(self.found, self.estimator)
-        information = rows.information(weights)
-        residuals = rows.residuals(self.values)
+        regression = RowsInMemory(rows, known.base)
+        information = regression.information(weights)
         return replace(
             known,
             values=self.values,
-            base_covariance=base_covariance(rows, known.base, weights, information, residuals),
+            base_covariance=base_covariance(regression, weights, information, self.values),
             information=information,
             joint_weights=weights.joint,
         )

@@ -9,14 +9,11 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import joint_parameter
-from taufit.regression.rows import SampleRows
-from taufit.selection.friction_terms import (
-    _correlation_guess,
-    _grams,
-    _weighted_fit,
-    correlation_samples,
-    gaussian_prior,
-)
+from taufit.regression.base import base_of
+from taufit.regression.regression import Regression
+from taufit.regression.rows import RowsOf, SampleRows
+from taufit.selection.friction_terms import fit_with_prior, gaussian_prior
+from taufit.signals.sample_source import source_of
 from taufit.signals.samples import Samples
 
 # By friction a swap is told when it explains this much more, in squared noise levels and as a
@@ -147,15 +144,13 @@ def blind_fit(
 ) -> tuple[Float[Array, "n j"], Float[Array, " j"], Float[Array, " j"], Bool[Array, "n j"]]:
     """Residual of a fit without temperature, its Coulomb and viscous friction, and kept rows."""
     prior, centre, _ = gaussian_prior(model)
+    source = source_of(samples)
     loaded = model.friction is not None and model.friction.uses_load
-    load = np.where(np.isfinite(samples.torque), samples.torque, 0.0) if loaded else None
-    rows = SampleRows(model, samples, load=load)
-    theta, _ = _weighted_fit(
-        [_grams(rows, rows.blocks())],
-        0.01 * _correlation_guess(samples) * prior,
-        centre,
-        model.nonnegative,
+    regression = Regression(source, RowsOf(model, "measured" if loaded else None), base_of(model))
+    theta, _ = fit_with_prior(
+        regression, 0.01 * source.correlation_guess * prior, centre, model.nonnegative
     )
+    rows = SampleRows(model, samples, load="measured" if loaded else None)
     names = list(model.names)
 
     def of(term: str) -> Float[Array, " j"]:

@@ -1,0 +1,148 @@
+"""Coloured noise of several joints, estimated from residuals.
+
+Noise of each joint is taken as autoregressive, driven by innovations correlated between joints.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import scipy.linalg
+from scipy.fft import irfft, next_fast_len, rfft
+
+from taufit.arrays import Array, Bool, Float, Int
+from taufit.signals.recursive import filter_rows
+
+MOST_LAGS = 40
+
+
+class Noise:
+    """Autoregressive noise per joint with correlated innovations.
+
+    Attributes:
+        filters: Denominators 1, a1, a2, ... of each joint.
+        mixing: Lower triangle L with innovations L e, e white of unit variance.
+        std: Of each joint's noise.
+        freedom: How many independent squares each joint's slow noise was estimated from.
+    """
+
+    def __init__(
+        self,
+        filters: list[Float[Array, " k"]],
+        mixing: Float[Array, "j j"],
+        std: Float[Array, " j"],
+        freedom: Float[Array, " j"],
+    ) -> None:
+        self.filters, self.mixing, self.std, self.freedom = filters, mixing, std, freedom
+
+    def gains(self, cycles: Float[Array, " f"]) -> list[Array]:
+        """1/A_i at frequencies in cycles per sample: how innovations become each joint's noise."""
+        return [
+            1.0 / np.polynomial.polynomial.polyval(np.exp(-2j * np.pi * cycles), denominator)
+            for denominator in self.filters
+        ]
+
+    def draw(self, rng: np.random.Generator, n: int) -> Float[Array, "n j"]:
+        """One realisation."""
+        warm = 500
+        white = rng.normal(size=(n + warm, len(self.filters))) @ self.mixing.T
+        for i, denominator in enumerate(self.filters):
+            numerator = np.eye(1, len(denominator))[0]
+            white[:, i] = filter_rows(numerator, denominator, white[None, :, i])[0][0]
+        return white[warm:]
+
+
+def lagged_products(
+    x: Float[Array, "n j *d"], run: Int[Array, " n"], lags: int
+) -> Float[Array, "l j *d"]:
+    """Sums of x_t x_(t+l) over pairs of samples in one run, for lags 0..lags."""
+    out = np.zeros((lags + 1, *x.shape[1:]))
+    edges = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), len(run)]
+    for start, stop in pairwise(edges):
+        length = next_fast_len(stop - start + lags, real=True)
+        power = np.abs(rfft(x[start:stop], length, axis=0)) ** 2
+        out += irfft(power, length, axis=0)[: lags + 1]
+    return out
+
+
+def noise_of(
+    covariance: Float[Array, "l j"],
+    count: Int[Array, " j"],
+    residuals: Float[Array, "n j"],
+    keep: Bool[Array, "n j"],
+) -> Noise:
+    """Autoregressions by Levinson's recursion, order by Akaike's criterion.
+
+    Args:
+        covariance: Autocovariance of each joint's residuals, biased so that it is positive
+            definite.
+        count: Rows it was estimated from.
+        residuals: Those that tell how innovations of the joints go together; 0 where not kept.
+        keep: Which of them count.
+    """
+    joints = covariance.shape[1]
+    filters, scale, freedom = [], np.zeros(joints), np.full(joints, np.inf)
+    for i in range(joints):
+        denominator, variance = _levinson(covariance[:, i], int(count[i]))
+        filters.append(denominator)
+        scale[i] = np.sqrt(variance)
+        if variance > 0.0:
+            freedom[i] = _freedom(covariance[:, i], denominator, variance, int(count[i]))
+    std = np.sqrt(np.maximum(covariance[0], 0.0))
+    correlation = _correlation(residuals, np.all(keep, axis=1), covariance)
+    return Noise(filters, scale[:, None] * correlation, std, freedom)
+
+
+def _freedom(c: Array, denominator: Array, variance: float, count: int) -> float:
+    """Degrees of freedom of the noise's slowest part, S = variance/(sum of a)^2.
+
+    log S has variance 2/n + 4 1'V1/(sum of a)^2, V = variance Gamma^-1/n that of the coefficients;
+    a mean of nu independent squares would have 2/nu.
+    """
+    order = len(denominator) - 1
+    spread = 2.0 / max(count, 1)
+    if order:
+        gamma = scipy.linalg.toeplitz(c[:order])
+        uncertain = variance * np.sum(np.linalg.solve(gamma, np.ones(order))) / max(count, 1)
+        spread += 4.0 * max(float(uncertain), 0.0) / float(denominator.sum()) ** 2
+    return 2.0 / spread
+
+
+def _levinson(c: Array, count: int) -> tuple[Array, float]:
+    if c[0] <= 0.0:
+        return np.array([1.0]), 0.0
+    a, variance = np.array([1.0]), float(c[0])
+    best, found = np.log(variance), (a, variance)
+    for order in range(1, len(c)):
+        reflection = -float(a @ c[order - len(a) + 1 : order + 1][::-1]) / variance
+        if abs(reflection) >= 1.0 - 1e-9:
+            break
+        a = np.append(a, 0.0) + reflection * np.append(a, 0.0)[::-1]
+        variance *= 1.0 - reflection**2
+        score = np.log(variance) + 2.0 * order / count
+        if score < best - 1e-12:
+            best, found = score, (a.copy(), variance)
+    return found
+
+
+def _correlation(x: Array, whole: Array, c: Array) -> Array:
+    """Lower triangle of the correlation between joints' innovations, from whitened residuals."""
+    joints = x.shape[1]
+    if whole.sum() < 20 * joints or np.any(c[0] <= 0):
+        return np.eye(joints)
+    white = np.stack([_whitened(_levinson(c[:, i], len(x))[0], x[:, i]) for i in range(joints)], -1)
+    matrix = np.corrcoef(white[whole].T) if joints > 1 else np.eye(1)
+    # Correlations within chance are none.
+    chance = 3.0 / np.sqrt(whole.sum())
+    matrix = np.where(np.abs(matrix) > chance, matrix, 0.0)
+    np.fill_diagonal(matrix, 1.0)
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return np.eye(joints)
+
+
+def _whitened(denominator: Float[Array, " k"], x: Float[Array, " n"]) -> Float[Array, " n"]:
+    """A signal through its own denominator: what drove it."""
+    return filter_rows(denominator, np.eye(1, len(denominator))[0], x[None])[0][0]

@@ -1,0 +1,263 @@
+"""Least squares over any number of recordings: passes over parts, and what they add up to.
+
+A pass makes the rows of one part after the other and keeps a triangle per joint and fold. Only
+columns of base parameters go in (W = W_b B, so nothing is lost): triangles of columns that depend
+on others would hold rounding noise where residual belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float, Int
+from taufit.dynamics import BaseParameters
+from taufit.errors import RecordingError
+from taufit.regression.information import Information
+from taufit.regression.rows import Rows, RowsOf, added, weighted_sum
+from taufit.regression.weights import TorqueSums, Weights, between_joints
+from taufit.signals.sample_source import Fold, SampleSource, fold_plan
+
+# Magnitudes a median is taken of, at most.
+_MEDIAN_OF = 200_000
+
+
+class Regression:
+    """Rows of a model over a source of samples.
+
+    Attributes:
+        names: Of the parameters.
+        base: Their base parameters.
+    """
+
+    def __init__(
+        self,
+        source: SampleSource,
+        rows_of: RowsOf,
+        base: BaseParameters,
+    ) -> None:
+        self._source, self._rows_of, self.base = source, rows_of, base
+        self.names: tuple[str, ...] = base.parameter_names
+        self.joints = source.joints
+        if not np.any(source.summary.kept):
+            raise RecordingError(
+                "no sample is left to fit: every one was set aside as standing still or an "
+                "outlier. Record the arm in motion."
+            )
+
+    def each(self, step: Callable[..., Any], given: Sequence[Any] | None = None) -> Iterator[Any]:
+        """step(rows) of every part, in order; one pass."""
+        return self._source.each(_OnRows(self._rows_of, step), given)
+
+    @cached_property
+    def excerpt(self) -> Rows:
+        """Rows in memory: all of them, or as many as are enough to know the noise by."""
+        return self._rows_of(self._source.excerpt)
+
+    @property
+    def excerpt_is_all(self) -> bool:
+        return self._source.excerpt_is_all
+
+    @property
+    def samples(self) -> int:
+        return self._source.summary.samples
+
+    def _plan(self) -> list[list[Fold]]:
+        return fold_plan(self._source)
+
+    @cached_property
+    def _first_pass(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
+        """By-joint information of each fold on base columns, and the largest torque per joint."""
+        folds: dict[int, tuple[Information, ...]] = {}
+        largest = np.zeros(self.joints)
+        plan = self._plan()
+        for found, top in self.each(_Triangles(self.base.columns), plan):
+            largest = np.maximum(largest, top)
+            for index, information in found:
+                known = folds.get(index)
+                folds[index] = information if known is None else added(known, information)
+        return tuple(folds[k] for k in sorted(folds)), largest
+
+    @property
+    def by_fold(self) -> tuple[tuple[Information, ...], ...]:
+        """What each fold's rows say about the base columns, joint by joint."""
+        return self._first_pass[0]
+
+    @cached_property
+    def by_joint(self) -> tuple[Information, ...]:
+        """What all rows say about the base columns, joint by joint."""
+        total = self.by_fold[0]
+        for fold in self.by_fold[1:]:
+            total = added(total, fold)
+        return total
+
+    @cached_property
+    def torque(self) -> TorqueSums:
+        zero = np.zeros(self.base.rank)
+        return TorqueSums(
+            np.array([part.count for part in self.by_joint]),
+            np.array([part.cost(zero) for part in self.by_joint]),
+            self._first_pass[1],
+        )
+
+    def base_information(self, weights: Weights) -> Information:
+        """What all rows say about the base columns, under weights."""
+        if weights.rows is None and weights.whitener is None:
+            return weighted_sum(self.by_joint, weights.joint)
+        total: tuple[Information, ...] | None = None
+        for found in self.each(_Weighted(self.base.columns, weights)):
+            total = found if total is None else added(total, found)
+        assert total is not None
+        return weighted_sum(total, np.ones(self.joints))
+
+    def information(self, weights: Weights) -> Information:
+        """The same about all parameters."""
+        return spread_out(self.base_information(weights), self.base)
+
+    def folds(self, weights: Weights) -> tuple[Information, ...]:
+        """The same of each fold; with the joints' weights alone."""
+        return tuple(
+            spread_out(weighted_sum(fold, weights.joint), self.base) for fold in self.by_fold
+        )
+
+    def squares(self, theta: Float[Array, " p"]) -> Float[Array, " j"]:
+        """Sum of squared residuals per joint, from the triangles."""
+        own = self.base.mapping @ theta
+        return np.array([part.cost(own) for part in self.by_joint])
+
+    def residuals(self, theta: Float[Array, " p"]) -> ResidualSums:
+        return ResidualSums(self, theta)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResidualSums:
+    """Residuals of a fit over all parts, as weights want to know them."""
+
+    regression: Regression
+    theta: Float[Array, " p"]
+
+    @property
+    def freedom(self) -> float:
+        """Parameters per joint."""
+        return self.regression.base.rank / self.regression.joints
+
+    @property
+    def std(self) -> Float[Array, " j"]:
+        count = self.regression.torque.count
+        squares = self.regression.squares(self.theta)
+        return np.sqrt(squares / np.maximum(count - self.freedom, 1.0))
+
+    def covariance(self) -> Float[Array, "j j"]:
+        joints = self.regression.joints
+        products, count = np.zeros((joints, joints)), 0
+        for square, n in self.regression.each(_Products(self.theta)):
+            products, count = products + square, count + n
+        return between_joints(products, count, self.std, self.freedom)
+
+    def robust_scale(self) -> Float[Array, " j"]:
+        every = max(1, -(-int(self.regression.torque.count.max()) // _MEDIAN_OF))
+        found = list(self.regression.each(_Magnitudes(self.theta, every)))
+        scale = np.full(self.regression.joints, np.nan)
+        for i in range(len(scale)):
+            own = np.concatenate([part[i] for part in found])
+            if len(own):
+                scale[i] = 1.4826 * np.median(own)
+        return scale
+
+
+def spread_out(information: Information, base: BaseParameters) -> Information:
+    """Information on base parameters as information on all: R theta_b = (R B) theta."""
+    p = len(base.parameter_names)
+    factor, target = np.zeros((p, p)), np.zeros(p)
+    factor[: base.rank] = information.factor @ base.mapping
+    target[: base.rank] = information.target
+    return Information(
+        base.parameter_names, factor, target, information.residual, information.count
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OnRows:
+    rows_of: Callable[[Any], Rows]
+    step: Callable[..., Any]
+
+    def __call__(self, part: Any, *given: Any) -> Any:
+        return self.step(self.rows_of(part), *given)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Triangles:
+    columns: Int[Array, " b"]
+
+    def __call__(
+        self, rows: Rows, folds: list[Fold]
+    ) -> tuple[list[tuple[int, tuple[Information, ...]]], Float[Array, " j"]]:
+        used = rows.keep.any(axis=1)
+        found = []
+        for fold in folds:
+            first, last = fold.span(used)
+            if first < last:
+                found.append((fold.index, rows.triangles(first, last, self.columns)))
+        return found, np.abs(rows.torque).max(axis=0, initial=0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Weighted:
+    columns: Int[Array, " b"]
+    weights: Weights
+
+    def __call__(self, rows: Rows) -> tuple[Information, ...]:
+        return rows.triangles(0, len(rows), self.columns, self.weights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Products:
+    theta: Float[Array, " p"]
+
+    def __call__(self, rows: Rows) -> tuple[Float[Array, "j j"], int]:
+        whole = np.all(rows.keep, axis=1)
+        e = rows.residuals(self.theta)[whole]
+        return e.T @ e, len(e)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Magnitudes:
+    theta: Float[Array, " p"]
+    every: int
+
+    def __call__(self, rows: Rows) -> list[Float[Array, " n"]]:
+        each = np.abs(rows.residuals(self.theta))
+        return [each[rows.keep[:, i], i][:: self.every] for i in range(rows.joints)]
+
+
+class RowsInMemory(Regression):
+    """The same over rows that are in memory already."""
+
+    def __init__(self, rows: Rows, base: BaseParameters, sections: int = 6) -> None:
+        self.rows, self.base, self.sections = rows, base, sections
+        self.names, self.joints = rows.names, rows.joints
+
+    def each(self, step: Callable[..., Any], given: Sequence[Any] | None = None) -> Iterator[Any]:
+        yield step(self.rows) if given is None else step(self.rows, given[0])
+
+    @property
+    def excerpt(self) -> Rows:  # type: ignore[override]
+        return self.rows
+
+    @property
+    def excerpt_is_all(self) -> bool:
+        return True
+
+    @property
+    def samples(self) -> int:
+        return len(self.rows)
+
+    def _plan(self) -> list[list[Fold]]:
+        used = float(np.count_nonzero(self.rows.keep.any(axis=1)))
+        edges = np.linspace(0.0, used, self.sections + 1)
+        edges[0], edges[-1] = -np.inf, np.inf
+        return [[Fold(k, edges[k], edges[k + 1]) for k in range(self.sections)]]
