@@ -30,9 +30,9 @@ DRAWS = 12
 ROUNDS = 2
 # With more rows per joint than this a fit takes less than a per cent out of the noise.
 MANY_ROWS = 20_000
-# Noise is followed over so many samples beyond the end of a block.
-_BEYOND = 5 * MOST_LAGS
+# Samples whose noise is followed together, and how far beyond their end at most, in blocks.
 _BLOCK = 4096
+_BEYOND = 8
 
 
 def base_covariance(
@@ -202,7 +202,8 @@ class _Spread:
         out = np.zeros((b, b))
         for first, last in rows.blocks(_BLOCK * stride):
             score = self.scores(rows, first, last, stride)
-            length = next_fast_len(len(score) + -(-_BEYOND // stride), real=True)
+            beyond = min(max(self.noise.memory, MOST_LAGS) / stride, _BEYOND * len(score))
+            length = next_fast_len(len(score) + int(beyond), real=True)
             gains = self.noise.gains(rfftfreq(length) / stride)
             twice = np.full(len(gains[0]), np.sqrt(2.0 * stride / length))
             twice[0] = np.sqrt(stride / length)

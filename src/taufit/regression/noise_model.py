@@ -5,6 +5,7 @@ Noise of each joint is taken as autoregressive, driven by innovations correlated
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -42,6 +43,14 @@ class Noise:
             1.0 / np.polynomial.polynomial.polyval(np.exp(-2j * np.pi * cycles), denominator)
             for denominator in self.filters
         ]
+
+    @cached_property
+    def memory(self) -> float:
+        """Samples after which the slowest noise has forgotten all but a per cent."""
+        slowest = max(
+            (float(np.abs(np.roots(f)).max()) for f in self.filters if len(f) > 1), default=0.0
+        )
+        return np.log(0.01) / np.log(max(slowest, 0.01)) if slowest < 1.0 else np.inf
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[Array, "n j"]:
         """One realisation."""

@@ -126,7 +126,8 @@ class _Columns:
         plain = SampleRows(model.structure, samples)
         rigid = plain.rigid(np.asarray(model.values))
         loaded = model.friction is not None and model.friction.uses_load
-        self.rows = SampleRows(model.structure, samples, load=rigid) if loaded else plain
+        load = model.values if loaded else None
+        self.rows = SampleRows(model.structure, samples, load=load)
         self.base = np.array([model.names.index(name) for name in base])
         self.coupling = model.robot.drives.coupling
         speed = samples.friction_velocity
@@ -149,7 +150,7 @@ class _Columns:
         for first, last in self.rows.blocks():
             skip = -first % self.stride
             start = (first + skip) // self.stride
-            block = self.rows.block(first, last)[skip :: self.stride][..., self.base]
+            block = self.rows.block(first + skip, last, self.stride)[..., self.base]
             yield slice(start, start + len(block)), block
 
     def grams(self, residual: Array, keep: Array, step: float) -> list[tuple[Array, Array]]:

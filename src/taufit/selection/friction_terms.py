@@ -121,9 +121,7 @@ def choose(
     for size in range(len(groups) + 1):
         for out in combinations(groups, size):
             used = ~(_members(model, out) | out_already)
-            costs[out] = folds.left_out_cost(
-                scale, weight * prior, centre, model.nonnegative, used
-            )
+            costs[out] = folds.left_out_cost(scale, weight * prior, centre, model.nonnegative, used)
     leaving: list[str] = [name for name in model.names if name in dropped]
     best = np.min(list(costs.values()), axis=0)
     chosen = np.empty(joints)

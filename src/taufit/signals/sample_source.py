@@ -250,9 +250,7 @@ def fold_plan(source: SampleSource, most: int = 20, sections: int = 6) -> list[l
         rank = np.empty(parts, int)
         rank[order] = np.arange(parts)
         group = rank % most if parts > most else np.arange(parts)
-        return [
-            [Fold(int(g), 0.0, np.inf)] for g, _ in zip(group, summary.lengths, strict=True)
-        ]
+        return [[Fold(int(g), 0.0, np.inf)] for g, _ in zip(group, summary.lengths, strict=True)]
     edges = np.linspace(0, summary.used, sections + 1)
     out = []
     before = 0
