@@ -74,6 +74,8 @@ def test_the_optimum_is_that_of_an_independent_modelling_layer(noisy, weighted):
     assert_optimal(noisy[0], weighted.base, weighted.information)
 
 
+# The reference may end at its reduced accuracy and say so; agreement to 1e-6 is what counts.
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("name", ["ur10e", "panda"])
 def test_the_optimum_of_bundled_arms_too(name):
     model = TorqueModel(read_robot(name))

@@ -196,7 +196,7 @@ class _Triangles:
     def __call__(
         self, rows: Rows, folds: list[Fold]
     ) -> tuple[list[tuple[int, tuple[Information, ...]]], Float[Array, " j"]]:
-        used = rows.keep.any(axis=1)
+        used = np.asarray(rows.keep.any(axis=1))
         found = []
         for fold in folds:
             first, last = fold.span(used)

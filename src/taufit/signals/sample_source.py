@@ -98,7 +98,7 @@ class Summary:
             extents={name: Extent.of(getattr(part, name)[moving]) for name in names},
             mean=mean,
             square=np.sum(np.where(part.keep, torque - mean, 0.0) ** 2, axis=0),
-            keys=(zlib.crc32(np.ascontiguousarray(part.torque), len(part)),),
+            keys=(zlib.crc32(np.ascontiguousarray(part.torque).tobytes(), len(part)),),
             lengths=(len(part),),
             uses=(used,),
         )

@@ -25,7 +25,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState
-from taufit.selection.friction_terms import _correlation_guess
+from taufit.signals.sample_source import source_of
 from taufit.signals.samples import Samples
 from taufit.temperature.sensors import blind_fit, heat_power
 from taufit.temperature.slopes import SPREAD, TemperatureChoice, follow_temperature
@@ -132,7 +132,7 @@ def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
         best = float(np.sum((target - upper[:, :3] @ plain) ** 2)) * (1.0 - _WORTH)
         # Where the slow decay outlasts the session, start and viscous friction are one thing: the
         # start then stays within what is usual.
-        noise = np.sqrt(best / len(rows) * _correlation_guess(samples))
+        noise = np.sqrt(best / len(rows) * source_of(samples).correlation_guess)
         usual = noise / (_START_STD * FALL_PER_KELVIN * viscous[j])
         low = np.array([-np.inf] * 3 + [0.0] * 4 + [-np.inf])
         for a in range(_CONSTANTS):
@@ -180,7 +180,7 @@ def thermal_temperature(
     change = predicted_torque(model, replace(samples, temperature=warmer)) - before
     left = samples.torque - before
     found = np.zeros(samples.joints)
-    apart = _correlation_guess(samples)
+    apart = source_of(samples).correlation_guess
     for j in range(samples.joints):
         keep = samples.keep[:, j]
         d, e = change[keep, j], left[keep, j]

@@ -12,7 +12,11 @@ from taufit.parameters import joint_parameter
 from taufit.regression.base import base_of
 from taufit.regression.regression import Regression
 from taufit.regression.rows import RowsOf, SampleRows
-from taufit.selection.friction_terms import fit_with_prior, gaussian_prior
+from taufit.selection.friction_terms import (
+    correlation_samples,
+    fit_with_prior,
+    gaussian_prior,
+)
 from taufit.signals.sample_source import source_of
 from taufit.signals.samples import Samples
 
