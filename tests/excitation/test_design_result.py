@@ -311,7 +311,7 @@ def test_joints_use_only_the_harmonics_they_may():
 
 
 def test_several_processes_give_the_best_of_their_motions():
-    from taufit.excitation.many import design_in_parallel
+    from taufit.excitation.design import design_in_parallel
 
     robot = read_robot("ur3")
     alone = design(robot, criterion="cond", seconds=0.3, seed=3)

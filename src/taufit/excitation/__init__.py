@@ -9,30 +9,42 @@ from taufit.excitation.design import Design, default_limits, design
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.excitation.motion_file import MOTIONS, read_motion, write_motion
+from taufit.excitation.payload_inertia import InertiaGoal, InertiaPlan
+from taufit.excitation.plan import KINDS, Effort, Plan, plan
 from taufit.excitation.programs import to_csv, to_joint_trajectory, to_urscript
 from taufit.excitation.sampled import Sampled
 from taufit.excitation.scene import Capsule, Plane, Scene, mounting_plane, scene_for
-from taufit.excitation.special import envelope_of, friction_strokes, warm_up
 from taufit.excitation.spline import Spline
+from taufit.excitation.strokes import FrictionTest, SpeedPlan, friction_strokes, friction_test
+from taufit.excitation.warm_up import envelope_of, warm_up
 
 __all__ = [
     "CRITERIA",
+    "KINDS",
     "MOTIONS",
     "Capsule",
     "Design",
+    "Effort",
     "Fourier",
     "FourierBasis",
+    "FrictionTest",
+    "InertiaGoal",
+    "InertiaPlan",
     "Motion",
+    "Plan",
     "Plane",
     "Sampled",
     "Scene",
+    "SpeedPlan",
     "Spline",
     "SplineBasis",
     "default_limits",
     "design",
     "envelope_of",
     "friction_strokes",
+    "friction_test",
     "mounting_plane",
+    "plan",
     "read_motion",
     "scene_for",
     "to_csv",

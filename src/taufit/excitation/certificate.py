@@ -8,6 +8,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import inverse_dynamics, jacobian
+from taufit.errors import InfeasibleError
 from taufit.excitation.gauge import Envelope
 from taufit.excitation.motion import Motion
 from taufit.excitation.scene import Clearances, Scene
@@ -113,3 +114,26 @@ def predicted_torque(
 ) -> Float[Array, "n j"]:
     """Joint torque of the links as the robot describes them, fitted or nominal."""
     return inverse_dynamics(model.robot, q, v, a)
+
+
+def require_rest_is_allowed(
+    model: TorqueModel, envelope: Envelope, scene: Scene, torque: Float[Array, " j"]
+) -> None:
+    """Standing at the centre must break nothing: every motion is shrunk towards it if need be."""
+    q = envelope.centre[None]
+    free = Clearances(model.robot, scene).values(q)
+    if free.size and free.min() < 0:
+        name = Clearances(model.robot, scene).names[int(np.argmin(free[0]))]
+        raise InfeasibleError(
+            f"the start pose itself breaks the clearance of {name} by {-free.min() * 1000:.0f} mm."
+        )
+    if np.any(np.isfinite(torque)):
+        hold = np.abs(predicted_torque(model, q, 0 * q, 0 * q))[0]
+        if np.any(hold > torque):
+            joint = int(np.argmax(hold / torque))
+            raise InfeasibleError(
+                f"holding the start pose takes {hold[joint]:.3g} N m in joint {joint + 1}, above "
+                f"its torque limit of {torque[joint]:.3g} N m."
+            )
+    if not scene.tip_speed > 0:
+        raise InfeasibleError("the tip speed limit is not positive.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from taufit.arrays import Array, Float, Int
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.errors import InfeasibleError
 from taufit.excitation.basis import Basis, FourierBasis
-from taufit.excitation.certificate import Certificate, Check, predicted_torque
+from taufit.excitation.certificate import Certificate, Check, require_rest_is_allowed
 from taufit.excitation.criteria import (
     CRITERIA,
     condition_number,
@@ -27,7 +28,7 @@ from taufit.excitation.gauge import Envelope, Gauge
 from taufit.excitation.motion import Motion
 from taufit.excitation.objective import InformationOf, smoothed
 from taufit.excitation.problem import Problem
-from taufit.excitation.scene import Clearances, Scene
+from taufit.excitation.scene import Clearances, Scene, free_centre
 from taufit.excitation.search import Budget, Candidate, Goal, Search
 from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
@@ -63,6 +64,7 @@ class Design:
         shrunk_to: Share of the searched motion the certificate left; 1 is all of it.
         iterations: Evaluations of value and gradient spent.
         warnings: What the user should know.
+        figure: The criterion's own number; smaller is better.
     """
 
     motion: Motion
@@ -80,6 +82,7 @@ class Design:
     shrunk_to: float = 1.0
     iterations: int = 0
     warnings: tuple[str, ...] = ()
+    figure: float = np.inf
 
     @property
     def feasible(self) -> bool:
@@ -105,37 +108,6 @@ def default_limits(robot: Robot) -> Limits:
         np.where(np.isfinite(own.acceleration), own.acceleration, 10.0),
         own.torque,
     )
-
-
-def free_centre(
-    robot: Robot, limits: Limits, scene: Scene, seed: int = 0, tries: int = 400
-) -> Float[Array, " j"]:
-    """A pose well inside the limits from which the arm can move every way without touching.
-
-    Of random poses in the middle of the ranges the one with most free space; the middle itself
-    where there is nothing to touch.
-    """
-    middle = 0.5 * (limits.lower + limits.upper)
-    clearances = Clearances(robot, scene)
-    if not clearances.names:
-        return middle
-    rng = np.random.default_rng(seed)
-    half = 0.5 * (limits.upper - limits.lower)
-    # Half a turn either way is every pose of a revolute joint.
-    reach = np.minimum(0.6 * half, np.pi)
-    q = middle + rng.uniform(-1.0, 1.0, size=(tries, robot.joints)) * reach
-    q[0] = middle
-    free = clearances.values(q)
-    score = np.minimum(free.min(1), 0.15) - 0.05 * np.mean(((q - middle) / half) ** 2, axis=1)
-    best = int(np.argmax(score))
-    if free[best].min() < 0:
-        name = clearances.names[int(np.argmin(free[best]))]
-        raise InfeasibleError(
-            f"no pose was found in which the arm keeps its clearance ({name} is short by "
-            f"{-free[best].min() * 1000:.0f} mm at best). Loosen the cell, the clearance or the "
-            "capsule radius."
-        )
-    return q[best]
 
 
 def design(
@@ -213,7 +185,7 @@ def design(
 
     def about(centre: Float[Array, " j"], number: int) -> Search:
         envelope = Envelope.of(limits, centre, jerk)
-        _require_rest_is_allowed(model, envelope, scene, limits.torque)
+        require_rest_is_allowed(model, envelope, scene, limits.torque)
         problem = _problem(goal, basis, envelope, scene, limits.torque, weights, prior, seed)
         tell = None if progress is None else lambda used, best: progress(used / asked, best)
         return Search(problem, goal, basis, envelope, seed + 7919 * number, budget, tell)
@@ -364,6 +336,7 @@ def _report(
         best.shrunk_to,
         budget.used,
         tuple(warnings),
+        best.figure,
     )
 
 
@@ -388,27 +361,38 @@ def _others(
     return tuple(out)
 
 
-def _require_rest_is_allowed(
-    model: TorqueModel, envelope: Envelope, scene: Scene, torque: Float[Array, " j"]
-) -> None:
-    """Standing at the centre must break nothing: every motion is shrunk towards it if need be."""
-    q = envelope.centre[None]
-    free = Clearances(model.robot, scene).values(q)
-    if free.size and free.min() < 0:
-        name = Clearances(model.robot, scene).names[int(np.argmin(free[0]))]
-        raise InfeasibleError(
-            f"the start pose itself breaks the clearance of {name} by {-free.min() * 1000:.0f} mm."
-        )
-    if np.any(np.isfinite(torque)):
-        hold = np.abs(predicted_torque(model, q, 0 * q, 0 * q))[0]
-        if np.any(hold > torque):
-            joint = int(np.argmax(hold / torque))
-            raise InfeasibleError(
-                f"holding the start pose takes {hold[joint]:.3g} N m in joint {joint + 1}, above "
-                f"its torque limit of {torque[joint]:.3g} N m."
-            )
-    if not scene.tip_speed > 0:
-        raise InfeasibleError("the tip speed limit is not positive.")
+def design_in_parallel(
+    robot: Robot,
+    *,
+    workers: int = 1,
+    seed: int = 0,
+    progress: Callable[[float, float], object] | None = None,
+    **settings: Any,
+) -> Design:
+    """`design` with `workers` processes; cpu_seconds and starts are those of all together."""
+    if workers <= 1:
+        return design(robot, seed=seed, progress=progress, **settings)
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(workers) as pool:
+        jobs = [
+            pool.submit(design, robot, seed=seed + 1009 * k, **settings) for k in range(1, workers)
+        ]
+        results = [design(robot, seed=seed, progress=progress, **settings)]
+        results += [job.result() for job in jobs]
+    best = min(results, key=lambda result: result.figure)
+    return replace(
+        best,
+        cpu_seconds=sum(result.cpu_seconds for result in results),
+        starts=sum(result.starts for result in results),
+    )
 
 
-__all__ = ["Design", "condition_limit_of", "default_limits", "design", "free_centre"]
+__all__ = [
+    "Design",
+    "condition_limit_of",
+    "default_limits",
+    "design",
+    "design_in_parallel",
+    "free_centre",
+]

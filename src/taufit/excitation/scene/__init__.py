@@ -5,6 +5,7 @@ Left to others: the search that keeps clear of it and the certificate that check
 
 from taufit.excitation.scene.capsule import Capsule
 from taufit.excitation.scene.clearances import Clearances, closest_parameters
+from taufit.excitation.scene.free_pose import free_centre
 from taufit.excitation.scene.link_bodies import arm_length, fit_capsules
 from taufit.excitation.scene.scene import Plane, Scene, allowed_pairs, mounting_plane, scene_for
 
@@ -17,6 +18,7 @@ __all__ = [
     "arm_length",
     "closest_parameters",
     "fit_capsules",
+    "free_centre",
     "mounting_plane",
     "scene_for",
 ]

@@ -1,0 +1,162 @@
+"""A wrist motion that shows the moments of inertia of what an arm carries, and its duration.
+
+Mass and centre show in any slow motion; moments of inertia only while the wrist accelerates. The
+search is for their standard deviations alone, all of the arm's friction being nuisance, with limits
+of torque kept for the arm with the part. From noise and bandwidth of the torque follows how many
+periods bring the deviations below what is wanted:
+
+    deviation after k periods = deviation of one sample / sqrt(2 bandwidth period k)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError
+from taufit.excitation.basis import FourierBasis
+from taufit.excitation.design import Design, design_in_parallel
+from taufit.excitation.objective import InformationOf
+from taufit.excitation.purpose import payload_columns
+from taufit.excitation.scene import Scene
+from taufit.model.torque_model import TorqueModel
+from taufit.robot import Limits, Robot
+
+_MOMENTS = ("Ixx", "Iyy", "Izz")
+_SAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InertiaGoal:
+    """What is carried, roughly, and how well its inertia is wanted.
+
+    Attributes:
+        mass: Of the part [kg].
+        size: Its edge or diameter [m].
+        relative: Wanted standard deviation, relative to the moment of a cube, m size^2/6.
+        noise: Torque a fitted model leaves unexplained, per joint [N m]; 0.5 % of the torque
+            limits (of the largest load where there are none) by default.
+        bandwidth_hz: Of that residual: 2 bandwidth samples a second are independent.
+        longest_s: Longest run to plan.
+    """
+
+    mass: float = 3.0
+    size: float = 0.2
+    relative: float = 0.04
+    noise: Float[Array, " j"] | None = None
+    bandwidth_hz: float = 5.0
+    longest_s: float = 60.0
+
+    @property
+    def wanted(self) -> float:
+        """Standard deviation that is wanted [kg m^2]."""
+        return self.relative * self.mass * self.size**2 / 6.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InertiaPlan:
+    """What a payload-inertia motion is expected to give.
+
+    Attributes:
+        seconds: Of all periods.
+        wanted: Standard deviation asked for [kg m^2].
+        deviation: Expected of Ixx, Iyy, Izz after those seconds [kg m^2].
+        reached: Whether all three are as low as wanted.
+        noise: Per joint, as assumed [N m].
+    """
+
+    seconds: float
+    wanted: float
+    deviation: dict[str, float]
+    reached: bool
+    noise: Float[Array, " j"]
+
+
+def plan_inertia(
+    model: TorqueModel,
+    limits: Limits,
+    scene: Scene,
+    goal: InertiaGoal,
+    *,
+    start: Float[Array, " j"] | None = None,
+    jerk: float = np.inf,
+    seconds: float = 3.0,
+    iterations: int | None = None,
+    seed: int = 0,
+    workers: int = 1,
+) -> tuple[Design, InertiaPlan]:
+    """A motion for the moments of inertia of a part like `goal`'s, played as often as it takes."""
+    if not (goal.mass > 0 and goal.size > 0 and goal.relative > 0):
+        raise InfeasibleError("mass, size and wanted deviation of the part must be positive.")
+    noise = _noise(model, limits) if goal.noise is None else np.asarray(goal.noise, float)
+    loaded = replace(model, robot=_carrying(model, goal))
+    columns, _ = payload_columns(loaded)
+    what = [loaded.layout.what[c] for c in columns[:10]]
+    focus = tuple(what.index(name) for name in _MOMENTS)
+    basis = FourierBasis(5, _frequency(limits))
+    found = design_in_parallel(
+        loaded.robot,
+        workers=workers,
+        model=loaded,
+        criterion="a",
+        basis=basis,
+        limits=limits,
+        jerk=jerk,
+        scene=scene,
+        start=start,
+        weights=1.0 / noise,
+        columns=columns,
+        focus=focus,
+        seconds=seconds,
+        iterations=iterations,
+        seed=seed,
+    )
+    information = InformationOf(loaded, columns, 1.0 / noise)
+    moments = (np.arange(_SAMPLES) + 0.5) / _SAMPLES * basis.period
+    matrix, _ = information.matrix(*found.motion.at(moments))
+    single = np.sqrt(np.diag(np.linalg.inv(matrix))[list(focus)])
+    per_period = single / np.sqrt(2.0 * goal.bandwidth_hz * basis.period)
+    most = max(1, int(goal.longest_s / basis.period))
+    periods = int(np.clip(np.ceil(np.max(per_period / goal.wanted) ** 2), 1, most))
+    deviation = per_period / np.sqrt(periods)
+    motion = replace(found.motion, periods=float(periods))  # type: ignore[type-var]
+    return replace(found, motion=motion), InertiaPlan(
+        periods * basis.period,
+        goal.wanted,
+        dict(zip(_MOMENTS, (float(x) for x in deviation), strict=True)),
+        bool(np.all(deviation <= goal.wanted)),
+        noise,
+    )
+
+
+def _carrying(model: TorqueModel, goal: InertiaGoal) -> Robot:
+    """The arm with a cube of the part's size held half its size beyond the flange."""
+    robot = model.robot
+    centre = robot.tip[:3, 3] + robot.tip[:3, 2] * 0.5 * goal.size
+    m, c = goal.mass, centre
+    moment = m * goal.size**2 / 6.0 * np.eye(3) + m * (c @ c * np.eye(3) - np.outer(c, c))
+    rows, columns = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
+    part = np.r_[m, m * c, moment[rows, columns]]
+    values = np.array(robot.parameters)
+    values[-10:] += part
+    return robot.with_parameters(values)
+
+
+def _noise(model: TorqueModel, limits: Limits) -> Float[Array, " j"]:
+    """0.5 % of what each joint is built for."""
+    from taufit.dynamics import inverse_dynamics
+
+    rng = np.random.default_rng(0)
+    q = rng.uniform(limits.lower, limits.upper, size=(200, model.robot.joints))
+    holding = 3.0 * np.abs(inverse_dynamics(model.robot, q, 0 * q, 0 * q)).max(0)
+    built_for = np.where(np.isfinite(limits.torque), limits.torque, holding)
+    return 0.005 * np.maximum(built_for, 0.02 * built_for.max())
+
+
+def _frequency(limits: Limits) -> float:
+    """First harmonic at which the third one reaches the wrist's speed and acceleration at once."""
+    wrist = slice(len(limits.velocity) // 2, None)
+    ratio = np.median(limits.acceleration[wrist] / limits.velocity[wrist])
+    return float(np.clip(ratio / (2.0 * np.pi * 3.0), 0.1, 0.5))

@@ -1,0 +1,237 @@
+"""One call for every kind of motion: `plan("validation", robot)`.
+
+identification   shows the model's base parameters
+validation       another frequency and other starts: a motion the fit has not been tuned to
+payload          wide slow arm, fast wrist: mass and centre of what the arm carries
+payload-inertia  wrist motion that shows a payload's moments of inertia, as long as it takes
+friction-test    constant-speed strokes, joint after joint
+warm-up          all joints to and fro
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError
+from taufit.excitation.basis import Basis, FourierBasis, SplineBasis
+from taufit.excitation.design import Design, default_limits, design_in_parallel, free_centre
+from taufit.excitation.motion import Motion
+from taufit.excitation.payload_inertia import InertiaGoal, InertiaPlan, plan_inertia
+from taufit.excitation.purpose import payload_columns, prior_information, slow_arm
+from taufit.excitation.scene import Scene, mounting_plane, scene_for
+from taufit.excitation.strokes import FrictionTest, friction_test
+from taufit.excitation.warm_up import warm_up
+from taufit.friction import Linear
+from taufit.model.torque_model import TorqueModel
+from taufit.robot import Limits, Robot
+
+CLEARANCE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long to search, and from which starts.
+
+    Attributes:
+        seconds: Budget as CPU seconds of a usual machine (170 evaluations each).
+        iterations: Budget in evaluations, instead of `seconds`.
+        seed: Of the random starts.
+        workers: Processes to search in, each with this budget.
+        progress: Called with (share of the budget, best criterion).
+    """
+
+    seconds: float = 3.0
+    iterations: int | None = None
+    seed: int = 0
+    workers: int = 1
+    progress: Callable[[float, float], object] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A motion for a purpose.
+
+    Attributes:
+        kind: One of KINDS.
+        motion: What to play.
+        limits: It was planned within.
+        design: What the search found; None for motions without one.
+        friction_test: Speeds and pose of a friction test.
+        inertia: Expected deviations of a payload's inertia and the time they take.
+    """
+
+    kind: str
+    motion: Motion
+    limits: Limits
+    design: Design | None = None
+    friction_test: FrictionTest | None = None
+    inertia: InertiaPlan | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Request:
+    robot: Robot
+    model: TorqueModel
+    criterion: str
+    basis: Basis
+    limits: Limits
+    jerk: float
+    scene: Scene
+    start: Float[Array, " j"] | None
+    earlier: Sequence[Motion]
+    effort: Effort = field(default_factory=Effort)
+    joints: tuple[int, ...] = ()
+    speeds: Float[Array, " s"] | None = None
+    minutes: float = 10.0
+    inertia: InertiaGoal = field(default_factory=InertiaGoal)
+
+
+def plan(
+    kind: str,
+    robot: Robot,
+    *,
+    model: TorqueModel | None = None,
+    criterion: str = "a",
+    basis: Basis | None = None,
+    limits: Limits | None = None,
+    jerk: float = np.inf,
+    scene: Scene | None = None,
+    start: Float[Array, " j"] | None = None,
+    earlier: Sequence[Motion] = (),
+    effort: Effort | None = None,
+    joints: tuple[int, ...] = (),
+    speeds: Float[Array, " s"] | None = None,
+    minutes: float = 10.0,
+    inertia: InertiaGoal | None = None,
+) -> Plan:
+    """Plan a motion of any kind, clear of the arm itself and of the surface it is bolted to.
+
+    Args:
+        kind: One of KINDS.
+        robot: The arm.
+        model: What is to be identified; links with Coulomb, viscous and offset by default.
+        criterion: What the motion is worth, one of CRITERIA (identification and payload).
+        basis: Family of motions; five harmonics of 0.1 Hz by default.
+        limits: Instead of the robot's own.
+        jerk: Largest jerk.
+        scene: What not to touch; the arm itself and its mounting surface by default.
+        start: Pose to start at; found by default.
+        earlier: Motions there are already: plan what they did not show.
+        effort: Budget, seed and processes.
+        joints: Of a friction test, from 1; all by default.
+        speeds: Of a friction test [rad/s]; planned by default.
+        minutes: Of a warm-up.
+        inertia: What a payload-inertia motion is to reach.
+    """
+    if kind not in KINDS:
+        raise InfeasibleError(f"kind {kind!r} is not known: use one of {', '.join(KINDS)}.")
+    if scene is None:
+        scene = scene_for(robot, planes=(mounting_plane(robot),), clearance=CLEARANCE)
+    request = _Request(
+        robot,
+        model or TorqueModel(robot, Linear(), rotor_inertia=False, offset=True),
+        criterion,
+        basis or FourierBasis(),
+        limits or default_limits(robot),
+        jerk,
+        scene,
+        None if start is None else np.asarray(start, float),
+        earlier,
+        effort or Effort(),
+        joints or tuple(range(1, robot.joints + 1)),
+        speeds,
+        minutes,
+        inertia or InertiaGoal(),
+    )
+    return KINDS[kind](kind, request)
+
+
+def _searched(kind: str, request: _Request) -> Plan:
+    """Identification, validation and payload: a search for columns of the model."""
+    columns = focus = None
+    limits, criterion, basis = request.limits, request.criterion, request.basis
+    seed = request.effort.seed
+    if kind == "payload":
+        columns, focus = payload_columns(request.model)
+        limits = slow_arm(limits)
+    if kind == "validation":
+        if isinstance(basis, FourierBasis):
+            basis = replace(basis, frequency_hz=0.83 * basis.frequency_hz)
+        elif isinstance(basis, SplineBasis):
+            basis = replace(basis, seconds=1.2 * basis.seconds)
+        criterion, seed = "d", seed + 7919
+    prior = None
+    if request.earlier:
+        prior = prior_information(request.model, list(request.earlier), columns)
+    found = design_in_parallel(
+        request.robot,
+        workers=request.effort.workers,
+        model=request.model,
+        criterion=criterion,
+        basis=basis,
+        limits=limits,
+        jerk=request.jerk,
+        scene=request.scene,
+        start=request.start,
+        columns=columns,
+        focus=focus,
+        prior=prior,
+        seconds=request.effort.seconds,
+        iterations=request.effort.iterations,
+        seed=seed,
+        progress=request.effort.progress,
+    )
+    return Plan(kind, found.motion, limits, found)
+
+
+def _payload_inertia(kind: str, request: _Request) -> Plan:
+    found, expected = plan_inertia(
+        request.model,
+        request.limits,
+        request.scene,
+        request.inertia,
+        start=request.start,
+        jerk=request.jerk,
+        seconds=request.effort.seconds,
+        iterations=request.effort.iterations,
+        seed=request.effort.seed,
+        workers=request.effort.workers,
+    )
+    return Plan(kind, found.motion, request.limits, found, inertia=expected)
+
+
+def _friction_test(kind: str, request: _Request) -> Plan:
+    test = friction_test(
+        request.robot,
+        request.limits,
+        request.scene,
+        joints=request.joints,
+        start=request.start,
+        speeds=request.speeds,
+        seed=request.effort.seed,
+    )
+    return Plan(kind, test.motion, request.limits, friction_test=test)
+
+
+def _warm_up(kind: str, request: _Request) -> Plan:
+    centre = request.start
+    if centre is None:
+        centre = free_centre(request.robot, request.limits, request.scene, request.effort.seed)
+    motion = warm_up(
+        request.robot, request.limits, request.scene, centre=centre, minutes=request.minutes
+    )
+    return Plan(kind, motion, request.limits)
+
+
+KINDS: dict[str, Callable[[str, _Request], Plan]] = {
+    "identification": _searched,
+    "validation": _searched,
+    "payload": _searched,
+    "payload-inertia": _payload_inertia,
+    "friction-test": _friction_test,
+    "warm-up": _warm_up,
+}

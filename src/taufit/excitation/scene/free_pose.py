@@ -1,0 +1,42 @@
+"""A pose to move about."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError
+from taufit.excitation.scene.clearances import Clearances
+from taufit.excitation.scene.scene import Scene
+from taufit.robot import Limits, Robot
+
+
+def free_centre(
+    robot: Robot, limits: Limits, scene: Scene, seed: int = 0, tries: int = 400
+) -> Float[Array, " j"]:
+    """A pose well inside the limits from which the arm can move every way without touching.
+
+    Of random poses in the middle of the ranges the one with most free space; the middle itself
+    where there is nothing to touch.
+    """
+    middle = 0.5 * (limits.lower + limits.upper)
+    clearances = Clearances(robot, scene)
+    if not clearances.names:
+        return middle
+    rng = np.random.default_rng(seed)
+    half = 0.5 * (limits.upper - limits.lower)
+    # Half a turn either way is every pose of a revolute joint.
+    reach = np.minimum(0.6 * half, np.pi)
+    q = middle + rng.uniform(-1.0, 1.0, size=(tries, robot.joints)) * reach
+    q[0] = middle
+    free = clearances.values(q)
+    score = np.minimum(free.min(1), 0.15) - 0.05 * np.mean(((q - middle) / half) ** 2, axis=1)
+    best = int(np.argmax(score))
+    if free[best].min() < 0:
+        name = clearances.names[int(np.argmin(free[best]))]
+        raise InfeasibleError(
+            f"no pose was found in which the arm keeps its clearance ({name} is short by "
+            f"{-free[best].min() * 1000:.0f} mm at best). Loosen the cell, the clearance or the "
+            "capsule radius."
+        )
+    return q[best]

@@ -1,0 +1,338 @@
+"""Friction tests: one joint after the other to and fro at constant speeds.
+
+Forward and backward strokes pass the same positions at the same speed, so that half their torque
+difference is friction alone. Speeds are planned: of many the fewest from which every term of the
+friction curve is expected with less than a given relative standard deviation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import InfeasibleError
+from taufit.excitation.sampled import Sampled
+from taufit.excitation.scene import Clearances, Scene
+from taufit.friction import Stribeck
+from taufit.robot import Limits, Robot
+
+# Constant speeds of paper F's friction tests [deg/s].
+PAPER_SPEEDS_DEG = (
+    *(0.1, 0.2, 0.4, 0.5, 0.8, 1, 1.2, 1.5, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3, 3.5, 4, 4.5, 5),
+    *(6, 8, 10, 12, 15, 16, 20, 25, 30),
+)
+_SLOWEST = 0.003
+_TRANSFER = 0.3
+_NOMINAL = {"viscous": 1.0, "viscous2": 0.3, "viscous3": 0.1, "coulomb": 1.0, "static": 1.4}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpeedPlan:
+    """Speeds of one joint's friction test and what they are expected to show.
+
+    Attributes:
+        joint: From 1.
+        speeds: Magnitudes [rad/s], slow to fast.
+        deviation: Expected relative standard deviation of each term of a Stribeck curve.
+        missing: Terms that stay above the wanted deviation whatever speeds are added.
+    """
+
+    joint: int
+    speeds: Float[Array, " s"]
+    deviation: dict[str, float]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrictionTest:
+    """A friction test of several joints as one motion.
+
+    Attributes:
+        motion: Joint after joint, about one pose.
+        pose: Where the other joints stay.
+        plans: One per joint tested.
+    """
+
+    motion: Sampled
+    pose: Float[Array, " j"]
+    plans: tuple[SpeedPlan, ...]
+
+
+def plan_speeds(
+    joint: int,
+    fastest: float,
+    *,
+    wanted: float = 0.2,
+    noise: float = 0.02,
+    longest_s: float = 8.0,
+    most: int = 16,
+) -> SpeedPlan:
+    """The fewest speeds up to `fastest` that determine a joint's friction curve.
+
+    Candidates are spread evenly in logarithm. Starting from the slowest, the fastest and four in
+    between, the speed that lowers the largest relative deviation most is added until all terms are
+    below `wanted` or nothing helps any more.
+
+    Args:
+        joint: From 1, for the record.
+        fastest: Highest speed the joint can keep in this cell [rad/s].
+        wanted: Relative standard deviation every term should have.
+        noise: Of one pair of strokes, relative to Coulomb friction, per root second of stroke.
+        longest_s: Longest time for one stroke.
+        most: Speeds at most.
+    """
+    candidates = np.geomspace(min(_SLOWEST, 0.2 * fastest), fastest, 28)
+    model = Stribeck()
+    shape = np.array([0.02, min(0.05, 0.2 * fastest)])
+    nominal = np.array([_NOMINAL.get(term.name, 1.0) for term in model.terms])
+    columns = model.columns(candidates, shape) * nominal
+    slopes = []
+    for k in range(len(shape)):
+        step = shape.astype(complex)
+        step[k] += 1e-30j
+        slopes.append((model.columns(candidates, step).imag / 1e-30) @ nominal * shape[k])
+    rows = np.column_stack([columns, *slopes])
+    seconds = np.clip(0.4 / candidates, 0.3, longest_s)
+    rows = rows * (np.sqrt(seconds) / noise)[:, None]
+
+    def deviations(chosen: list[int]) -> Float[Array, " t"]:
+        used = rows[chosen]
+        # A weak prior (every term within a factor of ten) keeps the matrix regular.
+        matrix = used.T @ used + 0.01 * np.eye(rows.shape[1])
+        return np.sqrt(np.diag(np.linalg.inv(matrix)))[: len(nominal)]
+
+    chosen = [int(i) for i in np.linspace(0, len(candidates) - 1, 6)]
+    now = deviations(chosen)
+    while now.max() > wanted and len(chosen) < most:
+        rest = [i for i in range(len(candidates)) if i not in chosen]
+        best = min(rest, key=lambda i: float(deviations([*chosen, i]).max()))
+        after = deviations([*chosen, best])
+        if after.max() > 0.99 * now.max() and len(chosen) > 10:
+            break
+        chosen.append(best)
+        now = after
+    names = [term.name for term in model.terms]
+    return SpeedPlan(
+        joint,
+        candidates[sorted(chosen)],
+        dict(zip(names, (float(x) for x in now), strict=True)),
+        tuple(name for name, x in zip(names, now, strict=True) if x > wanted),
+    )
+
+
+def friction_test(
+    robot: Robot,
+    limits: Limits,
+    scene: Scene,
+    *,
+    joints: tuple[int, ...],
+    start: Float[Array, " j"] | None = None,
+    speeds: Float[Array, " s"] | None = None,
+    seed: int = 0,
+) -> FrictionTest:
+    """Strokes of several joints (numbers from 1), one after the other about one pose.
+
+    The pose is one from which every joint can swing wide without touching anything; each joint's
+    fastest speed is what its free range and its acceleration allow.
+
+    Args:
+        robot: The arm.
+        limits: Its limits.
+        scene: What not to touch.
+        joints: Which joints, from 1.
+        start: The pose; found when None.
+        speeds: Instead of planned ones [rad/s].
+        seed: Of the search for a pose.
+    """
+    for joint in joints:
+        if not 1 <= joint <= robot.joints:
+            raise InfeasibleError(f"this arm has joints 1 to {robot.joints}, not {joint}.")
+    clearances = Clearances(robot, scene)
+    pose = _open_pose(robot, limits, clearances, joints, seed) if start is None else start
+    plans, parts = [], []
+    for joint in joints:
+        i = joint - 1
+        below, above = free_range(limits, clearances, pose, i)
+        room = below + above
+        acceleration = min(10.0, 0.5 * float(limits.acceleration[i]))
+        fastest = _fastest(room, acceleration, 0.9 * float(limits.velocity[i]))
+        if fastest < 0.02:
+            raise InfeasibleError(
+                f"joint {joint} has only {np.degrees(room):.0f} degrees free about this pose: too "
+                "little for a friction test. Give another pose with --start."
+            )
+        if speeds is None:
+            one = plan_speeds(joint, fastest)
+        else:
+            one = SpeedPlan(joint, np.sort(speeds[speeds <= fastest]), {}, ())
+            if not len(one.speeds):
+                raise InfeasibleError(
+                    f"joint {joint} can keep at most {fastest:.3g} rad/s about this pose; no speed "
+                    "that was given is that slow."
+                )
+        plans.append(one)
+        parts.append(
+            strokes_of(one.speeds, acceleration=acceleration, room=room, middle=(above - below) / 2)
+        )
+    time, position = [np.zeros(1)], [pose[None]]
+    for joint, (t, moved) in zip(joints, parts, strict=True):
+        q = np.tile(pose, (len(t) - 1, 1))
+        q[:, joint - 1] += moved[1:]
+        time.append(time[-1][-1] + 0.5 + t[1:])
+        position.append(q)
+    return FrictionTest(_held(np.concatenate(time), np.concatenate(position)), pose, tuple(plans))
+
+
+def _held(time: Float[Array, " n"], position: Float[Array, "n j"]) -> Sampled:
+    """The motion with points where it rests, so that the spline does not swing there."""
+    gaps = np.flatnonzero(np.diff(time) > 0.1)
+    where = np.repeat(gaps, 9)
+    inner = time[where] + np.tile(np.arange(1, 10) / 10.0, len(gaps)) * np.diff(time)[where]
+    held = np.concatenate([time, inner])
+    order = np.argsort(held, kind="stable")
+    return Sampled(held[order], np.concatenate([position, position[where]])[order])
+
+
+def free_range(
+    limits: Limits, clearances: Clearances, pose: Float[Array, " j"], joint: int
+) -> tuple[float, float]:
+    """How far a joint may go down and up from a pose without touching anything, at most 1.6."""
+    out = []
+    for sign, room in (
+        (-1.0, pose[joint] - limits.lower[joint]),
+        (1.0, limits.upper[joint] - pose[joint]),
+    ):
+        steps = np.linspace(0.0, min(0.98 * room, 1.6), 80)
+        q = np.tile(pose, (len(steps), 1))
+        q[:, joint] += sign * steps
+        free = clearances.values(q).min(axis=1, initial=np.inf) >= 0
+        out.append(float(steps[-1] if np.all(free) else steps[max(0, int(np.argmin(free)) - 1)]))
+    return out[0], out[1]
+
+
+def _fastest(room: float, acceleration: float, limit: float) -> float:
+    """Speed whose stroke (turns and half a second of steady speed) fits into `room`."""
+    # room = v (1/2 + 2 v/a)
+    speed = acceleration / 4.0 * (np.sqrt(0.25 + 8.0 * room / acceleration) - 0.5)
+    return float(min(speed, limit))
+
+
+def _open_pose(
+    robot: Robot, limits: Limits, clearances: Clearances, joints: tuple[int, ...], seed: int
+) -> Float[Array, " j"]:
+    """Of random poses the one whose joint with least room has most."""
+    rng = np.random.default_rng(seed)
+    middle = 0.5 * (limits.lower + limits.upper)
+    reach = np.minimum(0.8 * 0.5 * (limits.upper - limits.lower), np.pi)
+    q = middle + rng.uniform(-1.0, 1.0, size=(600, robot.joints)) * reach
+    q = np.vstack([middle, q])
+    space = clearances.values(q).min(axis=1, initial=0.2)
+    best, most = None, 0.0
+    for k in np.argsort(-space)[:80]:
+        if space[k] < 0:
+            break
+        room = min(sum(free_range(limits, clearances, q[k], joint - 1)) for joint in joints)
+        if room > most:
+            best, most = q[k], room
+    if best is None:
+        raise InfeasibleError(
+            "no pose was found from which these joints can move without touching anything. Loosen "
+            "the cell or give a pose with --start."
+        )
+    return best
+
+
+def strokes_of(
+    speeds: Float[Array, " s"],
+    *,
+    acceleration: float,
+    room: float,
+    middle: float = 0.0,
+    stroke: float = 0.4,
+    longest_s: float = 8.0,
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """Time and displacement of strokes there and back at every speed, from and back to 0.
+
+    A slow stroke is cut to what fits in `longest_s`; a fast one gets the length that half a second
+    of steady speed takes.
+    """
+    steady = speeds * (0.5 + 2.0 * speeds / acceleration)
+    lengths = np.minimum(np.maximum(np.minimum(stroke, speeds * longest_s), steady), room)
+    moves: list[tuple[float, float]] = []
+    for speed, length in zip(speeds, lengths, strict=True):
+        low, high = middle - 0.5 * length, middle + 0.5 * length
+        moves += [(low, _TRANSFER), (high, speed), (low, speed)]
+    moves.append((0.0, _TRANSFER))
+    times, positions = [np.zeros(1)], [np.zeros(1)]
+    for target, speed in moves:
+        here = positions[-1][-1]
+        if abs(target - here) < 1e-6:
+            continue
+        t, q = _trapezoid(abs(target - here), speed, acceleration)
+        times.append(times[-1][-1] + t[1:])
+        positions.append(here + np.sign(target - here) * q[1:])
+    return np.concatenate(times), np.concatenate(positions)
+
+
+def friction_strokes(
+    robot: Robot,
+    joint: int,
+    speeds: Float[Array, " s"],
+    *,
+    pose: Float[Array, " j"],
+    stroke: float = 0.4,
+    acceleration: float = 4.0,
+    longest_s: float = 20.0,
+) -> Sampled:
+    """One joint (from 0) to and fro about a pose at speeds of one's own, the others still.
+
+    Args:
+        robot: The arm, for its limits.
+        joint: Which joint moves, from 0.
+        speeds: Magnitudes [rad/s].
+        pose: Where the others stay, and the middle of the strokes.
+        stroke: Length of a slow stroke [rad].
+        acceleration: At the turns [rad/s^2].
+        longest_s: Longest time for one stroke.
+    """
+    speeds = np.asarray(speeds, float)
+    if not (np.all(np.isfinite(speeds)) and np.all(speeds > 0) and len(speeds)):
+        raise InfeasibleError("friction strokes need positive speeds.")
+    if np.any(speeds > robot.limits.velocity[joint]):
+        raise InfeasibleError(
+            f"a stroke at {speeds.max():.3g} rad/s is faster than joint {joint + 1} may move "
+            f"({robot.limits.velocity[joint]:.3g} rad/s)."
+        )
+    time, moved = strokes_of(
+        speeds, acceleration=acceleration, room=np.inf, stroke=stroke, longest_s=longest_s
+    )
+    low, high = robot.limits.lower[joint], robot.limits.upper[joint]
+    if pose[joint] + moved.min() < low or pose[joint] + moved.max() > high:
+        raise InfeasibleError(
+            f"strokes of {stroke:.3g} rad about {pose[joint]:.3g} leave the range of joint "
+            f"{joint + 1} [{low:.3g}, {high:.3g}]; give another pose or a shorter stroke."
+        )
+    q = np.tile(np.asarray(pose, float), (len(moved), 1))
+    q[:, joint] += moved
+    return Sampled(time, q)
+
+
+def _trapezoid(
+    travel: float, speed: float, acceleration: float
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """Time and position of a rest-to-rest move with smooth turns (jerk-free at the ends)."""
+    ramp = min(max(speed / acceleration * 2.0, 0.1), travel / speed)
+    duration = travel / speed + ramp
+    count = int(np.clip(duration * 50, 24, 4000))
+    t = np.linspace(0.0, duration, count)
+
+    def reached(x: Float[Array, " n"]) -> Float[Array, " n"]:
+        # Integral of a smooth step of length `ramp`: s - sin(2 pi s)/(2 pi), integrated.
+        s = np.clip(x / ramp, 0.0, 1.0)
+        inside = ramp * (s**2 / 2 + (np.cos(2 * np.pi * s) - 1) / (4 * np.pi**2))
+        return inside + np.maximum(x - ramp, 0.0)
+
+    q = speed * (reached(t) - reached(t - (duration - ramp)))
+    return t, q
