@@ -102,8 +102,12 @@ class Proxy:
         while True:
             try:
                 client, _ = self.server.accept()
+            except OSError:
+                return
+            try:
                 upstream = socket.create_connection(self.target)
             except OSError:
+                client.close()
                 return
             self.pairs.append((client, upstream))
             for a, b, down in ((client, upstream, False), (upstream, client, True)):
@@ -272,8 +276,10 @@ def test_texts_and_early_data_do_not_disturb_the_start():
                         for k in range(5)
                     ]
                     client.sendall(rows[0] + rtde.frame(kind, b"\x01") + b"".join(rows[1:]))
+        client.close()
 
-    threading.Thread(target=serve, daemon=True).start()
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
     reader = UrRtde("127.0.0.1", ports=UrPorts(rtde=server.getsockname()[1]))
     description = reader.connect()
     assert description.fields == ("position", "velocity", "signal")
@@ -284,4 +290,5 @@ def test_texts_and_early_data_do_not_disturb_the_start():
     assert rows == [0, 1, 2, 3, 4] and reader.gaps == []
     assert "SafetySetup" in reader.messages[0]
     reader.close()
+    thread.join()
     server.close()
