@@ -10,6 +10,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, RobotName, mounting_given, one_of, wrong
+from taufit.cli.serve import ServeOptions, serve
 
 if TYPE_CHECKING:
     from taufit.excitation import Motion
@@ -67,6 +68,7 @@ def command(
     robot: RobotName,
     arm: TwinOptions,
     play: RunOptions,
+    server: ServeOptions,
     motion: Annotated[
         str,
         typer.Argument(
@@ -81,7 +83,9 @@ def command(
     """Record a simulated arm: MuJoCo's bodies, a controller, friction, warmth, noise.
 
     The recording is the file a robot would give. What was true (parameters, friction, gains,
-    payload) goes to NAME.truth.json beside it, which nothing else in taufit reads.
+    payload) goes to NAME.truth.json beside it, which nothing else in taufit reads. With --serve
+    it is no recording but a virtual controller on this computer that clients of the real one talk
+    to, `taufit record` among them.
 
     Next: `taufit fit ROBOT RECORDING` fits a model; the truth file says how well.
     """
@@ -97,9 +101,12 @@ def command(
         _list(as_json)
         return
     twin, given = _twin(robot, arm)
-    path = _motion(twin, motion, given)
     carried = tuple(_payload(text) for text in play.payload or ())
     import_mujoco()
+    if server.serve:
+        serve(twin, carried, play.seed, server, as_json)
+        return
+    path = _motion(twin, motion, given)
     files: list[dict[str, Any]] = []
     wall, cpu = 0.0, time.process_time()
     with progress("simulating") as bar:

@@ -367,6 +367,8 @@ class Plant:
         """Friction the controller expects at the joints, from its drives' speeds."""
         friction, coupling = self.effects.friction, self.robot.drives.coupling
         assert friction is not None
+        if not velocity.any():
+            return np.zeros_like(velocity)
         speed = velocity @ coupling.T
         # Faded out towards standstill, where the sign of a velocity means little.
         fade = np.tanh(np.abs(speed) / _STANDSTILL)

@@ -159,6 +159,12 @@ class Sensors:
         self.white = zero if sensing is None else per_joint(sensing.white, joints, "white")
         self.slow = zero if sensing is None else per_joint(sensing.coloured, joints, "coloured")
         self.quantum = zero if sensing is None else per_joint(sensing.quantum, joints, "quantum")
+        self.encoder_noise, self.encoder_steps = np.zeros((2, joints)), np.zeros((2, joints))
+        if encoder is not None:
+            self.encoder_noise[0] = per_joint(encoder.noise, joints, "encoder noise")
+            self.encoder_noise[1] = per_joint(encoder.velocity_noise, joints, "velocity noise")
+            self.encoder_steps[0] = per_joint(encoder.quantum, joints, "encoder quantum")
+            self.encoder_steps[1] = per_joint(encoder.velocity_quantum, joints, "velocity quantum")
         self.noise, self.last_tick = zero, 0
         self.first = True
         self.streams = {
@@ -208,14 +214,13 @@ class Sensors:
     def _encoded(
         self, q: Float[Array, " j"], v: Float[Array, " j"]
     ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-        encoder, joints = self.encoder, len(q)
-        if encoder is None:
+        if self.encoder is None:
             return q, v
-        noise = per_joint(encoder.noise, joints, "encoder noise")
-        q = q + noise * self.streams["encoder"].standard_normal(joints)
-        q = measure.stepped(q, per_joint(encoder.quantum, joints, "encoder quantum"))
-        noise = per_joint(encoder.velocity_noise, joints, "velocity noise")
-        dead = np.abs(v) < encoder.velocity_dead
-        v = v + noise * self.streams["velocity"].standard_normal(joints)
-        v = measure.stepped(v, per_joint(encoder.velocity_quantum, joints, "velocity quantum"))
+        joints = len(q)
+        q = q + self.encoder_noise[0] * self.streams["encoder"].standard_normal(joints)
+        dead = np.abs(v) < self.encoder.velocity_dead
+        v = v + self.encoder_noise[1] * self.streams["velocity"].standard_normal(joints)
+        if self.encoder_steps.any():
+            q = measure.stepped(q, self.encoder_steps[0])
+            v = measure.stepped(v, self.encoder_steps[1])
         return q, np.where(dead, 0.0, v)

@@ -12,6 +12,9 @@ from taufit.robot import Robot
 from taufit.robot.pose import inverse_pose, skew
 
 
+_ONE = np.eye(4)
+
+
 class Kinematics:
     """Forward and inverse kinematics of one arm.
 
@@ -25,7 +28,8 @@ class Kinematics:
         for link in robot.links:
             twist = np.zeros((4, 4))
             twist[:3, :3], twist[:3, 3] = skew(link.screw[:3]), link.screw[3:]
-            self._links.append((link.placement, twist, twist @ twist, twist @ twist @ twist))
+            powers = (twist, twist @ twist, twist @ twist @ twist)
+            self._links.append((link.placement, *(link.placement @ power for power in powers)))
 
     def frames(self, q: Float[Array, " j"]) -> list[Float[Array, "4 4"]]:
         """Pose of every link and, last, of the flange.
@@ -33,10 +37,11 @@ class Kinematics:
         exp([S] q) = I + [S] q + [S]^2 (1 - cos q) + [S]^3 (q - sin q), also for a sliding joint,
         where the powers vanish.
         """
-        pose, out = np.eye(4), []
-        for angle, (placement, one, two, three) in zip(q, self._links, strict=True):
-            move = np.eye(4) + one * angle + two * (1 - math.cos(angle))
-            pose = pose @ placement @ (move + three * (angle - math.sin(angle)))
+        pose, out = _ONE, []
+        for x, (placement, one, two, three) in zip(q.tolist(), self._links, strict=True):
+            pose = pose @ (
+                placement + one * x + two * (1.0 - math.cos(x)) + three * (x - math.sin(x))
+            )
             out.append(pose)
         out.append(pose @ self.robot.tip)
         return out
@@ -55,7 +60,7 @@ class Kinematics:
         for i, link in enumerate(self.robot.links):
             turn, origin = frames[i][:3, :3], frames[i][:3, 3]
             angular, linear = turn @ link.screw[:3], turn @ link.screw[3:]
-            out[:3, i] = linear + np.cross(angular, point - origin)
+            out[:3, i] = linear + skew(angular) @ (point - origin)
             out[3:, i] = angular
         return out
 

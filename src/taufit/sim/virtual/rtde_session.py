@@ -105,6 +105,7 @@ class RtdeSession:
         if recipe is None:
             raise WireError("data for a recipe that was never agreed.")
         try:
-            self.controller.inputs.update(recipe.unpack(body))
+            # Clients exist that append values their recipe does not have; controllers take the rest.
+            self.controller.inputs.update(recipe.unpack(body[: recipe.size]))
         except struct.error as error:
             raise WireError(f"data that cannot be read: {error}.") from None

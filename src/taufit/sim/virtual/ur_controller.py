@@ -65,6 +65,7 @@ class UrController:
         self.step = 1.0 / self.rate_hz
         self.arm = twin.start(np.array(home), seed=seed, payload=payload, rate_hz=self.rate_hz)
         self.kinematics = Kinematics(twin.robot)
+        self.gravity = twin.robot.gravity.tolist()
         self.types = outputs(version)
         self.inputs: dict[str, Any] = {
             name: 0 if TYPES[kind][2] == 1 else [0.0] * TYPES[kind][2]
@@ -198,7 +199,9 @@ class UrController:
         """A target beyond the joints' limits is not followed."""
         limits = self.twin.robot.limits
         beyond = np.maximum(self.target - limits.upper, limits.lower - self.target)
-        fast = np.abs(self.target_speed) - 1.05 * limits.velocity
+        # Set points of servoj may come in leaps; what counts is what the servo makes of them.
+        speed = self._followed[1] if self._servo[0] else self.target_speed
+        fast = np.abs(speed) - 1.05 * limits.velocity
         for what, excess in (("position", beyond), ("speed", fast)):
             if self.safety_mode == NORMAL and float(excess.max()) > 1e-9:
                 name = self.twin.robot.joint_names[int(excess.argmax())]
@@ -308,6 +311,6 @@ _VALUES: dict[str, Any] = {
     "payload": lambda c: c.mass,
     "payload_cog": lambda c: list(c.centre),
     "payload_inertia": lambda c: list(c.inertia),
-    "target_gravity": lambda c: c.twin.robot.gravity.tolist(),
+    "target_gravity": lambda c: c.gravity,
     "tcp_offset": lambda c: from_pose(c.tool),
 }

@@ -47,12 +47,18 @@ class VirtualUr:
         controller: The robot.
         host: Address to listen on.
         ports: Where; 0 takes a free one.
+        log: Called with every message of the controller and its level (0 exception, 1 error, ...).
     """
 
     def __init__(
-        self, controller: UrController, *, host: str = "127.0.0.1", ports: UrPorts | None = None
+        self,
+        controller: UrController,
+        *,
+        host: str = "127.0.0.1",
+        ports: UrPorts | None = None,
+        log: Callable[[str, int], None] | None = None,
     ) -> None:
-        self.controller, self.host = controller, host
+        self.controller, self.host, self._log = controller, host, log
         self.ports = ports or UrPorts(0, 0, 0, 0, 0)
         self.late = 0
         self._taken: set[str] = set()
@@ -192,6 +198,9 @@ class VirtualUr:
     def _publish(self) -> None:
         robot = self.controller
         texts = b"".join(rtde.text_message(t, "controller", n) for t, n in robot.messages)
+        if self._log is not None:
+            for text, level in robot.messages:
+                self._log(text, level)
         robot.messages.clear()
         for session, writer in list(self._sessions.items()):
             self._send(writer, (texts if session.running else b"") + session.sample())
