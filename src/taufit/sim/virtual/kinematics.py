@@ -11,7 +11,6 @@ from taufit.arrays import Array, Float
 from taufit.robot import Robot
 from taufit.robot.pose import inverse_pose, skew
 
-
 _ONE = np.eye(4)
 
 

@@ -105,7 +105,7 @@ class RtdeSession:
         if recipe is None:
             raise WireError("data for a recipe that was never agreed.")
         try:
-            # Clients exist that append values their recipe does not have; controllers take the rest.
+            # Clients exist that append values their recipe does not have.
             self.controller.inputs.update(recipe.unpack(body[: recipe.size]))
         except struct.error as error:
             raise WireError(f"data that cannot be read: {error}.") from None
