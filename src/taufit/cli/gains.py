@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,24 +12,31 @@ from taufit.cli.common import print_json
 from taufit.cli.options import Json, RecordingOptions, RobotName, RobotOptions, one_of, wrong
 
 
+@dataclass(frozen=True, slots=True)
+class KnownMassOptions:
+    """Runs with a payload whose mass is known."""
+
+    loaded: Annotated[
+        list[Path] | None,
+        typer.Option("--loaded", help="A run with the known mass. Repeatable."),
+    ] = None
+    mass: Annotated[
+        float | None, typer.Option(help="The known mass on the last link [kg].", min=0.0)
+    ] = None
+    mass_std: Annotated[float, typer.Option(help="Its standard deviation [kg].", min=0.0)] = 0.0
+    method: Annotated[
+        str, typer.Option(help="total_least_squares, least_squares or constrained.")
+    ] = "total_least_squares"
+
+
 def command(
     robot: RobotName,
     recording: Annotated[
         list[Path], typer.Argument(help="Runs without a payload.", metavar="RECORDING")
     ],
     source: RecordingOptions,
+    weight: KnownMassOptions,
     arm: RobotOptions,
-    loaded: Annotated[
-        list[Path] | None,
-        typer.Option("--loaded", help="A run with the known mass. Repeatable."),
-    ] = None,
-    mass: Annotated[
-        float | None, typer.Option(help="The known mass on the last link [kg].", min=0.0)
-    ] = None,
-    mass_std: Annotated[float, typer.Option(help="Its standard deviation [kg].", min=0.0)] = 0.0,
-    method: Annotated[
-        str, typer.Option(help="total_least_squares, least_squares or constrained.")
-    ] = "total_least_squares",
     as_json: Json = False,
 ) -> None:
     """Find the drive gains: joint torque per ampere, with their uncertainty.
@@ -42,14 +50,16 @@ def command(
     from taufit.calibration.known_mass import METHODS
     from taufit.signals import controller_gains
 
-    one_of(method, METHODS, "--method")
-    if (loaded is None) != (mass is None):
+    one_of(weight.method, METHODS, "--method")
+    if (weight.loaded is None) != (weight.mass is None):
         wrong("--loaded and --mass", "belong together: give both, or neither.")
     known = arm.read(robot)
     unloaded = [run for path in recording for run in source.read(path)]
-    if loaded is not None and mass is not None:
-        runs = [run for path in loaded for run in source.read(path)]
-        found = gains_from_mass(known, unloaded, runs, mass, mass_std=mass_std, method=method)
+    if weight.loaded is not None and weight.mass is not None:
+        runs = [run for path in weight.loaded for run in source.read(path)]
+        found = gains_from_mass(
+            known, unloaded, runs, weight.mass, mass_std=weight.mass_std, method=weight.method
+        )
     else:
         found = controller_gains(unloaded)
     line = "gains: {value: [" + ", ".join(f"{x:.4f}" for x in found.value)

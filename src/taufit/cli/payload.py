@@ -12,6 +12,8 @@ from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, RecordingOptions, Report, numbers, one_of, wrong
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from taufit.payload import PayloadRun, PayloadSettings
 
 
@@ -50,6 +52,16 @@ class SettingOptions:
         return chosen if self.gain_std is None else replace(chosen, gain_std=self.gain_std / 100.0)
 
 
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """How fast the recording is gone through."""
+
+    replay: Annotated[
+        bool, typer.Option("--replay", help="At the recording's own rate, with a live display.")
+    ] = False
+    speed: Annotated[float, typer.Option(help="Of the replay, 1 is real time.")] = 1.0
+
+
 def command(
     model: Annotated[
         Path, typer.Argument(help="Of the empty arm, from `taufit fit`.", metavar="MODEL")
@@ -59,6 +71,7 @@ def command(
     ],
     source: RecordingOptions,
     settings: SettingOptions,
+    pace: ReplayOptions,
     method: Annotated[
         str,
         typer.Option(help="filter, direct, difference, printed, khalil or static.", metavar="NAME"),
@@ -71,10 +84,6 @@ def command(
             metavar="FILE",
         ),
     ] = None,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="At the recording's own rate, with a live display.")
-    ] = False,
-    speed: Annotated[float, typer.Option(help="Of the replay, 1 is real time.")] = 1.0,
     report: Report = None,
     as_json: Json = False,
 ) -> None:
@@ -95,15 +104,15 @@ def command(
 
     started = process_time()
     one_of(method, METHODS, "--method")
-    if not speed > 0.0:
-        wrong("--speed", f"must be positive, got {speed:g}.")
+    if not pace.speed > 0.0:
+        wrong("--speed", f"must be positive, got {pace.speed:g}.")
     chosen = settings.settings()
     fitted = read_model(model)
     carried = source.read_one(recording)
     of_template = replace(source, run=None)
     empty = [of_template.read_one(path) for path in template] if template else None
-    if replay:
-        with _display(speed, as_json) as watch:
+    if pace.replay:
+        with _display(pace.speed, as_json) as watch:
             done = identify_payload(
                 fitted, carried, method=method, settings=chosen, template=empty, watch=watch
             )
@@ -218,7 +227,6 @@ def _panel(past: list[tuple[float, float, float, float, bool]], found: Any, live
 
 def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
     found = done.estimate
@@ -235,20 +243,7 @@ def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
     if not found.ready:
         console.print("[bold yellow]not ready[/bold yellow]: do not use this yet.")
     if not found.empty:
-        table = Table(title=f"{done.method}, frame of the last link")
-        for name in ("quantity", "value", "low", "high"):
-            table.add_column(name, justify="left" if name == "quantity" else "right")
-        data = found.to_dict()
-        for axis, value, a, b in zip(
-            "xyz", data["com"]["value"], data["com"]["low"], data["com"]["high"], strict=True
-        ):
-            table.add_row(f"com {axis}, mm", *(f"{1e3 * x:.1f}" for x in (value, a, b)))
-        inertia = data["inertia"]
-        for name, value, a, b in zip(
-            inertia["entries"], inertia["value"], inertia["low"], inertia["high"], strict=True
-        ):
-            table.add_row(f"{name}, kg m^2", *(f"{x:.5f}" for x in (value, a, b)))
-        console.print(table)
+        console.print(_table(done))
         if found.from_prior:
             console.print("The inertia is mostly that of a compact body: this motion shows little.")
     for label, when in (("ready", done.ready_at), ("accurate enough", done.stopped_at)):
@@ -270,3 +265,21 @@ def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
         highlight=False,
         markup=False,
     )
+
+
+def _table(done: PayloadRun) -> Table:
+    """Centre of mass and inertia with their intervals."""
+    from rich.table import Table
+
+    table = Table(title=f"{done.method}, frame of the last link")
+    for name in ("quantity", "value", "low", "high"):
+        table.add_column(name, justify="left" if name == "quantity" else "right")
+    data = done.estimate.to_dict()
+    com, inertia = data["com"], data["inertia"]
+    for axis, *values in zip("xyz", com["value"], com["low"], com["high"], strict=True):
+        table.add_row(f"com {axis}, mm", *(f"{1e3 * x:.1f}" for x in values))
+    for name, *values in zip(
+        inertia["entries"], inertia["value"], inertia["low"], inertia["high"], strict=True
+    ):
+        table.add_row(f"{name}, kg m^2", *(f"{x:.5f}" for x in values))
+    return table

@@ -68,76 +68,98 @@ def constraints_of(
         total_mass: Least and largest mass of all links together.
         signs: Rotor inertia and dissipative friction terms >= 0.
     """
-    p, joints, layout = len(model.names), model.robot.joints, model.layout
-    rows, bounds, labels = [], [], []
+    layout, joints = model.layout, model.robot.joints
+    rows = _Rows(len(model.names))
+    if signs:
+        for i in np.flatnonzero(model.nonnegative):
+            rows.demand({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
+    for name, limits in (mass or {}).items():
+        at = layout.link(_link_index(model, name)).start
+        rows.between({at: 1.0}, limits, f"mass of {name}")
+    for name, box in (centre or {}).items():
+        at = layout.link(_link_index(model, name)).start
+        for axis, limits in enumerate(box):
+            label = f"centre of mass of {name} along {'xyz'[axis]}"
+            rows.between({at + 1 + axis: 1.0}, limits, label, per_mass=at)
+    if total_mass is not None:
+        masses = {layout.link(k).start: 1.0 for k in range(joints)}
+        rows.between(masses, total_mass, "total mass")
 
-    def demand(entries: Mapping[int, float], least: float, label: str) -> None:
-        row = np.zeros(p)
+    maps = [UNIT] * joints
+    links = list(range(joints))
+    floors = [margin * np.eye(4)] * joints
+    for name, (middle, axes) in (ellipsoid or {}).items():
+        links.append(_link_index(model, name))
+        maps.append(_ellipsoid_block(name, middle, axes))
+        floors.append(np.zeros((4, 4)))
+    return Constraints(
+        np.array(rows.rows).reshape(-1, rows.size),
+        np.array(rows.bounds, float),
+        np.array(maps),
+        tuple(links),
+        np.array(floors),
+        tuple(rows.labels),
+        layout,
+    )
+
+
+class _Rows:
+    """Linear inequalities row theta >= bound, collected one by one."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.rows: list[Float[Array, " p"]] = []
+        self.bounds: list[float] = []
+        self.labels: list[str] = []
+
+    def demand(self, entries: Mapping[int, float], least: float, label: str) -> None:
+        """Sum of factor times parameter >= least."""
+        row = np.zeros(self.size)
         for index, factor in entries.items():
             row[index] = factor
-        rows.append(row)
-        bounds.append(least)
-        labels.append(label)
+        self.rows.append(row)
+        self.bounds.append(least)
+        self.labels.append(label)
 
     def between(
-        entries: Mapping[int, float], limits: tuple[float, float], label: str, *, per_mass: int = -1
+        self,
+        entries: Mapping[int, float],
+        limits: tuple[float, float],
+        label: str,
+        *,
+        per_mass: int | None = None,
     ) -> None:
+        """low <= sum <= high; per unit of mass, low <= h/m becomes h - low m >= 0."""
         low, high = (float(x) for x in limits)
         if np.isnan(low) or np.isnan(high) or low > high:
             raise InfeasibleError(
                 f"{label} is bounded from {low:g} to {high:g}: nothing lies in between. "
                 "Give the smaller bound first."
             )
-        # Per unit of mass: low <= h/m becomes h - low m >= 0.
-        if np.isfinite(low):
-            lower = {**entries, per_mass: -low} if per_mass >= 0 else entries
-            demand(lower, 0.0 if per_mass >= 0 else low, f"{label} >= {low:g}")
-        if np.isfinite(high):
-            turned = {i: -f for i, f in entries.items()}
-            upper = {**turned, per_mass: high} if per_mass >= 0 else turned
-            demand(upper, 0.0 if per_mass >= 0 else -high, f"{label} <= {high:g}")
+        turned = {i: -factor for i, factor in entries.items()}
+        for side, bound, sign in ((entries, low, 1.0), (turned, high, -1.0)):
+            if not np.isfinite(bound):
+                continue
+            relation = f"{label} {'>=' if sign > 0 else '<='} {bound:g}"
+            if per_mass is None:
+                self.demand(side, sign * bound, relation)
+            else:
+                self.demand({**side, per_mass: -sign * bound}, 0.0, relation)
 
-    if signs:
-        for i in np.flatnonzero(model.nonnegative):
-            demand({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
-    for name, limits in (mass or {}).items():
-        k = _link_index(model, name)
-        between({layout.link(k).start: 1.0}, limits, f"mass of {name}")
-    for name, box in (centre or {}).items():
-        k = _link_index(model, name)
-        for axis, limits in enumerate(box):
-            label = f"centre of mass of {name} along {'xyz'[axis]}"
-            mass_at = layout.link(k).start
-            between({mass_at + 1 + axis: 1.0}, limits, label, per_mass=mass_at)
-    if total_mass is not None:
-        between({layout.link(k).start: 1.0 for k in range(joints)}, total_mass, "total mass")
 
-    maps = [UNIT] * joints
-    links = list(range(joints))
-    floors = [margin * np.eye(4)] * joints
-    for name, (middle, axes) in (ellipsoid or {}).items():
-        k = _link_index(model, name)
-        half = np.asarray(axes, float)
-        if half.shape != (3,) or np.any(half <= 0) or not np.all(np.isfinite(half)):
-            raise InfeasibleError(f"the ellipsoid of {name} needs three positive half axes.")
-        # |A^-1 (h - m c)| <= m  iff  [[m A^2, h - m c], [., m]] >= 0.
-        block = np.zeros((PER_LINK, 4, 4))
-        block[0, :3, :3], block[0, 3, 3] = np.diag(half**2), 1.0
-        block[0, :3, 3] = block[0, 3, :3] = -np.asarray(middle, float)
-        for axis in range(3):
-            block[1 + axis, axis, 3] = block[1 + axis, 3, axis] = 1.0
-        maps.append(block)
-        links.append(k)
-        floors.append(np.zeros((4, 4)))
-    return Constraints(
-        np.array(rows).reshape(-1, p),
-        np.array(bounds, float),
-        np.array(maps),
-        tuple(links),
-        np.array(floors),
-        tuple(labels),
-        layout,
-    )
+def _ellipsoid_block(
+    name: str, middle: tuple[float, ...], axes: tuple[float, ...]
+) -> Float[Array, "10 4 4"]:
+    """|A^-1 (h - m c)| <= m  iff  [[m A^2, h - m c], [., m]] >= 0, as a map of ten parameters."""
+    half = np.asarray(axes, float)
+    if half.shape != (3,) or np.any(half <= 0) or not np.all(np.isfinite(half)):
+        raise InfeasibleError(f"the ellipsoid of {name} needs three positive half axes.")
+    block = np.zeros((PER_LINK, 4, 4))
+    block[0, :3, :3], block[0, 3, 3] = np.diag(half**2), 1.0
+    block[0, :3, 3] = block[0, 3, :3] = -np.asarray(middle, float)
+    for axis in range(3):
+        block[1 + axis, axis, 3] = block[1 + axis, 3, axis] = 1.0
+    return block
 
 
 def moved_inside(

@@ -447,42 +447,41 @@ def _timing_findings(recording: Recording, rows: Int[Array, " n"]) -> list[Findi
 
 def look_over(recording: Recording) -> list[Finding]:
     """Joints that stand still, channels that are stuck, and units that cannot be right."""
-    findings = []
     n = len(recording)
     still = np.ptp(recording.position, axis=0) == 0
-    for joint in np.flatnonzero(still):
-        findings.append(
-            Finding(
-                "constant_position",
-                "info",
-                f"joint {joint + 1} stands at {recording.position[0, joint]:g} throughout",
-                joint=int(joint) + 1,
-            )
+    findings = [
+        Finding(
+            "constant_position",
+            "info",
+            f"joint {joint + 1} stands at {recording.position[0, joint]:g} throughout",
+            joint=int(joint) + 1,
         )
+        for joint in np.flatnonzero(still)
+    ]
     stuck = np.ptp(recording.signal, axis=0) == 0
-    for joint in np.flatnonzero(stuck):
-        findings.append(
-            Finding(
-                "constant_signal",
-                "warning",
-                f"the torque channel of joint {joint + 1} is {recording.signal[0, joint]:g} "
-                "throughout: stuck, or not recorded",
-                joint=int(joint) + 1,
-            )
+    findings.extend(
+        Finding(
+            "constant_signal",
+            "warning",
+            f"the torque channel of joint {joint + 1} is {recording.signal[0, joint]:g} "
+            "throughout: stuck, or not recorded",
+            joint=int(joint) + 1,
         )
+        for joint in np.flatnonzero(stuck)
+    )
     span = np.abs(recording.position).max(0)
-    for joint in np.flatnonzero(span > 4 * np.pi):
-        findings.append(
-            Finding(
-                "unit_suspicion",
-                "warning",
-                f"joint {joint + 1} reaches {span[joint]:.4g} rad, more than two turns; are these "
-                "degrees, or the motor's own angle?",
-                "taken as the map says",
-                joint=int(joint) + 1,
-                value=float(span[joint]),
-            )
+    findings.extend(
+        Finding(
+            "unit_suspicion",
+            "warning",
+            f"joint {joint + 1} reaches {span[joint]:.4g} rad, more than two turns; are these "
+            "degrees, or the motor's own angle?",
+            "taken as the map says",
+            joint=int(joint) + 1,
+            value=float(span[joint]),
         )
+        for joint in np.flatnonzero(span > 4 * np.pi)
+    )
     stale = _stale(recording)
     if stale > 0.002 * n:
         findings.append(

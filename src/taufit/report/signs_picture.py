@@ -56,9 +56,11 @@ def signs_picture(result: FoundSigns | UnsignedFit) -> str:
             f'<path d="M{_LEFT} {top + _HEIGHT:.1f}h{plot:.1f}" stroke="{_CURVE}" '
             'stroke-width="0.6"/>'
         )
-        for segment in found.segments:
-            if segment.joint == joint:
-                parts.append(_band(segment, starts[segment.run], scale, top))
+        parts.extend(
+            _band(segment, starts[segment.run], scale, top)
+            for segment in found.segments
+            if segment.joint == joint
+        )
         for run in np.unique(samples.run):
             rows = samples.run == run
             parts.append(_curve(clock[rows], magnitude[rows], scale, top, peak))

@@ -9,7 +9,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import RobotError
 from taufit.robot.inertia import pseudo_inertia
-from taufit.robot.robot import Robot
+from taufit.robot.robot import Drives, Link, Robot
 
 MOST_JOINTS = 100
 
@@ -68,37 +68,46 @@ def checked(robot: Robot) -> Robot:
                 f"{robot.name} has two {kind} called {twice!r}: give each its own name."
             )
     for i, link in enumerate(robot.links):
-        where = f"joint {link.joint!r}"
-        if not (np.all(np.isfinite(link.placement)) and np.all(np.isfinite(link.screw))):
-            raise RobotError(f"{where} has a pose that is not finite.")
-        if not np.all(np.isfinite(link.parameters)):
-            raise RobotError(f"link {link.name!r} has an inertial parameter that is not finite.")
-        if link.parameters[0] < 0.0:
-            raise RobotError(
-                f"link {link.name!r} has a negative mass ({link.parameters[0]:g} kg): a mass must "
-                "be zero (unknown) or positive."
-            )
-        if link.rotor_inertia < 0.0:
-            raise RobotError(f"{where} has a negative rotor inertia ({link.rotor_inertia:g}).")
-        lower, upper = robot.limits.lower[i], robot.limits.upper[i]
-        if not lower < upper:
-            raise RobotError(
-                f"{where} has its lower limit {lower:g} not below its upper limit {upper:g}."
-            )
-        for quantity in ("velocity", "acceleration", "torque"):
-            value = getattr(robot.limits, quantity)[i]
-            if not value > 0.0:
-                raise RobotError(
-                    f"{where} has a {quantity} limit of {value:g}: it must be positive."
-                )
-    drives = robot.drives
+        _check_link(link)
+        _check_limits(robot, i, f"joint {link.joint!r}")
+    _check_drives(robot.drives)
+    return robot
+
+
+def _check_link(link: Link) -> None:
+    where = f"joint {link.joint!r}"
+    if not (np.all(np.isfinite(link.placement)) and np.all(np.isfinite(link.screw))):
+        raise RobotError(f"{where} has a pose that is not finite.")
+    if not np.all(np.isfinite(link.parameters)):
+        raise RobotError(f"link {link.name!r} has an inertial parameter that is not finite.")
+    if link.parameters[0] < 0.0:
+        raise RobotError(
+            f"link {link.name!r} has a negative mass ({link.parameters[0]:g} kg): a mass must "
+            "be zero (unknown) or positive."
+        )
+    if link.rotor_inertia < 0.0:
+        raise RobotError(f"{where} has a negative rotor inertia ({link.rotor_inertia:g}).")
+
+
+def _check_limits(robot: Robot, joint: int, where: str) -> None:
+    lower, upper = robot.limits.lower[joint], robot.limits.upper[joint]
+    if not lower < upper:
+        raise RobotError(
+            f"{where} has its lower limit {lower:g} not below its upper limit {upper:g}."
+        )
+    for quantity in ("velocity", "acceleration", "torque"):
+        value = getattr(robot.limits, quantity)[joint]
+        if not value > 0.0:
+            raise RobotError(f"{where} has a {quantity} limit of {value:g}: it must be positive.")
+
+
+def _check_drives(drives: Drives) -> None:
     if drives.side not in ("motor", "link"):
         raise RobotError(f"drive side {drives.side!r} is not known: use motor or link.")
     if np.any(drives.gain == 0.0) or np.any(drives.gear_ratio == 0.0):
         raise RobotError("a drive's gain and gear ratio cannot be zero.")
     if abs(np.linalg.det(drives.coupling)) < 1e-9:
         raise RobotError("the coupling matrix of the drives cannot be inverted.")
-    return robot
 
 
 def oddities(robot: Robot) -> tuple[str, ...]:

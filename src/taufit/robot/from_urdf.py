@@ -405,9 +405,11 @@ def _carried(
     while stack:
         name, pose = stack.pop()
         total = total + transform_parameters(links[name], pose)
-        for joint in below.get(name, []):
-            if not (joint.moves and joint.name in on_chain):
-                stack.append((joint.child, pose @ joint.origin))
+        stack.extend(
+            (joint.child, pose @ joint.origin)
+            for joint in below.get(name, [])
+            if not (joint.moves and joint.name in on_chain)
+        )
     return total
 
 

@@ -333,18 +333,18 @@ def _units(recording: Recording, robot: Robot | None) -> list[Finding]:
                 )
         if robot is not None and robot.joints == recording.joints:
             limit = robot.limits.torque
-            for j in np.flatnonzero(np.isfinite(limit) & (top > 2.0 * limit)):
-                findings.append(
-                    Finding(
-                        "unit_suspicion",
-                        "warning",
-                        f"joint {j + 1} shows {top[j]:.4g} N m, more than twice its limit of "
-                        f"{limit[j]:.4g} N m: another unit?",
-                        "taken as the map says",
-                        joint=int(j) + 1,
-                        value=float(top[j]),
-                    )
+            findings.extend(
+                Finding(
+                    "unit_suspicion",
+                    "warning",
+                    f"joint {j + 1} shows {top[j]:.4g} N m, more than twice its limit of "
+                    f"{limit[j]:.4g} N m: another unit?",
+                    "taken as the map says",
+                    joint=int(j) + 1,
+                    value=float(top[j]),
                 )
+                for j in np.flatnonzero(np.isfinite(limit) & (top > 2.0 * limit))
+            )
             usual = np.isfinite(limit) & (limit > 0)
             if usual.any() and np.max(top[usual] / limit[usual]) < 0.01:
                 findings.append(
@@ -359,18 +359,17 @@ def _units(recording: Recording, robot: Robot | None) -> list[Finding]:
     if robot is not None and robot.joints == recording.joints:
         span = np.ptp(np.nan_to_num(recording.position), axis=0)
         room = robot.limits.upper - robot.limits.lower
-        for j in np.flatnonzero(np.isfinite(room) & (span > 1.2 * room)):
-            findings.append(
-                Finding(
-                    "unit_suspicion",
-                    "warning",
-                    f"joint {j + 1} moves over {span[j]:.4g}, its range is {room[j]:.4g} rad: "
-                    "degrees?",
-                    "taken as the map says",
-                    joint=int(j) + 1,
-                    value=float(span[j]),
-                )
+        findings.extend(
+            Finding(
+                "unit_suspicion",
+                "warning",
+                f"joint {j + 1} moves over {span[j]:.4g}, its range is {room[j]:.4g} rad: degrees?",
+                "taken as the map says",
+                joint=int(j) + 1,
+                value=float(span[j]),
             )
+            for j in np.flatnonzero(np.isfinite(room) & (span > 1.2 * room))
+        )
     return findings
 
 
@@ -436,17 +435,16 @@ def _noise(samples: Samples, moving: Bool[Array, " n"], unit: str) -> list[Findi
         left = samples.noise * np.sqrt(
             min(1.0, 2.0 * min(samples.cutoff_hz, 1e9) / samples.rate_hz)
         )
-        for j in np.flatnonzero((signal > 0) & (left > 0.5 * signal)):
-            findings.append(
-                Finding(
-                    "noise",
-                    "warning",
-                    f"the torque of joint {j + 1} is mostly noise "
-                    f"({left[j]:.2g} of {signal[j]:.2g})",
-                    "kept with little weight; a lower cut-off or more repetitions would help",
-                    joint=int(j) + 1,
-                )
+        findings.extend(
+            Finding(
+                "noise",
+                "warning",
+                f"the torque of joint {j + 1} is mostly noise ({left[j]:.2g} of {signal[j]:.2g})",
+                "kept with little weight; a lower cut-off or more repetitions would help",
+                joint=int(j) + 1,
             )
+            for j in np.flatnonzero((signal > 0) & (left > 0.5 * signal))
+        )
     return findings
 
 

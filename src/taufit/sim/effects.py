@@ -451,48 +451,56 @@ def check_effects(effects: Effects, joints: int) -> None:
             raise TaufitError(
                 f"{part}: {name} must be {relation} {smallest:g}, not {values.min():g}."
             )
-    timing = effects.timing
-    if timing is not None:
-        if max(timing.drop, timing.duplicate) > 0.9:
-            raise TaufitError("timing: drop and duplicate are probabilities, at most 0.9.")
-        rows = np.array(timing.intervals, float).reshape(-1, 2)
-        if not np.all(np.isfinite(rows)) or np.any(rows[:, 0] < 5e-4) or np.any(rows[:, 1] < 0.0):
-            raise TaufitError(
-                "timing: intervals are pairs of seconds (1 ms or more) and probability."
-            )
-        if len(rows) and rows[:, 1].sum() <= 0.0:
-            raise TaufitError("timing: the probabilities of the intervals are all zero.")
-    ripple = effects.ripple
-    if ripple is not None:
-        shape = np.shape(ripple.amplitude)
-        if shape not in ((), (joints, len(ripple.cycles))):
-            raise TaufitError(
-                f"ripple: amplitude is one number, or {joints} rows of {len(ripple.cycles)} "
-                f"(one per entry of cycles); found {shape}."
-            )
+    if effects.timing is not None:
+        _check_timing(effects.timing)
+    if effects.ripple is not None:
+        _check_ripple(effects.ripple, joints)
     if effects.saturation is not None and np.ndim(effects.saturation) != 0:
         raise TaufitError("saturation is one number, a share of the robot's torque limits.")
     for push in effects.pushes:
-        numbers = np.array([push.start, push.duration, *push.force, *push.moment], float)
-        if len(numbers) != 8 or not np.all(np.isfinite(numbers)) or push.duration <= 0.0:
-            raise TaufitError(
-                "a push has a start, a duration above 0 s, and three numbers each for force and "
-                "moment."
-            )
-    thermal = effects.thermal
-    if thermal is not None:
-        rate = per_joint(thermal.conductance, joints, "conductance") / np.minimum(
-            per_joint(thermal.capacity, joints, "capacity"),
-            per_joint(thermal.housing, joints, "housing"),
+        _check_push(push)
+    if effects.thermal is not None:
+        _check_thermal(effects.thermal, joints)
+
+
+def _check_timing(timing: Timing) -> None:
+    if max(timing.drop, timing.duplicate) > 0.9:
+        raise TaufitError("timing: drop and duplicate are probabilities, at most 0.9.")
+    rows = np.array(timing.intervals, float).reshape(-1, 2)
+    if not np.all(np.isfinite(rows)) or np.any(rows[:, 0] < 5e-4) or np.any(rows[:, 1] < 0.0):
+        raise TaufitError("timing: intervals are pairs of seconds (1 ms or more) and probability.")
+    if len(rows) and rows[:, 1].sum() <= 0.0:
+        raise TaufitError("timing: the probabilities of the intervals are all zero.")
+
+
+def _check_ripple(ripple: Ripple, joints: int) -> None:
+    shape = np.shape(ripple.amplitude)
+    if shape not in ((), (joints, len(ripple.cycles))):
+        raise TaufitError(
+            f"ripple: amplitude is one number, or {joints} rows of {len(ripple.cycles)} "
+            f"(one per entry of cycles); found {shape}."
         )
-        rate += per_joint(thermal.ambient_conductance, joints, "ambient_conductance") / per_joint(
-            thermal.housing, joints, "housing"
+
+
+def _check_push(push: Push) -> None:
+    numbers = np.array([push.start, push.duration, *push.force, *push.moment], float)
+    if len(numbers) != 8 or not np.all(np.isfinite(numbers)) or push.duration <= 0.0:
+        raise TaufitError(
+            "a push has a start, a duration above 0 s, and three numbers each for force and moment."
         )
-        if np.max(rate) * thermal.speed_up * 1e-3 > 0.5:
-            raise TaufitError(
-                f"thermal: heat would flow within {1e3 / np.max(rate) / thermal.speed_up:.2g} ms, "
-                "too fast to follow. Lower speed_up, or use larger capacities."
-            )
+
+
+def _check_thermal(thermal: Thermal, joints: int) -> None:
+    """Refuse heat that flows faster than the simulation steps."""
+    housing = per_joint(thermal.housing, joints, "housing")
+    capacity = np.minimum(per_joint(thermal.capacity, joints, "capacity"), housing)
+    rate = per_joint(thermal.conductance, joints, "conductance") / capacity
+    rate += per_joint(thermal.ambient_conductance, joints, "ambient_conductance") / housing
+    if np.max(rate) * thermal.speed_up * 1e-3 > 0.5:
+        raise TaufitError(
+            f"thermal: heat would flow within {1e3 / np.max(rate) / thermal.speed_up:.2g} ms, "
+            "too fast to follow. Lower speed_up, or use larger capacities."
+        )
 
 
 def per_joint(value: PerJoint, joints: int, what: str) -> Float[Array, " j"]:

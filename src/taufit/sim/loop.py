@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from taufit.arrays import Array, Float
 from taufit.sim.mujoco_arm import MujocoArm, function_addresses, import_mujoco, kernel
 
 TICK = 1e-3
@@ -108,129 +109,148 @@ def _level(
 
 def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> int:
     """`twin_run` of kernel/twin.cpp in Python."""
-    mujoco = import_mujoco()
-    model, data, joints = arm.model, arm.data, arm.joints
-    rubs, warms, elastic, coupled = (bool(flag) for flag in x["flags"])
-    coupling = x["coupling"]
-    h = TICK / substeps
     keep = {int(tick): row for row, tick in enumerate(x["keep"])}
-    q, half, last, command, loss = x["q"], x["v_half"], x["a_last"], x["command"], x["loss"]
-    theta, theta_half, theta_last = x["theta"], x["theta_half"], x["theta_last"]
     start = float(x["start_tick"][0])
     for k in range(steps):
-        now = (start + k) * TICK
-        row = keep.get(k)
         for event in x["loads"]:
             if int(event[0]) == int(start) + k:
                 x["payload_mass"][0], x["payload_ipos"][:] = event[1], event[2:5]
                 x["payload_iquat"][:], x["payload_inertia"][:] = event[5:9], event[9:12]
+        x["loss"][:] = 0.0
         for sub in range(substeps):
-            data.qpos[:] = q
-            data.qvel[:] = half + 0.5 * h * last
-            mujoco.mj_fwdPosition(model, data)
-            mujoco.mj_fwdVelocity(model, data)
-            at = own = theta.copy() if elastic else q.copy()
-            speed = turning = theta_half + 0.5 * h * theta_last if elastic else data.qvel.copy()
-            if sub == 0:
-                loss[:] = 0.0
-            # A springy drive has its servo in the drive, at the rate of the small steps.
-            if sub == 0 or elastic:
-                ahead = sub * h * x["reference_velocity"][k]
-                error = x["reference_position"][k] + ahead - own
-                wish = (
-                    x["feedforward"][k]
-                    + x["stiffness"] * error
-                    + x["damping"] * (x["reference_velocity"][k] - turning)
-                    + x["integral"]
-                )
-                command[:] = np.clip(wish, -x["torque_limit"], x["torque_limit"])
-                free = command == wish
-                span = h if elastic else TICK
-                x["integral"][free] += (x["integral_gain"] * error * span)[free]
-            if coupled:
-                at, speed = coupling @ q, coupling @ data.qvel
-            drag = np.zeros(joints)
-            if rubs:
-                moved = at - x["drive_before"]
-                s = np.sign(moved)
-                fade = np.exp(-np.abs(moved) / x["slip"])
-                x["bristle"][:] = np.where(
-                    moved != 0.0, s + (x["bristle"] - s) * fade, x["bristle"]
-                )
-                slow = x["slow_state"]
-                far = np.exp(-np.abs(moved)[:, None] / x["slow_width"])
-                slow[:] = np.where(
-                    moved[:, None] != 0.0, s[:, None] + (slow - s[:, None]) * far, slow
-                )
-                age = x["age"]
-                age *= np.exp(-np.abs(moved) / x["rest"][1])
-                age += (1.0 - age) * (1.0 - math.exp(-h / x["rest"][0]))
-                for i in range(joints):
-                    bristle = x["bristle"][i]
-                    level = _level(
-                        x,
-                        i,
-                        0 if bristle >= 0.0 else 1,
-                        abs(speed[i]),
-                        x["load"][i],
-                        x["temperature"][i],
-                    ) + x["load_friction"][i] * abs(x["load"][i])
-                    drag[i] = level * bristle * (1.0 + x["breakaway"][i] * age[i])
-                drag += (x["slow_torque"] * (slow - x["bristle"][:, None])).sum(1)
-            x["drive_before"][:] = at
-            for w, cycles in enumerate(x["ripple_cycles"]):
-                drag += x["ripple_amplitude"][:, w] * np.sin(cycles * at + x["ripple_phase"][:, w])
-            loss += np.abs(drag * speed) / substeps
-            drag = (coupling.T @ drag if coupled else drag) + x["offset"]
-            if elastic:
-                spring = x["spring"] * (theta - q) + x["spring_damping"] * (turning - data.qvel)
-                data.qfrc_applied[:] = spring
-                theta_last[:] = (command - drag - spring) / x["rotor"]
-            else:
-                data.qfrc_applied[:] = command - drag
-            x["xfrc_hand"][:] = 0.0
-            for pulse in x["pulses"]:
-                into = (now + sub * h - pulse[0]) / pulse[1]
-                if 0.0 < into < 1.0:
-                    force, moment = math.sin(math.pi * into) * pulse[2:].reshape(2, 3)
-                    arm_length = (
-                        x["xpos_hand"] + x["xmat_hand"].reshape(3, 3) @ x["tip"] - x["xipos_hand"]
-                    )
-                    x["xfrc_hand"][:3] += force
-                    x["xfrc_hand"][3:] += moment + np.cross(arm_length, force)
-            mujoco.mj_fwdAcceleration(model, data)
-            a = data.qacc_smooth
-            if not np.all(np.abs(half + h * a) < RUNAWAY):
+            row = keep.get(k) if sub == 0 else None
+            if not _substep(arm, x, k, sub, TICK / substeps, row):
                 return k
-            x["load"][:] = data.qfrc_applied
-            if coupled:
-                x["load"][:] -= coupling.T @ (x["rotor"] * (coupling @ a))
-            elif not elastic:
-                x["load"][:] -= x["rotor"] * a
-            if sub == 0 and row is not None:
-                for name, value in (
-                    ("position", q),
-                    ("velocity", data.qvel),
-                    ("acceleration", a),
-                    ("motor_torque", command),
-                    ("link_torque", x["load"]),
-                    ("friction", drag),
-                    ("temperature", x["temperature"]),
-                    ("drive_position", own),
-                    ("drive_velocity", turning),
-                ):
-                    x[f"out_{name}"][row] = value
-            half += h * a
-            q += h * half
-            last[:] = a
-            if elastic:
-                theta_half += h * theta_last
-                theta += h * theta_half
-        if warms:
-            ambient, faster = x["ambient"]
-            power = loss + x["copper"] * command**2
-            flow = x["conductance"] * (x["temperature"] - x["housing"])
-            outward = x["conductance_ambient"] * (x["housing"] - ambient)
-            x["temperature"] += TICK * faster * (power - flow) / x["heat_capacity"]
-            x["housing"] += TICK * faster * (flow - outward) / x["heat_capacity_housing"]
+        if x["flags"][1]:
+            _warm_up(x)
     return -1
+
+
+def _substep(
+    arm: MujocoArm, x: dict[str, Any], k: int, sub: int, h: float, row: int | None
+) -> bool:
+    """One small step of `h` seconds, kept in `row` of the outputs; False if the arm runs away."""
+    mujoco = import_mujoco()
+    model, data = arm.model, arm.data
+    rubs, _, elastic, coupled = (bool(flag) for flag in x["flags"])
+    coupling, q, half, command = x["coupling"], x["q"], x["v_half"], x["command"]
+    theta, theta_half, theta_last = x["theta"], x["theta_half"], x["theta_last"]
+    data.qpos[:] = q
+    data.qvel[:] = half + 0.5 * h * x["a_last"]
+    mujoco.mj_fwdPosition(model, data)
+    mujoco.mj_fwdVelocity(model, data)
+    at = own = theta.copy() if elastic else q.copy()
+    speed = turning = theta_half + 0.5 * h * theta_last if elastic else data.qvel.copy()
+    # A springy drive has its servo in the drive, at the rate of the small steps.
+    if sub == 0 or elastic:
+        _servo(x, k, sub * h, own, turning, span=h if elastic else TICK)
+    if coupled:
+        at, speed = coupling @ q, coupling @ data.qvel
+    drag = _rubbing(x, at, speed, h) if rubs else np.zeros(arm.joints)
+    x["drive_before"][:] = at
+    for w, cycles in enumerate(x["ripple_cycles"]):
+        drag += x["ripple_amplitude"][:, w] * np.sin(cycles * at + x["ripple_phase"][:, w])
+    x["loss"] += np.abs(drag * speed) * (h / TICK)
+    drag = (coupling.T @ drag if coupled else drag) + x["offset"]
+    if elastic:
+        spring = x["spring"] * (theta - q) + x["spring_damping"] * (turning - data.qvel)
+        data.qfrc_applied[:] = spring
+        theta_last[:] = (command - drag - spring) / x["rotor"]
+    else:
+        data.qfrc_applied[:] = command - drag
+    _push(x, (float(x["start_tick"][0]) + k) * TICK + sub * h)
+    mujoco.mj_fwdAcceleration(model, data)
+    a = data.qacc_smooth
+    if not np.all(np.abs(half + h * a) < RUNAWAY):
+        return False
+    x["load"][:] = data.qfrc_applied
+    if coupled:
+        x["load"][:] -= coupling.T @ (x["rotor"] * (coupling @ a))
+    elif not elastic:
+        x["load"][:] -= x["rotor"] * a
+    if row is not None:
+        for name, value in (
+            ("position", q),
+            ("velocity", data.qvel),
+            ("acceleration", a),
+            ("motor_torque", command),
+            ("link_torque", x["load"]),
+            ("friction", drag),
+            ("temperature", x["temperature"]),
+            ("drive_position", own),
+            ("drive_velocity", turning),
+        ):
+            x[f"out_{name}"][row] = value
+    half += h * a
+    q += h * half
+    x["a_last"][:] = a
+    if elastic:
+        theta_half += h * theta_last
+        theta += h * theta_half
+    return True
+
+
+def _servo(
+    x: dict[str, Any],
+    k: int,
+    late: float,
+    own: Float[Array, " j"],
+    turning: Float[Array, " j"],
+    *,
+    span: float,
+) -> None:
+    """The command of the position loop, `late` seconds after tick k."""
+    error = x["reference_position"][k] + late * x["reference_velocity"][k] - own
+    wish = (
+        x["feedforward"][k]
+        + x["stiffness"] * error
+        + x["damping"] * (x["reference_velocity"][k] - turning)
+        + x["integral"]
+    )
+    x["command"][:] = np.clip(wish, -x["torque_limit"], x["torque_limit"])
+    free = x["command"] == wish
+    x["integral"][free] += (x["integral_gain"] * error * span)[free]
+
+
+def _rubbing(
+    x: dict[str, Any], at: Float[Array, " j"], speed: Float[Array, " j"], h: float
+) -> Float[Array, " j"]:
+    """Friction torque of the drives, whose bristles and ages move on."""
+    moved = at - x["drive_before"]
+    s = np.sign(moved)
+    fade = np.exp(-np.abs(moved) / x["slip"])
+    x["bristle"][:] = np.where(moved != 0.0, s + (x["bristle"] - s) * fade, x["bristle"])
+    slow = x["slow_state"]
+    far = np.exp(-np.abs(moved)[:, None] / x["slow_width"])
+    slow[:] = np.where(moved[:, None] != 0.0, s[:, None] + (slow - s[:, None]) * far, slow)
+    age = x["age"]
+    age *= np.exp(-np.abs(moved) / x["rest"][1])
+    age += (1.0 - age) * (1.0 - math.exp(-h / x["rest"][0]))
+    drag = np.zeros(len(at))
+    for i, bristle in enumerate(x["bristle"]):
+        side, load, warm = 0 if bristle >= 0.0 else 1, x["load"][i], x["temperature"][i]
+        level = _level(x, i, side, abs(speed[i]), load, warm) + x["load_friction"][i] * abs(load)
+        drag[i] = level * bristle * (1.0 + x["breakaway"][i] * age[i])
+    return drag + (x["slow_torque"] * (slow - x["bristle"][:, None])).sum(1)
+
+
+def _push(x: dict[str, Any], now: float) -> None:
+    """Force and moment of the pulses on the hand at time `now`."""
+    x["xfrc_hand"][:] = 0.0
+    for pulse in x["pulses"]:
+        into = (now - pulse[0]) / pulse[1]
+        if 0.0 < into < 1.0:
+            force, moment = math.sin(math.pi * into) * pulse[2:].reshape(2, 3)
+            tip = x["xpos_hand"] + x["xmat_hand"].reshape(3, 3) @ x["tip"]
+            x["xfrc_hand"][:3] += force
+            x["xfrc_hand"][3:] += moment + np.cross(tip - x["xipos_hand"], force)
+
+
+def _warm_up(x: dict[str, Any]) -> None:
+    """Heat of one tick into the drives, and from there to the housing and the air."""
+    ambient, faster = x["ambient"]
+    power = x["loss"] + x["copper"] * x["command"] ** 2
+    flow = x["conductance"] * (x["temperature"] - x["housing"])
+    outward = x["conductance_ambient"] * (x["housing"] - ambient)
+    x["temperature"] += TICK * faster * (power - flow) / x["heat_capacity"]
+    x["housing"] += TICK * faster * (flow - outward) / x["heat_capacity_housing"]
