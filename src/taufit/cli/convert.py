@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,11 +12,28 @@ from taufit.cli.options import Json, RecordingOptions, mounting_given
 from taufit.errors import RecordingError
 
 
+@dataclass(frozen=True, slots=True)
+class ArmOptions:
+    """What the file does not say about the arm."""
+
+    robot: Annotated[
+        str | None,
+        typer.Option("--robot", help="bundled name, .urdf or .yaml; joints are put into its order"),
+    ] = None
+    mounting: Annotated[
+        str | None, typer.Option("--mounting", help="ground, ceiling, wall or ROLL,PITCH,YAW")
+    ] = None
+    payload: Annotated[
+        float | None, typer.Option("--payload", help="mass the robot carried [kg]", metavar="KG")
+    ] = None
+
+
 def command(
     recording: Annotated[
         Path, typer.Argument(help="what the robot or logger wrote", metavar="RECORDING")
     ],
     source: RecordingOptions,
+    about: ArmOptions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -24,16 +41,6 @@ def command(
         ),
     ] = None,
     report: Annotated[bool, typer.Option("--report", help="only tell how good it is")] = False,
-    robot: Annotated[
-        str | None,
-        typer.Option("--robot", help="bundled name, .urdf or .yaml; joints are put into its order"),
-    ] = None,
-    mounting: Annotated[
-        str | None, typer.Option("--mounting", help="ground, ceiling, wall or ROLL,PITCH,YAW")
-    ] = None,
-    payload: Annotated[
-        float | None, typer.Option("--payload", help="mass the robot carried [kg]", metavar="KG")
-    ] = None,
     draft: Annotated[
         Path | None,
         typer.Option(
@@ -59,13 +66,13 @@ def command(
     if draft is not None:
         from taufit.cli.draft import write_draft
 
-        write_draft(recording, draft, robot=robot, topic=source.topic, as_json=as_json)
+        write_draft(recording, draft, robot=about.robot, topic=source.topic, as_json=as_json)
         return
-    recordings = source.runs(recording, payload=payload)
+    recordings = source.runs(recording, payload=about.payload)
     arm = None
-    if robot is not None or mounting is not None:
-        arm, about = _robot(robot, mounting)
-        recordings = [replace(r, meta={**r.meta, **about}) for r in recordings]
+    if about.robot is not None or about.mounting is not None:
+        arm, known = _robot(about.robot, about.mounting)
+        recordings = [replace(r, meta={**r.meta, **known}) for r in recordings]
         if arm is not None:
             recordings = [in_order(r, arm.joint_names) for r in recordings]
     outputs: list[Path | None] = [None] * len(recordings)

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SettingOptions:
-    """What is known about the payload and the drives, and how accurate the result must be."""
+    """The method, what is known about payload and drives, and how accurate it must be."""
 
+    method: Annotated[
+        str,
+        typer.Option(help="filter, direct, difference, printed, khalil or static.", metavar="NAME"),
+    ] = "filter"
     box: Annotated[
         str | None, typer.Option(help="Outer size of the payload in metres.", metavar="X,Y,Z")
     ] = None
@@ -72,10 +76,6 @@ def command(
     source: RecordingOptions,
     settings: SettingOptions,
     pace: ReplayOptions,
-    method: Annotated[
-        str,
-        typer.Option(help="filter, direct, difference, printed, khalil or static.", metavar="NAME"),
-    ] = "filter",
     template: Annotated[
         list[Path] | None,
         typer.Option(
@@ -103,7 +103,7 @@ def command(
     from taufit.payload import METHODS, identify_payload
 
     started = process_time()
-    one_of(method, METHODS, "--method")
+    method = one_of(settings.method, METHODS, "--method")
     if not pace.speed > 0.0:
         wrong("--speed", f"must be positive, got {pace.speed:g}.")
     chosen = settings.settings()

@@ -151,40 +151,21 @@ def _recording(
 ) -> Recording:
     joints = raw["position"].shape[1]
     signal = next(name for name in SIGNALS if name in raw)
-    meta: dict[str, Any] = {**table.meta, "file": table.source.rsplit("/", 1)[-1]}
-    if column_map.source != "map":
-        meta["map"] = column_map.source.rsplit("/", 1)[-1]
-    for key in ("robot", "mounting", "notes"):
-        if getattr(column_map, key) is not None:
-            meta[key] = getattr(column_map, key)
-    if column_map.joint_names is not None:
-        if len(column_map.joint_names) != joints:
-            raise RecordingError(
-                f"{column_map.source}: joint_names has {len(column_map.joint_names)} names; the "
-                f"file has {joints} joints."
-            )
-        meta["joint_names"] = list(column_map.joint_names)
+    gain, gain_std, torque_source, remarks = _gain(column_map, signal, joints)
+    meta = _meta(table, column_map, joints)
+    meta["torque_side"] = "link" if torque_source == "joint_torque_sensor" else "motor"
     if run is not None:
         meta["run"] = int(run) if run == int(run) else run
-    gain, gain_std, torque_source, remarks = _gain(column_map, signal, joints)
-    meta["torque_side"] = "link" if torque_source == "joint_torque_sensor" else "motor"
-    if isinstance(column_map.gains, str):
-        meta["gains"] = column_map.gains
-        if column_map.gains == "auto" and not {"target_current", "target_torque"} <= raw.keys():
-            remarks.append(
-                Finding(
-                    "gain_unknown",
-                    "warning",
-                    "gains: auto needs the controller's target current and target torque, and the "
-                    "file has not both",
-                    "gains stay unknown; give them in the map",
-                )
+    if column_map.gains == "auto" and not {"target_current", "target_torque"} <= raw.keys():
+        remarks.append(
+            Finding(
+                "gain_unknown",
+                "warning",
+                "gains: auto needs the controller's target current and target torque, and the "
+                "file has not both",
+                "gains stay unknown; give them in the map",
             )
-    if column_map.gravity_removed:
-        meta["gravity_removed"] = True
-    if column_map.gear_ratio is not None:
-        meta["gear_ratio"] = column_map.gear_ratio.tolist()
-
+        )
     signed = np.asarray(column_map.signed)
     if signed.ndim and len(signed) != joints:
         raise RecordingError(
@@ -234,6 +215,31 @@ def _recording(
         names=table.labels,
         payload=payload_column,
     )
+
+
+def _meta(table: Table, column_map: ColumnMap, joints: int) -> dict[str, Any]:
+    """What the file and the map say about the recording as a whole."""
+    meta: dict[str, Any] = {**table.meta, "file": table.source.rsplit("/", 1)[-1]}
+    if column_map.source != "map":
+        meta["map"] = column_map.source.rsplit("/", 1)[-1]
+    for key in ("robot", "mounting", "notes"):
+        if getattr(column_map, key) is not None:
+            meta[key] = getattr(column_map, key)
+    names = column_map.joint_names
+    if names is not None:
+        if len(names) != joints:
+            raise RecordingError(
+                f"{column_map.source}: joint_names has {len(names)} names; the file has {joints} "
+                "joints."
+            )
+        meta["joint_names"] = list(names)
+    if isinstance(column_map.gains, str):
+        meta["gains"] = column_map.gains
+    if column_map.gravity_removed:
+        meta["gravity_removed"] = True
+    if column_map.gear_ratio is not None:
+        meta["gear_ratio"] = column_map.gear_ratio.tolist()
+    return meta
 
 
 def _gain(column_map: ColumnMap, signal: str, joints: int) -> tuple[Any, Any, str, list[Finding]]:

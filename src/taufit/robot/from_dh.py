@@ -16,7 +16,7 @@ _Z_ROTATION = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 _Z_TRANSLATION = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
 
-def from_dh(
+def from_dh(  # noqa: PLR0913 - the public call has one keyword per choice
     rows: Float[Array, "j 4"],
     *,
     convention: str = "standard",

@@ -50,7 +50,7 @@ class _Smoothing:
         return method(columns, self.rate_hz, self.cutoff, self.periodic)
 
 
-def condition(
+def condition(  # noqa: PLR0913 - the public call has one keyword per choice
     recording: Recording | Sequence[Recording],
     *,
     cutoff_hz: float | Literal["auto"] | None = 10.0,
@@ -106,15 +106,7 @@ def condition(
             f"unknown differentiation {differentiation!r}; there are {', '.join(DIFFERENTIATIONS)}."
         )
     recordings = [recording] if isinstance(recording, Recording) else list(recording)
-    if not recordings:
-        raise RecordingError("there is no recording to condition.")
-    joints = recordings[0].joints
-    for other in recordings[1:]:
-        if other.joints != joints:
-            raise RecordingError(
-                f"{name_of(other)} has {other.joints} joints, {name_of(recordings[0])} has "
-                f"{joints}. Condition recordings of one robot together."
-            )
+    joints = _joint_count(recordings)
     scale, gain_findings = joint_gains(recordings, gains)
 
     cleaned = [clean(r, g, outliers=outliers) for r, g in zip(recordings, scale, strict=True)]
@@ -174,6 +166,20 @@ def condition(
         gain_std=None if torque_already else scale[0].std,
         findings=(*gain_findings, *samples.findings),
     )
+
+
+def _joint_count(recordings: Sequence[Recording]) -> int:
+    """How many joints all of them have."""
+    if not recordings:
+        raise RecordingError("there is no recording to condition.")
+    joints = recordings[0].joints
+    for other in recordings[1:]:
+        if other.joints != joints:
+            raise RecordingError(
+                f"{name_of(other)} has {other.joints} joints, {name_of(recordings[0])} has "
+                f"{joints}. Condition recordings of one robot together."
+            )
+    return joints
 
 
 def _folded(runs: list[UniformRun], rate_hz: float) -> tuple[list[UniformRun], float]:

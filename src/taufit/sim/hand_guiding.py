@@ -67,7 +67,7 @@ class Guiding:
         return self.force.var(axis=0)
 
 
-def guide(
+def guide(  # noqa: PLR0913 - the public call has one keyword per choice
     robot: Robot,
     payload: Float[Array, " 10"],
     *,

@@ -10,7 +10,7 @@ from taufit.excitation import Fourier
 from taufit.robot import Robot
 
 
-def random_fourier(
+def random_fourier(  # noqa: PLR0913 - the public call has one keyword per choice
     robot: Robot,
     *,
     seed: int = 0,

@@ -32,7 +32,7 @@ _AXES = np.arange(1, 4)
 _BESIDE = np.array([1, 3, 4])
 
 
-def search(
+def search(  # noqa: PLR0913 - the compiled kernel's signature
     information: Float[Array, "10 10"],
     target: Float[Array, " 10"],
     box: Float[Array, " 3"],

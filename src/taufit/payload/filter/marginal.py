@@ -21,7 +21,7 @@ except ImportError:  # no compiler when this was installed
     _kernel = None
 
 
-def _without_own(
+def _without_own(  # noqa: PLR0913 - the compiled kernel's signature
     square: Float[Array, "c c"],
     prior: Float[Array, "p p"],
     prior_target: Float[Array, " p"],

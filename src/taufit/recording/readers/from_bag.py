@@ -188,12 +188,10 @@ def _own(reader: Any, path: Path) -> Recording:
     return from_columns(columns, page, str(path))
 
 
-def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Table:
-    """Joint states side by side, every joint under its own name whatever its place."""
-    if not states:
-        raise RecordingError(f"{path} has no joint states.")
-    findings: list[Finding] = []
-    name_sets = Counter(tuple(message.name) for _, message in states)
+def _joints(
+    name_sets: Counter[tuple[str, ...]], path: Path, order: tuple[str, ...] | None
+) -> list[str]:
+    """The joints asked for, or those most messages name."""
     joints = list(order) if order else list(name_sets.most_common(1)[0][0])
     if not joints:
         raise RecordingError(f"{path}: its joint states name no joints.")
@@ -205,6 +203,54 @@ def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Tabl
         raise RecordingError(
             f"{path} has no joint {', '.join(unknown)}; it has {', '.join(every)}."
         )
+    return joints
+
+
+def _joint_findings(
+    joints: list[str], every: list[str], lacking: int, messages: int, *, sorts: bool
+) -> list[Finding]:
+    """What the names say: joints left out, messages left out, an order that is the alphabet's."""
+    findings = []
+    other = sorted(set(every) - set(joints))
+    if lacking:
+        findings.append(
+            Finding(
+                "other_joints",
+                "info",
+                f"{lacking} of {messages} joint states lack some of {', '.join(joints)}"
+                + (f" (they name {', '.join(other[:12])})" if other else ""),
+                "messages left out",
+            )
+        )
+    elif other:
+        findings.append(
+            Finding(
+                "other_joints",
+                "info",
+                f"joints {', '.join(other[:12])} are not asked for",
+                "not read",
+            )
+        )
+    if sorts and len(joints) > 2 and joints == sorted(joints) and not _numbered(joints):
+        findings.append(
+            Finding(
+                "joint_order",
+                "warning",
+                f"the joints come in the alphabet's order ({', '.join(joints)}), which need not be "
+                "the arm's",
+                "kept as they come; give joint_names in a column map, or --robot",
+            )
+        )
+    return findings
+
+
+def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Table:
+    """Joint states side by side, every joint under its own name whatever its place."""
+    if not states:
+        raise RecordingError(f"{path} has no joint states.")
+    name_sets = Counter(tuple(message.name) for _, message in states)
+    joints = _joints(name_sets, path, order)
+    every = sorted({name for names in name_sets for name in names})
     places = {
         names: [names.index(joint) for joint in joints]
         for names in name_sets
@@ -229,37 +275,7 @@ def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Tabl
                 column[index] = numbers[at]
     if not used.any():
         raise RecordingError(f"{path}: no joint state has all of {', '.join(joints)}.")
-    if not used.all():
-        other = sorted(set(every) - set(joints))
-        findings.append(
-            Finding(
-                "other_joints",
-                "info",
-                f"{n - used.sum()} of {n} joint states lack some of {', '.join(joints)}"
-                + (f" (they name {', '.join(other[:12])})" if other else ""),
-                "messages left out",
-            )
-        )
-    extra = sorted(set(every) - set(joints))
-    if extra and used.all():
-        findings.append(
-            Finding(
-                "other_joints",
-                "info",
-                f"joints {', '.join(extra[:12])} are not asked for",
-                "not read",
-            )
-        )
-    if order is None and len(joints) > 2 and joints == sorted(joints) and not _numbered(joints):
-        findings.append(
-            Finding(
-                "joint_order",
-                "warning",
-                f"the joints come in the alphabet's order ({', '.join(joints)}), which need not be "
-                "the arm's",
-                "kept as they come; give joint_names in a column map, or --robot",
-            )
-        )
+    findings = _joint_findings(joints, every, int(n - used.sum()), n, sorts=order is None)
     if headless:
         findings.append(
             Finding(
