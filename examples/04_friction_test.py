@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.calibration import FrictionPairs, fit_friction, pairs_of
-from taufit.friction import Stribeck, StribeckLoad
+from taufit.friction import FrictionInput, Stribeck, StribeckLoad
 
 SPEEDS = np.radians([0.1, 0.2, 0.5, 1, 2, 3, 5, 8, 12, 20, 30])
 
@@ -23,7 +23,7 @@ def drive(speed: float, payload: float, rng: np.random.Generator) -> FrictionPai
     runs = []
     for direction in (1.0, -1.0):
         v = np.full(len(q), direction * speed)
-        friction = true.columns(v, shape, load) @ terms
+        friction = true.columns(FrictionInput(v, load=load), shape) @ terms
         noise = 0.05 * rng.normal(size=len(q))
         runs.append((q, v, load + friction + noise))
     return pairs_of(*runs, joint=4)

@@ -29,3 +29,7 @@ class MissingExtraError(TaufitError):
 
 class WireError(TaufitError):
     """A controller cannot be reached, or sends what its protocol does not allow."""
+
+
+class MissingInputError(TaufitError):
+    """A friction model needs an input that is not known where it is used."""

@@ -12,12 +12,12 @@ from taufit.fitting import fit_samples as fit_samples
 from taufit.friction import (
     FRICTION_MODELS,
     FittedWidth,
+    FrictionInput,
     Presliding,
     Stribeck,
     StribeckLoadSmooth,
     TemperatureDependent,
     friction_to_dict,
-    remembers_path,
     start_shape,
 )
 from taufit.model.torque_model import TorqueModel
@@ -90,10 +90,9 @@ def simulated(friction, *, seed: int = 0, n: int = 1200, noise: float = 0.0, joi
     torque = np.empty_like(q)
     for k in (0, 1):
         at = half == k
-        travel = v[at] / RATE if remembers_path(friction) else None
         torque[at] = (
             true.structure.regressor(
-                q[at], v[at], a[at], load=load[at], temperature=temperature[at], travel=travel
+                q[at], v[at], a[at], load=load[at], temperature=temperature[at], step=1.0 / RATE
             )
             @ theta
         )
@@ -146,7 +145,7 @@ def test_every_estimator_recovers_every_friction_model(name, friction, clean):
     model, theta, shape, samples = clean[friction]
     estimate = fit_samples(model, samples, ESTIMATORS[name]())
     # Loads are found by iteration to 1e-7 of themselves; everything else to rounding.
-    close = 2e-5 if model.friction.uses_load else 1e-6
+    close = 2e-5 if "load" in model.friction.needs else 1e-6
     np.testing.assert_allclose(
         estimate.base_values, estimate.base.mapping @ theta, atol=close, rtol=close
     )
@@ -187,7 +186,7 @@ def test_filtered_torque_is_explained_by_filtered_columns():
     smooth = replace(samples, cutoff_hz=5.0)
     # Rigid-body columns are what the filtered motion gives; here only friction is filtered.
     rigid = model.with_values(np.where(np.arange(len(theta)) < 44, theta, 0.0))
-    columns = model.friction_columns(samples.friction_velocity)
+    columns = model.friction_columns(FrictionInput(samples.friction_velocity))
     own = columns @ theta[44 : 44 + columns.shape[-1]]
     torque = (
         rigid.torque(samples.position, samples.velocity, samples.acceleration)

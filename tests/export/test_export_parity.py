@@ -12,7 +12,7 @@ import pytest
 
 from taufit.errors import InfeasibleError
 from taufit.export import to_c, to_mjcf, to_urdf
-from taufit.friction import FRICTION_MODELS, Linear, remembers_path, start_shape
+from taufit.friction import FRICTION_MODELS, Linear, remembers, start_shape
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Drives, from_dh
 from taufit.robot.inertia import from_pseudo_inertia
@@ -138,7 +138,7 @@ def _call(function, *arrays):
 def test_compiled_c_gives_the_whole_torque(tmp_path, name):
     model = _model(ARMS["standard"], FRICTION_MODELS[name]())
     library, lost = _compiled(tmp_path, model)
-    assert bool(lost) == remembers_path(model.friction)
+    assert bool(lost) == remembers(model.friction)
     q, v, a = _states(4, 200)
     temperature = np.full((200, 4), 31.0)
     want = model.torque(q, v, a, temperature=temperature)

@@ -7,16 +7,18 @@ import json
 import numpy as np
 import pytest
 
-from taufit.errors import TaufitError
+from taufit.errors import MissingInputError, TaufitError
 from taufit.friction import (
     FRICTION_MODELS,
     Asymmetric,
     FittedWidth,
+    FrictionInput,
     FrictionModel,
     Linear,
     LinearLoad,
     Polynomial,
     PowerLaw,
+    Presliding,
     Stribeck,
     StribeckLoad,
     StribeckLoadSmooth,
@@ -29,6 +31,7 @@ from taufit.friction import (
 V = np.concatenate([np.linspace(-2.0, 2.0, 41), [1e-9, -1e-9, 0.0, 5.0]])
 TAU = np.linspace(-30.0, 30.0, len(V))
 T = np.linspace(15.0, 60.0, len(V))
+INPUTS = FrictionInput(V, 0.1 * V, TAU, T, step=0.01)
 
 MODELS = {
     **{name: kind() for name, kind in FRICTION_MODELS.items()},
@@ -38,13 +41,15 @@ MODELS = {
     "own_coulomb": Asymmetric(own_coulomb=True),
     "width_of_stribeck": FittedWidth(Stribeck(width=0.01)),
     "quadratic": LinearLoad(quadratic=True),
+    "presliding_warm": TemperatureDependent(Presliding(), affected=("coulomb", "load")),
+    "presliding_hot": TemperatureDependent(Presliding(load=False), law="exponential"),
 }
 each = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
 
 
 @each
 def test_columns_are_one_per_term_finite_and_zero_at_standstill(model):
-    columns = model.columns(V, start_shape(model), TAU, T)
+    columns = model.steady().columns(INPUTS, start_shape(model))
     assert isinstance(model, FrictionModel)
     assert columns.shape == (len(V), len(model.terms))
     assert np.all(np.isfinite(columns))
@@ -56,9 +61,9 @@ def test_columns_are_one_per_term_finite_and_zero_at_standstill(model):
 def test_friction_opposes_motion_alike_both_ways(model):
     if isinstance(model, Asymmetric):
         pytest.skip("asymmetric by design")
-    shape = start_shape(model)
+    shape, steady = start_shape(model), model.steady()
     np.testing.assert_array_equal(
-        model.columns(-V, shape, TAU, T), -model.columns(V, shape, TAU, T)
+        steady.columns(INPUTS.replace(velocity=-V), shape), -steady.columns(INPUTS, shape)
     )
 
 
@@ -68,10 +73,10 @@ def test_complex_step_is_the_derivative_in_every_shape(model):
     for i in range(len(shape)):
         step = shape.astype(complex)
         step[i] += 1e-30j
-        exact = model.columns(V, step, TAU, T).imag / 1e-30
+        exact = model.columns(INPUTS, step).imag / 1e-30
         h = 1e-6 * shape[i]
         unit = np.eye(len(shape))[i]
-        above, below = (model.columns(V, shape + sign * h * unit, TAU, T) for sign in (1, -1))
+        above, below = (model.columns(INPUTS, shape + sign * h * unit) for sign in (1, -1))
         # Central differences are good to h^2 ~ 1e-12 relative plus rounding 1e-10.
         np.testing.assert_allclose(exact, (above - below) / (2 * h), rtol=1e-5, atol=1e-6)
 
@@ -90,10 +95,10 @@ def test_shapes_have_sensible_bounds_and_starts(model):
 
 def test_formulas_are_those_of_the_papers():
     v, tau = 0.3, -12.0
-    at = (np.array([v]), np.array([tau]))
+    at = FrictionInput(np.array([v]), load=np.array([tau]))
 
     def column(model, shape=()):
-        return model.columns(at[0], np.array(shape), at[1])[0]
+        return model.columns(at, np.array(shape))[0]
 
     np.testing.assert_allclose(column(Linear()), [1.0, v])
     np.testing.assert_allclose(column(Linear(width=0.2)), [np.tanh(1.5), v])
@@ -111,23 +116,18 @@ def test_formulas_are_those_of_the_papers():
         [*stribeck, 12.0, 12.0 * np.exp(-0.25)],
     )
     np.testing.assert_allclose(column(LinearLoad()), [1.0, v, 12.0])
-    back = Asymmetric().columns(np.array([-0.3]), np.empty(0))[0]
+    back = Asymmetric().columns(FrictionInput(np.array([-0.3])), np.empty(0))[0]
     np.testing.assert_allclose(back, [-1.0, 0.0, -0.3])
 
 
 def test_temperature_laws_agree_at_the_reference_and_fall_above_it():
-    v = np.array([1.0, 1.0])
-    temperature = np.array([25.0, 45.0])
-    slope = TemperatureDependent(Linear()).columns(v, np.empty(0), None, temperature)
+    warmer = FrictionInput(np.array([1.0, 1.0]), temperature=np.array([25.0, 45.0]))
+    slope = TemperatureDependent(Linear()).columns(warmer, np.empty(0))
     np.testing.assert_allclose(slope, [[1, 1, 0], [1, 1, 20]])
-    decay = TemperatureDependent(Linear(), law="exponential").columns(
-        v, np.array([0.02]), None, temperature
-    )
+    decay = TemperatureDependent(Linear(), law="exponential").columns(warmer, np.array([0.02]))
     np.testing.assert_allclose(decay[:, 1], [1.0, np.exp(-0.4)])
     np.testing.assert_allclose(decay[:, 0], 1.0)
-    thermal = TemperatureDependent(Linear(), law="arrhenius").columns(
-        v, np.array([2000.0]), None, temperature
-    )
+    thermal = TemperatureDependent(Linear(), law="arrhenius").columns(warmer, np.array([2000.0]))
     np.testing.assert_allclose(
         thermal[:, 1], [1.0, np.exp(2000 * (1 / (45 + 273.15) - 1 / (25 + 273.15)))]
     )
@@ -135,9 +135,9 @@ def test_temperature_laws_agree_at_the_reference_and_fall_above_it():
 
 def test_missing_load_or_temperature_is_named():
     with pytest.raises(TaufitError, match="needs the load"):
-        StribeckLoad().columns(V, start_shape(StribeckLoad()))
+        StribeckLoad().columns(FrictionInput(V), start_shape(StribeckLoad()))
     with pytest.raises(TaufitError, match="needs the temperature"):
-        TemperatureDependent().columns(V, np.empty(0))
+        TemperatureDependent().columns(FrictionInput(V), np.empty(0))
 
 
 def test_unknown_names_come_with_the_known_ones():
@@ -151,3 +151,57 @@ def test_unknown_names_come_with_the_known_ones():
         TemperatureDependent(Linear(), law="cubic")
     with pytest.raises(ValueError, match="no width"):
         FittedWidth(FRICTION_MODELS["none"]())
+
+
+@each
+def test_a_run_cut_anywhere_gives_the_columns_of_the_whole(model):
+    shape = start_shape(model)
+    whole = model.columns(INPUTS, shape)
+    state, parts = model.start(shape), []
+    for first in range(0, len(V), 7):
+        columns, state = model.advance(state, INPUTS.span(slice(first, first + 7)), shape)
+        parts.append(columns)
+
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+@each
+def test_a_model_reads_what_it_says_and_each_missing_part_is_named(model):
+    shape = start_shape(model)
+    given = {"velocity": V, "position": 0.1 * V, "load": TAU, "temperature": T, "travel": 0.01 * V}
+    needed = {name: values for name, values in given.items() if name in model.needs}
+
+    np.testing.assert_array_equal(
+        model.columns(FrictionInput(**needed), shape), model.columns(FrictionInput(**given), shape)
+    )
+    for name in needed if model.terms else ():
+        rest = {other: values for other, values in needed.items() if other != name}
+        with pytest.raises(MissingInputError, match=f"needs the {name}"):
+            model.columns(FrictionInput(**rest), shape)
+
+
+@each
+def test_without_memory_friction_is_that_of_a_long_way_at_constant_speed(model):
+    shape, n = start_shape(model), 400
+    ones = np.ones(n)
+    at = FrictionInput(0.5 * ones, 0.1 * ones, -7.0 * ones, 40.0 * ones, travel=0.05 * ones)
+
+    steady = model.steady().columns(at, shape)[-1]
+
+    assert model.steady().terms == model.terms and not model.steady().memory
+    # The widest element is 66 widths into its way.
+    np.testing.assert_allclose(model.columns(at, shape)[-1], steady, atol=1e-12)
+
+
+def test_motors_share_what_the_joints_do():
+    coupling = np.array([[1.0, 0.0], [0.5, 1.0]])
+    rng = np.random.default_rng(0)
+    q, v, load = rng.normal(size=(3, 5, 2))
+
+    motors = FrictionInput(v, q, load, step=0.1).at_motors(coupling)
+
+    np.testing.assert_allclose(motors.velocity, v @ coupling.T)
+    np.testing.assert_allclose(motors.position, q @ coupling.T)
+    np.testing.assert_allclose(motors.travel, 0.1 * v @ coupling.T)
+    # What a motor carries, spread over the joints again, is what the joints carry.
+    np.testing.assert_allclose(motors.load @ coupling, load)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taufit.friction import Presliding
+from taufit.friction import FrictionInput, Presliding
 from taufit.friction.presliding import dahl_state, legs
 
 quiet = settings(deadline=None, derandomize=True, database=None, max_examples=50)
@@ -87,8 +87,9 @@ def test_steady_motion_is_coulomb_friction():
     v = np.full(400, 0.5)
     travel = np.full(400, 0.02)
     load = np.full(400, -7.0)
-    with_path = model.columns(v, np.empty(0), load, travel=travel)[-1]
-    without = model.columns(v, np.empty(0), load)[-1]
+    inputs = FrictionInput(v, load=load, travel=travel)
+    with_path = model.columns(inputs, np.empty(0))[-1]
+    without = model.steady().columns(inputs, np.empty(0))[-1]
     # The widest element is 27 widths into its way.
     np.testing.assert_allclose(with_path, without, atol=1e-10)
     assert model.terms[0].name == "coulomb"

@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taufit.errors import TaufitError
+from taufit.friction import FrictionInput
 from taufit.friction.presliding import dahl_state, legs
 from taufit.payload import PayloadSettings
 from taufit.payload.filter.body import most_probable_body
 from taufit.payload.filter.body_search import _parameters
-from taufit.payload.filter.dahl import FrictionStream
 from taufit.payload.filter.grid import Grid
 from taufit.payload.filter.lowpass import CausalLowpass
+from taufit.payload.filter.sliding import Sliding
 from taufit.robot.inertia import from_centre_of_mass, pseudo_inertia
 
 
@@ -53,16 +54,20 @@ def test_friction_remembers_its_path_across_chunks(model):
     rng = np.random.default_rng(1)
     n, joints = 60, model.robot.joints
     velocity = rng.normal(size=(n, joints)) * 0.05
-    stream = FrictionStream(model)
-    load = rng.normal(size=(n, joints))
-    parts = [
-        stream.columns(velocity[i : i + 9], load[i : i + 9], None, 0.008) for i in range(0, n, 9)
-    ]
-    columns = np.concatenate([part[0] for part in parts])
-    left = np.concatenate([part[2] for part in parts])
+    sliding = Sliding(model.friction, joints)
+    inputs = FrictionInput(velocity, load=rng.normal(size=(n, joints)), step=0.008)
+    state, parts, ways = model.columns.start(), [], []
+    for first in range(0, n, 9):
+        chunk = slice(first, first + 9)
+        columns, state = model.columns.advance(state, inputs.span(chunk))
+        parts.append(columns)
+        ways.append(sliding(velocity[chunk], 0.008))
+    direction, left = (np.concatenate(part) for part in zip(*ways, strict=True))
 
-    whole = model.motor_friction(velocity, load=load, travel=velocity * 0.008)
-    np.testing.assert_allclose(columns, whole, atol=1e-12)
+    whole = model.columns.motor_friction(inputs)
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    # Coulomb friction's column is the direction of sliding.
+    np.testing.assert_allclose(direction, whole[..., 0], atol=1e-12)
     for k, width in enumerate(model.friction.widths):
         # A start from z = 1 differs from one from 0 by exactly what is left of it.
         travel = velocity[:, 0] * 0.008

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taufit.errors import RecordingError
-from taufit.friction import FRICTION_MODELS, Linear, Polynomial
+from taufit.friction import FRICTION_MODELS, FrictionInput, Linear, Polynomial
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.accumulate import (
     FAST_CONDITION,
@@ -138,9 +138,7 @@ def stacked(model: TorqueModel, batch: Batch, columns=None) -> Information:
     )
     torque = batch.torque
     if batch.friction is not None:
-        first = (10 + model.rotor_inertia) * model.robot.joints
-        spread = model.to_joints(batch.friction)
-        rows[..., first : first + spread.shape[-1]] = spread
+        rows[..., model.layout.friction] = model.columns.to_joints(batch.friction)
     count = torque.size
     if batch.weights is not None:
         rows = rows * batch.weights[..., None]
@@ -202,10 +200,11 @@ def test_every_friction_model_enters(friction):
         load=20.0 * rng.normal(size=batch.torque.shape),
         temperature=rng.uniform(20.0, 50.0, batch.torque.shape),
     )
-    if getattr(model.friction, "uses_travel", False):
+    if model.friction.memory:
         with pytest.raises(ValueError, match="remembers its path"):
             accumulate(model, batch)
-        batch = replace(batch, friction=model.motor_friction(batch.velocity, load=batch.load))
+        inputs = FrictionInput(batch.velocity, load=batch.load, step=0.01)
+        batch = replace(batch, friction=model.columns.motor_friction(inputs))
     same(accumulate(model, batch, tile=128), stacked(model, batch))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from taufit.dynamics import inverse_dynamics, jacobian
 from taufit.excitation import Fourier
-from taufit.friction import FRICTION_MODELS, Linear, Presliding, start_shape
+from taufit.friction import FRICTION_MODELS, FrictionInput, Linear, Presliding, start_shape
 from taufit.robot import read_robot
 from taufit.sim import (
     Controller,
@@ -65,11 +65,13 @@ def test_friction_of_any_model_is_what_the_model_says(name):
     for i in range(6):
         rows = _steady(trace)[:, i]
         expected = (
-            model.columns(
-                trace.velocity[rows, i],
+            model.steady().columns(
+                FrictionInput(
+                    trace.velocity[rows, i],
+                    load=trace.link_torque[rows, i],
+                    temperature=trace.temperature[rows, i],
+                ),
                 shape[i],
-                trace.link_torque[rows, i],
-                trace.temperature[rows, i],
             )
             @ coefficients[i]
         )
@@ -144,7 +146,7 @@ def test_presliding_model_brings_its_own_slow_parts():
     expected = 5.0 * first + 2.0 * (slow - first)
     np.testing.assert_allclose(trace.friction[late, 1], expected[late], atol=5e-3)
     # The model itself, from velocities alone, knows the reversals to a part of a step.
-    columns = model.columns(trace.velocity[:, 1], np.empty(0), travel=1e-3 * trace.velocity[:, 1])
+    columns = model.columns(FrictionInput(trace.velocity[:, 1], step=1e-3), np.empty(0))
     np.testing.assert_allclose((columns @ coefficients[1])[late], expected[late], atol=0.05)
 
 

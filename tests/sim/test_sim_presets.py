@@ -13,7 +13,7 @@ from taufit.dynamics import regressor
 from taufit.errors import TaufitError
 from taufit.estimators import Ols
 from taufit.fitting import fit_samples as fit_samples
-from taufit.friction import Polynomial
+from taufit.friction import FrictionInput, Polynomial
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import read_recording
 from taufit.robot import pseudo_inertia, read_robot
@@ -93,7 +93,9 @@ def test_ur10_paper_leaves_the_residual_of_table_2(reference_dir):
     q, v, a = motion.at(recording.time - 0.012)
     own = np.zeros((len(q), 6, 24))
     for i in range(6):
-        own[:, i, 3 * i : 3 * i + 2] = friction.model.columns(v[:, i], friction.shape[i])
+        own[:, i, 3 * i : 3 * i + 2] = friction.model.columns(
+            FrictionInput(v[:, i]), friction.shape[i]
+        )
         own[:, i, 3 * i + 2] = 1.0
         own[:, i, 18 + i] = a[:, i]
     columns = np.concatenate([regressor(robot, q, v, a), own], -1)

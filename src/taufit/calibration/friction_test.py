@@ -18,7 +18,7 @@ from scipy.optimize import least_squares
 
 from taufit.arrays import Array, Bool, Float
 from taufit.errors import PoorExcitationError, TaufitError
-from taufit.friction import FrictionModel
+from taufit.friction import FrictionInput, FrictionModel, needs
 from taufit.selection.shapes import beyond_folds, near_folds
 from taufit.signals.samples import Samples
 
@@ -74,7 +74,8 @@ class FrictionFit:
         self, velocity: Float[Array, " n"], load: Float[Array, " n"] | None = None
     ) -> Float[Array, " n"]:
         """Friction at other speeds and loads."""
-        return self.model.columns(velocity, self.shape, load) @ self.coefficients
+        inputs = FrictionInput(velocity, load=load)
+        return self.model.steady().columns(inputs, self.shape) @ self.coefficients
 
 
 def pairs_of(
@@ -234,7 +235,7 @@ def _told(
 
 
 def _refuse_unloaded(pairs: FrictionPairs, model: FrictionModel) -> None:
-    if not model.uses_load:
+    if not needs(model, "load"):
         return
     level = np.sqrt(np.mean(pairs.torque**2))
     carried = np.sqrt(np.mean(pairs.load**2))
@@ -249,7 +250,7 @@ def _refuse_unloaded(pairs: FrictionPairs, model: FrictionModel) -> None:
 def _columns(
     pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
 ) -> Array:
-    return model.columns(pairs.velocity, shape, pairs.load)[:, live]
+    return model.steady().columns(FrictionInput(pairs.velocity, load=pairs.load), shape)[:, live]
 
 
 def _inner(columns: Array, y: Array) -> tuple[Array, Array, Array]:

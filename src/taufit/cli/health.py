@@ -50,6 +50,7 @@ def baseline(
 
     Next: `taufit health check HISTORY RECORDING` adds runs and says whether friction has risen.
     """
+    from taufit.friction import needs
     from taufit.health import judge, start_history, write_history
     from taufit.health.history import RECOMMENDED
     from taufit.model.model_file import read_model
@@ -63,7 +64,7 @@ def baseline(
         notes.append(
             f"{len(runs)} healthy runs make for a high threshold; {RECOMMENDED} find wear sooner."
         )
-    if fitted.friction is None or not fitted.friction.uses_temperature:
+    if not needs(fitted.friction, "temperature"):
         notes.append(
             "friction in this model does not follow temperature: a warm day will look like less "
             "friction. Fit cold and warm recordings together (taufit fit --temperature linear)."

@@ -214,14 +214,14 @@ def friction_inputs(
     model: Model, velocity: Float[Array, "n j"], seed: int = 0
 ) -> dict[str, Float[Array, "n j"]]:
     """Random loads, temperatures and displacements, where the model's friction asks for them."""
-    friction = getattr(model, "friction", None)
+    wanted: frozenset[str] = getattr(getattr(model, "friction", None), "needs", frozenset())
     rng = np.random.default_rng((seed, 1))
     out: dict[str, Float[Array, "n j"]] = {}
-    if getattr(friction, "uses_load", False):
+    if "load" in wanted:
         out["load"] = 30.0 * rng.normal(size=velocity.shape)
-    if getattr(friction, "uses_temperature", False):
+    if "temperature" in wanted:
         out["temperature"] = rng.uniform(15.0, 55.0, velocity.shape)
-    if getattr(friction, "uses_travel", False):
+    if "travel" in wanted:
         out["travel"] = np.sign(velocity) * 10.0 ** rng.uniform(-6.0, 0.0, velocity.shape)
     return out
 

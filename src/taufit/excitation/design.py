@@ -222,6 +222,7 @@ def condition_limit_of(model: TorqueModel) -> float:
         columns = one.joint_columns(
             swing,
             np.tile(4.0 * np.cos(phase), (1, joints)),
+            position=np.tile(-np.cos(phase), (1, joints)),
             load=load,
             temperature=np.full_like(swing, 25.0) + np.sin(0.5 * phase),
         )[:, 0]

@@ -15,6 +15,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float, Int
 from taufit.dynamics import Engine
+from taufit.friction import FrictionInput, needs
 from taufit.model.torque_model import TorqueModel
 
 # Inside the search a sign of velocity turns over within this speed, so that it has a slope.
@@ -46,7 +47,9 @@ class InformationOf:
     def __init__(
         self, model: TorqueModel, columns: Int[Array, " b"], weights: Float[Array, " j"]
     ) -> None:
-        self.model = model
+        # A motion is planned on a coarse grid: friction is that of steady motion there.
+        self.model = model = model.steady()
+        self.columns_of = model.columns
         self.engine = Engine(model.robot)
         links = model.layout.links.stop
         self.of_links = np.flatnonzero(columns < links)
@@ -73,15 +76,15 @@ class InformationOf:
         if len(self.joint_columns):
             load = links @ model.robot.parameters if self._loaded else None
             if self.coupled:
-                out[:, :, self.of_joints] = self._joint(v, a, load)[:, :, self.joint_columns]
+                out[:, :, self.of_joints] = self._joint(q, v, a, load)[:, :, self.joint_columns]
             else:
-                own = self._own(v, a, load)
+                own = self._own(q, v, a, load)
                 out[:, self.joint_of, self.of_joints] = own[:, self.joint_of, self.term_of]
         return out if self.even else out * self.weights[:, None]
 
     @property
     def _loaded(self) -> bool:
-        return self.model.friction is not None and self.model.friction.uses_load
+        return needs(self.model.friction, "load")
 
     def matrix(
         self, q: Float[Array, "n j"], v: Float[Array, "n j"], a: Float[Array, "n j"]
@@ -106,7 +109,7 @@ class InformationOf:
             wanted = wanted * self.weights[:, None]
         into_links = np.zeros((n, joints, self.model.layout.links.stop))
         into_links[:, :, self.link_columns] = wanted[:, :, self.of_links]
-        extra_v, extra_a = np.zeros_like(q), np.zeros_like(q)
+        extra_q, extra_v, extra_a = np.zeros_like(q), np.zeros_like(q), np.zeros_like(q)
         if len(self.joint_columns):
             model = self.model
             load = None
@@ -120,37 +123,42 @@ class InformationOf:
                 into = np.zeros((n, joints, self.term_of.max() + 1))
                 into[:, self.joint_of, self.term_of] = wanted[:, self.joint_of, self.of_joints]
                 columns = self._own
-            extra_v = self._slope(into, lambda d: columns(v + d, a, load), joints)
+            extra_v = self._slope(into, lambda d: columns(q, v + d, a, load), joints)
             if model.rotor_inertia:
-                extra_a = self._slope(into, lambda d: columns(v, a + d, load), joints)
+                extra_a = self._slope(into, lambda d: columns(q, v, a + d, load), joints)
+            if needs(model.friction, "position"):
+                extra_q = self._slope(into, lambda d: columns(q + d, v, a, load), joints)
             if load is not None:
-                by_load = self._slope(into, lambda d: columns(v, a, load + d), joints)
+                by_load = self._slope(into, lambda d: columns(q, v, a, load + d), joints)
                 into_links += by_load[:, :, None] * model.robot.parameters
         by_q, by_v, by_a = self.engine.regressor_adjoint(q, v, a, into_links)
-        return by_q, by_v + extra_v, by_a + extra_a
+        return by_q + extra_q, by_v + extra_v, by_a + extra_a
 
     def _own(
         self,
+        q: Float[Array, "n j"],
         v: Float[Array, "n j"],
         a: Float[Array, "n j"],
         load: Float[Array, "n j"] | None,
     ) -> Float[Array, "n j t"]:
         """Each joint's own columns: rotor inertia, friction terms, offset."""
-        model = self.model
-        parts = [model.motor_friction(v, load=load, temperature=np.full_like(v, 25.0))]
-        if model.rotor_inertia:
-            parts.insert(0, np.broadcast_to(a, v.shape)[:, :, None])
-        if model.offset:
-            parts.append(np.ones((*v.shape, 1)))
-        return np.concatenate(parts, -1)
+        return self.columns_of.own(a, self._friction(q, v, load))
 
     def _joint(
         self,
+        q: Float[Array, "n j"],
         v: Float[Array, "n j"],
         a: Float[Array, "n j"],
         load: Float[Array, "n j"] | None,
     ) -> Float[Array, "n j m"]:
-        return self.model.joint_columns(v, a, load=load, temperature=np.full_like(v, 25.0))
+        """The same spread over the joints that the motors drive."""
+        return self.columns_of.rest(a, self._friction(q, v, load))
+
+    def _friction(
+        self, q: Float[Array, "n j"], v: Float[Array, "n j"], load: Float[Array, "n j"] | None
+    ) -> Float[Array, "n j k"]:
+        inputs = FrictionInput(v, q, load, np.full_like(v, 25.0))
+        return self.columns_of.motor_friction(inputs)
 
     def _slope(
         self, wanted: Float[Array, "n j m"], columns: Callable[[Any], Array], joints: int

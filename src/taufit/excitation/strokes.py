@@ -15,7 +15,7 @@ from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError
 from taufit.excitation.sampled import Sampled
 from taufit.excitation.scene import Clearances, Scene
-from taufit.friction import Stribeck
+from taufit.friction import FrictionInput, Stribeck
 from taufit.robot import Limits, Robot
 
 # Constant speeds of paper F's friction tests [deg/s].
@@ -87,12 +87,13 @@ def plan_speeds(
     model = Stribeck()
     shape = np.array([0.02, min(0.05, 0.2 * fastest)])
     nominal = np.array([_NOMINAL.get(term.name, 1.0) for term in model.terms])
-    columns = model.columns(candidates, shape) * nominal
+    inputs = FrictionInput(candidates)
+    columns = model.columns(inputs, shape) * nominal
     slopes = []
     for k in range(len(shape)):
         step = shape.astype(complex)
         step[k] += 1e-30j
-        slopes.append((model.columns(candidates, step).imag / 1e-30) @ nominal * shape[k])
+        slopes.append((model.columns(inputs, step).imag / 1e-30) @ nominal * shape[k])
     rows = np.column_stack([columns, *slopes])
     seconds = np.clip(0.4 / candidates, 0.3, longest_s)
     rows = rows * (np.sqrt(seconds) / noise)[:, None]

@@ -10,20 +10,12 @@ from taufit.model.fitted_model import FittedModel
 
 def friction_coefficients(model: FittedModel) -> Float[Array, "j k"]:
     """The fitted friction terms, one row per joint."""
-    joints = model.robot.joints
-    terms = len(model.friction.terms) if model.friction else 0
-    if terms == 0:
-        return np.zeros((joints, 0))
-    start = joints * (10 + model.rotor_inertia)
-    return model.values[start : start + joints * terms].reshape(joints, terms)
+    return model.layout.split(model.values).friction
 
 
 def offsets(model: FittedModel) -> Float[Array, " j"]:
     """The fitted torque offsets."""
-    joints = model.robot.joints
-    if not model.offset:
-        return np.zeros(joints)
-    return model.values[-joints:]
+    return model.layout.split(model.values).offsets
 
 
 def linear_part(

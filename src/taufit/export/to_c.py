@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.export.friction_parts import friction_coefficients, offsets
 from taufit.export.traced import friction_statements
-from taufit.friction import remembers_path
+from taufit.friction import remembers
 from taufit.model.fitted_model import FittedModel
 from taufit.parameters import PER_LINK
 
@@ -52,7 +52,7 @@ def to_c(model: FittedModel, header_name: str | None = None) -> tuple[str, str, 
         friction=_friction(model, name, upper),
     )
     lost: tuple[str, ...] = ()
-    if remembers_path(model.friction):
+    if remembers(model.friction):
         lost = ("friction's memory of its path: it is that of steady motion here",)
     return source, header, lost
 
@@ -94,7 +94,7 @@ def _friction(model: FittedModel, name: str, upper: str) -> str:
         lines.append("    (void)v; (void)load; (void)temperature;")
         columns: list[str] = []
         if model.friction is not None:
-            statements, columns = friction_statements(model.friction, model.joint_shape[i])
+            statements, columns = friction_statements(model.friction.steady(), model.joint_shape[i])
             lines += [f"    {statement}" for statement in statements]
         total = " + ".join(
             f"{float(c)!r} * {column}"

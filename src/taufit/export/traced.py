@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from taufit.errors import TaufitError
-from taufit.friction import FrictionModel
+from taufit.friction import FrictionInput, FrictionModel
 
 _BINARY = {
     "add": "({} + {})",
@@ -168,7 +168,8 @@ def friction_statements(model: FrictionModel, shape: np.ndarray) -> tuple[list[s
     v, load, temperature = (
         cast(Any, program.symbol(name)) for name in ("v", "load", "temperature")
     )
-    columns: Any = model.columns(v, shape, load, temperature)
+    inputs = FrictionInput(v, load=load, temperature=temperature)
+    columns: Any = model.columns(inputs, shape)
     if isinstance(columns, np.ndarray):
         return [], []
     return program.statements, [_text(symbol) for symbol in columns.symbols]

@@ -13,6 +13,7 @@ from taufit.estimators.estimator import Estimator, Problem, Solution
 from taufit.estimators.irls import Irls
 from taufit.estimators.ols import Ols, base_least_squares
 from taufit.estimators.wls import Wls
+from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.base import base_factor, base_of, typical_rows
 from taufit.regression.covariance import base_covariance
@@ -65,7 +66,7 @@ def fit_samples(
         )
     has_shapes = friction is not None and bool(friction.shapes)
     wanted = has_shapes and (model.shape is None if shapes is None else shapes)
-    if friction is None or not friction.uses_load:
+    if not needs(friction, "load"):
         load = None
     elif load is None:
         load = "measured"

@@ -1,13 +1,23 @@
-"""What the joints' bearings and gears cost. In: velocity, load, temperature. Out: torque columns.
+"""What the joints' bearings and gears cost. In: FrictionInput. Out: torque columns.
 
 Left to others: fitting coefficients and shapes (estimation).
 """
 
 from taufit.friction.asymmetric import Asymmetric
 from taufit.friction.fitted_width import FittedWidth
+from taufit.friction.input import FrictionInput
 from taufit.friction.linear import Linear
 from taufit.friction.linear_load import LinearLoad
-from taufit.friction.model import FrictionModel, Shape, Term, remembers_path, start_shape
+from taufit.friction.model import (
+    Friction,
+    FrictionModel,
+    Shape,
+    State,
+    Term,
+    needs,
+    remembers,
+    start_shape,
+)
 from taufit.friction.none import NoFriction
 from taufit.friction.polynomial import Polynomial
 from taufit.friction.power_law import PowerLaw
@@ -36,6 +46,8 @@ __all__ = [
     "FRICTION_MODELS",
     "Asymmetric",
     "FittedWidth",
+    "Friction",
+    "FrictionInput",
     "FrictionModel",
     "Linear",
     "LinearLoad",
@@ -44,6 +56,7 @@ __all__ = [
     "PowerLaw",
     "Presliding",
     "Shape",
+    "State",
     "Stribeck",
     "StribeckLoad",
     "StribeckLoadSmooth",
@@ -51,6 +64,7 @@ __all__ = [
     "Term",
     "friction_from_dict",
     "friction_to_dict",
-    "remembers_path",
+    "needs",
+    "remembers",
     "start_shape",
 ]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.friction.input import FrictionInput
 from taufit.friction.linear import smooth_sign
-from taufit.friction.model import Shape, Term
+from taufit.friction.model import Friction, Term
 
 
 @dataclass(frozen=True, slots=True)
-class Asymmetric:
+class Asymmetric(Friction):
     """Fc s + Fv+ v for v > 0 and Fc s + Fv- v for v < 0, with the model's offset B.
 
     Coulomb friction is then Fc + B forwards and Fc - B backwards: a constant offset and a
@@ -27,10 +27,6 @@ class Asymmetric:
     width: float = 0.0
     own_coulomb: bool = False
 
-    shapes: ClassVar[tuple[Shape, ...]] = ()
-    uses_load: ClassVar[bool] = False
-    uses_temperature: ClassVar[bool] = False
-
     @property
     def terms(self) -> tuple[Term, ...]:
         viscous = (
@@ -41,13 +37,8 @@ class Asymmetric:
             return (Term("coulomb_forward", True), Term("coulomb_backward", True), *viscous)
         return (Term("coulomb", True), *viscous)
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         forward = velocity > 0.0
         both = [np.where(forward, s, 0.0), np.where(forward, 0.0, s)] if self.own_coulomb else [s]

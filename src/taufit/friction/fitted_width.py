@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from taufit.arrays import Array, Float
+from taufit.friction.input import FrictionInput
 from taufit.friction.linear import Linear
-from taufit.friction.model import FrictionModel, Shape, Term
+from taufit.friction.model import Friction, FrictionModel, Shape, State, Term
 
 WIDTH = Shape("width", (5e-4, 5e-3, 5e-2), 1e-4, 0.5, "rad/s")
 
 
 @dataclass(frozen=True, slots=True)
-class FittedWidth:
+class FittedWidth(Friction):
     """tanh(v/w) for the sign, with w one more shape of every joint.
 
     Attributes:
@@ -35,19 +36,24 @@ class FittedWidth:
         return (*self.model.shapes, WIDTH)
 
     @property
-    def uses_load(self) -> bool:
-        return self.model.uses_load
+    def needs(self) -> frozenset[str]:
+        return self.model.needs
 
     @property
-    def uses_temperature(self) -> bool:
-        return self.model.uses_temperature
+    def memory(self) -> tuple[float, ...]:
+        return self.model.memory
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
+    def start(self, shape: Float[Array, " s"]) -> State:
+        return self._at_width(shape).start(shape[:-1])
+
+    def scan(
+        self, state: State, inputs: FrictionInput, shape: Float[Array, " s"]
+    ) -> tuple[Float[Array, "n k"], State]:
+        return self._at_width(shape).advance(state, inputs, shape[:-1])
+
+    def steady(self) -> FittedWidth:
+        return replace(self, model=self.model.steady())
+
+    def _at_width(self, shape: Float[Array, " s"]) -> FrictionModel:
         model: FrictionModel = replace(self.model, width=shape[-1])
-        return model.columns(velocity, shape[:-1], load, temperature)
+        return model

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.friction.model import Shape, Term
+from taufit.friction.input import FrictionInput
+from taufit.friction.model import Friction, Term
 
 
 def smooth_sign(velocity: Float[Array, " n"], width: float | complex) -> Float[Array, " n"]:
@@ -17,7 +17,7 @@ def smooth_sign(velocity: Float[Array, " n"], width: float | complex) -> Float[A
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(Friction):
     """Fc s(v) + Fv v.
 
     Attributes:
@@ -27,19 +27,10 @@ class Linear:
 
     width: float = 0.0
 
-    shapes: ClassVar[tuple[Shape, ...]] = ()
-    uses_load: ClassVar[bool] = False
-    uses_temperature: ClassVar[bool] = False
-
     @property
     def terms(self) -> tuple[Term, ...]:
         return (Term("coulomb", True), Term("viscous", True, "N m s/rad"))
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
         return np.stack([smooth_sign(velocity, self.width), velocity], -1)

@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.friction.input import FrictionInput
 from taufit.friction.linear import smooth_sign
-from taufit.friction.model import Shape, Term, needed
+from taufit.friction.model import Friction, Term
 
 
 @dataclass(frozen=True, slots=True)
-class LinearLoad:
+class LinearLoad(Friction):
     """(Fc + k |tau|) s(v) + Fv v, tau the rigid-body torque with any payload.
 
     Attributes:
@@ -24,9 +25,7 @@ class LinearLoad:
     width: float = 0.0
     quadratic: bool = False
 
-    shapes: ClassVar[tuple[Shape, ...]] = ()
-    uses_load: ClassVar[bool] = True
-    uses_temperature: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset({"velocity", "load"})
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -37,15 +36,10 @@ class LinearLoad:
         )
         return (*always, Term("viscous2", False, "N m s^2/rad^2")) if self.quadratic else always
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
-        columns = [s, velocity, np.abs(needed(load, "load", self)) * s]
+        columns = [s, velocity, np.abs(inputs.load) * s]
         if self.quadratic:
             columns.append(s * velocity**2)
         return np.stack(columns, -1)

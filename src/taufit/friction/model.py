@@ -2,7 +2,13 @@
 
 A friction model is linear in its terms once its shapes are known:
 
-    tau_f = columns(velocity, shape, load, temperature) @ coefficients          (one joint)
+    tau_f = columns(inputs, shape) @ coefficients                               (one joint)
+
+It says in `needs` which inputs it reads. Friction with memory is a recursion over samples,
+
+    columns, state = advance(state, inputs, shape),         state = start(shape) at first,
+
+and may be cut anywhere: a tile's border or a stream's chunk changes nothing.
 
 Shapes (exponents, Stribeck velocities) are positive numbers found by variable projection. Columns
 are analytic in the shape, so derivatives with respect to it come exactly from a complex step.
@@ -11,12 +17,12 @@ are analytic in the shape, so derivatives with respect to it come exactly from a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.errors import TaufitError
+from taufit.friction.input import FrictionInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +59,14 @@ class Shape:
     unit: str = ""
 
 
+# What a model remembers between two calls of `advance`: its own business, None without memory.
+State = Any
+VELOCITY = frozenset({"velocity"})
+
+
 @runtime_checkable
 class FrictionModel(Protocol):
-    """Friction of one joint; every joint has its own coefficients and shape."""
+    """Friction of one joint; every joint has its own coefficients, shape and state."""
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -68,31 +79,83 @@ class FrictionModel(Protocol):
         ...
 
     @property
-    def uses_load(self) -> bool:
-        """Whether `columns` needs the rigid-body torque."""
+    def needs(self) -> frozenset[str]:
+        """The parts of `FrictionInput` it reads."""
         ...
 
     @property
-    def uses_temperature(self) -> bool:
-        """Whether `columns` needs the joint's temperature."""
+    def memory(self) -> tuple[float, ...]:
+        """Displacements over which its memory fades, shortest first; empty without memory."""
         ...
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
-        """Friction torque per unit of each term.
+    def start(self, shape: Float[Array, " s"]) -> State:
+        """The state before the first sample."""
+        ...
+
+    def advance(
+        self, state: State, inputs: FrictionInput, shape: Float[Array, " s"]
+    ) -> tuple[Float[Array, "n k"], State]:
+        """Friction torque per unit of each term at the next n samples, and the state after them.
 
         Args:
-            velocity: Of the joint [rad/s].
+            state: From `start` or the call before.
+            inputs: Of the joint.
             shape: One per entry of `shapes`; may be complex for derivatives.
-            load: Rigid-body torque of the joint including any payload [N m].
-            temperature: Of the joint [degC].
         """
         ...
+
+    def columns(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        """Of a whole run: `advance` from `start`."""
+        ...
+
+    def steady(self) -> FrictionModel:
+        """The same terms and shapes without memory: friction at constant speed."""
+        ...
+
+
+class Friction:
+    """What friction models share; one without memory has only `terms` and `at` to write.
+
+    A model with memory writes `memory`, `start`, `scan` and `steady` instead of `at`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return ()
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return VELOCITY
+
+    @property
+    def memory(self) -> tuple[float, ...]:
+        return ()
+
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        """Columns that depend on the inputs of the moment alone."""
+        raise NotImplementedError
+
+    def scan(
+        self, state: State, inputs: FrictionInput, shape: Float[Array, " s"]
+    ) -> tuple[Float[Array, "n k"], State]:
+        """`advance`, for inputs that know who reads them."""
+        return self.at(inputs, shape), state
+
+    def start(self, shape: Float[Array, " s"]) -> State:
+        return None
+
+    def advance(
+        self, state: State, inputs: FrictionInput, shape: Float[Array, " s"]
+    ) -> tuple[Float[Array, "n k"], State]:
+        return self.scan(state, inputs.read_by(self), shape)
+
+    def columns(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        return self.advance(self.start(shape), inputs, shape)[0]
+
+    def steady(self) -> Any:
+        return self
 
 
 def start_shape(model: FrictionModel) -> Float[Array, " s"]:
@@ -100,19 +163,11 @@ def start_shape(model: FrictionModel) -> Float[Array, " s"]:
     return np.array([shape.start[len(shape.start) // 2] for shape in model.shapes])
 
 
-def remembers_path(model: FrictionModel | None) -> bool:
-    """Whether `columns` also takes `travel`, velocity times the time between two samples."""
-    return bool(getattr(model, "uses_travel", False))
+def needs(model: FrictionModel | None, part: str) -> bool:
+    """Whether friction reads a part of its input; no friction reads nothing."""
+    return model is not None and part in model.needs
 
 
-def needed(
-    quantity: Float[Array, " n"] | None, what: str, model: FrictionModel
-) -> Float[Array, " n"]:
-    """`quantity`, or an error that says which model needs it."""
-    if quantity is None:
-        remedy = {
-            "load": "Pass the rigid-body torque as `load`.",
-            "temperature": "Record joint temperatures, or choose a model without them.",
-        }[what]
-        raise TaufitError(f"friction model {type(model).__name__} needs the {what}. {remedy}")
-    return quantity
+def remembers(model: FrictionModel | None) -> bool:
+    """Whether friction depends on the path that led to a sample."""
+    return model is not None and bool(model.memory)

@@ -8,23 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.friction.model import Shape, Term
+from taufit.friction.input import FrictionInput
+from taufit.friction.model import Friction, Term
 
 
 @dataclass(frozen=True, slots=True)
-class NoFriction:
+class NoFriction(Friction):
     """tau_f = 0."""
 
     terms: ClassVar[tuple[Term, ...]] = ()
-    shapes: ClassVar[tuple[Shape, ...]] = ()
-    uses_load: ClassVar[bool] = False
-    uses_temperature: ClassVar[bool] = False
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
-        return np.empty((len(velocity), 0))
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        return np.empty((len(inputs), 0))

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.friction.input import FrictionInput
 from taufit.friction.linear import smooth_sign
-from taufit.friction.model import Shape, Term
+from taufit.friction.model import Friction, Term
 
 VISCOUS = (
     Term("viscous", False, "N m s/rad"),
@@ -26,7 +27,7 @@ def viscous_columns(
 
 
 @dataclass(frozen=True, slots=True)
-class Polynomial:
+class Polynomial(Friction):
     """fv1 v + fv2 s v^2 + fv3 v^3 + fc s(v); linear in everything.
 
     Beyond the fastest recorded speed the cubic goes anywhere: keep to the range of validity.
@@ -38,16 +39,8 @@ class Polynomial:
     width: float = 0.0
 
     terms: ClassVar[tuple[Term, ...]] = (*VISCOUS, Term("coulomb", True))
-    shapes: ClassVar[tuple[Shape, ...]] = ()
-    uses_load: ClassVar[bool] = False
-    uses_temperature: ClassVar[bool] = False
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         return np.stack([*viscous_columns(velocity, s, 3), s], -1)

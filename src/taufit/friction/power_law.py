@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.friction.input import FrictionInput
 from taufit.friction.linear import smooth_sign
-from taufit.friction.model import Shape, Term
+from taufit.friction.model import Friction, Shape, Term
 
 
 @dataclass(frozen=True, slots=True)
-class PowerLaw:
+class PowerLaw(Friction):
     """(Fc + Fv |v|^alpha) s(v), alpha in (0, 1.5].
 
     alpha = 1 is the linear model; below it friction rises steeply first and then flattens.
@@ -29,16 +30,9 @@ class PowerLaw:
         Term("viscous", True, "N m (s/rad)^alpha"),
     )
     shapes: ClassVar[tuple[Shape, ...]] = (Shape("alpha", (0.3, 0.7, 1.2), 0.05, 1.5, "1"),)
-    uses_load: ClassVar[bool] = False
-    uses_temperature: ClassVar[bool] = False
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         # log |v| instead of |v|^alpha keeps the column analytic in alpha at v = 0, where s is 0.
         speed = np.maximum(np.abs(velocity), np.finfo(float).tiny)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from taufit.arrays import Array, Float, Int
-from taufit.friction.model import Shape, Term, needed
+from taufit.friction.input import FrictionInput
+from taufit.friction.model import Friction, Term
 
 try:
     from taufit import _kernel
@@ -20,8 +21,20 @@ except ImportError:  # no compiler when this was installed
 WIDTHS = (3e-5, 3e-4, 3e-3, 3e-2, 0.3)
 
 
+class DahlState(NamedTuple):
+    """Where a joint's elements stand, and how it moved last.
+
+    Attributes:
+        z: One per width, in [-1, 1].
+        travel: Of the last sample; None before the first.
+    """
+
+    z: Float[Array, " w"]
+    travel: float | None
+
+
 @dataclass(frozen=True, slots=True)
-class Presliding:
+class Presliding(Friction):
     """F z_1 + sum_k P_k (z_k - z_1) + Fv v + Fv2 v |v| + k |tau| z_1.
 
     z_k in [-1, 1] is Dahl's state of an element that yields over a displacement w_k: along the
@@ -29,8 +42,7 @@ class Presliding:
 
         dz/dx = (1 - z sign(dx)) / w,       so z -> sign(v) after a few w in one direction.
 
-    F is the Coulomb friction of steady motion; the P_k say how much of it builds up slowly. Where
-    only velocities are known (`travel` is None) every z is sign(v) and the P_k have no effect.
+    F is the Coulomb friction of steady motion; the P_k say how much of it builds up slowly.
 
     Attributes:
         widths: w_1 < w_2 < ..., displacement over which each element yields [rad or m].
@@ -42,17 +54,17 @@ class Presliding:
     load: bool = True
     quadratic: bool = True
 
-    shapes: ClassVar[tuple[Shape, ...]] = ()
-    uses_temperature: ClassVar[bool] = False
-    uses_travel: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         if not self.widths or min(self.widths) <= 0.0 or sorted(self.widths) != list(self.widths):
             raise ValueError("widths are positive and rise")
 
     @property
-    def uses_load(self) -> bool:
-        return self.load
+    def needs(self) -> frozenset[str]:
+        return frozenset({"velocity", "travel", *(("load",) if self.load else ())})
+
+    @property
+    def memory(self) -> tuple[float, ...]:
+        return self.widths
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -64,27 +76,54 @@ class Presliding:
             *((Term("load", True, "1"),) if self.load else ()),
         )
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-        travel: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
-        if travel is None:
-            first: Any = np.sign(velocity)
-            slow = [0.0 * velocity for _ in self.widths[1:]]
-        else:
-            states, _ = dahl_states(travel, self.widths)
-            first = states[:, 0]
-            slow = [states[:, k] - first for k in range(1, len(self.widths))]
+    def start(self, shape: Float[Array, " s"]) -> DahlState:
+        return DahlState(np.zeros(len(self.widths)), None)
+
+    def scan(
+        self, state: DahlState, inputs: FrictionInput, shape: Float[Array, " s"]
+    ) -> tuple[Float[Array, "n k"], DahlState]:
+        travel = inputs.travel
+        z, last = dahl_states(travel, self.widths, state.travel, state.z)
+        after = DahlState(last, state.travel if len(travel) == 0 else travel[-1])
+        first = z[:, 0]
+        slow = [z[:, k] - first for k in range(1, len(self.widths))]
+        return self._beside(inputs, first, slow), after
+
+    def steady(self) -> SteadyPresliding:
+        return SteadyPresliding(self.widths, self.load, self.quadratic)
+
+    def _beside(self, inputs: FrictionInput, first: Any, slow: list[Any]) -> Float[Array, "n k"]:
+        """The columns, given z_1 and z_k - z_1."""
+        velocity = inputs.velocity
         columns = [first, *slow, velocity]
         if self.quadratic:
             columns.append(np.abs(velocity) * velocity)
         if self.load:
-            columns.append(np.abs(needed(load, "load", self)) * first)
+            columns.append(np.abs(inputs.load) * first)
         return np.stack(columns, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyPresliding(Presliding):
+    """`Presliding` at constant speed: every z is sign(v) and the P_k have no effect."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return Presliding(self.widths, self.load).needs - {"travel"}
+
+    @property
+    def memory(self) -> tuple[float, ...]:
+        return ()
+
+    def start(self, shape: Float[Array, " s"]) -> None:  # type: ignore[override]
+        return None
+
+    def scan(  # type: ignore[override]
+        self, state: None, inputs: FrictionInput, shape: Float[Array, " s"]
+    ) -> tuple[Float[Array, "n k"], None]:
+        velocity = inputs.velocity
+        slow = [0.0 * velocity for _ in self.widths[1:]]
+        return self._beside(inputs, np.sign(velocity), slow), None
 
 
 def dahl_states(
@@ -110,6 +149,8 @@ def dahl_states(
             does there.
         state: z at that sample; 0 by default.
     """
+    if not isinstance(travel, np.ndarray):
+        return dahl_step(travel, widths, before, state)
     travel = np.ascontiguousarray(travel, float)
     z = np.zeros(len(widths)) if state is None else np.array(state, float)
     out = np.empty((len(travel), len(widths)))
@@ -134,6 +175,26 @@ def dahl_states(
         bands[1, :-1] = -decay[1:, k]
         out[:, k] = solve_banded((1, 0), bands, pull[:, k], check_finite=False)
     return out, out[-1].copy()
+
+
+def dahl_step(travel: Any, widths: tuple[float, ...], before: Any, state: Any) -> tuple[Any, Any]:
+    """The next sample alone, in operations that can be written down as a program.
+
+    Args:
+        travel: Of the sample.
+        widths: As in `dahl_states`.
+        before: Travel of the sample before.
+        state: z at that sample, one per width.
+    """
+    turns = before * travel < 0.0
+    span = 2.0 * (np.abs(before) + np.abs(travel))
+    there = np.where(turns, before * np.abs(before) / span, 0.5 * (before + travel))
+    back = np.where(turns, travel * np.abs(travel) / span, 0.0 * travel)
+    out = []
+    for z, width in zip(state, widths, strict=True):
+        reached = z - np.expm1(-np.abs(there) / width) * (np.sign(there) - z)
+        out.append(reached - np.expm1(-np.abs(back) / width) * (np.sign(back) - reached))
+    return np.stack(out, -1), out
 
 
 def dahl_state(travel: Float[Array, " n"], width: float) -> Float[Array, " n"]:

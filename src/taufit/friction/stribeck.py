@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.friction.input import FrictionInput
 from taufit.friction.linear import smooth_sign
-from taufit.friction.model import Shape, Term
+from taufit.friction.model import Friction, Shape, Term
 from taufit.friction.polynomial import VISCOUS, viscous_columns
 
 # Speeds at which gears leave boundary lubrication lie between a tenth of a degree per second and a
@@ -26,7 +27,7 @@ def falling(velocity: Float[Array, " n"], speed: float | complex) -> Float[Array
 
 
 @dataclass(frozen=True, slots=True)
-class Stribeck:
+class Stribeck(Friction):
     """fv1 v + fv2 s v^2 + fv3 v^3 + fc s (1 - exp(-(v/fc1)^2)) + fs s exp(-(v/fs1)^2).
 
     Attributes:
@@ -38,20 +39,13 @@ class Stribeck:
     degree: int = 3
 
     shapes: ClassVar[tuple[Shape, ...]] = STRIBECK_SHAPES
-    uses_load: ClassVar[bool] = False
-    uses_temperature: ClassVar[bool] = False
 
     @property
     def terms(self) -> tuple[Term, ...]:
         return (*VISCOUS[: self.degree], Term("coulomb", True), Term("static", True))
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         return np.stack(
             [

@@ -8,14 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.friction.input import FrictionInput
 from taufit.friction.linear import smooth_sign
-from taufit.friction.model import Shape, Term, needed
+from taufit.friction.model import Friction, Shape, Term
 from taufit.friction.polynomial import VISCOUS
 from taufit.friction.stribeck import STRIBECK_SHAPES, Stribeck, falling
 
 
 @dataclass(frozen=True, slots=True)
-class StribeckLoad:
+class StribeckLoad(Friction):
     """Stribeck plus (ft |tau| + ft1 exp(-ft2 |tau|/|v|)) s(v), tau the rigid-body torque.
 
     Without load the second term does not vanish: it adds ft1 s(v). `StribeckLoadSmooth` is the
@@ -33,8 +34,7 @@ class StribeckLoad:
         *STRIBECK_SHAPES,
         Shape("load_rate", (1e-4, 2e-3, 2e-2), 1e-5, 1.0, "rad/(N m s)"),
     )
-    uses_load: ClassVar[bool] = True
-    uses_temperature: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset({"velocity", "load"})
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -46,25 +46,20 @@ class StribeckLoad:
             Term("load_static"),
         )
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
-        carried = np.abs(needed(load, "load", self))
+        carried = np.abs(inputs.load)
         # At standstill the ratio is as large as it gets: the exponential is 0 under any load.
         per_speed = carried / np.maximum(np.abs(velocity), np.finfo(float).tiny ** 0.5)
-        plain = Stribeck(self.width, self.degree).columns(velocity, shape[:2])
+        plain = Stribeck(self.width, self.degree).at(inputs, shape[:2])
         with np.errstate(under="ignore"):
             leaving = np.exp(-shape[2] * per_speed)
         return np.concatenate([plain, np.stack([carried * s, leaving * s], -1)], -1)
 
 
 @dataclass(frozen=True, slots=True)
-class StribeckLoadSmooth:
+class StribeckLoadSmooth(Friction):
     """Stribeck plus (ft + ft1 exp(-(v/vt)^2)) |tau| s(v): nothing where nothing is carried.
 
     Attributes:
@@ -79,8 +74,7 @@ class StribeckLoadSmooth:
         *STRIBECK_SHAPES,
         Shape("load_velocity", (0.005, 0.03, 0.2), 3e-4, 3.0, "rad/s"),
     )
-    uses_load: ClassVar[bool] = True
-    uses_temperature: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset({"velocity", "load"})
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -92,15 +86,10 @@ class StribeckLoadSmooth:
             Term("load_static", False, "1"),
         )
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
-        carried = np.abs(needed(load, "load", self)) * s
-        plain = Stribeck(self.width, self.degree).columns(velocity, shape[:2])
+        carried = np.abs(inputs.load) * s
+        plain = Stribeck(self.width, self.degree).at(inputs, shape[:2])
         loaded = np.stack([carried, carried * falling(velocity, shape[2])], -1)
         return np.concatenate([plain, loaded], -1)

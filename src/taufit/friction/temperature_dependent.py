@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.friction.input import FrictionInput
 from taufit.friction.linear import Linear
-from taufit.friction.model import Shape, Term, needed, remembers_path
+from taufit.friction.model import Friction, Shape, State, Term
 
 LAWS = ("linear", "exponential", "arrhenius")
 _KELVIN = 273.15
 
 
 @dataclass(frozen=True, slots=True)
-class TemperatureDependent:
+class TemperatureDependent(Friction):
     """f(T) of chosen coefficients f0 of another model, T in degC.
 
     linear:       f0 + f1 (T - Tref)                 one more column per term, no shape
@@ -37,8 +38,6 @@ class TemperatureDependent:
     law: str = "linear"
     reference: float = 25.0
     affected: tuple[str, ...] = ()
-
-    uses_temperature: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.law not in LAWS:
@@ -79,28 +78,28 @@ class TemperatureDependent:
         )
 
     @property
-    def uses_load(self) -> bool:
-        return self.model.uses_load
+    def needs(self) -> frozenset[str]:
+        return self.model.needs | {"temperature"}
 
     @property
-    def uses_travel(self) -> bool:
-        return remembers_path(self.model)
+    def memory(self) -> tuple[float, ...]:
+        return self.model.memory
 
-    def columns(
-        self,
-        velocity: Float[Array, " n"],
-        shape: Float[Array, " s"],
-        load: Float[Array, " n"] | None = None,
-        temperature: Float[Array, " n"] | None = None,
-        travel: Float[Array, " n"] | None = None,
-    ) -> Float[Array, "n k"]:
-        above = needed(temperature, "temperature", self) - self.reference
+    def start(self, shape: Float[Array, " s"]) -> State:
+        return self.model.start(shape[: len(self.model.shapes)])
+
+    def steady(self) -> TemperatureDependent:
+        return replace(self, model=self.model.steady())
+
+    def scan(
+        self, state: State, inputs: FrictionInput, shape: Float[Array, " s"]
+    ) -> tuple[Float[Array, "n k"], State]:
+        above = inputs.temperature - self.reference
         own = len(self.model.shapes)
-        path = {"travel": travel} if travel is not None and self.uses_travel else {}
-        inner = self.model.columns(velocity, shape[:own], load, temperature, **path)
+        inner, state = self.model.advance(state, inputs, shape[:own])
         affected = list(self._affected)
         if self.law == "linear":
-            return np.concatenate([inner, inner[:, affected] * above[:, None]], -1)
+            return np.concatenate([inner, inner[:, affected] * above[:, None]], -1), state
         if self.law == "exponential":
             factor = np.exp(-shape[own] * above)
         else:
@@ -108,4 +107,4 @@ class TemperatureDependent:
             factor = np.exp(-shape[own] * above / (cold * (cold + above)))
         out = inner.astype(np.result_type(inner, factor))
         out[:, affected] *= factor[:, None]
-        return out
+        return out, state

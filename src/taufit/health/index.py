@@ -8,7 +8,6 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
-from taufit.model.columns import filtered_friction
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque, rigid_torque
 from taufit.selection.friction_terms import correlation_samples
@@ -115,7 +114,6 @@ def _friction_torque(
     model: FittedModel, samples: Samples, rigid: Float[Array, "n j"]
 ) -> Float[Array, "n j"]:
     """What the model expects friction to be, through the samples' low-pass."""
-    joints = model.robot.joints
-    columns = model.structure.to_joints(filtered_friction(model.structure, samples, load=rigid))
-    first = joints * (10 + model.rotor_inertia)
-    return columns @ model.values[first : first + columns.shape[-1]]
+    columns = model.columns
+    friction = columns.to_joints(columns.friction_at(samples, load=rigid))
+    return friction @ model.values[model.layout.friction]

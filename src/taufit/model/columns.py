@@ -1,38 +1,190 @@
-"""Columns of W: what each parameter adds to the torque, filtered as the torque was."""
+"""W: what each parameter adds to the torque. The one place where its columns are put together.
+
+    tau = W theta,      W = ( links | rotors | friction | offsets )      as `ParameterLayout` has it
+
+Where motors are coupled (v_m = C v), rotor inertia and friction act at the motors and reach the
+joints through C': their columns are C' diag(column of each motor). Friction comes motor by motor
+from `advance`, so a run may be cut into tiles or chunks anywhere.
+"""
 
 from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.friction import remembers_path
-from taufit.model.torque_model import TorqueModel
-from taufit.signals.samples import Samples
+from taufit.dynamics import regressor
+from taufit.friction import FrictionInput, NoFriction, State, remembers
+from taufit.parameters import ParameterLayout
+
+if TYPE_CHECKING:
+    from taufit.model.torque_model import TorqueModel
+    from taufit.signals.samples import Samples
 
 
-def filtered_friction(
-    model: TorqueModel,
-    samples: Samples,
-    *,
-    load: Float[Array, "n j"] | None = None,
-    shape: Float[Array, "j s"] | None = None,
-) -> Float[Array, "n j k"]:
-    """Friction columns from the unfiltered velocity, low-passed as the torque was."""
-    from taufit.signals.filtering import lowpass
+class Columns:
+    """The columns of a torque model.
 
-    velocity, temperature = samples.friction_velocity, samples.temperature
-    if not remembers_path(model.friction):
-        columns = model.motor_friction(velocity, load=load, temperature=temperature, shape=shape)
-        return lowpass(samples, columns)
-    # Memory of the path starts anew with every run.
-    parts = [
-        model.motor_friction(
-            velocity[run],
-            load=None if load is None else load[run],
-            temperature=None if temperature is None else temperature[run],
-            shape=shape,
-            travel=velocity[run] / samples.rate_hz,
+    Args:
+        model: Structure: robot, friction, what else there is.
+        shape: Of the friction, in place of the model's own; may be complex for derivatives.
+    """
+
+    def __init__(self, model: TorqueModel, *, shape: Float[Array, "j s"] | None = None) -> None:
+        self.model = model
+        self.friction = model.friction or NoFriction()
+        self.shape = model.joint_shape if shape is None else np.asarray(shape)
+        self.layout: ParameterLayout = model.layout
+        self.joints = model.robot.joints
+
+    @cached_property
+    def coupling(self) -> Float[Array, "j j"] | None:
+        """C with v_m = C v where motors move several joints, else None."""
+        coupling = self.model.robot.drives.coupling
+        return None if np.array_equal(coupling, np.eye(self.joints)) else coupling
+
+    def at_motors(self, motion: Float[Array, "n j"]) -> Float[Array, "n j"]:
+        """Positions, velocities or accelerations of the motors from those of the joints."""
+        return motion if self.coupling is None else motion @ self.coupling.T
+
+    # Friction, motor by motor.
+
+    def start(self) -> tuple[State, ...]:
+        """The state of every motor's friction before the first sample."""
+        return tuple(self.friction.start(self.shape[k]) for k in range(self.joints))
+
+    def advance(
+        self, state: tuple[State, ...], inputs: FrictionInput
+    ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
+        """Friction per unit of each motor's own terms at the next samples, and the state then.
+
+        Inputs are the joints'; all that the friction model needs must be there.
+        """
+        read = inputs.require(self.friction.needs, self.friction)
+        if self.coupling is not None:
+            read = read.at_motors(self.coupling)
+        columns, after = [], []
+        for k in range(self.joints):
+            own, last = self.friction.advance(state[k], read.joint(k), self.shape[k])
+            columns.append(own)
+            after.append(last)
+        return np.stack(columns, 1), tuple(after)
+
+    def motor_friction(self, inputs: FrictionInput) -> Float[Array, "n j k"]:
+        """Of one whole run: `advance` from `start`."""
+        return self.advance(self.start(), inputs)[0]
+
+    def inputs_at(self, samples: Samples, load: Float[Array, "n j"] | None = None) -> FrictionInput:
+        """What samples say that friction may depend on: the velocity before the low-pass."""
+        return FrictionInput(
+            samples.friction_velocity,
+            samples.position,
+            load,
+            samples.temperature,
+            step=1.0 / samples.rate_hz,
         )
-        for run in samples.run_slices()
-    ]
-    return lowpass(samples, np.concatenate(parts))
+
+    def friction_at(
+        self,
+        samples: Samples,
+        *,
+        load: Float[Array, "n j"] | None = None,
+        filtered: bool = True,
+    ) -> Float[Array, "n j k"]:
+        """Friction columns of each motor at samples, low-passed as the torque was.
+
+        Friction is not linear in velocity, so it is computed from the unfiltered one and filtered
+        afterwards. Memory starts anew with every run.
+        """
+        from taufit.signals.filtering import lowpass
+
+        inputs = self.inputs_at(samples, load)
+        if remembers(self.friction):
+            runs = [self.motor_friction(inputs.span(run)) for run in samples.run_slices()]
+            columns = np.concatenate(runs) if runs else self.motor_friction(inputs)
+        else:
+            columns = self.motor_friction(inputs)
+        return lowpass(samples, columns) if filtered else columns
+
+    # From motors to joints, and side by side.
+
+    def to_joints(self, motor: Float[Array, "n j k"]) -> Float[Array, "n j m"]:
+        """Columns of each motor's terms spread over the joints it drives: C' diag(columns)."""
+        n, joints, terms = motor.shape
+        if self.coupling is not None:
+            return np.einsum("ki,nkt->nikt", self.coupling, motor).reshape(n, joints, -1)
+        out = np.zeros((n, joints, joints, terms), dtype=motor.dtype)
+        every = np.arange(joints)
+        out[:, every, every] = motor
+        return out.reshape(n, joints, -1)
+
+    def rotors(self, acceleration: Float[Array, "n j"]) -> Float[Array, "n j j"]:
+        """Torque per unit of each motor's inertia: C' diag(C a)."""
+        return self.to_joints(self.at_motors(acceleration)[:, :, None])
+
+    def own(
+        self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]
+    ) -> Float[Array, "n j t"]:
+        """Each motor's own columns side by side, without the others' zeros: rotor, friction, 1."""
+        parts = [motor]
+        if self.layout.rotor_inertia:
+            parts.insert(0, self.at_motors(acceleration)[:, :, None])
+        if self.layout.offset:
+            parts.append(np.ones((*motor.shape[:2], 1)))
+        return np.concatenate(parts, -1)
+
+    def rest_torque(
+        self,
+        theta: Float[Array, " p"],
+        acceleration: Float[Array, "n j"],
+        motor: Float[Array, "n j k"],
+    ) -> Float[Array, "n j"]:
+        """`rest` times its parameters, without making the columns."""
+        parts = self.layout.split(theta)
+        torque = np.einsum("njk,jk->nj", motor, parts.friction)
+        torque = torque + parts.rotors * self.at_motors(acceleration)
+        if self.coupling is not None:
+            torque = torque @ self.coupling
+        return torque + parts.offsets
+
+    def rest(
+        self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]
+    ) -> Float[Array, "n j m"]:
+        """The columns behind the links': rotor inertia, friction, offset.
+
+        Args:
+            acceleration: Of the joints.
+            motor: Friction columns of each motor, from `advance` or `friction_at`.
+        """
+        layout, behind = self.layout, self.layout.rest.start
+        n, joints = acceleration.shape
+        out = np.zeros((n, joints, layout.size - behind), dtype=motor.dtype)
+        if layout.rotor_inertia:
+            out[..., : layout.rotors.stop - behind] = self.rotors(acceleration)
+        start, stop = layout.friction.start - behind, layout.friction.stop - behind
+        out[..., start:stop] = self.to_joints(motor)
+        if layout.offset:
+            out[..., stop:] = np.eye(joints)
+        return out
+
+    def links(
+        self,
+        position: Float[Array, "n j"],
+        velocity: Float[Array, "n j"],
+        acceleration: Float[Array, "n j"],
+    ) -> Float[Array, "n j q"]:
+        """The links' columns."""
+        return regressor(self.model.robot, position, velocity, acceleration)
+
+    def dense(
+        self,
+        position: Float[Array, "n j"],
+        velocity: Float[Array, "n j"],
+        acceleration: Float[Array, "n j"],
+        motor: Float[Array, "n j k"],
+    ) -> Float[Array, "n j p"]:
+        """All of W at some samples, given the friction columns of each motor."""
+        links = self.links(position, velocity, acceleration)
+        return np.concatenate([links, self.rest(acceleration, motor)], -1)

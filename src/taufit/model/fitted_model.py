@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.dynamics import regressor
 from taufit.errors import TaufitError
 from taufit.friction import FrictionModel
+from taufit.model.columns import Columns
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import TrainingRecord
 from taufit.parameters import ParameterLayout
@@ -92,6 +92,15 @@ class FittedModel:
         return self.structure.names
 
     @property
+    def columns(self) -> Columns:
+        """What each parameter adds to the torque."""
+        return self.structure.columns
+
+    def steady(self) -> FittedModel:
+        """The same with friction as it is at constant speed: no memory of the path."""
+        return replace(self, structure=self.structure.steady())
+
+    @property
     def typical_temperature(self) -> Float[Array, " j"]:
         """Of each joint [degC]: the middle of training, or else the friction law's reference."""
         span = self.training.ranges.temperature
@@ -120,12 +129,22 @@ class FittedModel:
         acceleration: Float[Array, "n j"],
         *,
         temperature: Float[Array, "n j"] | None = None,
+        step: float | None = None,
     ) -> Float[Array, "n j"]:
-        """Joint torque predicted at these motions, unfiltered."""
+        """Joint torque predicted at these motions, unfiltered.
+
+        With `step`, the time between two samples [s], they are one run; without it they do not
+        follow each other, and friction that remembers its path is that of steady motion.
+        """
         links = self.values[self.layout.links]
-        rigid = regressor(self.robot, position, velocity, acceleration) @ links
+        rigid = self.columns.links(position, velocity, acceleration) @ links
         rest = self.structure.joint_columns(
-            velocity, acceleration, load=rigid, temperature=temperature
+            velocity,
+            acceleration,
+            position=position,
+            load=rigid,
+            temperature=temperature,
+            step=step,
         )
         return rigid + rest @ self.values[self.layout.rest]
 

@@ -11,14 +11,14 @@ joint, one offset per joint.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
-from taufit.dynamics import regressor
-from taufit.friction import FrictionModel, Linear, remembers_path, start_shape
+from taufit.friction import FrictionInput, FrictionModel, Linear, start_shape
+from taufit.model.columns import Columns
 from taufit.parameters import ParameterLayout
 from taufit.robot import Robot
 
@@ -84,103 +84,37 @@ class TorqueModel:
         return np.tile(start, (self.robot.joints, 1))
 
     @property
-    def _coupling(self) -> Float[Array, "j j"] | None:
-        """C with v_m = C v where motors move several joints, else None."""
-        coupling = self.robot.drives.coupling
-        return None if np.array_equal(coupling, np.eye(self.robot.joints)) else coupling
+    def columns(self) -> Columns:
+        """What each parameter adds to the torque."""
+        return Columns(self)
 
-    def rotor_columns(self, acceleration: Float[Array, "n j"]) -> Float[Array, "n j j"]:
-        """Torque per unit of each motor's inertia: C' diag(C a)."""
-        coupling = self._coupling
-        motor = acceleration if coupling is None else acceleration @ coupling.T
-        return self.to_joints(motor[:, :, None])
+    def steady(self) -> TorqueModel:
+        """The same with friction as it is at constant speed: no memory of the path."""
+        return self if self.friction is None else replace(self, friction=self.friction.steady())
 
-    def motor_friction(
-        self,
-        velocity: Float[Array, "n j"],
-        *,
-        load: Float[Array, "n j"] | None = None,
-        temperature: Float[Array, "n j"] | None = None,
-        shape: Float[Array, "j s"] | None = None,
-        travel: Float[Array, "n j"] | None = None,
-    ) -> Float[Array, "n j k"]:
-        """Friction per unit of each motor's own terms, before it is mapped to the joints.
-
-        Velocity and load are the joints'. `shape` replaces the model's own and may be complex for
-        derivatives. `travel` is velocity times the time between two samples, within one run, for
-        friction that remembers its path; without it such friction is that of steady motion.
-        """
-        n, joints = velocity.shape
-        if self.friction is None:
-            return np.zeros((n, joints, 0))
-        shapes = self.joint_shape if shape is None else np.asarray(shape)
-        coupling = self._coupling
-        if coupling is not None:
-            velocity = velocity @ coupling.T
-            load = None if load is None else load @ np.linalg.inv(coupling)
-            travel = None if travel is None else travel @ coupling.T
-        path = travel if remembers_path(self.friction) else None
-        return np.stack(
-            [
-                self.friction.columns(
-                    velocity[:, k],
-                    shapes[k],
-                    None if load is None else load[:, k],
-                    None if temperature is None else temperature[:, k],
-                    **({} if path is None else {"travel": path[:, k]}),
-                )
-                for k in range(joints)
-            ],
-            1,
-        )
-
-    def to_joints(self, motor: Float[Array, "n j k"]) -> Float[Array, "n j m"]:
-        """Columns of each motor's terms spread over the joints it drives: C' diag(columns)."""
-        n, joints, terms = motor.shape
-        coupling = self._coupling
-        if coupling is not None:
-            return np.einsum("ki,nkt->nikt", coupling, motor).reshape(n, joints, -1)
-        out = np.zeros((n, joints, joints, terms), dtype=motor.dtype)
-        every = np.arange(joints)
-        out[:, every, every] = motor
-        return out.reshape(n, joints, -1)
-
-    def friction_columns(
-        self,
-        velocity: Float[Array, "n j"],
-        *,
-        load: Float[Array, "n j"] | None = None,
-        temperature: Float[Array, "n j"] | None = None,
-        shape: Float[Array, "j s"] | None = None,
-        travel: Float[Array, "n j"] | None = None,
-    ) -> Float[Array, "n j m"]:
-        """Torque per unit of each friction term, joint after joint.
+    def friction_columns(self, inputs: FrictionInput) -> Float[Array, "n j m"]:
+        """Torque per unit of each friction term, joint after joint, over one run.
 
         With coupled motors friction acts at the motors: C' diag(f(C v)), loads being C^-T tau.
         """
-        return self.to_joints(
-            self.motor_friction(
-                velocity, load=load, temperature=temperature, shape=shape, travel=travel
-            )
-        )
+        columns = self.columns
+        return columns.to_joints(columns.motor_friction(inputs))
 
     def joint_columns(
         self,
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
         *,
+        position: Float[Array, "n j"] | None = None,
         load: Float[Array, "n j"] | None = None,
         temperature: Float[Array, "n j"] | None = None,
         travel: Float[Array, "n j"] | None = None,
+        step: float | None = None,
     ) -> Float[Array, "n j m"]:
-        """The columns behind the links': rotor inertia, friction, offset."""
-        n, joints = velocity.shape
-        parts = [self.friction_columns(velocity, load=load, temperature=temperature, travel=travel)]
-        if self.rotor_inertia:
-            parts.insert(0, self.rotor_columns(acceleration))
-        if self.offset:
-            parts.append(np.broadcast_to(np.eye(joints), (n, joints, joints)))
-        return np.concatenate(parts, -1)
+        """The columns behind the links': rotor inertia, friction, offset; see `regressor`."""
+        inputs = FrictionInput(velocity, position, load, temperature, travel, step=step)
+        columns = self._following(inputs).columns
+        return columns.rest(acceleration, columns.motor_friction(inputs))
 
     def regressor(
         self,
@@ -191,13 +125,31 @@ class TorqueModel:
         load: Float[Array, "n j"] | None = None,
         temperature: Float[Array, "n j"] | None = None,
         travel: Float[Array, "n j"] | None = None,
+        step: float | None = None,
     ) -> Float[Array, "n j p"]:
-        """W with tau = W theta, theta in the order of `names`."""
-        links = regressor(self.robot, position, velocity, acceleration)
-        rest = self.joint_columns(
-            velocity, acceleration, load=load, temperature=temperature, travel=travel
-        )
-        return np.concatenate([links, rest], -1)
+        """W with tau = W theta, theta in the order of `names`.
+
+        Samples without `travel` or `step` do not follow each other and have no path: friction that
+        remembers it is then that of steady motion. Otherwise they are one run.
+
+        Args:
+            position: Of the joints, and so on.
+            velocity: [rad/s].
+            acceleration: [rad/s^2].
+            load: Rigid-body torque, for friction that depends on it [N m].
+            temperature: Of the joints [degC].
+            travel: Velocity times the time between two samples, within one run, for friction that
+                remembers its path.
+            step: That time, in place of `travel` [s].
+        """
+        inputs = FrictionInput(velocity, position, load, temperature, travel, step=step)
+        columns = self._following(inputs).columns
+        motor = columns.motor_friction(inputs)
+        return columns.dense(position, velocity, acceleration, motor)
+
+    def _following(self, inputs: FrictionInput) -> TorqueModel:
+        """For samples that follow each other the model itself, else its steady form."""
+        return self if inputs.has("travel") else self.steady()
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:
         """This model with parameters, and an empty record of how they were found."""

@@ -24,6 +24,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.dynamics import base_parameters, engine
 from taufit.errors import RecordingError, TaufitError
+from taufit.friction import needs
 from taufit.model.fitted_model import FittedModel
 from taufit.parameters import link_parameter
 from taufit.payload.linear import linear_estimate
@@ -236,11 +237,11 @@ def _run(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
     for i in np.flatnonzero(good):
         at = slice(i, i + 1)
         links = arm.regressor(q[at], v[at], a[at])
-        if model.friction is not None and model.friction.uses_load:
+        if needs(model.friction, "load"):
             load = links @ np.asarray(model.values)[layout.links]
         warm = None if source.temperature is None else source.temperature[at]
-        rest = model.structure.joint_columns(v[at], a[at], load=load, temperature=warm)
-        rows = np.concatenate([links, rest], -1)[0][:, columns]
+        whole = model.structure.regressor(q[at], v[at], a[at], load=load, temperature=warm)
+        rows = whole[0][:, columns]
         left = source.torque[i] - rows @ rls.values
         power, rows_seen = power + float(left @ left), rows_seen + joints
         rls.update(rows, source.torque[i])

@@ -101,7 +101,7 @@ def run_khalil(
     layout = model.layout
     rigid = links @ np.asarray(model.values)[layout.links]
     warm = None if source.temperature is None else source.temperature[good]
-    rest = model.structure.joint_columns(v, a, load=rigid, temperature=warm)
+    rest = model.structure.joint_columns(v, a, position=q, load=rigid, temperature=warm)
     left = source.torque[good] - rigid - rest @ np.asarray(model.values)[layout.rest]
     columns = np.zeros((len(time), joints, PER_LINK + 3 * joints))
     columns[..., :PER_LINK] = links[..., layout.link(-1)]

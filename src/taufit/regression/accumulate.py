@@ -17,7 +17,7 @@ import numpy as np
 from taufit.arrays import Array, Float, Int
 from taufit.dynamics import engine
 from taufit.errors import RecordingError
-from taufit.friction import remembers_path
+from taufit.friction import FrictionInput, remembers
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information, triangularise
 from taufit.signals.samples import Samples
@@ -323,17 +323,21 @@ def _part(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:
     def cut(values: Float[Array, "n j"] | None) -> Float[Array, "n j"] | None:
         return None if values is None else np.ascontiguousarray(values[part], float)
 
+    position = np.ascontiguousarray(batch.position[part], float)
+    position = np.ascontiguousarray(batch.position[part], float)
     velocity = np.ascontiguousarray(batch.velocity[part], float)
     whitening = None if batch.whitening is None else np.asarray(batch.whitening, float)
     friction = batch.friction
     return Batch(
-        np.ascontiguousarray(batch.position[part], float),
+        position,
         velocity,
         np.ascontiguousarray(batch.acceleration[part], float),
         np.ascontiguousarray(batch.torque[part], float),
         cut(batch.weights),
         whitening if whitening is None or whitening.ndim == 2 else whitening[part],
-        model.motor_friction(velocity, load=cut(batch.load), temperature=cut(batch.temperature))
+        model.columns.motor_friction(
+            FrictionInput(velocity, position, cut(batch.load), cut(batch.temperature))
+        )
         if friction is None
         else np.asarray(friction[part], float),
     )
@@ -366,7 +370,7 @@ def _check(model: TorqueModel, batch: Batch) -> None:
             raise ValueError(
                 f"{name} must be {' or '.join(map(str, allowed))}, found {np.shape(values)}"
             )
-    if batch.friction is None and remembers_path(model.friction):
+    if batch.friction is None and remembers(model.friction):
         raise ValueError(
             f"{type(model.friction).__name__} friction remembers its path, which tiles would cut: "
             "give its columns ready made"

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.fft import rfft, rfftfreq
 
 from taufit.arrays import Array, Float
+from taufit.friction import needs
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import Residuals, ResidualStructure
 from taufit.parameters import joint_parameter
@@ -125,7 +126,7 @@ class _Columns:
         joints = model.robot.joints
         plain = SampleRows(model.structure, samples)
         rigid = plain.rigid(np.asarray(model.values))
-        loaded = model.friction is not None and model.friction.uses_load
+        loaded = needs(model.friction, "load")
         load = model.values if loaded else None
         self.rows = SampleRows(model.structure, samples, load=load)
         self.base = np.array([model.names.index(name) for name in base])

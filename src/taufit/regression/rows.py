@@ -16,10 +16,9 @@ from typing import Literal
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
-from taufit.dynamics import regressor
 from taufit.dynamics.batch import Engine
 from taufit.errors import RecordingError, TaufitError
-from taufit.model.columns import filtered_friction
+from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.accumulate import Batch, accumulate_by_joint
 from taufit.regression.information import Information
@@ -203,6 +202,7 @@ class SampleRows(Rows):
         dropped: tuple[str, ...] = (),
     ) -> None:
         self.model, self.samples, self.load, self.dropped = model, samples, load, dropped
+        self.columns = model.columns
         self.names = model.names
         self.keep, self.run, self.rate_hz = samples.keep, samples.run, samples.rate_hz
         _check_samples(model, samples)
@@ -214,7 +214,7 @@ class SampleRows(Rows):
     @cached_property
     def carried(self) -> Float[Array, "n j"] | None:
         """The load, sample by sample."""
-        if self.load is None or self.model.friction is None or not self.model.friction.uses_load:
+        if self.load is None or not needs(self.model.friction, "load"):
             return None
         if isinstance(self.load, str):
             return np.where(np.isfinite(self.samples.torque), self.samples.torque, 0.0)
@@ -223,21 +223,14 @@ class SampleRows(Rows):
     @cached_property
     def friction(self) -> Float[Array, "n j k"]:
         """Filtered friction columns of each motor's own terms."""
-        return filtered_friction(self.model, self.samples, load=self.carried)
+        return self.columns.friction_at(self.samples, load=self.carried)
 
     def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
-        s, model, part = self.samples, self.model, slice(first, last, stride)
-        joints = model.robot.joints
+        s, part = self.samples, slice(first, last, stride)
         position, velocity, acceleration = (
             np.ascontiguousarray(x[part]) for x in (s.position, s.velocity, s.acceleration)
         )
-        parts = [regressor(model.robot, position, velocity, acceleration)]
-        if model.rotor_inertia:
-            parts.append(model.rotor_columns(acceleration))
-        parts.append(model.to_joints(self.friction[part]))
-        if model.offset:
-            parts.append(np.broadcast_to(np.eye(joints), (len(position), joints, joints)))
-        out = np.concatenate(parts, -1)
+        out = self.columns.dense(position, velocity, acceleration, self.friction[part])
         if self.dropped:
             out[..., self._gone] = 0.0
         return out
@@ -273,13 +266,9 @@ class SampleRows(Rows):
         )
 
     def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
-        s, model = self.samples, self.model
-        layout, coupling = model.layout, model.robot.drives.coupling
-        own = layout.split(np.where(self._gone, 0.0, theta))
-        motor = np.einsum("njk,jk->nj", self.friction, own.friction)
-        if model.rotor_inertia:
-            motor = motor + own.rotors * (s.acceleration @ coupling.T)
-        return self.rigid(np.where(self._gone, 0.0, theta)) + motor @ coupling + own.offsets
+        own = np.where(self._gone, 0.0, theta)
+        rest = self.columns.rest_torque(own, self.samples.acceleration, self.friction)
+        return self.rigid(own) + rest
 
     def rigid(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         """Torque of the links alone."""
@@ -374,8 +363,7 @@ def _check_samples(model: TorqueModel, samples: Samples) -> None:
             f"the samples have {samples.joints} joints, robot {model.robot.name} has "
             f"{model.robot.joints}. Use the recording's own robot."
         )
-    warm = model.friction is not None and model.friction.uses_temperature
-    if warm and samples.temperature is None:
+    if needs(model.friction, "temperature") and samples.temperature is None:
         raise TaufitError(
             f"friction model {type(model.friction).__name__} needs joint temperatures, and the "
             "recording has none. Record them, or choose a model without temperature."

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.friction import FrictionInput, needs
 from taufit.model import predicted_torque
 from taufit.model.fitted_model import FittedModel
 from taufit.model.record_file import provenance_to_dict
@@ -229,7 +230,7 @@ def _friction(model: FittedModel, runs: list[Run], predictions: list[Float[Array
             loads, ("#14639e", "#8a4fa3"), ("model", "model, high load"), strict=False
         ):
             curve = _friction_curve(model, grid, joint, load)
-            loaded = model.friction is not None and model.friction.uses_load
+            loaded = needs(model.friction, "load")
             label = f"{name} ({load:.3g} N m)" if loaded else "model"
             series.append(Series(label, curve, colour=colour))
         charts.append(
@@ -260,15 +261,13 @@ def _friction_points(
 
 
 def _without_friction(model: FittedModel) -> FittedModel:
-    terms = len(model.friction.terms) if model.friction else 0
-    start = model.robot.joints * (10 + model.rotor_inertia)
     values = np.array(model.values)
-    values[start : start + model.robot.joints * terms] = 0.0
+    values[model.layout.friction] = 0.0
     return model.with_values(values)
 
 
 def _typical_loads(model: FittedModel, runs: list[Run], joint: int) -> list[float]:
-    if not (model.friction and model.friction.uses_load and runs):
+    if not (needs(model.friction, "load") and runs):
         return [0.0]
     from taufit.model.predict import rigid_torque
 
@@ -282,10 +281,9 @@ def _friction_curve(
 ) -> Float[Array, " n"]:
     carried = np.full_like(velocity, load)
     temperature = np.broadcast_to(model.typical_temperature, velocity.shape)
-    columns = model.structure.friction_columns(velocity, load=carried, temperature=temperature)
-    start = model.robot.joints * (10 + model.rotor_inertia)
-    values = np.asarray(model.values)[start : start + columns.shape[-1]]
-    return (columns @ values)[:, joint]
+    inputs = FrictionInput(velocity, load=carried, temperature=temperature)
+    columns = model.structure.steady().friction_columns(inputs)
+    return (columns @ np.asarray(model.values)[model.layout.friction])[:, joint]
 
 
 def _parameters(model: FittedModel) -> str:

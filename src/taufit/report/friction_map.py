@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.friction import FrictionInput, needs
 from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import COLOURS, Series, chart
@@ -47,7 +48,9 @@ def friction_map(model: FittedModel, *, loads: Any = None) -> str:
         )
     ]
     for j in range(joints):
-        loaded = friction.uses_load and _feels_load(model, j, fastest[j], low[j], float(loads[j]))
+        loaded = needs(friction, "load") and _feels_load(
+            model, j, fastest[j], low[j], float(loads[j])
+        )
         levels = [0.0] + ([float(loads[j])] if loaded else [])
         figures = []
         for load in levels:
@@ -82,15 +85,12 @@ def friction_torque(
 ) -> Float[Array, " n"]:
     """Steady friction of one joint at positive speeds [N m]."""
     assert model.friction is not None
-    n, terms = len(speed), len(model.friction.terms)
-    columns = model.friction.columns(
-        np.asarray(speed, float),
-        model.joint_shape[joint],
-        np.full(n, load),
-        np.full(n, temperature),
+    n = len(speed)
+    inputs = FrictionInput(
+        np.asarray(speed, float), load=np.full(n, load), temperature=np.full(n, temperature)
     )
-    first = model.robot.joints * (10 + model.rotor_inertia) + joint * terms
-    return columns @ model.values[first : first + terms]
+    columns = model.friction.steady().columns(inputs, model.joint_shape[joint])
+    return columns @ model.values[model.layout.friction_of(joint)]
 
 
 def _feels_load(model: FittedModel, joint: int, speed: float, warm: float, load: float) -> bool:

@@ -15,6 +15,7 @@ from taufit.arrays import Array, Bool, Float
 from taufit.estimators.constraints import UNIT
 from taufit.estimators.entropic import prior_links
 from taufit.estimators.estimator import Problem
+from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.base import base_of
 from taufit.regression.information import Information
@@ -91,7 +92,7 @@ def choose(
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
     source = source_of(samples)
     base = base_of(model)
-    loaded = model.friction is not None and model.friction.uses_load
+    loaded = needs(model.friction, "load")
     load: Load = "measured" if loaded else None
     # Residuals tell how they hang together only where no prior keeps the fit from its best.
     weak = _WEAKEST * trusted * source.correlation_guess

@@ -21,7 +21,7 @@ from itertools import combinations, product
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
-from taufit.friction import FrictionModel, NoFriction, Shape, remembers_path
+from taufit.friction import FrictionModel, NoFriction, Shape, remembers
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import joint_parameter
 from taufit.regression.base import base_of
@@ -109,8 +109,9 @@ class _Scene:
         self.gone: Bool[Array, "j k"] = np.array(
             [[joint_parameter(k, t.name) in dropped for t in terms] for k in range(joints)]
         ).reshape(joints, len(terms))
-        self.velocity = samples.friction_velocity @ self.coupling.T
-        self.load = None if load is None else load @ np.linalg.inv(self.coupling)
+        inputs = model.columns.inputs_at(samples, load)
+        self.inputs = inputs.require(self.friction.needs, self.friction).at_motors(self.coupling)
+        self.runs = samples.run_slices() if remembers(self.friction) else [slice(None)]
         plain = replace(model, friction=None, shape=None)
         columns = base_of(plain, dropped=tuple(d for d in dropped if d in plain.names)).columns
         rows = SampleRows(plain, samples.rows(pick), dropped=dropped)
@@ -139,24 +140,9 @@ class _Scene:
 
     def columns(self, k: int, shape: Float[Array, " s"]) -> Float[Array, "n a c"]:
         """Weighted filtered columns of one motor, in the rows of the joints it drives."""
-        s, v = self.samples, self.velocity[:, k]
-        load = None if self.load is None else self.load[:, k]
-        heat = None if s.temperature is None else s.temperature[:, k]
-        if remembers_path(self.friction):
-            parts = [
-                self.friction.columns(
-                    v[run],
-                    shape,
-                    None if load is None else load[run],
-                    None if heat is None else heat[run],
-                    **{"travel": v[run] / s.rate_hz},
-                )
-                for run in s.run_slices()
-            ]
-            own = np.concatenate(parts)
-        else:
-            own = self.friction.columns(v, shape, load, heat)
-        own = lowpass(s, own)[self.pick]
+        mine = self.inputs.joint(k)
+        own = np.concatenate([self.friction.columns(mine.span(run), shape) for run in self.runs])
+        own = lowpass(self.samples, own)[self.pick]
         own[:, self.gone[k]] = 0.0
         joints = self.active[k]
         return (self.factor[:, joints] * self.coupling[k, joints])[..., None] * own[:, None]

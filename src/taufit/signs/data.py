@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
-from taufit.dynamics import regressor
 from taufit.errors import PoorExcitationError, RecordingError
-from taufit.friction import Linear, remembers_path
+from taufit.friction import Linear, needs, remembers
 from taufit.model.torque_model import TorqueModel
-from taufit.signals import Samples, lowpass
+from taufit.signals import Samples
 from taufit.signs.hints import SignHint, apply_hints
 from taufit.signs.quadratic import JointRows, joint_rows
 from taufit.signs.samples import recorded_joints
@@ -96,13 +95,9 @@ def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()
 
 def search_regressor(model: TorqueModel, samples: Samples) -> Float[Array, "n j p"]:
     """Rows for torque as it is searched: friction columns filtered only where the torque is."""
-    links = regressor(model.robot, samples.position, samples.velocity, samples.acceleration)
-    rest = model.joint_columns(
-        samples.friction_velocity, samples.acceleration, temperature=samples.temperature
-    )
-    if samples.raw_torque is None:
-        rest = lowpass(samples, rest)
-    return np.concatenate([links, rest], -1)
+    columns = model.columns
+    motor = columns.friction_at(samples, filtered=samples.raw_torque is None)
+    return columns.dense(samples.position, samples.velocity, samples.acceleration, motor)
 
 
 def beyond_columns(model: TorqueModel) -> bool:
@@ -110,4 +105,4 @@ def beyond_columns(model: TorqueModel) -> bool:
     friction = model.friction
     if friction is None:
         return False
-    return bool(friction.shapes) or friction.uses_load or remembers_path(friction)
+    return bool(friction.shapes) or needs(friction, "load") or remembers(friction)

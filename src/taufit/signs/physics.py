@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
-from taufit.dynamics import regressor
+from taufit.friction import FrictionInput
 from taufit.signs.data import SearchData
 from taufit.signs.quadratic import SignForm
 from taufit.signs.search import SignSearch, signs_within
@@ -113,26 +113,26 @@ def positive_functionals(data: SearchData, joints: Int[Array, " k"]) -> Float[Ar
     speed = np.zeros_like(q)
     speed[:, joints] = samples.velocity[np.ix_(chosen, joints)]
     zero = np.zeros_like(q)
-    weight = regressor(model.robot, q, zero, zero)
-    at = weight.shape[-1]
+    columns, layout = model.columns, model.layout
+    weight = columns.links(q, zero, zero)
     out = []
     for moving in ([*joints], *([i] for i in joints)) if len(joints) > 1 else ([*joints],):
         v = np.zeros_like(q)
         v[:, moving] = speed[:, moving]
         energy = np.zeros(len(model.names))
-        links = regressor(model.robot, q, zero, v) - weight
-        energy[:at] = 0.5 * np.einsum("ni,nip->p", v, links)
+        links = columns.links(q, zero, v) - weight
+        energy[layout.links] = 0.5 * np.einsum("ni,nip->p", v, links)
         if model.rotor_inertia:
-            rotor = model.rotor_columns(v)
-            energy[at : at + rotor.shape[-1]] = 0.5 * np.einsum("ni,nip->p", v, rotor)
+            energy[layout.rotors] = 0.5 * np.einsum("ni,nip->p", v, columns.rotors(v))
         out.append(energy[data.rows.kept])
-    at += model.robot.joints if model.rotor_inertia else 0
-    friction = model.friction_columns(speed, temperature=_some(samples.temperature, chosen))
-    terms = model.nonnegative[at : at + friction.shape[-1]]
+    friction = model.friction_columns(
+        FrictionInput(speed, q, temperature=_some(samples.temperature, chosen))
+    )
+    terms = model.nonnegative[layout.friction]
     for i in joints:
         power = np.zeros(len(model.names))
         taken = np.einsum("n,np->p", speed[:, i], friction[:, i])
-        power[at : at + friction.shape[-1]] = np.where(terms, taken, 0.0)
+        power[layout.friction] = np.where(terms, taken, 0.0)
         if np.any(power[data.rows.kept]):
             out.append(power[data.rows.kept])
     return np.array(out)

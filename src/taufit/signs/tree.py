@@ -19,11 +19,11 @@ import numpy as np
 import scipy.sparse
 
 from taufit.arrays import Array, Bool, Float, Int
-from taufit.dynamics import regressor
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.estimators.constraints import constraints_of
 from taufit.model.torque_model import TorqueModel
-from taufit.signals import Samples, lowpass, zero_phase
+from taufit.signals import Samples, zero_phase
+from taufit.signs.data import search_regressor
 from taufit.signs.segments import joint_rms
 
 _UPPER = np.triu_indices(4)
@@ -84,13 +84,7 @@ def search_tree(
     label, joint, first, last = threshold_segments(magnitude, samples, threshold)
     base = base_parameters(model, rule="leftmost", order=_printed_order(model))
     columns = base.columns
-    links = regressor(model.robot, samples.position, samples.velocity, samples.acceleration)
-    rest = model.joint_columns(
-        samples.friction_velocity, samples.acceleration, temperature=samples.temperature
-    )
-    if samples.raw_torque is None:
-        rest = lowpass(samples, rest)
-    rows = np.concatenate([links, rest], -1)[:, :, columns]
+    rows = search_regressor(model, samples)[:, :, columns]
     grams, moments, energy = [], [], []
     for k in range(len(joint)):
         use = label[:, joint[k]] == k

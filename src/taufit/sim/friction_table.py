@@ -8,7 +8,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError, TaufitError
-from taufit.friction import Presliding
+from taufit.friction import FrictionInput, needs, remembers
 from taufit.sim.effects import Friction, Thermal, per_joint
 
 SPEEDS, LOADS = 600, 33
@@ -59,7 +59,7 @@ def tabulate(
         temperature: Of the joints where nothing warms them.
     """
     joints = len(top_speed)
-    model = friction.model
+    model = friction.model.steady()
     coefficients = np.asarray(friction.coefficients, float)
     if coefficients.shape != (joints, len(model.terms)):
         names = ", ".join(term.name for term in model.terms)
@@ -74,7 +74,7 @@ def tabulate(
             f"friction needs {joints} rows of {len(model.shapes)} shapes ({names}); "
             f"found {shape.shape}."
         )
-    loads = LOADS if model.uses_load else 1
+    loads = LOADS if needs(model, "load") else 1
     warms = WARMS if thermal is not None else 1
     speed_scale = 1e-3 * top_speed
     speed_span = np.arcsinh(top_speed / speed_scale)
@@ -90,14 +90,15 @@ def tabulate(
         # A hard sign is 0 at 0; friction at the verge of motion is what it tends to.
         speed = np.maximum(grid[i], 1e-9 * top_speed[i])
         # All loads and temperatures in one call; one temperature where the model has no use for it.
-        felt = warmth if model.uses_temperature else warmth[:1]
+        felt = warmth if needs(model, "temperature") else warmth[:1]
         load, degrees, fast = (
             x.ravel()
             for x in np.meshgrid(np.linspace(0.0, top_load[i], loads), felt, speed, indexing="ij")
         )
         above = (warmth - slopes[2, i])[:, None]
         for side, sign in enumerate((1.0, -1.0)):
-            columns = model.columns(sign * fast, shape[i], load, degrees)
+            inputs = FrictionInput(sign * fast, load=load, temperature=degrees)
+            columns = model.columns(inputs, shape[i])
             value = sign * (columns @ coefficients[i]).reshape(loads, len(felt), SPEEDS)
             _check_drag(value, speed, i, degrees=felt)
             warmer = value + (slopes[0, i] + slopes[1, i] * speed) * above
@@ -131,11 +132,11 @@ def slow_parts(friction: Friction, joints: int) -> tuple[Float[Array, "j e"], Fl
             f"slow friction needs {joints} rows, one number per entry of slow_widths, all widths "
             f"positive; found {torque.shape} for {len(widths)} widths."
         )
-    if isinstance(friction.model, Presliding):
+    if remembers(friction.model):
         names = [term.name for term in friction.model.terms]
-        own = [i for i, name in enumerate(names) if name.startswith("presliding_")]
+        own = [names.index(f"presliding_{k + 1}") for k in range(1, len(friction.model.memory))]
         torque = np.concatenate([torque, np.asarray(friction.coefficients, float)[:, own]], 1)
-        widths = np.concatenate([widths, friction.model.widths[1:]])
+        widths = np.concatenate([widths, friction.model.memory[1:]])
     return torque, widths
 
 
@@ -149,11 +150,8 @@ def steady_friction(
     shape = np.zeros((joints, 0)) if friction.shape is None else np.asarray(friction.shape, float)
     out = np.empty_like(velocity)
     for i in range(joints):
-        columns = friction.model.columns(
-            velocity[:, i],
-            shape[i],
-            np.zeros(n),
-            np.full(n, temperature),
+        inputs = FrictionInput(
+            velocity[:, i], load=np.zeros(n), temperature=np.full(n, temperature)
         )
-        out[:, i] = columns @ friction.coefficients[i]
+        out[:, i] = friction.model.steady().columns(inputs, shape[i]) @ friction.coefficients[i]
     return out

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from taufit.friction import needs
 from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -38,7 +39,7 @@ def with_temperature(model: FittedModel, samples: Samples) -> Samples:
     A model with a thermal state computes the temperature; else one without a sensor is taken as the
     middle of the training data, and a finding says so.
     """
-    if model.friction is None or not model.friction.uses_temperature:
+    if not needs(model.friction, "temperature"):
         return samples
     state = model.training.thermal
     if state is not None:

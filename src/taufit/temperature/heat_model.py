@@ -21,6 +21,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import PoorExcitationError, TaufitError
+from taufit.friction import needs
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.model.torque_model import TorqueModel
@@ -65,7 +66,7 @@ def follow_heat(model: TorqueModel, samples: Samples) -> TemperatureChoice:
     Raises:
         PoorExcitationError: No joint's friction changes as heat would make it.
     """
-    if model.friction is None or model.friction.uses_temperature:
+    if model.friction is None or needs(model.friction, "temperature"):
         raise TaufitError("a thermal model needs friction that can follow temperature.")
     state = fit_thermal(model, samples)
     warm = AMBIENT + temperature_rise(state, samples, state.start)

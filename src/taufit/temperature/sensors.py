@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
+from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import joint_parameter
 from taufit.regression.base import base_of
@@ -149,7 +150,7 @@ def blind_fit(
     """Residual of a fit without temperature, its Coulomb and viscous friction, and kept rows."""
     prior, centre, _ = gaussian_prior(model)
     source = source_of(samples)
-    loaded = model.friction is not None and model.friction.uses_load
+    loaded = needs(model.friction, "load")
     regression = Regression(source, RowsOf(model, "measured" if loaded else None), base_of(model))
     theta, _ = fit_with_prior(
         regression, 0.01 * source.correlation_guess * prior, centre, model.nonnegative

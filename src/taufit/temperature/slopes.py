@@ -13,6 +13,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import PoorExcitationError, RecordingError, TaufitError
+from taufit.friction import needs
 from taufit.friction.temperature_dependent import LAWS, TemperatureDependent
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -78,7 +79,7 @@ def follow_temperature(
         raise TaufitError(f"temperature law {law!r} is not known: use {', '.join(CHOICES)}.")
     plain = TemperatureChoice(model, samples)
     asked = law != "auto"
-    if law == "none" or model.friction is None or model.friction.uses_temperature:
+    if law == "none" or model.friction is None or needs(model.friction, "temperature"):
         if law in LAWS and model.friction is None:
             raise TaufitError("without friction there is nothing that follows temperature.")
         return plain

@@ -16,12 +16,16 @@ import numpy as np
 
 from taufit.arrays import Array, Float, Int
 from taufit.dynamics import Engine
+from taufit.friction import FrictionInput, needs
 from taufit.model.fitted_model import FittedModel
 from taufit.parameters import PER_LINK
-from taufit.payload.filter.dahl import FrictionStream
 from taufit.payload.filter.lowpass import CausalLowpass
+from taufit.payload.filter.sliding import Sliding
 from taufit.payload.filter.unknowns import Unknowns
 from taufit.regression.residual_structure import EXTRAS, extra_columns
+
+# Step of the difference quotient: far below any load that matters, far above rounding [N m].
+_SMALL_LOAD = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,13 +100,14 @@ class ArmRows:
     ) -> None:
         joints = model.robot.joints
         self.model = model
-        self.warm = model.friction is not None and model.friction.uses_temperature
+        self.warm = needs(model.friction, "temperature")
         self.channels = joints * (4 if self.warm else 3)
         self._step = 1.0 / rate_hz
         self._standstill = standstill
         self._engine = Engine(model.robot)
         self._lowpass = CausalLowpass(rate_hz, cutoff_hz)
-        self._friction = FrictionStream(model)
+        self._of = model.columns
+        self._sliding = Sliding(model.friction, joints)
         self._columns = len(columns)
         self._fading = columns.fading
         self._edges = np.cumsum([0, *(len(rows) + 1 for rows in columns.rows)])
@@ -124,7 +129,8 @@ class ArmRows:
     def clear(self) -> None:
         """The next chunk follows on none."""
         self._lowpass.clear()
-        self._friction.clear()
+        self._sliding.clear()
+        self._state = self._of.start()
         self._tail: tuple[Array, Array] | None = None
 
     def __call__(
@@ -155,52 +161,38 @@ class ArmRows:
         self, q: Array, v: Array, a: Array, torque: Array, warm: Array | None, phi: Array
     ) -> Float[Array, "n j p+1"]:
         """Payload, base parameters, extras and y, joint by joint."""
-        model, n, p = self.model, len(q), self._columns
-        joints, b = model.robot.joints, len(self._base_links) + len(self._base_rest)
+        n, p = len(q), self._columns
+        joints, b = self.model.robot.joints, len(self._base_links) + len(self._base_rest)
         links = self._engine.regressor(q, v, a)
         rigid = links @ self._inertial
         payload = links[..., self._tip]
         load = rigid + payload @ phi
-        motor, direction, left = self._friction.columns(v, load, warm, self._step)
-        slope = self._load_slope(v, load, warm, direction)[..., None] * payload
+        inputs = FrictionInput(v, q, load, warm, step=self._step)
+        slope = self._load_slope(inputs)[..., None] * payload
+        motor, self._state = self._of.advance(self._state, inputs)
+        speed = self._of.at_motors(v)
+        direction, left = self._sliding(speed, self._step)
 
         out = np.zeros((n, joints, p + 1))
         out[..., :PER_LINK] = payload + slope
         at = PER_LINK + len(self._base_links)
         out[..., PER_LINK:at] = links[..., self._base_links]
-        parts = []
-        if model.rotor_inertia:
-            parts.append(model.structure.rotor_columns(a))
-        parts.append(model.structure.to_joints(motor))
-        if model.offset:
-            parts.append(np.broadcast_to(np.eye(joints), (n, joints, joints)))
-        rest = np.concatenate(parts, -1)
+        rest = self._of.rest(a, motor)
         out[..., at : PER_LINK + b] = rest[..., self._base_rest]
-        coupling = self._friction.coupling
-        speed = v if coupling is None else v @ coupling.T
         extra = np.empty((n, joints, len(EXTRAS) + 1 + self._fading.shape[1]))
         extra[..., : len(EXTRAS)] = extra_columns(q, speed, direction, load)
         extra[..., len(EXTRAS)] = rigid
         extra[..., len(EXTRAS) + 1 :] = self._fading * left
-        out[..., PER_LINK + b : p] = model.structure.to_joints(extra)
+        out[..., PER_LINK + b : p] = self._of.to_joints(extra)
         out[..., p] = torque - rigid - rest @ self._rest + slope @ phi
         return out
 
-    def _load_slope(
-        self, v: Array, load: Array, warm: Array | None, direction: Array
-    ) -> Float[Array, "n j"]:
+    def _load_slope(self, inputs: FrictionInput) -> Float[Array, "n j"]:
         """d friction / d load at the joints: what one newton metre more costs in friction."""
-        friction = self.model.friction
-        if friction is None or not friction.uses_load:
-            return np.zeros_like(v)
-        if self._friction.remembers:
-            own = load
-            if self._friction.coupling is not None:
-                own = load @ np.linalg.inv(self._friction.coupling)
-            return self._coefficients[:, -1] * np.sign(own) * direction
-        small = 1e-3
+        if not needs(self.model.friction, "load"):
+            return np.zeros_like(inputs.velocity)
         up, down = (
-            self.model.structure.motor_friction(v, load=load + s * small, temperature=warm)
-            for s in (1.0, -1.0)
+            self._of.advance(self._state, inputs.replace(load=inputs.load + small))[0]
+            for small in (_SMALL_LOAD, -_SMALL_LOAD)
         )
-        return np.einsum("njk,jk->nj", up - down, self._coefficients) / (2.0 * small)
+        return np.einsum("njk,jk->nj", up - down, self._coefficients) / (2.0 * _SMALL_LOAD)

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from taufit.arrays import Array, Float, Int
-from taufit.friction import Presliding
+from taufit.friction import FrictionInput, needs, remembers
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.parameters import PER_LINK, joint_parameter, parse_name
-from taufit.payload.filter.dahl import BREAKAWAY_SHARES, BREAKAWAY_WIDTHS
+from taufit.payload.filter.sliding import BREAKAWAY_SHARES, fading_widths
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS, LOW_SPEEDS
 
@@ -36,6 +36,8 @@ LOAD_STD = (0.01, 0.02)
 _UNSEEN = 0.5
 # Change of ripple since the model was fitted, relative to the residual.
 _RIPPLE_CHANGE = 0.05
+# Positions at which friction that follows position is averaged.
+_POSITIONS = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,7 +198,7 @@ def believed(model: FittedModel) -> tuple[Int[Array, " b"], Doubt, Float[Array, 
     std = np.empty((joints, k))
     slow = len(LOW_SPEEDS)
     std[:, :slow] = rms[:, None]
-    std[:, slow] = LOAD_STD[0 if model.friction is not None and model.friction.uses_load else 1]
+    std[:, slow] = LOAD_STD[0 if needs(model.friction, "load") else 1]
     std[:, slow + 1 :] = _RIPPLE_SHARE * rms[:, None]
     at = np.arange(len(base), len(spread))
     spread[at, at] = std.ravel() ** 2
@@ -232,22 +234,32 @@ def friction_level(model: FittedModel) -> Float[Array, " j"]:
     if model.friction is None:
         return np.zeros(joints)
     own = model.layout.split(np.asarray(model.values)).friction
-    slow = np.full((1, joints), 0.05)
-    still = np.zeros((1, joints))
-    warm = _temperature(model)
-    both = [
-        np.einsum(
-            "njk,jk->j", model.structure.motor_friction(s * slow, load=still, temperature=warm), own
-        )
-        for s in (1.0, -1.0)
-    ]
-    return np.abs(both[0] - both[1]) / 2.0
+    slow, still = np.full(joints, 0.05), np.zeros(joints)
+    forth, back = (
+        np.einsum("njk,jk->nj", _typical_friction(model, sign * slow, still), own)
+        for sign in (1.0, -1.0)
+    )
+    return np.mean(np.abs(forth - back), axis=0) / 2.0
 
 
-def _temperature(model: FittedModel) -> Float[Array, "1 j"] | None:
-    if model.friction is None or not model.friction.uses_temperature:
-        return None
-    return model.typical_temperature[None]
+def _typical_friction(
+    model: FittedModel, velocity: Float[Array, " j"], load: Float[Array, " j"]
+) -> Float[Array, "n j k"]:
+    """Steady friction of each motor at one speed and load, over the positions of the training.
+
+    One row, or several where friction depends on position.
+    """
+    position, rows = None, 1
+    if needs(model.friction, "position"):
+        span = model.training.ranges.position
+        full = np.full(model.robot.joints, np.pi)
+        low, high = (-full, full) if span is None else (span.low, span.high)
+        position, rows = np.linspace(low, high, _POSITIONS), _POSITIONS
+    every = np.ones((rows, 1))
+    inputs = FrictionInput(
+        every * velocity, position, every * load, every * model.typical_temperature
+    )
+    return model.structure.steady().columns.motor_friction(inputs)
 
 
 def _guessed(model: FittedModel) -> tuple[Array, Array]:
@@ -286,10 +298,9 @@ def _friction_variance(
         columns = np.zeros((joints, 0))
     else:
         terms = [term.name for term in model.friction.terms]
-        speed = np.full((1, joints), TYPICAL_SPEED)
-        load = np.maximum(level, 1.0)[None] * 3.0
-        per_unit = model.structure.motor_friction(speed, load=load, temperature=_temperature(model))
-        columns = np.abs(per_unit[0])
+        speed = np.full(joints, TYPICAL_SPEED)
+        load = np.maximum(level, 1.0) * 3.0
+        columns = np.abs(_typical_friction(model, speed, load)).mean(axis=0)
     values = np.asarray(model.values)
     for i, column in enumerate(base):
         kind, j, term = parse_name(names[int(column)])
@@ -308,13 +319,14 @@ def _friction_variance(
 
 def _fading(model: FittedModel, level: Array) -> tuple[Array, Array]:
     """Widths, and torque per unit of unknown state: c_1 = F - sum P, c_k = P_k for Presliding."""
-    if isinstance(model.friction, Presliding):
-        widths = np.array(model.friction.widths)
-        own = model.layout.split(np.asarray(model.values)).friction
-        out = np.abs(own[:, : len(widths)])
-        out[:, 0] = np.maximum(out[:, 0] - out[:, 1:].sum(axis=1), 0.2 * out[:, 0])
-        return widths, out
-    return np.array(BREAKAWAY_WIDTHS), np.outer(np.maximum(level, 1e-3), BREAKAWAY_SHARES)
+    widths = fading_widths(model.friction)
+    if not remembers(model.friction):
+        return widths, np.outer(np.maximum(level, 1e-3), BREAKAWAY_SHARES)
+    own = model.layout.split(np.asarray(model.values)).friction
+    terms = ["coulomb", *(f"presliding_{k}" for k in range(2, len(widths) + 1))]
+    out = np.abs(own[:, [model.layout.terms.index(term) for term in terms]])
+    out[:, 0] = np.maximum(out[:, 0] - out[:, 1:].sum(axis=1), 0.2 * out[:, 0])
+    return widths, out
 
 
 def _inertial(name: str) -> bool:
