@@ -58,7 +58,7 @@ def test_every_model_gives_regressor_times_parameters_as_torque():
         values = np.random.default_rng(4).uniform(0.1, 1, len(model.names))
         model = model.with_values(values)
         load = inverse_dynamics(model.robot, q, v, a)
-        regressor = model.regressor(q, v, a, load=load, temperature=temperature)
+        regressor = model.structure.regressor(q, v, a, load=load, temperature=temperature)
         np.testing.assert_allclose(
             regressor @ values, model.torque(q, v, a, temperature=temperature), atol=1e-10
         )

@@ -140,7 +140,7 @@ def _carrying(model: TorqueModel, goal: InertiaGoal) -> Robot:
     rows, columns = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
     part = np.r_[m, m * c, moment[rows, columns]]
     values = np.array(robot.parameters)
-    values[-10:] += part
+    values[robot.layout.link(-1)] += part
     return robot.with_parameters(values)
 
 
