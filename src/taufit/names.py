@@ -11,6 +11,8 @@ import json
 import re
 import unicodedata
 
+from taufit.errors import TaufitError
+
 # Longer names are somebody's mistake or malice.
 LONGEST_NAME = 200
 _SPELLED = {"\t": " ", "\n": " ", "\r": " ", "\x0b": " ", "\x0c": " ", "\x85": " "}
@@ -25,16 +27,26 @@ def printable(text: str) -> str:
     return "".join(c if c in "\n\t" or not _controls(c) else _spelled_out(c) for c in text)
 
 
-def clean_name(text: str) -> str:
-    """One line of at most 200 characters that is safe to show: the form every name is kept in."""
+def clean_name(text: str, longest: int = LONGEST_NAME) -> str:
+    """One line of bounded length that is safe to show: the form every name is kept in."""
     flat = "".join(_SPELLED.get(c, c) for c in text)
     out = "".join(c for c in flat if not _controls(c))
-    return out if len(out) <= LONGEST_NAME else out[: LONGEST_NAME - 3] + "..."
+    return out if len(out) <= longest else out[: longest - 3] + "..."
 
 
 def c_comment(text: str) -> str:
     """Text for a C comment: one line of plain characters that can neither end it nor splice it."""
-    return re.sub(r"[^A-Za-z0-9 .,:;()=+_-]", "_", clean_name(text))
+    return re.sub(r"[^A-Za-z0-9 .,:;()=+_-]", "_", clean_name(text, 2000))
+
+
+def c_header(name: str) -> str:
+    """A header's name as it stands in `#include "..."`, where quotes and backslashes act."""
+    if not re.fullmatch(r"[\w .+()@,=~-]+", name):
+        raise TaufitError(
+            f"{printable(name)!r} cannot stand in a C #include: choose an output name of letters, "
+            "digits and . + - _."
+        )
+    return name
 
 
 def c_identifier(text: str) -> str:
@@ -52,6 +64,9 @@ def _controls(c: str) -> bool:
     # The two joiners shape letters and emoji, and do nothing else.
     if c in "\u200c\u200d":
         return False
+    code = ord(c)
+    if code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF:
+        return True
     return c < " " or (c > "~" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 

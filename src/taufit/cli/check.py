@@ -110,14 +110,12 @@ def _show(
     model: Path,
 ) -> None:
     from rich import box
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    console = Console()
-    console.print(
-        f"[bold]{judged.word}[/bold]  {escape('; '.join(judged.reasons))}", highlight=False
-    )
+    from taufit.cli.common import headline, plain_console
+
+    console = plain_console()
+    console.print(headline(judged.word, f"  {'; '.join(judged.reasons)}"))
     training = fitted.training.score
     title = f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
     table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 
 def plain(value: Any) -> Any:
@@ -30,23 +34,36 @@ def print_json(data: dict[str, Any]) -> None:
     print(json.dumps(plain(data), allow_nan=False))
 
 
+def plain_console(*, stderr: bool = False) -> Console:
+    """Where results are shown. Texts are shown as they are: a name in brackets is no markup."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, highlight=False)
+
+
+def headline(word: str, text: str, style: str = "bold") -> Text:
+    """A result in one line, its word in bold."""
+    from rich.text import Text
+
+    return Text.assemble((word, style), text)
+
+
 def progress(description: str) -> Any:
     """A progress bar on stderr; use as `with progress("...") as bar: task = bar.add_task(...)`.
 
     It stays silent where stderr is no terminal.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
+    screen = plain_console(stderr=True)
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
-        console=console,
+        console=screen,
         transient=True,
-        disable=not console.is_terminal,
+        disable=not screen.is_terminal,
     )
 
 

@@ -20,14 +20,13 @@ def command(
 
     Next: open the report it names in a browser.
     """
-    from rich.console import Console
-
+    from taufit.cli.common import headline, plain_console
     from taufit.errors import MissingExtraError
 
-    console = Console()
+    console = plain_console()
     output.mkdir(parents=True, exist_ok=True)
     for title, words in steps(output, robot):
-        console.rule(f"[bold]{title}")
+        console.rule(headline(title, ""))
         console.print("$ taufit " + " ".join(words), style="dim", highlight=False, markup=False)
         try:
             run(words)

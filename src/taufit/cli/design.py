@@ -433,15 +433,19 @@ def _positive(value: float | None, option: str) -> None:
 
 
 def _print(data: dict[str, Any], output: Path, more: list[Path]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from taufit.cli.common import headline, plain_console
+
+    console = plain_console()
     console.print(f"A {data['kind']} motion of {data['duration']:.4g} s.")
     if "feasible" in data:
         console.print(
-            f"[bold]Feasible[/bold]: checked at 5000 moments; tightest is "
-            f"{data['worst_constraint']} ({data['worst_margin']:.3g} left)."
+            headline(
+                "Feasible",
+                f": checked at 5000 moments; tightest is {data['worst_constraint']} "
+                f"({data['worst_margin']:.3g} left).",
+            )
         )
         table = Table(show_header=False, box=None)
         for key in ("base_parameters", "condition_number", "condition_number_scaled", "log_det"):
@@ -450,7 +454,7 @@ def _print(data: dict[str, Any], output: Path, more: list[Path]) -> None:
         table.add_row("search", f"{data['iterations']} evaluations, {data['starts']} starts")
         console.print(table)
         for warning in data["warnings"]:
-            console.print(f"[yellow]Warning[/yellow]: {warning}.")
+            console.print(headline("Warning", f": {warning}.", "yellow"))
     for one in data.get("tests", ()):
         top = max(one["speeds"])
         line = f"joint {one['joint']}: {len(one['speeds'])} speeds up to {top:.3g} rad/s"

@@ -297,10 +297,9 @@ def _report(done: Identification, path: Path) -> None:
 
 
 def _show(done: Identification, judged: Verdict, output: Path, refused: bool) -> None:
-    from rich.console import Console
-    from rich.markup import escape
+    from taufit.cli.common import headline, plain_console
 
-    console = Console()
+    console = plain_console()
     train, estimate = done.training, done.estimate
     tested = done.holdout
     unseen = done.mean_holdout_nrmse
@@ -308,9 +307,11 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
     where = f"{len(tested)} recording(s) it has not seen" if tested else "its own training data"
     kind = "physically possible" if done.consistent else "NOT physically possible"
     console.print(
-        f"[bold]{judged.word}[/bold]  {escape(done.model.robot.name)}: {100 * share:.1f} % of the "
-        f"torque is left unexplained on {where}; the arm is {kind}.",
-        highlight=False,
+        headline(
+            judged.word,
+            f"  {done.model.robot.name}: {100 * share:.1f} % of the torque is left unexplained on "
+            f"{where}; the arm is {kind}.",
+        )
     )
     console.print(score_table(f"nrmse per joint, low-pass {train.cutoff_hz:g} Hz", done))
     links = sum(name.startswith("link") for name in estimate.base_names)

@@ -88,15 +88,16 @@ def baseline(
         )
         return
     _say(f"{len(runs)} healthy runs of {fitted.robot.name}.")
-    from rich.console import Console
     from rich.table import Table
+
+    from taufit.cli.common import plain_console
 
     table = Table(title="what is normal")
     for name in ("joint", "friction [N m]", "scatter [%]"):
         table.add_column(name, justify="right")
     for j, (level, scatter) in enumerate(zip(history.level, _scatter(history, found), strict=True)):
         table.add_row(str(j + 1), f"{level:.3g}", f"{scatter:.2f}")
-    Console().print(table)
+    plain_console().print(table)
     for note in notes:
         _say(f"warning: {note}")
     _say(
@@ -207,12 +208,13 @@ def _scatter(history: History, found: Judgement) -> list[float]:
 
 
 def _show(history: History, found: Judgement, added: int, notes: list[str], path: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from taufit.cli.common import headline, plain_console
+
+    console = plain_console()
     word = "HEALTHY" if found.healthy else "WORN"
-    console.print(f"[bold]{word}[/bold]  ", end="")
+    console.print(headline(word, "  "), end="")
     _say(found.headline)
     table = Table(
         title=f"{history.model.robot.name}: {len(history.runs)} runs, {history.healthy} of them "
@@ -248,6 +250,6 @@ def _report(history: History, path: Path) -> None:
 
 
 def _say(text: str) -> None:
-    from rich.console import Console
+    from taufit.cli.common import plain_console
 
-    Console().print(text, highlight=False, markup=False)
+    plain_console().print(text, highlight=False, markup=False)

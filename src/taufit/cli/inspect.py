@@ -79,8 +79,9 @@ def _list(as_json: bool) -> None:
             }
         )
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from taufit.cli.common import plain_console
 
     table = Table(title="Bundled robots")
     table.add_column("name", style="bold", no_wrap=True)
@@ -88,7 +89,7 @@ def _list(as_json: bool) -> None:
     table.add_column("where the numbers come from", overflow="fold")
     for arm in robots:
         table.add_row(arm.name, str(arm.joints), arm.source)
-    console = Console()
+    console = plain_console()
     console.print(table)
     console.print(
         "Any other arm: a .urdf, or a .yaml with DH, MDH or screws (docs/robots.md).\n"
@@ -144,12 +145,12 @@ def _show(
     notes: tuple[str, ...],
 ) -> None:
     import numpy as np
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    console = Console()
-    console.print(f"[bold]{escape(arm.name)}[/bold]  {escape(arm.source)}", highlight=False)
+    from taufit.cli.common import headline, plain_console
+
+    console = plain_console()
+    console.print(headline(arm.name, f"  {arm.source}"))
     roll, pitch, yaw = np.degrees(arm.mounting)
     console.print(f"mounting: roll {roll:g}, pitch {pitch:g}, yaw {yaw:g} degrees")
     if arm.lengths:
@@ -172,7 +173,7 @@ def _show(
         turn = 1.0 if link.prismatic else 180.0 / np.pi
         table.add_row(
             str(i + 1),
-            escape(link.joint),
+            link.joint,
             *(("prismatic" if link.prismatic else "revolute",) if slides else ()),
             f"{_figure(limits.lower[i] * turn)} .. {_figure(limits.upper[i] * turn)}",
             _figure(limits.velocity[i] * turn),
@@ -186,7 +187,7 @@ def _show(
     table.add_column("", justify="right")
     table.add_column("what motion shows", overflow="fold")
     for k, expression in enumerate(expressions):
-        table.add_row(str(k + 1), escape(expression.text))
+        table.add_row(str(k + 1), expression.text)
     console.print(table)
     console.print(
         f"{len(found.parameter_names)} standard parameters, {found.rank} base parameters: "

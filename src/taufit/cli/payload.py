@@ -162,10 +162,10 @@ class _display:
     """A live panel on stderr: mass and interval, drawn against time, at the recording's pace."""
 
     def __init__(self, speed: float, quiet: bool) -> None:
-        from rich.console import Console
+        from taufit.cli.common import plain_console
 
         self.speed = speed
-        self.console = Console(stderr=True)
+        self.console = plain_console(stderr=True)
         self.past: list[tuple[float, float, float, float, bool]] = []
         self.live: Any = None
 
@@ -226,22 +226,21 @@ def _panel(past: list[tuple[float, float, float, float, bool]], found: Any, live
 
 
 def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
-    from rich.console import Console
+    from taufit.cli.common import headline, plain_console
 
-    console = Console()
+    console = plain_console()
     found = done.estimate
     low, high = found.mass_interval
     if found.empty:
         console.print(
-            f"[bold]{robot} carries nothing[/bold] that shows: below {high:.3f} kg (95 %)."
+            headline(f"{robot} carries nothing", f" that shows: below {high:.3f} kg (95 %).")
         )
     else:
         console.print(
-            f"[bold]{robot} carries {found.mass:.3f} kg[/bold]  [{low:.3f}, {high:.3f}] (95 %)",
-            highlight=False,
+            headline(f"{robot} carries {found.mass:.3f} kg", f"  [{low:.3f}, {high:.3f}] (95 %)")
         )
     if not found.ready:
-        console.print("[bold yellow]not ready[/bold yellow]: do not use this yet.")
+        console.print(headline("not ready", ": do not use this yet.", "bold yellow"))
     if not found.empty:
         console.print(_table(done))
         if found.from_prior:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from types import FrameType
 from typing import TextIO
 
 from taufit.files import discard_scratch
+from taufit.names import printable
 
 # Outside of this rich prints nothing, or pads lines by the megabyte.
 _WIDTHS = range(10, 10_001)
@@ -35,6 +37,21 @@ class _Outlet(io.FileIO):
             if not self.careless:
                 raise
             return len(memoryview(data))  # type: ignore[arg-type]
+
+
+# What rich sends to a terminal: colours, moving up, erasing lines, hiding the cursor.
+_OWN_CODES = re.compile(r"(\x1b\[[0-9;]*m|\x1b\[\d*[A-K]|\x1b\[\?25[lh]|\r)")
+_PLAIN = re.compile(r"[\t\n\x20-\x7e]*")
+
+
+class _Screen(io.TextIOWrapper):
+    """Text for a terminal. What a file may have smuggled in to act there is spelled out."""
+
+    def write(self, text: str, /) -> int:
+        if not _PLAIN.fullmatch(text):
+            parts = _OWN_CODES.split(text)
+            text = "".join(part if i % 2 else printable(part) for i, part in enumerate(parts))
+        return super().write(text)
 
 
 def settle() -> None:
@@ -122,7 +139,7 @@ def _stream(number: int, *, careless: bool) -> TextIO:
             before.flush()
     raw = _Outlet(number, "wb", closefd=False)
     raw.careless = careless
-    return io.TextIOWrapper(
+    return _Screen(
         io.BufferedWriter(raw),
         encoding=getattr(before, "encoding", None) or "utf-8",
         # File names need not be UTF-8; what the terminal cannot show is spelled out.

@@ -10,6 +10,7 @@ from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
+from taufit.names import c_identifier, yaml_scalar
 
 
 def to_csv(motion: Motion, rate_hz: float = 100.0) -> str:
@@ -35,7 +36,7 @@ def to_joint_trajectory(
     """
     time = _times(motion, rate_hz)
     q, v, a = motion.at(time)
-    lines = ["joint_names: [" + ", ".join(joint_names) + "]", "points:"]
+    lines = ["joint_names: [" + ", ".join(map(yaml_scalar, joint_names)) + "]", "points:"]
     for i, t in enumerate(time + approach_s):
         seconds = int(t)
         lines += [
@@ -64,6 +65,7 @@ def to_urscript(motion: Motion, name: str = "taufit_excitation", *, step_s: floa
             "a URScript program needs a Fourier motion of six joints; write this motion as a table "
             "(--csv) or a joint trajectory (--ros2) instead."
         )
+    name = c_identifier(name)
     sine, cosine = motion.amplitudes()
     w = 2 * np.pi * motion.frequency_hz
     start = motion.at(np.zeros(1))[0][0]

@@ -11,12 +11,13 @@ from taufit.export.friction_parts import friction_coefficients, offsets
 from taufit.export.traced import friction_statements
 from taufit.friction import remembers
 from taufit.model.fitted_model import FittedModel
+from taufit.names import c_comment, c_header
 from taufit.parameters import PER_LINK
 
 
 def c_name(model: FittedModel) -> str:
     """The robot's name as a C identifier: the prefix of every function."""
-    name = re.sub(r"\W+", "_", model.robot.name).strip("_").lower() or "arm"
+    name = re.sub(r"[^A-Za-z0-9]+", "_", model.robot.name[:60]).strip("_").lower() or "arm"
     return f"arm_{name}" if name[0].isdigit() else name
 
 
@@ -43,9 +44,10 @@ def to_c(model: FittedModel, header_name: str | None = None) -> tuple[str, str, 
         ]
     )
     upper = name.upper()
-    header = _HEADER.format(name=name, upper=upper, n=n, source=robot.source or "a fitted model")
+    origin = c_comment(robot.source or "a fitted model")
+    header = _HEADER.format(name=name, upper=upper, n=n, source=origin)
     source = _SOURCE.format(
-        header=header_name or f"{name}.h",
+        header=c_header(header_name or f"{name}.h"),
         name=name,
         upper=upper,
         tables=tables,

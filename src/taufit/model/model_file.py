@@ -24,7 +24,7 @@ from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.record_file import plain, record_from_dict, record_to_dict
 from taufit.model.torque_model import TorqueModel
 from taufit.plain_data import read_json
-from taufit.robot import Robot
+from taufit.robot.from_data import robot_from_field
 
 FORMAT = "taufit-model"
 VERSION = 1
@@ -99,7 +99,7 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
 
 def _structure(file: Field) -> TorqueModel:
     """What the torque is made of."""
-    robot = Robot.from_dict(file["robot"].mapping())
+    robot = robot_from_field(file["robot"].required())
     try:
         friction = friction_from_dict(dict(file["friction"].mapping()))
     except TaufitError as error:

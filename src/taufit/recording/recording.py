@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taufit.arrays import Array, Bool, Float
+from taufit.names import clean_name
 from taufit.recording.finding import Finding
 
 
@@ -56,9 +57,28 @@ class Recording:
     meta: dict[str, Any] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
+    def __post_init__(self) -> None:
+        names = {
+            key: self.meta[key]
+            for key in ("robot", "joint_names")
+            if self.meta.get(key) is not None
+        }
+        clean = {key: _clean(value) for key, value in names.items()}
+        if clean != names:
+            object.__setattr__(self, "meta", {**self.meta, **clean})
+
     @property
     def joints(self) -> int:
         return self.position.shape[1]
 
     def __len__(self) -> int:
         return len(self.time)
+
+
+def _clean(value: Any) -> Any:
+    """Names from a file, without what would act on a terminal."""
+    if isinstance(value, str):
+        return clean_name(value)
+    if isinstance(value, (list, tuple)):
+        return [_clean(item) for item in value]
+    return value

@@ -10,6 +10,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RobotError
+from taufit.names import clean_name, printable
 from taufit.parameters import PER_LINK, ParameterLayout
 from taufit.robot.mounting import MOUNTINGS, gravity_in_base
 
@@ -37,6 +38,14 @@ class Link:
     screw: Float[Array, " 6"]
     parameters: Float[Array, " 10"] = field(default_factory=lambda: np.zeros(PER_LINK))
     rotor_inertia: float = 0.0
+
+    def __post_init__(self) -> None:
+        for what, name in (("link", self.name), ("joint", self.joint)):
+            if name != clean_name(name):
+                raise RobotError(
+                    f"the name of {what} {printable(name[:60])!r} has control characters or more "
+                    "than 200 letters: rename it."
+                )
 
     @property
     def prismatic(self) -> bool:
@@ -116,6 +125,11 @@ class Robot:
     source: str = ""
     urdf: str | None = None
     length_slopes: Float[Array, "l j 9"] = field(default_factory=lambda: np.zeros((0, 0, 9)))
+
+    def __post_init__(self) -> None:
+        # What a file calls itself is shown in many places; nothing in it may act there.
+        object.__setattr__(self, "name", clean_name(self.name))
+        object.__setattr__(self, "source", clean_name(self.source, 2000))
 
     @property
     def joints(self) -> int:
@@ -242,59 +256,14 @@ class Robot:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Robot:
         """Inverse of `to_dict`."""
-        try:
-            links = tuple(
-                Link(
-                    link["name"],
-                    link["joint"],
-                    np.array(link["placement"], float),
-                    np.array(link["screw"], float),
-                    np.array(link["parameters"], float),
-                    float(link["rotor_inertia"]),
-                )
-                for link in data["links"]
-            )
-            limits, drives = data["limits"], data["drives"]
-            return cls(
-                name=data["name"],
-                links=links,
-                limits=Limits(
-                    _filled(limits["lower"], -np.inf),
-                    *(
-                        _filled(limits[name], np.inf)
-                        for name in ("upper", "velocity", "acceleration", "torque")
-                    ),
-                ),
-                drives=Drives(
-                    np.array(drives["gain"], float),
-                    np.array(drives["gain_std"], float),
-                    np.array(drives["gear_ratio"], float),
-                    _filled(drives["torque_constant"], np.nan),
-                    drives["side"],
-                    np.array(drives["coupling"], float),
-                ),
-                mounting=tuple(data["mounting"]),
-                tip=np.array(data["tip"], float),
-                lengths=tuple((name, float(value)) for name, value in data["lengths"]),
-                source=data["source"],
-                urdf=data["urdf"],
-                length_slopes=np.array(data.get("length_slopes", []), float).reshape(
-                    -1, len(links), 9
-                ),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise RobotError(
-                f"this robot description is incomplete or damaged: {error!r}"
-            ) from None
+        from taufit.robot.from_data import robot_from_dict
+
+        return robot_from_dict(data)
 
 
 def _finite(values: Float[Array, " j"]) -> list[float | None]:
     """JSON has no infinity: unknown becomes null."""
     return [float(x) if np.isfinite(x) else None for x in values]
-
-
-def _filled(values: list[float | None], missing: float) -> Float[Array, " j"]:
-    return np.array([missing if x is None else x for x in values], float)
 
 
 __all__ = ["MOUNTINGS", "Drives", "Limits", "Link", "Robot"]

@@ -1,0 +1,137 @@
+"""A robot from the plain data of a file, every value checked and named by its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import RobotError
+from taufit.fields import Field
+from taufit.robot.robot import Drives, Limits, Link, Robot
+
+MOST_JOINTS = 100
+_LARGEST = 1e12
+
+
+def robot_from_field(data: Field) -> Robot:
+    """Inverse of `Robot.to_dict`."""
+    links = tuple(_link(item) for item in data["links"].required().items())
+    joints = len(links)
+    if not 1 <= joints <= MOST_JOINTS:
+        data["links"].fail(f"1 to {MOST_JOINTS} links")
+    for what, names in (("joint", [x.joint for x in links]), ("name", [x.name for x in links])):
+        if len(set(names)) < joints:
+            data["links"].fail(f"links that each have their own {what}")
+    limits, slopes = data["limits"].required(), data["length_slopes"]
+    lengths = tuple(_length(item) for item in data["lengths"].items())
+    robot = Robot(
+        name=data["name"].text(),
+        links=links,
+        limits=Limits(
+            limits["lower"].required().numbers(joints, missing=-np.inf),
+            *(
+                limits[name].required().numbers(joints, missing=np.inf)
+                for name in ("upper", "velocity", "acceleration", "torque")
+            ),
+        ),
+        drives=_drives(data["drives"].required(), joints),
+        mounting=_triple(data["mounting"]),
+        tip=_pose(data["tip"]),
+        lengths=lengths,
+        source=data["source"].text(""),
+        urdf=None if data["urdf"].missing else data["urdf"].text(),
+        length_slopes=_slopes(slopes, len(lengths), joints),
+    )
+    _in_order(robot.limits, limits)
+    return robot
+
+
+def robot_from_dict(data: Any, source: str = "this robot") -> Robot:
+    """The same, from data alone."""
+    return robot_from_field(Field(data, source))
+
+
+def _link(data: Field) -> Link:
+    screw = data["screw"].required().numbers(6)
+    size = float(np.linalg.norm(screw[:3])) or float(np.linalg.norm(screw[3:]))
+    if abs(size - 1.0) > 1e-6 or np.abs(screw).max() > _LARGEST:
+        data["screw"].fail("an axis of length 1")
+    parameters = data["parameters"].required().numbers(10)
+    if np.abs(parameters).max() > _LARGEST:
+        data["parameters"].fail(f"numbers of at most {_LARGEST:g}")
+    rotor = data["rotor_inertia"].number(0.0)
+    if abs(rotor) > _LARGEST:
+        data["rotor_inertia"].fail(f"a number of at most {_LARGEST:g}")
+    try:
+        return Link(
+            data["name"].text(),
+            data["joint"].text(),
+            _pose(data["placement"]),
+            screw,
+            parameters,
+            rotor,
+        )
+    except RobotError as error:
+        raise RobotError(f"{data.source}: {data.path}: {error}") from None
+
+
+def _pose(data: Field) -> Float[Array, "4 4"]:
+    pose = data.required().matrix(4, 4)
+    turn = pose[:3, :3]
+    if (
+        np.abs(pose).max() > _LARGEST
+        or np.abs(turn @ turn.T - np.eye(3)).max() > 1e-6
+        or not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0])
+    ):
+        data.fail("a pose: a rotation, a translation, and a last row of 0 0 0 1")
+    return pose
+
+
+def _triple(data: Field) -> tuple[float, float, float]:
+    values = data.required().numbers(3)
+    if np.abs(values).max() > 1e3:
+        data.fail("three angles")
+    return (float(values[0]), float(values[1]), float(values[2]))
+
+
+def _length(data: Field) -> tuple[str, float]:
+    pair = list(data.items())
+    if len(pair) != 2:
+        data.fail("a name and a number")
+    return (pair[0].text(), pair[1].number())
+
+
+def _drives(data: Field, joints: int) -> Drives:
+    side = data["side"].required().text()
+    if side not in ("motor", "link"):
+        data["side"].fail("motor or link")
+    coupling = data["coupling"].required().matrix(joints, joints)
+    if not np.abs(coupling).max() < _LARGEST or abs(np.linalg.det(coupling)) < 1e-9:
+        data["coupling"].fail("a matrix that can be inverted")
+    return Drives(
+        data["gain"].required().numbers(joints),
+        data["gain_std"].required().numbers(joints, low=0.0),
+        data["gear_ratio"].required().numbers(joints),
+        data["torque_constant"].required().numbers(joints, missing=np.nan),
+        side,
+        coupling,
+    )
+
+
+def _slopes(data: Field, lengths: int, joints: int) -> Float[Array, "l j 9"]:
+    if data.missing or not data.value:
+        return np.zeros((0, joints, 9))
+    found = [item.matrix(joints, 9) for item in data.items()]
+    if len(found) != lengths:
+        data.fail(f"one table for each of {lengths} lengths")
+    return np.array(found, float)
+
+
+def _in_order(limits: Limits, data: Field) -> None:
+    if not np.all(limits.lower < limits.upper):
+        data.fail("each lower limit below its upper one")
+    for name in ("velocity", "acceleration", "torque"):
+        if not np.all(getattr(limits, name) > 0.0):
+            data[name].fail("limits above 0")
