@@ -30,6 +30,6 @@ unseen = taufit.condition(taufit.read_recording(folder / "validation.parquet"), 
 print(f"{100 * score.mean_nrmse:.1f} % of the torque is left unexplained on unseen motion")
 
 taufit.write_model(fitted, folder / "model.json")
-for lost in taufit.export(fitted, folder / "ur5e_fitted.urdf"):
-    print(f"URDF cannot hold {lost}")
+for dropped in taufit.export_model(fitted, folder / "ur5e_fitted.urdf"):
+    print(f"not representable in URDF: {dropped}")
 print(f"written: {folder / 'model.json'}, {folder / 'ur5e_fitted.urdf'}")

@@ -10,6 +10,8 @@ import numpy as np
 from beartype import BeartypeConf, FrozenDict, beartype
 
 # NumPy's scalars are numbers wherever numbers are meant, and whole numbers are real ones.
-_NUMBERS = FrozenDict({float: float | int | np.number, int: int | np.integer})
+_NUMBERS = FrozenDict(
+    {float: float | int | np.number, int: int | np.integer, bool: bool | np.bool_}
+)
 
 checker = beartype(conf=BeartypeConf(hint_overrides=_NUMBERS))

@@ -62,8 +62,7 @@ _NAMES = {
     "design": "taufit.excitation",
     "read_motion": "taufit.excitation",
     "write_motion": "taufit.excitation",
-    "payload": "taufit.payload",
-    "export": "taufit.export",
+    "export_model": "taufit.export",
     "write_urdf": "taufit.export",
     "write_model": "taufit.model",
     "read_model": "taufit.model",
@@ -78,9 +77,7 @@ __all__ = [*_NAMES, "__version__"]
 def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module 'taufit' has no attribute {name!r}")
-    module = import_module(_NAMES[name])
-    # `export` and `payload` are packages that can be called.
-    return module if module.__name__ == f"taufit.{name}" else getattr(module, name)
+    return getattr(import_module(_NAMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from taufit.export import FORMATS, to_urdf
+from taufit.export import EXPORTS, to_urdf
 from taufit.friction import Linear
 from taufit.model.model_file import read_model, write_model
 from taufit.model.torque_model import TorqueModel
@@ -73,10 +73,10 @@ def test_a_urdf_keeps_everything_but_its_inertials(from_urdf, tmp_path):
         np.testing.assert_allclose(got, want, atol=1e-6 * np.abs(want).max())
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", EXPORTS)
 def test_the_command_writes_every_format(from_urdf, tmp_path, format):
     write_model(from_urdf, tmp_path / "model.json")
-    out = tmp_path / ("arm" + FORMATS[format])
+    out = tmp_path / ("arm" + EXPORTS[format].ending)
     done = subprocess.run(
         [sys.executable, "-m", "taufit", "export", str(tmp_path / "model.json")]
         + ["--format", format, "-o", str(out), "--json"],
@@ -87,7 +87,7 @@ def test_the_command_writes_every_format(from_urdf, tmp_path, format):
     data = json.loads(done.stdout)
     assert str(out) in data["files"] and out.exists()
     if format == "urdf":
-        assert any("offset" in part for part in data["lost"])
+        assert any("offset" in part for part in data["dropped"])
     if format == "json":
         np.testing.assert_array_equal(read_model(out).values, from_urdf.values)
 

@@ -30,17 +30,18 @@ def command(
 ) -> None:
     """Write a fitted model as URDF, MJCF, JSON or C.
 
-    A URDF you started from keeps everything but its inertials. What a format cannot hold (friction
-    beyond Coulomb and viscous in URDF, say) is told, never dropped in silence. A model that is not
-    physically possible is refused. With --mounting the arm is bolted another way first, and what no
-    motion in the old mounting could show is told (--format json keeps a model for `taufit check`).
+    A URDF you started from keeps everything but its inertials. Parts that a format cannot represent
+    (friction beyond Coulomb and viscous in URDF, say) are listed. A model that is not physically
+    possible is refused. With --mounting the arm is mounted another way first, and parameters that
+    are not identifiable in the old mounting are listed (--format json keeps a model for
+    `taufit check`).
 
     Next: load it in your simulator or controller.
     """
-    from taufit.export import FORMATS, write_export
+    from taufit.export import EXPORTS, write_export
     from taufit.model.model_file import read_model
 
-    one_of(format, FORMATS, "--format")
+    one_of(format, EXPORTS, "--format")
     fitted = read_model(model)
     moved = None
     if mounting is not None:
@@ -48,16 +49,17 @@ def command(
 
         moved = move_model(fitted, mounting_given(mounting))
         fitted = moved.model
-    files, lost = write_export(fitted, format, output)
+    written = write_export(fitted, format, output)
+    files = [str(file) for file in written.files]
     if as_json:
-        data = {"format": format, "files": [str(f) for f in files], "lost": list(lost)}
+        data = {"format": format, "files": files, "dropped": list(written.dropped)}
         if moved is not None:
             data |= {"moved": moved.statement, "unknown": list(moved.unknown)}
         print_json(data)
         return
     if moved is not None:
         print(f"Moved {moved.statement}")
-    print("Written: " + ", ".join(str(f) for f in files))
-    for part in lost:
-        print(f"This format cannot hold: {part}.")
+    print("Written: " + ", ".join(files))
+    for part in written.dropped:
+        print(f"Not representable in {format.upper()}: {part}.")
     print("Next: load it in your simulator or controller.")

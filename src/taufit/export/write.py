@@ -1,4 +1,4 @@
-"""Write a fitted model in any of the forms, and say what was lost."""
+"""Write a fitted model in any of the forms, and say what the form cannot represent."""
 
 from __future__ import annotations
 
@@ -6,63 +6,54 @@ import os
 from pathlib import Path
 
 from taufit.errors import TaufitError
-from taufit.export.to_c import c_name, to_c
+from taufit.export.c_files import write_c
+from taufit.export.form import Form, Written, as_text
+from taufit.export.model_json import write_json
+from taufit.export.to_c import c_name
 from taufit.export.to_mjcf import to_mjcf
 from taufit.export.to_urdf import to_urdf
-from taufit.files import is_stream, write_text
 from taufit.model.fitted_model import FittedModel, require_fitted
-from taufit.model.model_file import write_model
 
-FORMATS = {"urdf": ".urdf", "mjcf": ".xml", "json": ".json", "c": ".c"}
+EXPORTS: dict[str, Form] = {
+    "urdf": Form(".urdf", as_text(to_urdf)),
+    "mjcf": Form(".xml", as_text(to_mjcf)),
+    "json": Form(".json", write_json),
+    "c": Form(".c", write_c),
+}
 
 
-def export(
+def export_model(
     model: FittedModel, path: str | os.PathLike[str], *, format: str | None = None
 ) -> tuple[str, ...]:
-    """Write `model` to `path`; returns a phrase for each part the format cannot hold.
+    """Write `model` to `path`; returns a phrase for each part the format cannot represent.
 
     Args:
         model: A fitted model.
-        path: `arm.urdf`, `arm.xml` (MJCF), `arm.json` or `arm.c`, which gets a header beside it.
-        format: "urdf", "mjcf", "json" or "c"; by default what the ending of `path` says.
+        path: `arm.urdf`, `arm.xml` (MJCF), `arm.json`, `arm.c`, which gets a header beside it, or
+            the ending of any other entry of `EXPORTS`.
+        format: A name in `EXPORTS`; by default what the ending of `path` says.
     """
     if format is None:
-        endings = {ending: name for name, ending in FORMATS.items()}
+        endings = {form.ending: name for name, form in EXPORTS.items()}
         format = endings.get(Path(path).suffix.lower())
         if format is None:
             raise TaufitError(
                 f"the ending of {path} names no format: use {', '.join(endings)}, or say format=..."
             )
-    return write_export(model, format, path)[1]
+    return write_export(model, format, path).dropped
 
 
 def write_urdf(model: FittedModel, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write `model` as URDF; returns a phrase for each part a URDF cannot hold."""
-    return export(model, path, format="urdf")
+    """Write `model` as URDF; returns a phrase for each part a URDF cannot represent."""
+    return export_model(model, path, format="urdf")
 
 
 def write_export(
     model: FittedModel, format: str, path: str | os.PathLike[str] | None = None
-) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Write `model`; returns the files and a phrase for each part the format cannot hold."""
-    if format not in FORMATS:
-        raise TaufitError(f"format {format!r} is not known: use {', '.join(FORMATS)}.")
+) -> Written:
+    """Write `model` in a form by name; without a path into this directory, by the robot's name."""
+    if format not in EXPORTS:
+        raise TaufitError(f"format {format!r} is not known: use {', '.join(EXPORTS)}.")
     require_fitted(model, "export")
-    target = Path(path) if path is not None else Path(c_name(model) + FORMATS[format])
-    if format == "json":
-        write_model(model, target)
-        return (target,), ()
-    if format == "c":
-        if target.suffix == ".h":
-            raise TaufitError(f"{target} is the header's name: give the source's, {target.stem}.c.")
-        header_path = target if is_stream(target) else target.with_suffix(".h")
-        source, header, lost = to_c(model, header_path.name)
-        if header_path == target:
-            write_text(target, header + source.replace(f'#include "{target.name}"\n', "", 1))
-            return (target,), lost
-        write_text(target, source)
-        write_text(header_path, header)
-        return (target, header_path), lost
-    text, lost = (to_urdf if format == "urdf" else to_mjcf)(model)
-    write_text(target, text)
-    return (target,), lost
+    form = EXPORTS[format]
+    return form.write(model, Path(c_name(model) + form.ending if path is None else path))

@@ -5,7 +5,6 @@ Left to others: pictures and the wire (report).
 
 from typing import Any
 
-from taufit.callable_room import make_callable
 from taufit.payload.difference import run_difference, run_printed
 from taufit.payload.direct import run_direct, run_khalil, run_static
 from taufit.payload.estimate import PayloadEstimate
@@ -34,5 +33,3 @@ __all__ = [
     "identify_payload",
     "stream",
 ]
-
-make_callable(__name__, identify_payload)

@@ -67,12 +67,12 @@ class ColumnMap:
     robot: str | None = None
     mounting: str | None = None
     joint_names: tuple[str, ...] | None = None
-    gains: Float[Array, " j"] | str | None = None
-    gains_std: Float[Array, " j"] | None = None
-    gear_ratio: Float[Array, " j"] | None = None
-    torque_constant: Float[Array, " j"] | None = None
+    gains: Float[Array, " _"] | str | None = None
+    gains_std: Float[Array, " _"] | None = None
+    gear_ratio: Float[Array, " _"] | None = None
+    torque_constant: Float[Array, " _"] | None = None
     torque_side: str | None = None
-    signed: Bool[Array, " j"] | bool = True
+    signed: Bool[Array, " _"] | bool = True
     coupling: Float[Array, "j j"] | None = None
     payload: float | None = None
     header: bool | None = None

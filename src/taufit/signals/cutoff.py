@@ -13,8 +13,8 @@ LOWEST_HZ, LEAST_CAP_HZ, HIGHEST_HZ = 1.0, 5.0, 30.0
 
 
 def choose_cutoff(
-    velocities: Sequence[Float[Array, "n j"]],
-    torques: Sequence[Float[Array, "n j"]],
+    velocities: Sequence[Float[Array, "_ j"]],
+    torques: Sequence[Float[Array, "_ j"]],
     rate_hz: float,
 ) -> tuple[float, str]:
     """The cut-off of the zero-phase low-pass with the smallest expected error, and why.
@@ -82,7 +82,7 @@ def choose_cutoff(
 
 
 def _spectrum(
-    runs: Sequence[Float[Array, "n j"]], rate_hz: float
+    runs: Sequence[Float[Array, "_ j"]], rate_hz: float
 ) -> tuple[Float[Array, " f"], Float[Array, "f j"]]:
     """Power spectral density averaged over runs, weighted by their lengths."""
     from scipy.signal import welch

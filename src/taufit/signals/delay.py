@@ -34,7 +34,8 @@ class Delay:
     reason: str
 
 
-Run = tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]
+# Runs differ in length, joints do not.
+Run = tuple[Float[Array, "_ j"], Float[Array, "_ j"], Float[Array, "_ j"]]
 
 
 def estimate_delay(

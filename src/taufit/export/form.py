@@ -1,0 +1,49 @@
+"""A form a fitted model is written in: its ending, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from taufit.files import write_text
+from taufit.model.fitted_model import FittedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an export wrote.
+
+    Attributes:
+        files: The one asked for first.
+        dropped: A phrase for each part of the model that the form cannot represent.
+    """
+
+    files: tuple[Path, ...]
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One entry of `EXPORTS`.
+
+    Attributes:
+        ending: Of its files.
+        write: (model, path) -> `Written`.
+    """
+
+    ending: str
+    write: Callable[[FittedModel, Path], Written]
+
+
+def as_text(
+    to_text: Callable[[FittedModel], tuple[str, tuple[str, ...]]],
+) -> Callable[[FittedModel, Path], Written]:
+    """The writer of a form that is one text."""
+
+    def write(model: FittedModel, path: Path) -> Written:
+        text, dropped = to_text(model)
+        write_text(path, text)
+        return Written((path,), dropped)
+
+    return write

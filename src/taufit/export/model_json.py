@@ -1,0 +1,15 @@
+"""The model file itself as an export: nothing is dropped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from taufit.export.form import Written
+from taufit.model.fitted_model import FittedModel
+from taufit.model.model_file import write_model
+
+
+def write_json(model: FittedModel, path: Path) -> Written:
+    """As `write_model` does."""
+    write_model(model, path)
+    return Written((path,))

@@ -1,0 +1,78 @@
+"""Laws over `EXPORTS`: a form is tested by being listed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import taufit
+from taufit.errors import TaufitError
+from taufit.export import EXPORTS, export_model, write_export
+from taufit.friction import FRICTION_MODELS, Linear
+from taufit.model.torque_model import TorqueModel
+from taufit.robot import read_robot
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    robot = read_robot("ur3")
+    model = TorqueModel(robot, Linear())
+    values = np.full(len(model.names), 0.5)
+    values[model.layout.links] = robot.parameters
+    return model.with_values(values)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_the_same_model_gives_the_same_files(fitted, name, tmp_path):
+    written = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        done = write_export(fitted, name, tmp_path / folder / f"arm{EXPORTS[name].ending}")
+        assert done.files[0].suffix == EXPORTS[name].ending
+        assert sorted((tmp_path / folder).iterdir()) == sorted(done.files)
+        assert all(file.stat().st_size > 100 for file in done.files)
+        assert all(isinstance(part, str) and part for part in done.dropped)
+        written.append([file.read_bytes() for file in done.files])
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_the_ending_names_the_form(fitted, name, tmp_path):
+    path = tmp_path / f"arm{EXPORTS[name].ending}"
+    by_ending = export_model(fitted, path)
+    content = path.read_bytes()
+    by_name = export_model(fitted, path, format=name)
+    assert by_ending == by_name and path.read_bytes() == content
+
+
+@pytest.mark.parametrize("friction", FRICTION_MODELS)
+@pytest.mark.parametrize("name", EXPORTS)
+def test_every_friction_model_is_written_or_listed_as_dropped(name, friction, tmp_path):
+    """Never refused, never dropped in silence: a form holds a friction term or names it."""
+    robot = read_robot("kr5")
+    model = TorqueModel(robot, FRICTION_MODELS[friction](), offset=False)
+    values = np.full(len(model.names), 0.3)
+    values[model.layout.links] = robot.parameters
+    done = write_export(model.with_values(values), name, tmp_path / f"arm{EXPORTS[name].ending}")
+    held = b"".join(file.read_bytes() for file in done.files)
+    if name in ("json", "c"):
+        assert held
+        return
+    terms = [] if model.friction is None else [term for term in model.friction.terms]
+    beyond = [term for term in terms if term not in ("coulomb", "viscous")]
+    assert len(done.dropped) >= bool(beyond)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_a_model_without_values_is_refused(name, tmp_path):
+    bare = TorqueModel(read_robot("ur3"), Linear())
+    with pytest.raises(TaufitError, match="fit"):
+        write_export(bare, name, tmp_path / "arm")
+    assert not list(tmp_path.iterdir())
+
+
+def test_forms_differ_in_their_endings_and_unknown_ones_name_those_that_exist(fitted, tmp_path):
+    endings = [form.ending for form in EXPORTS.values()]
+    assert len(set(endings)) == len(endings)
+    with pytest.raises(TaufitError, match="urdf"):
+        taufit.export_model(fitted, tmp_path / "arm.step", format="step")
