@@ -61,7 +61,7 @@ def as_live(path: Path) -> Path:
     one = recording()
     writer = RecordingWriter(path.with_suffix(".parquet"), joints=JOINTS, fields=())
     for k in range(ROWS):
-        writer.add(one.time[k], one.position[k], one.signal[k])
+        writer.append(one.time[k], one.position[k], one.signal[k])
     writer.flush()
     return writer.live_path
 

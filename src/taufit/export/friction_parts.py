@@ -24,16 +24,18 @@ def linear_part(
     """Damping, dry friction, and a sentence for every part that had to be left out."""
     joints = model.robot.joints
     damping, dry = np.zeros(joints), np.zeros(joints)
-    lost: list[str] = []
+    dropped: list[str] = []
     coefficients = friction_coefficients(model)
-    names = [term.name for term in model.friction.terms] if model.friction else []
-    for name, column in zip(names, coefficients.T, strict=True):
-        if name == "viscous":
+    terms = model.friction.terms if model.friction else ()
+    for term, column in zip(terms, coefficients.T, strict=True):
+        # A power law's coefficient has the same name and another unit: it is no damping.
+        if (term.name, term.unit) == ("viscous", "N m s/rad"):
             damping = np.maximum(column, 0.0)
-        elif name == "coulomb":
+        elif term.name == "coulomb":
             dry = np.maximum(column, 0.0)
         elif np.max(np.abs(column), initial=0.0) > 1e-6:
-            lost.append(f"friction term {name!r} (up to {np.max(np.abs(column)):.3g})")
+            largest = np.max(np.abs(column))
+            dropped.append(f"friction term {term.name!r} (up to {largest:.3g} {term.unit})")
     if np.any(offsets(model)):
-        lost.append(f"torque offsets (up to {np.max(np.abs(offsets(model))):.3g} N m)")
-    return damping, dry, tuple(lost)
+        dropped.append(f"torque offsets (up to {np.max(np.abs(offsets(model))):.3g} N m)")
+    return damping, dry, tuple(dropped)

@@ -53,10 +53,10 @@ def to_c(model: FittedModel, header_name: str | None = None) -> tuple[str, str, 
         tables=tables,
         friction=_friction(model, name, upper),
     )
-    lost: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
     if remembers(model.friction):
-        lost = ("friction's memory of its path: it is that of steady motion here",)
-    return source, header, lost
+        dropped = ("friction's memory of its path: it is that of steady motion here",)
+    return source, header, dropped
 
 
 def _table(name: str, rows: Iterable[np.ndarray], width: int) -> str:

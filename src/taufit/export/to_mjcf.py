@@ -21,7 +21,7 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     robot = model.robot
     require_feasible(robot)
     frames, tip = joint_frames(robot)
-    damping, dry, lost = linear_part(model)
+    damping, dry, dropped = linear_part(model)
     rotor = _rotor(model)
 
     root = ET.Element("mujoco", model=robot.name)
@@ -66,7 +66,7 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
         parent, "site", name="tip", pos=numbers(tip[:3, 3]), quat=numbers(quaternion(tip[:3, :3]))
     )
     ET.indent(root, " ")
-    return ET.tostring(root, encoding="unicode") + "\n", lost
+    return ET.tostring(root, encoding="unicode") + "\n", dropped
 
 
 def _rotor(model: FittedModel) -> np.ndarray:

@@ -21,18 +21,18 @@ def to_urdf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     inertials are removed and that link carries all of it.
     """
     require_feasible(model.robot)
-    damping, dry, lost = linear_part(model)
+    damping, dry, dropped = linear_part(model)
     if model.rotor_inertia:
         rotor = model.values[model.layout.rotors]
         if np.any(rotor):
-            lost = (*lost, f"rotor inertias (up to {np.max(rotor):.3g} kg m^2)")
+            dropped = (*dropped, f"rotor inertias (up to {np.max(rotor):.3g} kg m^2)")
     if np.any(model.robot.mounting):
-        lost = (*lost, "the mounting (URDF has no gravity direction)")
+        dropped = (*dropped, "the mounting (URDF has no gravity direction)")
     if model.robot.urdf is not None:
         text = _edited(model, damping, dry)
     else:
         text = _fresh(model, damping, dry)
-    return text, lost
+    return text, dropped
 
 
 def _edited(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
