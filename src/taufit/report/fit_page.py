@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.errors import MissingInputError
 from taufit.friction import FrictionInput, needs
 from taufit.model import predicted_torque
 from taufit.model.fitted_model import FittedModel
@@ -209,6 +210,15 @@ def _left(model: FittedModel, runs: list[Run], predictions: list[Float[Array, "n
 
 
 def _friction(model: FittedModel, runs: list[Run], predictions: list[Float[Array, "n j"]]) -> str:
+    try:
+        return _friction_charts(model, runs, predictions)
+    except MissingInputError as error:
+        return paragraph(f"Friction over speed alone cannot be drawn: {error}")
+
+
+def _friction_charts(
+    model: FittedModel, runs: list[Run], predictions: list[Float[Array, "n j"]]
+) -> str:
     joints = model.robot.joints
     top = model.training.ranges.velocity
     fastest = np.ones(joints) if top is None else top.largest
