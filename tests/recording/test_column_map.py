@@ -285,3 +285,14 @@ def test_maps_that_contain_themselves(tmp_path, text):
     (tmp_path / "m.yaml").write_text(text)
     with pytest.raises(RecordingError):
         read_map(tmp_path / "m.yaml")
+
+
+def test_gains_in_numbers_one_per_joint_are_taken(tmp_path):
+    from taufit.recording import read_recording
+
+    rows = np.arange(40)[:, None] * np.array([0.01, 0.1, 0.2, 1.0, 2.0])
+    text = "t,q1,q2,i1,i2\n" + "".join(",".join(f"{x:g}" for x in row) + "\n" for row in rows)
+    (tmp_path / "run.csv").write_text(text)
+    columns = {"time": "t", "position": "q{joint}", "current": "i{joint}"}
+    found = read_recording(tmp_path / "run.csv", map={"columns": columns, "gains": [2.0, 3.0]})
+    np.testing.assert_array_equal(found.gain, [2.0, 3.0])

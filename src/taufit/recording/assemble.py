@@ -156,7 +156,8 @@ def _recording(
     meta["torque_side"] = "link" if torque_source == "joint_torque_sensor" else "motor"
     if run is not None:
         meta["run"] = int(run) if run == int(run) else run
-    if column_map.gains == "auto" and not {"target_current", "target_torque"} <= raw.keys():
+    auto = isinstance(column_map.gains, str) and column_map.gains == "auto"
+    if auto and not {"target_current", "target_torque"} <= raw.keys():
         remarks.append(
             Finding(
                 "gain_unknown",
