@@ -169,6 +169,40 @@ class Columns:
             out[..., stop:] = np.eye(joints)
         return out
 
+    def write_rest(
+        self,
+        out: Float[Array, " n"],
+        column: int,
+        joint: int,
+        factor: float | Float[Array, " n"],
+        acceleration: Float[Array, "n j"],
+        motor: Float[Array, "n j k"],
+    ) -> None:
+        """One of the columns behind the links', in one joint's rows, times a factor, into `out`.
+
+        The compact form of `rest`: nothing is made for columns that nobody asks for.
+
+        Args:
+            out: Where it goes.
+            column: Its place in theta.
+            joint: Whose rows.
+            factor: Weight of each row.
+            acceleration: Of the motors (`at_motors`).
+            motor: Friction columns of each motor.
+        """
+        layout = self.layout
+        owner = layout.owner[column]
+        if column >= layout.offsets.start:
+            out[:] = factor if owner == joint else 0.0
+            return
+        share = float(owner == joint) if self.coupling is None else self.coupling[owner, joint]
+        values = (
+            acceleration[:, owner]
+            if column < layout.friction.start
+            else motor[:, owner, (column - layout.friction.start) % len(layout.terms)]
+        )
+        np.multiply(values, share * factor, out=out)
+
     def links(
         self,
         position: Float[Array, "n j"],

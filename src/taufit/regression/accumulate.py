@@ -233,7 +233,7 @@ class _Layout:
     def __init__(
         self, model: TorqueModel, chosen: Int[Array, " b"], tile: int, whitened: bool
     ) -> None:
-        self.model, self.tile, self.engine = model, tile, engine(model.robot)
+        self.tile, self.engine, self.of = tile, engine(model.robot), model.columns
         joints, links = model.robot.joints, model.layout.links.stop
         coupling = model.robot.drives.coupling
         live = np.stack([model.layout.live(i, coupling) for i in range(joints)])
@@ -269,33 +269,19 @@ class _Layout:
 
     def fill(self, part: Batch) -> None:
         """Write one tile under the triangles; what it does not fill is zero."""
-        n, model = len(part), self.model
-        layout = model.layout
-        weights = part.weights
+        n, weights = len(part), part.weights
         self.engine.write_columns(
             part.position, part.velocity, part.acceleration, 0, n, self.place, self.flat, weights
         )
-        coupling = model.robot.drives.coupling
         friction = part.friction
         assert friction is not None  # `_part` makes it
-        motor = part.acceleration @ coupling.T
-        terms = friction.shape[2]
-        first_term, first_offset = layout.friction.start, layout.offsets.start
+        motor = self.of.at_motors(part.acceleration)
         for i, stack in enumerate(self.stacks):
             data = stack[:, len(stack) : len(stack) + n]
             stack[:, len(stack) + n :] = 0.0
             factor = 1.0 if weights is None else weights[:, i]
             for row, column in self.rest[i]:
-                if column >= first_offset:
-                    data[row] = factor if column - first_offset == i else 0.0
-                    continue
-                if column >= first_term:
-                    k, term = divmod(column - first_term, terms)
-                    values = friction[:, k, term]
-                else:
-                    k = column - layout.rotors.start
-                    values = motor[:, k]
-                np.multiply(values, coupling[k, i] * factor, out=data[row])
+                self.of.write_rest(data[row], column, i, factor, motor, friction)
             if weights is None:
                 data[-1] = part.torque[:, i]
             else:
