@@ -9,6 +9,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, Model, RecordingOptions, Report, wrong
+from taufit.statistics import NORMAL_95
 
 if TYPE_CHECKING:
     from taufit.health import History, Judgement
@@ -225,8 +226,8 @@ def _show(history: History, found: Judgement, added: int, notes: list[str], path
     for one in found.joints:
         table.add_row(
             str(one.joint),
-            f"{one.change:+.1f} ± {1.96 * one.change_std:.1f}",
-            f"{one.trend:+.3f} ± {1.96 * one.trend_std:.3f}",
+            f"{one.change:+.1f} ± {NORMAL_95 * one.change_std:.1f}",
+            f"{one.trend:+.3f} ± {NORMAL_95 * one.trend_std:.3f}",
             f"{one.sum:.1f} of {found.threshold:.1f}",
             one.since or "",
         )

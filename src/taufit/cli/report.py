@@ -26,9 +26,8 @@ def command(
 ) -> None:
     """Write one self-contained HTML page about a fitted model.
 
-    The verdict comes first, then measured and predicted torque, what is left over, friction,
-    parameters with intervals, what the motion could not show, and how to reproduce the fit. The
-    page needs no network.
+    The verdict comes first, then measured and predicted torque, residuals, friction, parameters
+    with intervals, identifiability, and provenance. The page needs no network.
 
     Next: open the page in a browser.
     """

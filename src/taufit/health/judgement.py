@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.statistics import NORMAL_95
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Judgement:
         if not worn:
             return "healthy: no joint's friction has risen beyond what healthy runs show"
         parts = [
-            f"joint {one.joint} ({one.change:+.1f} ± {1.96 * one.change_std:.1f} %, alarm at "
+            f"joint {one.joint} ({one.change:+.1f} ± {NORMAL_95 * one.change_std:.1f} %, alarm at "
             f"{one.since})"
             for one in sorted(worn, key=lambda one: -one.change)
         ]

@@ -31,6 +31,7 @@ from taufit.payload.linear import linear_estimate
 from taufit.payload.run import Moment, PayloadRun
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
+from taufit.statistics import NORMAL_95
 
 XI = 100.0
 START = 10.0
@@ -252,7 +253,7 @@ def _run(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
         if source.time[i] >= due:
             due = (np.floor(source.time[i] / 0.1) + 1.0) * 0.1
             phi, spread = solved(power / max(rows_seen, 1))
-            half = 1.96 * float(np.sqrt(spread[0, 0]))
+            half = NORMAL_95 * float(np.sqrt(spread[0, 0]))
             mass = float(phi[0])
             moment = (float(source.time[i]), mass, mass - half, mass + half, stopped is not None)
             history.append(Moment(*moment))

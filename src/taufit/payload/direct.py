@@ -27,6 +27,7 @@ from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
 from taufit.signals.noise import noise_std
 from taufit.signals.windows import speed_threshold, standing_mask, stretches
+from taufit.statistics import NORMAL_95
 
 # Poses held still for this long count [s]; two poses differ by at least this much [rad or m].
 _HELD, _APART = 0.4, 0.05
@@ -61,7 +62,7 @@ def run_direct(
             due += 0.5
             live.estimate()
             phi, spread = solved()
-            half = 1.96 * float(np.sqrt(spread[0, 0]))
+            half = NORMAL_95 * float(np.sqrt(spread[0, 0]))
             ready = live.ready_at is not None
             ready_at = sample[0] if ready and ready_at is None else ready_at
             mass = float(phi[0])
@@ -119,7 +120,7 @@ def run_khalil(
         variance = float(np.mean((right - rows @ solution) ** 2))
         spread = (np.linalg.pinv(rows.T @ rows, rcond=1e-12) * variance)[:PER_LINK, :PER_LINK]
         phi = solution[:PER_LINK]
-        half = 1.96 * float(np.sqrt(max(spread[0, 0], 0.0)))
+        half = NORMAL_95 * float(np.sqrt(max(spread[0, 0], 0.0)))
         at = float(time[min(end, len(time) - 1)])
         history.append(Moment(at, float(phi[0]), float(phi[0]) - half, float(phi[0]) + half, True))
     found = linear_estimate(float(time[-1]), phi, spread, True)

@@ -9,9 +9,9 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.robot.inertia import tensor_entries
+from taufit.statistics import NORMAL_95
 
 # Half width of a 95 % interval in standard deviations.
-NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,12 +19,12 @@ import scipy.linalg
 from scipy.fft import next_fast_len, rfft, rfftfreq
 
 from taufit.arrays import Array, Float, Int
-from taufit.regression.estimate import NORMAL_95
 from taufit.regression.information import Information
 from taufit.regression.noise_model import MOST_LAGS, Noise, lagged_products, noise_of
 from taufit.regression.regression import Regression
 from taufit.regression.rows import Rows
 from taufit.regression.weights import HUBER, TUKEY, Weights
+from taufit.statistics import NORMAL_95
 
 DRAWS = 12
 ROUNDS = 2

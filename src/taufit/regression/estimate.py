@@ -11,9 +11,9 @@ from taufit.arrays import Array, Float
 from taufit.dynamics import BaseParameters
 from taufit.regression.base import expression
 from taufit.regression.information import Information
+from taufit.statistics import NORMAL_95
 
 # Half width of a 95 % interval in standard deviations.
-NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,8 @@
 Left to others: every number on the page.
 """
 
-from taufit.report.fit_page import Run, fit_page, model_page
+from taufit.report.fit_page import fit_page, model_page
+from taufit.report.model_view import Run
 from taufit.report.motion_page import motion_page
 from taufit.report.page import Section, page
 

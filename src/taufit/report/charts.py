@@ -11,8 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from taufit.arrays import Array, Float
-
-COLOURS = ("#14639e", "#d1622b", "#1a7f4b", "#8a4fa3", "#b3261e", "#6b7a86", "#b08a00")
+from taufit.report.palette import COLOURS
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,8 +11,9 @@ from taufit.arrays import Array, Float
 from taufit.friction import FrictionInput, needs
 from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.model.fitted_model import FittedModel
-from taufit.report.charts import COLOURS, Series, chart
+from taufit.report.charts import Series, chart
 from taufit.report.page import paragraph
+from taufit.report.palette import COLOURS, PAPER
 
 _COLUMNS, _ROWS = 24, 14
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 190, 44, 34
@@ -131,10 +132,10 @@ def heat_map(
         text(_LEFT - 4, bottom, f"{y[0]:.0f}", "end"),
         text(_LEFT - 4, 14, f"{y[-1]:.0f}", "end"),
         text(_LEFT - 4, 0.5 * bottom, "degC", "end"),
-        text(_LEFT + 6, bottom - 6, f"{values[0, 0]:.3g}", "start", "#fff"),
-        text(right - 2, bottom - 6, f"{values[0, -1]:.3g}", "end", "#fff"),
-        text(_LEFT + 6, 16, f"{values[-1, 0]:.3g}", "start", "#fff"),
-        text(right - 2, 16, f"{values[-1, -1]:.3g}", "end", "#fff"),
+        text(_LEFT + 6, bottom - 6, f"{values[0, 0]:.3g}", "start", PAPER),
+        text(right - 2, bottom - 6, f"{values[0, -1]:.3g}", "end", PAPER),
+        text(_LEFT + 6, 16, f"{values[-1, 0]:.3g}", "start", PAPER),
+        text(right - 2, 16, f"{values[-1, -1]:.3g}", "end", PAPER),
     ]
     return (
         f'<figure class="map"><figcaption>{html.escape(caption)}</figcaption>'

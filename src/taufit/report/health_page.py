@@ -7,6 +7,8 @@ import numpy as np
 from taufit.health import History, Judgement, judge
 from taufit.report.charts import Series, chart
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
+from taufit.report.palette import LIMIT, MEASURED, MODEL
+from taufit.statistics import NORMAL_95
 
 
 def health_page(history: History) -> str:
@@ -46,9 +48,9 @@ def _table(found: Judgement) -> str:
         (
             one.joint,
             one.change,
-            1.96 * one.change_std,
+            NORMAL_95 * one.change_std,
             one.trend,
-            1.96 * one.trend_std,
+            NORMAL_95 * one.trend_std,
             one.sum,
             one.since,
         )
@@ -67,7 +69,7 @@ def _index(history: History, found: Judgement) -> str:
         )
     ]
     for j in range(history.joints):
-        spread = 1.96 * found.percent[: history.healthy, j].std(ddof=1)
+        spread = NORMAL_95 * found.percent[: history.healthy, j].std(ddof=1)
         band = np.full(len(x), spread)
         low, high = found.percent[:, j].min(), found.percent[:, j].max()
         edge = np.array([history.healthy - 0.5, history.healthy - 0.5])
@@ -75,13 +77,13 @@ def _index(history: History, found: Judgement) -> str:
             chart(
                 x,
                 [
-                    Series("healthy runs, 95 %", None, low=-band, high=band, colour="#6b7a86"),
-                    Series("runs", found.percent[:, j], colour="#14639e", points=True),
+                    Series("healthy runs, 95 %", None, low=-band, high=band, colour=MEASURED),
+                    Series("runs", found.percent[:, j], colour=MODEL, points=True),
                     Series(
                         "end of the baseline",
                         np.array([min(low, -spread), max(high, spread)]),
                         x=edge,
-                        colour="#6b7a86",
+                        colour=MEASURED,
                         dash=(4, 4),
                     ),
                 ],
@@ -100,7 +102,7 @@ def _sums(history: History, found: Judgement) -> str:
     x = history.healthy + np.arange(len(found.sums), dtype=float)
     series = [Series(f"joint {j + 1}", found.sums[:, j]) for j in range(history.joints)]
     limit = np.full(len(x), found.threshold)
-    series.append(Series("threshold", limit, colour="#b3261e", dash=(6, 4)))
+    series.append(Series("threshold", limit, colour=LIMIT, dash=(6, 4)))
     words = paragraph(
         f"Rises add up, run after run, less {history.slack:g} standard deviations that are "
         "forgiven each time. Above the threshold is an alarm, after which the sum starts anew."

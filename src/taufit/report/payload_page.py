@@ -11,6 +11,8 @@ from taufit.model.fitted_model import FittedModel
 from taufit.payload import PayloadRun
 from taufit.report.charts import Series, chart
 from taufit.report.page import Section, bullets, cards, page, paragraph, table, verdict
+from taufit.report.palette import CAPTION, GRID, INK, MODEL, PLOT
+from taufit.statistics import NORMAL_95
 
 
 def payload_page(done: PayloadRun, model: FittedModel, source: str = "") -> str:
@@ -41,7 +43,7 @@ def _verdict(done: PayloadRun) -> str:
     ]
     if not found.empty:
         figures += [
-            (f"centre {axis} [mm]", f"{1e3 * x:.1f} ± {1.96e3 * s:.1f}")
+            (f"centre {axis} [mm]", f"{1e3 * x:.1f} ± {1e3 * NORMAL_95 * s:.1f}")
             for axis, x, s in zip("xyz", found.centre, found.centre_std, strict=True)
         ]
     return verdict("good", head, span) + cards(figures)
@@ -90,16 +92,16 @@ def _replay(done: PayloadRun) -> str:
     digits = 2 if top - bottom > 0.4 else 3
     ticks = [(215.0 - 42.5 * k, bottom + (top - bottom) * k / 4.0) for k in range(5)]
     grid = "".join(
-        f'<path d="M60 {y:g}H780" stroke="#d9e0e6"/><text x="52" y="{y + 4:g}" font-size="11" '
-        f'fill="#5b6b7a" text-anchor="end">{value:.{digits}f}</text>'
+        f'<path d="M60 {y:g}H780" stroke="{GRID}"/><text x="52" y="{y + 4:g}" font-size="11" '
+        f'fill="{CAPTION}" text-anchor="end">{value:.{digits}f}</text>'
         for y, value in ticks
     )
     return (
         f'<figure><figcaption>{label}</figcaption><svg id="payload-replay" viewBox="0 0 800 230" '
-        f'role="img" aria-label="{label}" style="width:100%;background:#fafbfc">{grid}'
-        '<path id="pr-band" fill="#14639e33"/><path id="pr-line" fill="none" stroke="#14639e" '
-        'stroke-width="2"/><text id="pr-text" x="60" y="24" font-size="13" fill="#1f2d3a"></text>'
-        '<text x="52" y="24" font-size="11" fill="#5b6b7a" text-anchor="end">kg</text></svg>'
+        f'role="img" aria-label="{label}" style="width:100%;background:{PLOT}">{grid}'
+        f'<path id="pr-band" fill="{MODEL}33"/><path id="pr-line" fill="none" stroke="{MODEL}" '
+        f'stroke-width="2"/><text id="pr-text" x="60" y="24" font-size="13" fill="{INK}"></text>'
+        f'<text x="52" y="24" font-size="11" fill="{CAPTION}" text-anchor="end">kg</text></svg>'
         '<button type="button" id="pr-play">Play again</button>'
         f'<script type="application/json" id="pr-data">{text}</script>'
         "<script>(()=>{const d=JSON.parse(document.getElementById('pr-data').textContent),a=d.data,"

@@ -7,9 +7,10 @@ import html
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.report.palette import INK, MODEL, OUTLINE, PAPER, RESIDUAL
 from taufit.signs.unknown_signs import FoundSigns, SignedSegment, UnsignedFit
 
-_POSITIVE, _NEGATIVE, _CURVE, _INK = "#14639e", "#d1622b", "#3c4650", "#20282e"
+_POSITIVE, _NEGATIVE, _CURVE, _INK = MODEL, RESIDUAL, OUTLINE, INK
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BETWEEN = 960.0, 92.0, 64.0, 12.0, 34.0, 14.0
 _MOST_POINTS = 1200
 
@@ -38,9 +39,9 @@ def signs_picture(result: FoundSigns | UnsignedFit) -> str:
         f'role="img" aria-label="{html.escape(title, quote=True)}" '
         'style="max-width:100%;height:auto;font:12px system-ui,sans-serif">',
         '<defs><pattern id="doubt" width="6" height="6" patternUnits="userSpaceOnUse" '
-        'patternTransform="rotate(45)"><path d="M0 0V6" stroke="#fff" stroke-width="3.4"/>'
+        f'patternTransform="rotate(45)"><path d="M0 0V6" stroke="{PAPER}" stroke-width="3.4"/>'
         "</pattern></defs>",
-        f'<rect width="{_WIDTH:.0f}" height="{height:.0f}" fill="#fff"/>',
+        f'<rect width="{_WIDTH:.0f}" height="{height:.0f}" fill="{PAPER}"/>',
         f'<text x="{_LEFT}" y="20" fill="{_INK}">{html.escape(title)}</text>',
         _legend(),
     ]

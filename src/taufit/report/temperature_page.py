@@ -14,7 +14,9 @@ from taufit.model.predict import predicted_torque
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
+from taufit.report.palette import MEASURED, MODEL, RESIDUAL
 from taufit.signals.samples import Samples
+from taufit.statistics import NORMAL_95
 from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
 from taufit.temperature.slopes import friction_at
 
@@ -174,20 +176,20 @@ def _lines(model: FittedModel, repeated: Repeated) -> str:
         t = repeated.temperature[:, j]
         x = np.linspace(t.min(), t.max(), 60)
         own, std = np.array([[y[j] for y in friction_at(model, at)] for at in x]).T
-        half = 1.96 * np.nan_to_num(std)
+        half = NORMAL_95 * np.nan_to_num(std)
         charts.append(
             chart(
                 x,
                 [
-                    Series("95 %", None, low=own - half, high=own + half, colour="#14639e"),
-                    Series("one fit", own, colour="#14639e"),
+                    Series("95 %", None, low=own - half, high=own + half, colour=MODEL),
+                    Series("one fit", own, colour=MODEL),
                     Series(
                         "line through the runs",
                         repeated.level[j] + repeated.slope[j] * (x - repeated.reference[j]),
-                        colour="#d1622b",
+                        colour=RESIDUAL,
                         dash=(5, 4),
                     ),
-                    Series("runs", repeated.viscous[:, j], x=t, colour="#6b7a86", points=True),
+                    Series("runs", repeated.viscous[:, j], x=t, colour=MEASURED, points=True),
                 ],
                 caption=f"Joint {j + 1}, {model.robot.joint_names[j]}",
                 xlabel="degC",

@@ -1,0 +1,120 @@
+"""What a page about a model shows: the model, recordings, and their predicted torque, once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.model.fitted_model import FittedModel
+from taufit.model.predict import rigid_torque
+from taufit.signals import Samples
+from taufit.validation import Score
+
+if TYPE_CHECKING:
+    from taufit.signs.unknown_signs import FoundSigns
+    from taufit.validation.nominal_comparison import Before
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A recording the model is shown on.
+
+    Attributes:
+        name: What to call it.
+        samples: Conditioned.
+        score: The model's, on them.
+        training: Whether the model was fitted to it.
+    """
+
+    name: str
+    samples: Samples
+    score: Score
+    training: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """Torque the model predicts on one run, in parts.
+
+    Attributes:
+        links: Of the links alone.
+        friction: Of friction alone, filtered as the measured torque was.
+        total: Everything.
+    """
+
+    links: Float[Array, "n j"]
+    friction: Float[Array, "n j"]
+    total: Float[Array, "n j"]
+
+
+def predict(model: FittedModel, samples: Samples) -> Prediction:
+    """One pass over the samples."""
+    links = rigid_torque(model, samples)
+    motor = model.columns.friction_at(samples, load=links)
+    only_friction = np.zeros(len(model.values))
+    only_friction[model.layout.friction] = model.values[model.layout.friction]
+    rest = model.columns.rest_torque(model.values, samples.acceleration, motor)
+    friction = model.columns.rest_torque(only_friction, samples.acceleration, motor)
+    return Prediction(links, friction, links + rest)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelView:
+    """Everything the sections of a page about a model look at.
+
+    Attributes:
+        model: Fitted.
+        runs: Recordings; the first is shown in full.
+        predictions: One per run.
+        warnings: Of the fit.
+        nominal: How the robot's description did, or None.
+        signs: Torque signs that had to be found, or None.
+        dropped: Friction terms the data do not support.
+        fitted_to: Samples of the fit, or None where the page is about a model file.
+    """
+
+    model: FittedModel
+    runs: tuple[Run, ...]
+    predictions: tuple[Prediction, ...]
+    warnings: tuple[str, ...] = ()
+    nominal: Before | None = None
+    signs: FoundSigns | None = None
+    dropped: tuple[str, ...] = ()
+    fitted_to: Samples | None = None
+
+    @classmethod
+    def of(
+        cls,
+        model: FittedModel,
+        runs: Sequence[Run],
+        *,
+        warnings: tuple[str, ...] = (),
+        nominal: Before | None = None,
+        signs: FoundSigns | None = None,
+        dropped: tuple[str, ...] = (),
+        fitted_to: Samples | None = None,
+    ) -> ModelView:
+        """With the torque of every run predicted."""
+        return cls(
+            model,
+            tuple(runs),
+            tuple(predict(model, run.samples) for run in runs),
+            warnings or model.training.warnings,
+            nominal,
+            signs,
+            dropped,
+            fitted_to,
+        )
+
+    @property
+    def joints(self) -> int:
+        """How many."""
+        return self.model.robot.joints
+
+    def joint_label(self, joint: int) -> str:
+        """Number and name."""
+        return f"Joint {joint + 1}, {self.model.robot.joint_names[joint]}"

@@ -1,0 +1,89 @@
+"""Friction against speed: the model's curve, and the measured torque without links and offset."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import MissingInputError
+from taufit.friction import FrictionInput, needs
+from taufit.model.fitted_model import FittedModel
+from taufit.report.charts import Series, chart
+from taufit.report.model_view import ModelView
+from taufit.report.page import Section, paragraph
+from taufit.report.palette import MEASURED, MODEL, SECOND_MODEL
+
+_POINTS, _CURVE = 700, 401
+# Quantiles of the load in motion at which a load-dependent curve is drawn.
+_LOADS = (0.1, 0.95)
+
+
+def friction(view: ModelView) -> Section | None:
+    """One chart per joint, or why there is none."""
+    if view.model.friction is None:
+        return None
+    try:
+        return Section("Friction", _charts(view))
+    except MissingInputError as error:
+        words = paragraph(f"Friction over speed alone cannot be drawn: {error}")
+        return Section("Friction", words)
+
+
+def _charts(view: ModelView) -> str:
+    top = view.model.training.ranges.velocity
+    fastest = np.ones(view.joints) if top is None else top.largest
+    charts = []
+    for joint in range(view.joints):
+        v = np.linspace(-fastest[joint], fastest[joint], _CURVE)
+        charts.append(
+            chart(
+                v,
+                [*_points(view, joint), *_curves(view, v, joint)],
+                caption=view.joint_label(joint),
+                xlabel="rad/s",
+                ylabel="N m",
+            )
+        )
+    words = paragraph(
+        "Friction at steady speed within the range of the training data; outside it the model has "
+        "seen nothing. Points are the measured torque less links, rotors and offset."
+    )
+    return words + f'<div class="grid">{"".join(charts)}</div>'
+
+
+def _points(view: ModelView, joint: int) -> list[Series]:
+    """Measured torque less everything but friction, of the last run."""
+    if not view.runs:
+        return []
+    samples, predicted = view.runs[-1].samples, view.predictions[-1]
+    rows = np.flatnonzero(samples.in_motion)
+    rows = rows[:: max(1, len(rows) // _POINTS)]
+    rest = predicted.total[rows, joint] - predicted.friction[rows, joint]
+    measured = samples.torque[rows, joint] - rest
+    speed = samples.velocity[rows, joint]
+    return [Series("measured less the rest", measured, x=speed, colour=MEASURED, points=True)]
+
+
+def _curves(view: ModelView, speed: Float[Array, " n"], joint: int) -> list[Series]:
+    model = view.model
+    if not (needs(model.friction, "load") and view.runs):
+        return [Series("model", _curve(model, speed, joint, 0.0), colour=MODEL)]
+    moving = view.runs[-1].samples.in_motion
+    carried = np.quantile(np.abs(view.predictions[-1].links[moving, joint]), _LOADS)
+    return [
+        Series(f"{name} ({load:.3g} N m)", _curve(model, speed, joint, load), colour=colour)
+        for load, name, colour in zip(
+            carried.tolist(), ("model", "model, high load"), (MODEL, SECOND_MODEL), strict=True
+        )
+    ]
+
+
+def _curve(
+    model: FittedModel, speed: Float[Array, " n"], joint: int, load: float
+) -> Float[Array, " n"]:
+    velocity = np.zeros((len(speed), model.robot.joints))
+    velocity[:, joint] = speed
+    temperature = np.broadcast_to(model.typical_temperature, velocity.shape)
+    inputs = FrictionInput(velocity, load=np.full_like(velocity, load), temperature=temperature)
+    columns = model.structure.steady().friction_columns(inputs)
+    return (columns @ np.asarray(model.values)[model.layout.friction])[:, joint]

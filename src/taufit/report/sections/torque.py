@@ -1,0 +1,50 @@
+"""Measured and predicted torque of the run shown in full."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.report.charts import Series, chart, thin
+from taufit.report.model_view import ModelView
+from taufit.report.page import Section, paragraph
+from taufit.report.palette import MEASURED, MODEL, RESIDUAL
+
+# More points than a screen has columns.
+_POINTS = 1600
+
+
+def torque(view: ModelView) -> Section | None:
+    """One chart per joint, zoomed together."""
+    if not view.runs:
+        return None
+    shown, predicted = view.runs[0], view.predictions[0].total
+    samples = shown.samples
+    first = samples.run == samples.run[0]
+    moving = np.flatnonzero(samples.in_motion & first)
+    part = slice(moving[0], moving[-1] + 1) if len(moving) else slice(None)
+    parts = [
+        paragraph(
+            f"Measured and predicted torque of {shown.name}, through the same low-pass. Drag over "
+            "an interval to zoom all joints, double-click to go back."
+        )
+    ]
+    for joint in range(view.joints):
+        time, (measured, expected) = thin(
+            samples.time[part], [samples.torque[part, joint], predicted[part, joint]], _POINTS
+        )
+        parts.append(
+            chart(
+                time,
+                [
+                    Series("measured", measured, colour=MEASURED),
+                    Series("predicted", expected, colour=MODEL),
+                    Series("residual", measured - expected, colour=RESIDUAL),
+                ],
+                caption=f"{view.joint_label(joint)}: RMSE {shown.score.rmse[joint]:.3g} N m, "
+                f"correlation {shown.score.correlation[joint]:.3f}",
+                xlabel="s",
+                ylabel="N m",
+                group="torque",
+            )
+        )
+    return Section("Torque", "".join(parts))
