@@ -27,6 +27,7 @@ _IN_ORDER = {
     "demo": "Try taufit without a robot: simulate, fit, check, report",
     "inspect": "Show a robot: joints, limits, what its motion can tell about it",
     "design": "Plan a motion worth recording",
+    "record": "Record a robot that is on, and play a motion on it",
     "convert": "Read any recording, tell how good it is, write it in other forms",
     "gains": "Find torque per ampere, from the controller or from a known mass",
     "fit": "Fit a robot's dynamic model to recorded motion and torque",

@@ -48,7 +48,21 @@ def to_joint_trajectory(
     return "\n".join(lines) + "\n"
 
 
-def to_urscript(motion: Motion, name: str = "taufit_excitation", *, step_s: float = 0.002) -> str:
+# Output register in which a program says what it is doing, for whoever records it.
+PHASE_REGISTER = 24
+APPROACH, PREPARATION, RECORDED, FINISHED = 1, 2, 3, 4
+
+
+def to_urscript(
+    motion: Motion,
+    name: str = "taufit_excitation",
+    *,
+    step_s: float = 0.002,
+    slow: float = 0.0,
+    warm_up_s: float = 0.0,
+    phases: bool = False,
+    call: bool = True,
+) -> str:
     """A URScript program with the coefficients inside, evaluated on the controller.
 
     Nothing on a network can disturb the motion, and whoever is responsible for the cell can read
@@ -59,6 +73,13 @@ def to_urscript(motion: Motion, name: str = "taufit_excitation", *, step_s: floa
         motion: A Fourier motion of six joints.
         name: Of the program.
         step_s: 0.002 for e-Series, 0.008 for CB3.
+        slow: Play one period at this share of the speed first; 0 for none.
+        warm_up_s: Play the motion for this long before it counts [s].
+        phases: Say in output register PHASE_REGISTER what is going on: APPROACH, PREPARATION
+            (slow and warm-up), RECORDED (half a second of rest, the motion, half a second of
+            rest), FINISHED.
+        call: End with a call of the program, as a script file needs it; a program sent to the
+            controller needs none.
     """
     if not isinstance(motion, Fourier) or motion.joints != 6:
         raise TaufitError(
@@ -66,28 +87,57 @@ def to_urscript(motion: Motion, name: str = "taufit_excitation", *, step_s: floa
             "(--csv) or a joint trajectory (--ros2) instead."
         )
     name = c_identifier(name)
-    sine, cosine = motion.amplitudes()
-    w = 2 * np.pi * motion.frequency_hz
     start = motion.at(np.zeros(1))[0][0]
+
+    def phase(number: int) -> list[str]:
+        return [f"  write_output_integer_register({PHASE_REGISTER}, {number})"] if phases else []
+
+    lines = _urscript_head(motion, name, step_s, start)
+    lines += phase(APPROACH)
+    lines += [f"  movej({_row(start)}, a=0.5, v=0.3)", "  sleep(1.0)"]
+    if slow > 0.0 or warm_up_s > 0.0:
+        lines += phase(PREPARATION)
+    if slow > 0.0:
+        slowly = _urscript_loop(motion, motion.period, "pace * step")
+        lines += [f"  local pace = {slow:.9g}", *slowly, "  stopj(2.0)", "  sleep(0.5)"]
+    if warm_up_s > 0.0:
+        whole = np.ceil(warm_up_s / motion.period) * motion.period
+        lines += [*_urscript_loop(motion, whole, "step"), "  stopj(2.0)"]
+    lines += phase(RECORDED)
+    lines += ["  sleep(0.5)"] if phases else []
+    lines += [*_urscript_loop(motion, motion.duration, "step"), "  stopj(2.0)"]
+    lines += ["  sleep(0.5)"] if phases else []
+    lines += [*phase(FINISHED), "end"]
+    if call:
+        lines.append(f"{name}()")
+    return "\n".join(lines) + "\n"
+
+
+def _urscript_head(
+    motion: Fourier, name: str, step_s: float, start: Float[Array, " 6"]
+) -> list[str]:
+    sine, cosine = motion.amplitudes()
     lines = [
         f"def {name}():",
         "  # Fourier excitation, q = q0 + sum_l a_l sin(l w t) - b_l cos(l w t): starts and ends",
         "  # at rest. Run it at low speed first; set the payload to what is mounted, and the",
         "  # speed slider to 100 % for the recording itself.",
-        f"  local w = {w:.12g}",
-        f"  local duration = {motion.duration:.9g}",
+        f"  local w = {2 * np.pi * motion.frequency_hz:.12g}",
         f"  local step = {step_s:.9g}",
         f"  local q0 = {_row(motion.offset)}",
     ]
     for joint in range(6):
         lines.append(f"  local a{joint} = {_row(sine[joint])}")
         lines.append(f"  local b{joint} = {_row(cosine[joint])}")
-    lines += [
-        f"  movej({_row(start)}, a=0.5, v=0.3)",
-        "  sleep(1.0)",
-        "  local t = 0.0",
+    return [*lines, "  local duration = 0.0", "  local t = 0.0", f"  local q = {_row(start)}"]
+
+
+def _urscript_loop(motion: Fourier, duration: float, advance: str) -> list[str]:
+    """The motion up to a time, which grows by `advance` per step."""
+    lines = [
+        f"  duration = {duration:.9g}",
+        "  t = 0.0",
         "  while t < duration:",
-        f"    local q = {_row(start)}",
     ]
     for joint in range(6):
         terms = "".join(
@@ -95,15 +145,12 @@ def to_urscript(motion: Motion, name: str = "taufit_excitation", *, step_s: floa
             for k in range(motion.harmonics)
         )
         lines.append(f"    q[{joint}] = q0[{joint}]{terms}")
-    lines += [
+    return [
+        *lines,
         "    servoj(q, t=step, lookahead_time=0.03, gain=1000)",
-        "    t = t + step",
+        f"    t = t + {advance}",
         "  end",
-        "  stopj(2.0)",
-        "end",
-        f"{name}()",
     ]
-    return "\n".join(lines) + "\n"
 
 
 def _times(motion: Motion, rate_hz: float) -> Float[Array, " n"]:

@@ -12,10 +12,10 @@ from typing import Any
 from taufit.errors import WireError
 from taufit.recording import Recording, RecordingWriter
 from taufit.recording.finding import Finding
+from taufit.wire.player import Player
 from taufit.wire.source import Block, Description, Gap, Source
 
-# A watcher sees every block and says why the recording should end, or nothing.
-Watch = Callable[[Block], str | None]
+BY_HAND = "stopped by Ctrl-C"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,24 +63,26 @@ def record(
     path: str | os.PathLike[str],
     *,
     seconds: float | None = None,
-    watch: Watch | None = None,
+    player: Player | None = None,
     description: Description | None = None,
     tick: Callable[[float], None] | None = None,
     meta: dict[str, Any] | None = None,
+    about: dict[str, Any] | None = None,
 ) -> Recorded:
-    """Record a source until `seconds` of samples came, a watcher ends it, or Ctrl-C.
+    """Record a source until `seconds` of samples came, a player is through, or Ctrl-C.
 
     A source that fails ends the recording, too: what came before is a readable file, and `ended`
-    says what happened.
+    says what happened. Whatever ends it before its time also stops what the player moves.
 
     Args:
         source: To read; it is connected here where no description is given, and closed.
         path: The Parquet file to make; until then its `.live` form is beside it.
         seconds: Length, in the source's own time; without end where None.
-        watch: Called with every block.
+        player: Of the motion to record; it is started here.
         description: Of a source that is connected already.
         tick: Called several times a second with the seconds recorded so far.
         meta: More about the run, for the recording's provenance.
+        about: What else `Recording` holds and is known: payload, gain, gain_std.
     """
     described = source.connect() if description is None else description
     more = [name for name in described.fields if name not in ("position", "signal")]
@@ -90,16 +92,22 @@ def record(
         fields=more,
         signal_unit=described.signal_unit,
         torque_source=described.torque_source,
+        **(about or {}),
         meta={**described.meta, "effort": described.effort, **(meta or {})},
     )
-    run = _Run(source, writer, described, seconds)
+    run = _Run(source, writer, described, seconds, player)
     try:
-        ended = run.until_the_end(watch, tick)
+        if player is not None:
+            player.start()
+        ended = run.until_the_end(tick)
     except KeyboardInterrupt:
-        ended = "stopped by Ctrl-C"
+        ended = BY_HAND
     except WireError as error:
         ended = str(error)
     finally:
+        # Also where something unforeseen happens: nothing may keep moving that nobody watches.
+        if player is not None:
+            player.stop()
         source.close()
     return run.finish(ended)
 
@@ -111,12 +119,13 @@ class _Run:
         writer: RecordingWriter,
         description: Description,
         seconds: float | None,
+        player: Player | None,
     ) -> None:
-        self.source, self.writer, self.seconds = source, writer, seconds
+        self.source, self.writer, self.seconds, self.player = source, writer, seconds, player
         self.fields = description.fields
         self.samples, self.first, self.last = 0, 0.0, 0.0
 
-    def until_the_end(self, watch: Watch | None, tick: Callable[[float], None] | None) -> str:
+    def until_the_end(self, tick: Callable[[float], None] | None) -> str:
         shown = time.monotonic()
         while True:
             block = self.source.read(0.1)
@@ -126,8 +135,10 @@ class _Run:
                 tick(self.last - self.first)
             if block is None:
                 continue
-            self._write(block)
-            ended = None if watch is None else watch(block)
+            kept = block if self.player is None else self.player.keep(block)
+            if kept is not None:
+                self._write(kept)
+            ended = None if self.player is None else self.player.watch(block)
             if ended is not None:
                 return ended
             if self.seconds is not None and self.last - self.first >= self.seconds:
@@ -141,11 +152,12 @@ class _Run:
         self.writer.extend(block.time, **{name: block.values[name] for name in self.fields})
 
     def finish(self, ended: str) -> Recorded:
-        source, gaps = self.source, tuple(self.source.gaps)
+        source = self.source
         if not self.samples:
             self.writer._finish()
             self.writer.live_path.unlink()
             raise WireError(f"no sample came: {ended or 'the source was silent'}")
+        gaps = tuple(g for g in source.gaps if g.until > self.first and g.after < self.last)
         lost = sum(gap.lost for gap in gaps)
         findings = [_finding(gap) for gap in gaps[:20]]
         if ended:

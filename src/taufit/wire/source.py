@@ -109,9 +109,14 @@ class Source(Protocol):
     time and mends a broken line by itself, until it gives up with a `WireError`.
     """
 
-    gaps: list[Gap]
-    duplicated: int
-    messages: list[str]
+    @property
+    def gaps(self) -> list[Gap]: ...
+
+    @property
+    def duplicated(self) -> int: ...
+
+    @property
+    def messages(self) -> list[str]: ...
 
     def connect(self) -> Description: ...
 

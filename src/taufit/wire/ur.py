@@ -39,6 +39,8 @@ STATUS = (
     "target_speed_fraction",
     "payload",
     "target_gravity",
+    # Where programs of `taufit record` say what they are doing.
+    "output_int_register_24",
 )
 PLAYING, NORMAL, RUNNING = 2, 1, 7
 

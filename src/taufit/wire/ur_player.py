@@ -1,0 +1,177 @@
+"""Playing a motion on a Universal Robots controller: one program up, its phases watched."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import WireError
+from taufit.wire import ur_state
+from taufit.wire.line import Line, exchange
+from taufit.wire.player import Notes, rows
+from taufit.wire.source import Block
+from taufit.wire.ur import NORMAL, PLAYING, RUNNING, UrPorts
+
+# What replaces a running program to bring the arm to rest. Any program sent ends the one before.
+STOP_PROGRAM = "def taufit_stop():\n  stopj(2.0)\nend\n"
+PHASE = "output_int_register_24"
+_RECORDED, _FINISHED = 3, 4
+_SAFETY = {
+    2: "reduced mode",
+    3: "protective stop",
+    4: "recovery mode",
+    5: "safeguard stop",
+    6: "system emergency stop",
+    7: "robot emergency stop",
+    8: "emergency stop",
+    9: "violation",
+    10: "fault",
+    11: "stopped by safety",
+}
+
+
+class UrPlayer:
+    """Uploads a program and watches it through the samples that come.
+
+    Args:
+        host, ports: Of the controller.
+        program: URScript.
+        begin_within: Seconds the controller has to start it.
+    """
+
+    def __init__(
+        self, host: str, program: str, *, ports: UrPorts | None = None, begin_within: float = 5.0
+    ) -> None:
+        self.host, self.ports, self.program = host, ports or UrPorts(), program
+        self.begin_within = begin_within
+        self.notes = Notes()
+        self._line: Line | None = None
+        self._sent = 0.0
+        self._begun = self._over = False
+
+    def start(self) -> None:
+        """Send the program; the controller runs it at once."""
+        self._line = Line(self.host, self.ports.secondary)
+        self._line.send(self.program.encode())
+        self._sent = time.monotonic()
+
+    def watch(self, block: Block) -> str | None:
+        """Why the recording should end ("" when the program is over), or None to go on."""
+        safety = block.last("safety_status", block.last("safety_mode", NORMAL))
+        if safety != NORMAL:
+            self._over = True
+            return f"the robot is in {_SAFETY.get(int(safety), f'safety mode {int(safety)}')}"
+        if block.last("robot_mode", RUNNING) != RUNNING:
+            self._over = True
+            return "the robot was switched off or lost its power"
+        scaling = block.status.get("speed_scaling")
+        if self._begun and scaling is not None and float(scaling.min()) < 0.995:
+            self.notes.add(
+                f"the controller slowed the motion down to {100 * float(scaling.min()):.0f} %; set "
+                "the speed slider to 100 %"
+            )
+        playing = block.last("runtime_state", PLAYING) == PLAYING
+        if playing:
+            self._begun = True
+        elif self._begun or self._finished(block):
+            self._over = True
+            return ""
+        elif time.monotonic() - self._sent > self.begin_within:
+            self._over = True
+            return (
+                f"the controller did not start the program within {self.begin_within:g} s; it must "
+                "be in remote control, with its brakes released"
+            )
+        return None
+
+    def keep(self, block: Block) -> Block | None:
+        """The rows of the phase that counts; all rows where the controller tells no phases."""
+        phase = block.status.get(PHASE)
+        return block if phase is None else rows(block, np.asarray(phase) == _RECORDED)
+
+    def stop(self) -> None:
+        """Bring the arm to rest: a program that stops it, then the dashboard's stop."""
+        if self._over:
+            self.close()
+            return
+        with contextlib.suppress(WireError):
+            line = Line(self.host, self.ports.secondary, seconds=2.0)
+            line.send(STOP_PROGRAM.encode())
+            time.sleep(1.0)
+            line.close()
+        with contextlib.suppress(WireError):
+            exchange(self.host, self.ports.dashboard, ["stop"])
+        self._over = True
+        self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def _finished(self, block: Block) -> bool:
+        phase = block.status.get(PHASE)
+        return phase is not None and bool(np.any(np.asarray(phase) == _FINISHED))
+
+
+def ready(block: Block) -> list[str]:
+    """What stands in the way of a motion; empty where nothing does."""
+    out = []
+    safety = int(block.last("safety_status", block.last("safety_mode", NORMAL)))
+    if safety != NORMAL:
+        out.append(f"the robot is in {_SAFETY.get(safety, f'safety mode {safety}')}; resolve that")
+    mode = int(block.last("robot_mode", RUNNING))
+    if mode != RUNNING:
+        out.append(f"the robot is in mode {mode}; power it on and release its brakes")
+    if block.last("runtime_state", 1) == PLAYING:
+        out.append("a program is running on the controller; stop it first")
+    fraction = block.last("target_speed_fraction", 1.0)
+    if fraction < 0.995:
+        out.append(f"the speed slider is at {100 * fraction:.0f} %; set it to 100 %")
+    return out
+
+
+def about(host: str, ports: UrPorts) -> dict[str, str]:
+    """Model, serial number and mode of control from the dashboard; empty where it has none."""
+    names = ("get robot model", "get serial number", "is in remote control")
+    try:
+        model, serial, remote = exchange(host, ports.dashboard, list(names))
+    except WireError:
+        return {}
+    found = {"robot_model": model, "serial_number": serial, "remote_control": remote}
+    return {name: text for name, text in found.items() if "understand" not in text and text}
+
+
+def calibration(host: str, ports: UrPorts, *, seconds: float = 2.0) -> ur_state.DhTable | None:
+    """The arm's own Denavit-Hartenberg table, where the controller tells it."""
+    line = None
+    try:
+        line = Line(host, ports.secondary, seconds=seconds)
+        packages, end = ur_state.Packages(), time.monotonic() + seconds
+        while time.monotonic() < end:
+            for data in packages.feed(line.receive(end - time.monotonic())):
+                _, parts = ur_state.read_package(data)
+                if ur_state.KINEMATICS in parts:
+                    return ur_state.read_kinematics(parts[ur_state.KINEMATICS])
+    except WireError:
+        return None
+    finally:
+        if line is not None:
+            line.close()
+    return None
+
+
+def mounting_of(gravity: Float[Array, " 3"]) -> tuple[float, float, float] | None:
+    """Roll, pitch and yaw of a base that feels this gravity; yaw is not seen and taken as 0."""
+    size = float(np.linalg.norm(gravity))
+    if not 9.0 < size < 10.5:
+        return None
+    x, y, z = (np.asarray(gravity, float) / size).tolist()
+    return float(np.arctan2(-y, -z)), float(np.arcsin(np.clip(x, -1.0, 1.0))), 0.0
+
+
+__all__ = ["STOP_PROGRAM", "UrPlayer", "about", "calibration", "mounting_of", "ready"]
