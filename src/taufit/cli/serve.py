@@ -27,8 +27,11 @@ class ServeOptions:
         str, typer.Option(help="`standard` (as the real controller) or `free` (any).")
     ] = "standard"
     seconds: Annotated[
-        float | None, typer.Option(help="Serve this long; for ever by default.", min=0)
+        float | None, typer.Option(help="Serve this long, in its own time.", min=0)
     ] = None
+    pace: Annotated[
+        float, typer.Option(help="Of its time against this computer's.", min=0.01, max=100)
+    ] = 1.0
     protocol: Annotated[
         str, typer.Option(help="`ur`; by default as the number of joints asks for.")
     ] = ""
@@ -89,7 +92,7 @@ def _ur(
         if level < 2:
             print(f"{controller.sample.time:.3f} s: {text}", file=sys.stderr, flush=True)
 
-    robot = VirtualUr(controller, host=options.bind, ports=ports, log=log)
+    robot = VirtualUr(controller, host=options.bind, ports=ports, log=log, pace=options.pace)
 
     def about() -> dict[str, Any]:
         return {

@@ -18,7 +18,7 @@ from taufit.wire.ur import NORMAL, PLAYING, RUNNING, UrPorts
 # What replaces a running program to bring the arm to rest. Any program sent ends the one before.
 STOP_PROGRAM = "def taufit_stop():\n  stopj(2.0)\nend\n"
 PHASE = "output_int_register_24"
-_RECORDED, _FINISHED = 3, 4
+_APPROACH, _RECORDED = 1, 3
 _SAFETY = {
     2: "reduced mode",
     3: "protective stop",
@@ -50,7 +50,7 @@ class UrPlayer:
         self.notes = Notes()
         self._line: Line | None = None
         self._sent = 0.0
-        self._begun = self._over = False
+        self._begun = self._over = self._approached = False
 
     def start(self) -> None:
         """Send the program; the controller runs it at once."""
@@ -76,7 +76,7 @@ class UrPlayer:
         playing = block.last("runtime_state", PLAYING) == PLAYING
         if playing:
             self._begun = True
-        elif self._begun or self._finished(block):
+        elif self._begun:
             self._over = True
             return ""
         elif time.monotonic() - self._sent > self.begin_within:
@@ -90,7 +90,17 @@ class UrPlayer:
     def keep(self, block: Block) -> Block | None:
         """The rows of the phase that counts; all rows where the controller tells no phases."""
         phase = block.status.get(PHASE)
-        return block if phase is None else rows(block, np.asarray(phase) == _RECORDED)
+        if phase is None:
+            return block
+        # The register keeps what an earlier program wrote until this one has begun.
+        if not self._approached:
+            approach = np.flatnonzero(phase == _APPROACH)
+            if not len(approach):
+                return None
+            self._approached = True
+            keep = (phase == _RECORDED) & (np.arange(len(phase)) > approach[0])
+            return rows(block, keep)
+        return rows(block, phase == _RECORDED)
 
     def stop(self) -> None:
         """Bring the arm to rest: a program that stops it, then the dashboard's stop."""
@@ -112,10 +122,6 @@ class UrPlayer:
         if self._line is not None:
             self._line.close()
             self._line = None
-
-    def _finished(self, block: Block) -> bool:
-        phase = block.status.get(PHASE)
-        return phase is not None and bool(np.any(np.asarray(phase) == _FINISHED))
 
 
 def ready(block: Block) -> list[str]:

@@ -48,6 +48,7 @@ class VirtualUr:
         host: Address to listen on.
         ports: Where; 0 takes a free one.
         log: Called with every message of the controller and its level (0 exception, 1 error, ...).
+        pace: Of the robot's time against this computer's; above 1 as far as the processor allows.
     """
 
     def __init__(
@@ -57,10 +58,11 @@ class VirtualUr:
         host: str = "127.0.0.1",
         ports: UrPorts | None = None,
         log: Callable[[str, int], None] | None = None,
+        pace: float = 1.0,
     ) -> None:
         self.controller, self.host, self._log = controller, host, log
         self.ports = ports or UrPorts(0, 0, 0, 0, 0)
-        self.late = 0
+        self.late, self.pace = 0, pace
         self._taken: set[str] = set()
         self._sessions: dict[RtdeSession, asyncio.StreamWriter] = {}
         self._realtime: set[asyncio.StreamWriter] = set()
@@ -187,12 +189,12 @@ class VirtualUr:
             done = (robot.steps - first) * robot.step
             if seconds is not None and done >= seconds:
                 return
-            ahead = begun + done - time.perf_counter()
+            ahead = begun + done / self.pace - time.perf_counter()
             if ahead > 0.0:
                 await asyncio.sleep(ahead)
             else:
                 # Behind: clients still get their turn, and no step is left out.
-                self.late += ahead < -robot.step
+                self.late += ahead < -robot.step / self.pace
                 await asyncio.sleep(0)
 
     def _publish(self) -> None:

@@ -1,0 +1,289 @@
+"""`taufit record` against `taufit simulate --serve`, over real sockets, as a user would run it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import taufit
+from taufit.errors import WireError
+from taufit.excitation.motion_file import write_motion
+from taufit.excitation.programs import to_urscript
+from taufit.recording import read_recording
+from taufit.robot import read_robot
+from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
+from taufit.sim.virtual import UrController, VirtualUr
+from taufit.wire import UrRtde
+from taufit.wire.recorder import record
+from taufit.wire.ur_player import UrPlayer, calibration, mounting_of
+
+TAUFIT = [sys.executable, "-m", "taufit"]
+ARM = read_robot("ur10")
+CENTRE = np.array([0.0, -1.57, 1.2, -1.57, -1.57, 0.0])
+
+
+def motion(seed, frequency_hz=0.1, reach=1.2):
+    return random_fourier(
+        typical_rotor(ARM), seed=seed, frequency_hz=frequency_hz, centre=CENTRE, reach=reach
+    )
+
+
+class Served:
+    """A virtual controller in a process of its own, on free ports."""
+
+    def __init__(self, *arguments, software="3.15", pace="6"):
+        command = [*TAUFIT, "simulate", "ur10", "--serve", "--json", "--ports", "free"]
+        command += ["--software", software, "--pace", pace, "--seconds", "900", *arguments]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+    def __enter__(self):
+        page = json.loads(self.process.stdout.readline())
+        self.host = page["host"]
+        self.ports = ",".join(f"{name}={port}" for name, port in page["ports"].items())
+        return self
+
+    def __exit__(self, *error):
+        self.process.terminate()
+        self.process.wait(20)
+        self.process.stdout.close()
+
+    def record(self, path, *arguments, **settings):
+        command = [*TAUFIT, "record", self.host, str(path), "--ports", self.ports, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, **settings)
+
+
+def recorded(served, path, output, *arguments):
+    ran = served.record(path, "--slow", "0", "--yes", "--json", "-o", str(output), *arguments)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    page = json.loads(ran.stdout)
+    assert (page["lost"], page["duplicated"], page["gaps"], page["ended"]) == (0, 0, [], "")
+    return page
+
+
+def test_the_twin_is_recovered_over_the_wire(tmp_path):
+    paths = {}
+    for name, seed in (("train", 1), ("test", 2)):
+        paths[name] = tmp_path / f"{name}.json"
+        write_motion(motion(seed), paths[name], robot="ur10")
+    with Served() as served:
+        recorded(served, paths["train"], tmp_path / "train.parquet", "--periods", "2")
+        recorded(served, paths["test"], tmp_path / "test.parquet")
+    with Served("--payload", "3.5,0,0,0.03", "--seed", "5") as served:
+        recorded(served, paths["train"], tmp_path / "loaded.parquet")
+
+    train, test, loaded = (
+        read_recording(tmp_path / f"{name}.parquet") for name in ("train", "test", "loaded")
+    )
+    assert train.meta["robot"] == "ur10" and train.meta["robot_model"] == "UR10"
+    assert train.meta["dh"]["calibrated"] and len(train.meta["dh"]["a"]) == 6
+    np.testing.assert_allclose(train.gain, ARM.drives.gain)
+
+    found = taufit.identify(ARM, [train], holdout=[test], friction="linear")
+    scores = found.holdout[0]
+    effects = typical_effects(typical_rotor(ARM))
+    # What is left with the true model: the noise within the cut-off, and ripple and friction of
+    # which no model here has columns. The torque noise alone is the floor.
+    cutoff, rate = 10.0, 125.0
+    white = effects.sensing.white * np.sqrt(cutoff / (rate / 2))
+    floor = np.hypot(white, effects.sensing.coloured) / (scores.rmse / scores.nrmse)
+    assert np.all(np.asarray(scores.nrmse) < floor + 0.02)
+
+    values = dict(zip(found.model.parameter_names, found.estimate.values, strict=True))
+    for joint in range(6):
+        coulomb, viscous = effects.friction.coefficients[joint]
+        for speed in (0.3, 1.0):
+            fitted = (
+                values[f"joint_{joint + 1}.coulomb"] + speed * values[f"joint_{joint + 1}.viscous"]
+            )
+            assert fitted == pytest.approx(coulomb + speed * viscous, rel=0.05)
+
+    body = taufit.identify_payload(found.model, loaded)
+    assert body.mass.value == pytest.approx(3.5, rel=0.01)
+    assert body.mass.low < 3.5 < body.mass.high
+
+
+@pytest.fixture
+def robot():
+    twin = Twin(typical_rotor(ARM))
+    with VirtualUr(UrController(twin, version=(3, 15, 0, 0)), pace=6.0) as served:
+        yield served
+
+
+def player(robot, program):
+    return UrPlayer(robot.host, program, ports=robot.ports)
+
+
+def source(robot):
+    return UrRtde(robot.host, ports=robot.ports)
+
+
+def program(**settings):
+    return to_urscript(
+        motion(3, frequency_hz=0.25, reach=0.5), step_s=0.008, phases=True, call=False, **settings
+    )
+
+
+def still(robot):
+    """Whether the arm has come to rest."""
+    for _ in range(100):
+        if np.abs(robot.controller.target_speed).max() == 0.0 and robot.controller.program is None:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_only_the_phase_that_counts_is_recorded(robot, tmp_path):
+    done = record(
+        source(robot),
+        tmp_path / "r.parquet",
+        player=player(robot, program(slow=0.5, warm_up_s=1.0)),
+    )
+    assert done.ended == ""
+    # Half a second of rest, 4 s of motion, half a second of rest; and no earlier program's rows.
+    assert done.seconds == pytest.approx(5.0, abs=0.1)
+    again = record(source(robot), tmp_path / "again.parquet", player=player(robot, program()))
+    assert again.seconds == pytest.approx(5.0, abs=0.1)
+    assert still(robot)
+
+
+def test_a_protective_stop_ends_the_recording_with_what_there_is(robot, tmp_path):
+    def press():
+        while robot.controller.integers[24] != 3:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        robot.call(lambda controller: controller.protective_stop("a button"))
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    done = record(source(robot), tmp_path / "r.parquet", player=player(robot, program()))
+    thread.join()
+    assert done.ended == "the robot is in protective stop"
+    assert 0.2 < done.seconds < 4.9 and len(read_recording(done.path)) == done.samples
+    assert still(robot)
+
+
+def test_a_refused_program_is_not_waited_for(robot, tmp_path):
+    wrong = UrPlayer(robot.host, "fly_away()\n", ports=robot.ports, begin_within=1.0)
+    with pytest.raises(WireError, match="did not start the program"):
+        record(source(robot), tmp_path / "r.parquet", player=wrong)
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_stops_the_robot_and_keeps_the_samples(robot, tmp_path):
+    path = tmp_path / "m.json"
+    write_motion(motion(3, frequency_hz=0.05, reach=0.5), path, robot="ur10")
+    names = ("rtde", "secondary", "dashboard")
+    ports = ",".join(f"{name}={getattr(robot.ports, name)}" for name in names)
+    command = [*TAUFIT, "record", robot.host, str(path), "--ports", ports, "--slow", "0", "--yes"]
+    with subprocess.Popen(
+        [*command, "-o", str(tmp_path / "r.parquet")], stdout=subprocess.PIPE, text=True
+    ) as running:
+        for _ in range(600):
+            if robot.controller.integers[24] == 3:
+                break
+            time.sleep(0.05)
+        time.sleep(1.0)
+        running.send_signal(signal.SIGINT)
+        output, _ = running.communicate(timeout=60)
+    assert running.returncode == 1 and "samples" in output
+    assert still(robot)
+    assert len(read_recording(tmp_path / "r.parquet")) > 50
+
+
+def test_nothing_moves_without_a_yes(robot, tmp_path):
+    path = tmp_path / "m.json"
+    write_motion(motion(3), path, robot="ur10")
+    before = robot.controller.target.copy()
+    ports = f"rtde={robot.ports.rtde},secondary={robot.ports.secondary}"
+    command = [*TAUFIT, "record", robot.host, str(path), "--ports", ports]
+    ran = subprocess.run(
+        [*command, "-o", str(tmp_path / "r.parquet")],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 2 and "--yes" in ran.stderr
+    dry = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, timeout=120)
+    assert dry.returncode == 0 and "servoj(" in dry.stdout and "movej(" in dry.stdout
+    np.testing.assert_array_equal(robot.controller.target, before)
+    assert not (tmp_path / "r.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda c: c.protective_stop("test"), "protective stop"),
+        (lambda c: c.power(False), "power it on"),
+        (lambda c: c.inputs.update(speed_slider_mask=1, speed_slider_fraction=0.5), "speed slider"),
+        (lambda c: c.play("while True:\n sync()\nend"), "a program is running"),
+    ],
+)
+def test_a_robot_that_is_not_ready_is_not_moved(robot, tmp_path, change, says):
+    path = tmp_path / "m.json"
+    write_motion(motion(3), path, robot="ur10")
+    robot.call(change)
+    time.sleep(0.2)
+    names = ("rtde", "secondary", "dashboard")
+    ports = ",".join(f"{name}={getattr(robot.ports, name)}" for name in names)
+    command = [*TAUFIT, "record", robot.host, str(path), "--yes", "--ports", ports]
+    ran = subprocess.run(
+        [*command, "-o", str(tmp_path / "r.parquet")], capture_output=True, text=True, timeout=120
+    )
+    assert ran.returncode == 1 and says in ran.stderr and "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["nowhere.invalid"], 1, "cannot be reached"),
+        (["a b"], 1, "is no source"),
+        (["127.0.0.1", "--ports", "rtde=x"], 1, "is no port"),
+        (["127.0.0.1", "-o", "run.csv"], 2, "parquet"),
+        (["127.0.0.1", "missing.json", "--yes"], 1, "missing.json"),
+        (["franka:127.0.0.1", "MOTION", "--yes"], 1, "only read"),
+    ],
+)
+def test_wrong_words_are_answered_in_one_message(tmp_path, arguments, code, says):
+    write_motion(motion(3), tmp_path / "m.json", robot="ur10")
+    arguments = [str(tmp_path / "m.json") if a == "MOTION" else a for a in arguments]
+    ran = subprocess.run(
+        [*TAUFIT, "record", *arguments], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert ran.returncode == code and says in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_a_motion_beyond_the_limits_is_refused_before_anything_is_connected(tmp_path):
+    fast = motion(3, frequency_hz=0.1)
+    quick = type(fast)(fast.offset, 3 * fast.sine, 3 * fast.cosine, fast.frequency_hz)
+    write_motion(quick, tmp_path / "m.json", robot="ur10")
+    ran = subprocess.run(
+        [*TAUFIT, "record", "127.0.0.1", str(tmp_path / "m.json"), "--yes"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == 1 and "beyond the limit" in ran.stderr
+
+
+def test_the_controllers_own_kinematics_are_read(robot):
+    table = calibration(robot.host, robot.ports)
+    assert table is not None and table.calibrated
+    # The data sheet's lengths of a UR10.
+    np.testing.assert_allclose(np.sort(np.abs(table.a))[-2:], [0.5723, 0.612], atol=1e-4)
+
+
+@pytest.mark.parametrize("mounting", [(0.0, 0.0, 0.0), (np.pi, 0.0, 0.0), (0.4, -0.7, 0.0)])
+def test_the_mounting_follows_from_gravity(mounting):
+    gravity = ARM.with_mounting(mounting).gravity
+    found = mounting_of(gravity)
+    np.testing.assert_allclose(ARM.with_mounting(found).gravity, gravity, atol=1e-9)
