@@ -12,9 +12,9 @@ import time
 import numpy as np
 import pytest
 
-import taufit
+from taufit.dynamics import inverse_dynamics
 from taufit.errors import WireError
-from taufit.excitation.motion_file import write_motion
+from taufit.excitation.motion_file import read_motion, write_motion
 from taufit.excitation.programs import to_urscript
 from taufit.recording import read_recording
 from taufit.robot import read_robot
@@ -71,44 +71,57 @@ def recorded(served, path, output, *arguments):
 
 def test_the_twin_is_recovered_over_the_wire(tmp_path):
     paths = {}
-    for name, seed in (("train", 1), ("test", 2)):
+    for name, kind in (("train", "identification"), ("test", "validation")):
         paths[name] = tmp_path / f"{name}.json"
-        write_motion(motion(seed), paths[name], robot="ur10")
+        said("design", "ur10", "--kind", kind, "--seconds", "2", "--seed", "1", "-o", paths[name])
     with Served() as served:
         recorded(served, paths["train"], tmp_path / "train.parquet", "--periods", "2")
         recorded(served, paths["test"], tmp_path / "test.parquet")
     with Served("--payload", "3.5,0,0,0.03", "--seed", "5") as served:
         recorded(served, paths["train"], tmp_path / "loaded.parquet")
 
-    train, test, loaded = (
-        read_recording(tmp_path / f"{name}.parquet") for name in ("train", "test", "loaded")
-    )
+    train = read_recording(tmp_path / "train.parquet")
     assert train.meta["robot"] == "ur10" and train.meta["robot_model"] == "UR10"
     assert train.meta["dh"]["calibrated"] and len(train.meta["dh"]["a"]) == 6
     np.testing.assert_allclose(train.gain, ARM.drives.gain)
 
-    found = taufit.identify(ARM, [train], holdout=[test], friction="linear")
-    scores = found.holdout[0]
+    model = tmp_path / "model.json"
+    fitted = said("fit", "ur10", tmp_path / "train.parquet", "--holdout", tmp_path / "test.parquet")
+    said("fit", "ur10", tmp_path / "train.parquet", "--friction", "linear", "-o", model)
+    scores = fitted["holdout"][0]
     effects = typical_effects(typical_rotor(ARM))
-    # What is left with the true model: the noise within the cut-off, and ripple and friction of
-    # which no model here has columns. The torque noise alone is the floor.
-    cutoff, rate = 10.0, 125.0
-    white = effects.sensing.white * np.sqrt(cutoff / (rate / 2))
-    floor = np.hypot(white, effects.sensing.coloured) / (scores.rmse / scores.nrmse)
-    assert np.all(np.asarray(scores.nrmse) < floor + 0.02)
+    # The torque noise that passes the cut-off, per standard deviation of the torque: no model can
+    # be better.
+    share = np.sqrt(scores["cutoff_hz"] / (0.5 * 125.0))
+    noise = np.hypot(effects.sensing.white * share, effects.sensing.coloured)
+    floor = noise / (np.array(scores["rmse"]) / scores["nrmse"])
+    assert np.all(np.array(scores["nrmse"]) < floor + 0.02)
 
-    values = dict(zip(found.model.parameter_names, found.estimate.values, strict=True))
+    values = {p["name"]: p["value"] for p in json.loads(model.read_text())["parameters"]}
+    # Part of the twin's friction grows with the load: the fitted level holds at the mean load.
+    path = read_motion(paths["train"]).at(np.linspace(0.0, 10.0, 1000))
+    load = np.abs(inverse_dynamics(ARM, *path)).mean(0)
     for joint in range(6):
+        name = f"joint_{joint + 1}"
         coulomb, viscous = effects.friction.coefficients[joint]
+        coulomb += effects.friction.load_factor * load[joint]
         for speed in (0.3, 1.0):
-            fitted = (
-                values[f"joint_{joint + 1}.coulomb"] + speed * values[f"joint_{joint + 1}.viscous"]
-            )
-            assert fitted == pytest.approx(coulomb + speed * viscous, rel=0.05)
+            found = values[f"{name}.coulomb"] + speed * values[f"{name}.viscous"]
+            assert found == pytest.approx(coulomb + speed * viscous, rel=0.05), (name, speed)
 
-    body = taufit.identify_payload(found.model, loaded)
-    assert body.mass.value == pytest.approx(3.5, rel=0.01)
-    assert body.mass.low < 3.5 < body.mass.high
+    body = said("payload", model, tmp_path / "loaded.parquet")["mass"]
+    assert body["value"] == pytest.approx(3.5, rel=0.01)
+    assert body["low"] < 3.5 < body["high"]
+
+
+def said(*arguments):
+    """The JSON of a command that succeeds."""
+    command = [*TAUFIT, *(str(a) for a in arguments), "--json"]
+    if "-o" not in command and arguments[0] == "fit":
+        command += ["-o", str(arguments[2].with_name("other.json"))]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return json.loads(ran.stdout)
 
 
 @pytest.fixture

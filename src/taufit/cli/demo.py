@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +16,8 @@ def command(
     ] = Path("demo"),
     robot: Annotated[str, typer.Option(help="A bundled arm of six joints or more.")] = "ur10",
 ) -> None:
-    """Try taufit without a robot: describe, design, simulate, fit, check, report, export, payload.
+    """Try taufit without a robot: describe, design, simulate, fit, check, report, export, payload,
+    and a virtual controller recorded over its network ports.
 
     Every step prints the command you would type yourself.
 
@@ -32,8 +35,52 @@ def command(
             run(words)
         except MissingExtraError as error:
             console.print(f"skipped: {error}", highlight=False, markup=False)
+    with virtual_controller(robot) as ports:
+        for title, words in wire_steps(output, robot, ports):
+            console.rule(headline(title, ""))
+            console.print("$ taufit " + " ".join(words), style="dim", highlight=False, markup=False)
+            if words[0] != "simulate":
+                run(words)
     console.rule()
     console.print(f"Report: {output / 'report.html'}", highlight=False)
+
+
+@contextmanager
+def virtual_controller(robot: str) -> Iterator[str | None]:
+    """A virtual UR controller on free ports; None where this arm or computer cannot have one."""
+    import json
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "taufit", *serve_words(robot), "--seconds", "600"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        page = json.loads(line) if line else None
+        yield None if page is None else ",".join(f"{k}={v}" for k, v in page["ports"].items())
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def serve_words(robot: str) -> list[str]:
+    """The command that starts the virtual controller, at four times its speed."""
+    words = ["simulate", robot, "--serve", "--json", "--ports", "free"]
+    return [*words, "--software", "3.15", "--pace", "4"]
+
+
+def wire_steps(out: Path, robot: str, ports: str | None) -> list[tuple[str, list[str]]]:
+    """The same motion on a virtual controller, recorded over its network ports."""
+    if ports is None:
+        return []
+    wire = str(out / "wire.parquet")
+    record = ["record", "127.0.0.1", str(out / "motion.json"), "--ports", ports, "--slow", "0"]
+    return [
+        ("A virtual controller on this computer", serve_words(robot)),
+        ("Play the motion on it and record it over the wire", [*record, "--yes", "-o", wire]),
+        ("Does the model hold there, too?", ["check", str(out / "model.json"), wire]),
+    ]
 
 
 def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
