@@ -75,7 +75,9 @@ def test_the_same_seed_writes_the_same_file(tmp_path, capsys):
     texts = []
     for name in ("one.json", "two.json"):
         words = ["design", "ur3", "--iterations", "40", "--seed", "4"]
-        main([*words, "-o", str(tmp_path / name), "--json"])
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "-o", str(tmp_path / name), "--json"])
+        assert ended.value.code == 0
         data = json.loads(capsys.readouterr().out)
         assert data["shrunk_to"] >= 0.9 and data["iterations"] >= 40
         texts.append((tmp_path / name).read_bytes())

@@ -6,13 +6,8 @@ Left to others: the fit (fitting), scores (validation).
 
 from taufit.calibration.contradictions import contradictions
 from taufit.calibration.excitation_check import excitation_findings
-from taufit.calibration.friction_test import (
-    FrictionFit,
-    FrictionPairs,
-    fit_friction,
-    pairs_in,
-    pairs_of,
-)
+from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, pairs_of, strokes_in
+from taufit.calibration.friction_test import FrictionFit, fit_friction
 from taufit.calibration.gravity_sign import gravity_findings
 from taufit.calibration.known_mass import identify_gains
 from taufit.calibration.mounting import (
@@ -38,4 +33,5 @@ __all__ = [
     "move_model",
     "pairs_in",
     "pairs_of",
+    "strokes_in",
 ]

@@ -1,15 +1,13 @@
-"""Friction of one joint from runs at constant velocity, forwards and backwards.
+"""A joint's friction curve from pairs of strokes.
 
-At equal position and opposite velocity the links' torque is the same and friction is opposite:
-
-    friction = (tau_forward - tau_backward) / 2,        load = (tau_forward + tau_backward) / 2.
-
-Any offset cancels in the first and stays in the second.
+Nonlinear parameters by variable projection from many starts, terms dropped by BIC. A term whose
+value changes sign when the fastest speed is left out has no support and is dropped too, and the
+viscous part is passive: it never falls with speed, up to the speed the joint can reach.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from operator import itemgetter
 
@@ -17,29 +15,15 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from taufit.arrays import Array, Bool, Float
+from taufit.calibration.friction_pairs import FrictionPairs
+from taufit.calibration.passive import Cone, passive_cone
 from taufit.errors import PoorExcitationError, TaufitError
 from taufit.friction import FrictionInput, FrictionModel, needs
 from taufit.selection.shapes import beyond_folds, near_folds
-from taufit.signals.samples import Samples
 
 METHODS = ("variable_projection", "levenberg_marquardt")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FrictionPairs:
-    """Friction of one joint at positive speeds, and the load it was measured under.
-
-    Attributes:
-        velocity: Speed of each pair [rad/s].
-        torque: Friction [N m].
-        load: Torque of the links [N m].
-        joint: Number of the joint, from 1, for messages.
-    """
-
-    velocity: Float[Array, " n"]
-    torque: Float[Array, " n"]
-    load: Float[Array, " n"]
-    joint: int = 1
+# How much extrapolated friction may differ between what the data allow.
+_TRUSTED = 0.15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,12 +34,17 @@ class FrictionFit:
         model: Whose terms and shapes these are.
         coefficients, coefficient_std: Of the terms; dropped ones are 0.
         shape, shape_std: Nonlinear parameters.
-        cost: Sum of squares left [N m squared].
-        rms: Of what is left [N m].
+        cost: Sum of squared residuals [N m squared].
+        rms: Of the residuals [N m].
         correlation: Between friction measured and fitted.
-        dropped: Terms the data do not support, by BIC.
-        fastest: Highest speed tested [rad/s]; beyond it the curve is a guess.
+        dropped: Terms the data do not support, by BIC or by leaving the fastest speed out.
+        fastest: Highest speed tested [rad/s].
         warnings: What the user should know.
+        full_rms: Of the residuals with all terms and no constraint [N m].
+        valid_to: Speed up to which the curve is known within 15 % [rad/s]; `predict` refuses
+            faster ones.
+        tested_speeds: Of the pairs of strokes [rad/s].
+        score: BIC, to compare models on the same pairs.
     """
 
     model: FrictionModel
@@ -69,76 +58,32 @@ class FrictionFit:
     dropped: tuple[str, ...]
     fastest: float
     warnings: tuple[str, ...]
+    full_rms: float = np.nan
+    valid_to: float = np.inf
+    tested_speeds: Float[Array, " s"] = field(default_factory=lambda: np.empty(0))
+    score: float = np.nan
 
     def torque(
-        self, velocity: Float[Array, " n"], load: Float[Array, " n"] | None = None
+        self,
+        velocity: Float[Array, " n"],
+        load: Float[Array, " n"] | None = None,
+        temperature: Float[Array, " n"] | None = None,
     ) -> Float[Array, " n"]:
-        """Friction at other speeds and loads."""
-        inputs = FrictionInput(velocity, load=load)
+        """Friction at other speeds and loads, whether or not they were tested."""
+        inputs = FrictionInput(velocity, load=load, temperature=temperature)
         return self.model.steady().columns(inputs, self.shape) @ self.coefficients
 
-
-def pairs_of(
-    forward: tuple[Float[Array, " n"], Float[Array, " n"], Float[Array, " n"]],
-    backward: tuple[Float[Array, " m"], Float[Array, " m"], Float[Array, " m"]],
-    *,
-    points: int = 40,
-    joint: int = 1,
-) -> FrictionPairs:
-    """Pairs from one run each way: (position, velocity, torque) of the joint that moved.
-
-    Both runs are read at the same positions, evenly over the range they share.
-    """
-    (qf, vf, tf), (qb, vb, tb) = (_by_position(run) for run in (forward, backward))
-    low, high = max(qf[0], qb[0]), min(qf[-1], qb[-1])
-    if not low < high:
-        raise PoorExcitationError(
-            f"the forward and backward runs of joint {joint} share no positions. "
-            "Drive the same stretch both ways."
-        )
-    if np.median(vf) < 0 or np.median(vb) > 0:
-        raise TaufitError("the first run goes forwards (v > 0), the second backwards.")
-    at = np.linspace(low, high, points + 2)[1:-1]
-    f, b = np.interp(at, qf, tf), np.interp(at, qb, tb)
-    speed = 0.5 * (np.interp(at, qf, vf) - np.interp(at, qb, vb))
-    return FrictionPairs(speed, 0.5 * (f - b), 0.5 * (f + b), joint)
-
-
-def pairs_in(samples: Samples, joint: int, *, points: int = 40) -> FrictionPairs:
-    """Pairs of one joint (from 1) in samples that hold its constant-velocity runs both ways.
-
-    Stretches where the joint keeps its velocity and the others rest are matched by speed within
-    5 per cent.
-    """
-    i = joint - 1
-    v = samples.velocity[:, i]
-    others = np.abs(np.delete(samples.velocity, i, axis=1)).max(axis=1, initial=0.0)
-    top = np.abs(v).max()
-    steady = (np.abs(v) > 1e-4) & (others < 0.02 * np.maximum(np.abs(v), 1e-3))
-    steady &= np.abs(samples.acceleration[:, i]) < 0.05 * np.maximum(np.abs(v), 1e-3) + 1e-3 * top
-    stretches: dict[bool, list[tuple[float, Array]]] = {True: [], False: []}
-    for rows in _stretches(steady, samples.run):
-        if len(rows) >= 5:
-            stretches[v[rows[0]] > 0].append((float(np.median(np.abs(v[rows]))), rows))
-    found = []
-    for speed, rows in stretches[True]:
-        match = [(abs(other / speed - 1.0), k) for k, (other, _) in enumerate(stretches[False])]
-        if not match or min(match)[0] > 0.05:
-            continue
-        back = stretches[False][min(match)[1]][1]
-        runs = [(samples.position[r, i], v[r], samples.torque[r, i]) for r in (rows, back)]
-        found.append(pairs_of(*runs, points=points, joint=joint))
-    if not found:
-        raise PoorExcitationError(
-            f"joint {joint} has no constant-velocity stretches both ways at one speed. "
-            "Drive it alone, forwards and backwards, at several speeds."
-        )
-    return FrictionPairs(
-        np.concatenate([one.velocity for one in found]),
-        np.concatenate([one.torque for one in found]),
-        np.concatenate([one.load for one in found]),
-        joint,
-    )
+    def predict(
+        self, velocity: Float[Array, " n"], load: Float[Array, " n"] | None = None
+    ) -> Float[Array, " n"]:
+        """Friction at speeds up to `valid_to`; faster ones are refused."""
+        top = float(np.abs(velocity).max(initial=0.0))
+        if top > self.valid_to * (1 + 1e-9):
+            raise PoorExcitationError(
+                f"friction at {top:.3g} rad/s is not known: tested up to {self.fastest:.3g} rad/s, "
+                f"known within 15 % up to {self.valid_to:.3g} rad/s. Test faster strokes."
+            )
+        return self.torque(velocity, load)
 
 
 def fit_friction(
@@ -147,15 +92,19 @@ def fit_friction(
     *,
     method: str = "variable_projection",
     drop: bool = True,
+    passive: bool | None = None,
+    top_speed: float | None = None,
 ) -> FrictionFit:
     """The friction curve that explains the pairs best.
 
     Args:
         pairs: Friction samples of one joint.
-        model: Any friction model without memory or temperature.
+        model: Any friction model; with memory its steady curve is fitted.
         method: "variable_projection" from the valleys of a grid, or "levenberg_marquardt" on
             all parameters at once from its middle, as the literature does.
-        drop: Leave out terms that BIC does not support.
+        drop: Leave out terms without support (BIC; change of sign without the fastest speed).
+        passive: Keep the viscous part from falling with speed; as `drop` where None.
+        top_speed: Speed up to which it must not fall [rad/s]; twice the fastest by default.
     """
     if method not in METHODS:
         raise TaufitError(f"method {method!r} is not known: use {' or '.join(METHODS)}.")
@@ -170,8 +119,24 @@ def fit_friction(
         shape, cost = _all_at_once(pairs, model, live)
     else:
         shape, cost = _from_grid(pairs, model, live)
+    full = float(np.sqrt(cost / len(pairs.torque)))
+    if drop:
+        shape, live = _supported(pairs, model, shape, live, cost)
+    cone = None
+    if drop if passive is None else passive:
+        fastest = float(pairs.velocity.max())
+        cone = passive_cone(model, max(top_speed or 0.0, 2.0 * fastest))
+        shape = _within(pairs, model, shape, live, cone)
+    return _result(pairs, model, shape, live, cone, full)
+
+
+def _supported(
+    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"], cost: float
+) -> tuple[Array, Bool[Array, " k"]]:
+    """Shape and terms left after BIC, and after the fastest speed was left out."""
     n = len(pairs.torque)
-    while drop and live.sum() > 1:
+    rest = _without_fastest(pairs)
+    while live.sum() > 1:
         score = _bic(cost, n, pairs, model, shape, live)
         trials = []
         for i in np.flatnonzero(live):
@@ -181,43 +146,118 @@ def fit_friction(
             trials.append((_bic(less, n, pairs, model, again, fewer), i, again, less))
         best, i, again, less = min(trials, key=lambda one: one[0])
         if best >= score:
-            break
+            turned = _turned(pairs, rest, model, shape, live)
+            if turned is None:
+                break
+            live = live.copy()
+            live[turned] = False
+            shape, cost = _refined(pairs, model, shape, live)
+            continue
+        live = live.copy()
         live[i] = False
         shape, cost = again, less
-    return _told(pairs, model, shape, live, cost)
+    return shape, live
 
 
-def _told(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"], cost: float
+def _without_fastest(pairs: FrictionPairs) -> FrictionPairs | None:
+    """The pairs but those of the fastest speed; None where too few speeds are left."""
+    speeds = pairs.tested_speeds
+    if len(speeds) < 4:
+        return None
+    slower = pairs.velocity < 0.5 * (speeds[-1] + speeds[-2])
+    return pairs.chosen(slower) if slower.sum() > 10 else None
+
+
+def _turned(
+    pairs: FrictionPairs,
+    rest: FrictionPairs | None,
+    model: FrictionModel,
+    shape: Array,
+    live: Bool[Array, " k"],
+) -> int | None:
+    """The highest power of speed whose coefficient changes sign without the fastest speed."""
+    if rest is None:
+        return None
+    names = [term.name for term in model.terms]
+    all_speeds, *_ = _inner(_columns(pairs, model, shape, live), pairs.torque)
+    slower, *_ = _inner(_columns(rest, model, shape, live), rest.torque)
+    kept = np.flatnonzero(live)
+    turned = [
+        int(i)
+        for i, a, b in zip(kept, all_speeds, slower, strict=True)
+        if names[i].startswith("viscous") and a * b < 0
+    ]
+    return max(turned, key=lambda i: names[i]) if turned else None
+
+
+def _within(
+    pairs: FrictionPairs,
+    model: FrictionModel,
+    shape: Array,
+    live: Bool[Array, " k"],
+    cone: Cone,
+) -> Array:
+    """The shape again where the unconstrained curve is not passive."""
+    free, *_ = _inner(_columns(pairs, model, shape, live), pairs.torque)
+    if len(shape) == 0 or cone.holds(free, live):
+        return shape
+    low = np.log([s.lower for s in model.shapes])
+    high = np.log([s.upper for s in model.shapes])
+
+    def residual(logs: Array) -> Array:
+        columns = _columns(pairs, model, np.exp(logs), live)
+        return columns @ cone.solve(columns, pairs.torque, live) - pairs.torque
+
+    middle = np.array([s.start[len(s.start) // 2] for s in model.shapes])
+    found = []
+    for start in (shape, middle):
+        inside = np.clip(np.log(start), low + 1e-9, high - 1e-9)
+        found.append(least_squares(residual, inside, bounds=(low, high), max_nfev=40))
+    return np.exp(min(found, key=lambda one: one.cost).x)
+
+
+def _result(
+    pairs: FrictionPairs,
+    model: FrictionModel,
+    shape: Array,
+    live: Bool[Array, " k"],
+    cone: Cone | None,
+    full: float,
 ) -> FrictionFit:
-    """Coefficients, their spread, and what to say about them."""
+    """Coefficients, their spread, how far they reach, and what to say about them."""
     terms = tuple(term.name for term in model.terms)
     columns = _columns(pairs, model, shape, live)
-    c, residual, _ = _inner(columns, pairs.torque)
+    c = _inner(columns, pairs.torque)[0]
+    if cone is not None and not cone.holds(c, live):
+        c = cone.solve(columns, pairs.torque, live)
+    residual = pairs.torque - columns @ c
+    cost = float(np.sum(residual**2))
     coefficients = np.zeros(len(terms))
     coefficients[live] = c
     jacobian = np.column_stack([columns, _slopes(pairs, model, shape, live, c)])
     size = np.linalg.norm(jacobian, axis=0)
     size[size == 0.0] = 1.0
     used = jacobian.shape[1]
-    variance = cost / max(len(residual) - used, 1)
-    spread = np.linalg.pinv((jacobian / size).T @ (jacobian / size), rcond=1e-14) * variance
-    std = np.sqrt(np.maximum(np.diag(spread), 0.0)) / size
+    # Bins of one pair of strokes share the gear's position and are not independent.
+    groups = used + 1 if pairs.stroke is None else int(pairs.stroke.max()) + 1
+    count = len(residual) if pairs.stroke is None else max(groups, used + 1)
+    variance = cost / len(residual) * count / max(count - used, 1)
+    gram = (jacobian / size).T @ (jacobian / size) * (count / len(residual))
+    covariance = np.linalg.pinv(gram, rcond=1e-14) * variance / np.outer(size, size)
+    std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     coefficient_std = np.zeros(len(terms))
     coefficient_std[live] = std[: live.sum()]
     fitted = pairs.torque - residual
     fastest = float(pairs.velocity.max())
     dropped = tuple(name for name, kept in zip(terms, live, strict=True) if not kept)
+    valid = _valid_to(pairs, model, shape, live, cone, covariance[: len(c), : len(c)], c)
     warnings = []
     if dropped:
         warnings.append(f"the data do not support {', '.join(dropped)}; set to zero")
-    high = [i for i, name in enumerate(terms) if live[i] and name in ("viscous2", "viscous3")]
-    if high:
+    if valid < 1.99 * fastest:
         warnings.append(
-            f"tested up to {np.degrees(fastest):.0f} deg/s; beyond it the polynomial is a guess"
+            f"tested up to {fastest:.3g} rad/s; above {valid:.3g} rad/s friction is not known"
         )
-    elif any(name.startswith("viscous") for name in dropped):
-        warnings.append(f"nothing is known of friction above {np.degrees(fastest):.0f} deg/s")
     both = np.std(fitted) > 0 and np.std(pairs.torque) > 0
     return FrictionFit(
         model=model,
@@ -231,7 +271,45 @@ def _told(
         dropped=dropped,
         fastest=fastest,
         warnings=tuple(warnings),
+        full_rms=full,
+        valid_to=valid,
+        tested_speeds=pairs.tested_speeds,
+        score=_bic(cost, len(residual), pairs, model, shape, live),
     )
+
+
+def _valid_to(
+    pairs: FrictionPairs,
+    model: FrictionModel,
+    shape: Array,
+    live: Bool[Array, " k"],
+    cone: Cone | None,
+    covariance: Float[Array, "k k"],
+    c: Array,
+) -> float:
+    """Speed up to which the curve is known within 15 %: by its covariance and without the fastest.
+
+    At most twice the fastest speed tested, at least that speed.
+    """
+    fastest = float(pairs.velocity.max())
+    grid = np.linspace(fastest, 2.0 * fastest, 41)
+    load = np.full_like(grid, float(np.median(np.abs(pairs.load))))
+    warm = None
+    if pairs.temperature is not None:
+        warm = np.full_like(grid, float(np.median(pairs.temperature)))
+    probe = FrictionPairs(grid, grid, load, pairs.joint, None, warm)
+    columns = _columns(probe, model, shape, live)
+    curve = columns @ c
+    spread = 2.0 * np.sqrt(np.maximum(np.einsum("nk,kl,nl->n", columns, covariance, columns), 0.0))
+    rest = _without_fastest(pairs)
+    if rest is not None:
+        other_columns = _columns(rest, model, shape, live)
+        other = _inner(other_columns, rest.torque)[0]
+        if cone is not None and not cone.holds(other, live):
+            other = cone.solve(other_columns, rest.torque, live)
+        spread = np.maximum(spread, np.abs(columns @ other - curve))
+    unknown = spread > _TRUSTED * np.maximum(np.abs(curve), 1e-12)
+    return float(grid[max(0, int(np.argmax(unknown)) - 1)] if np.any(unknown) else grid[-1])
 
 
 def _refuse_unloaded(pairs: FrictionPairs, model: FrictionModel) -> None:
@@ -250,7 +328,8 @@ def _refuse_unloaded(pairs: FrictionPairs, model: FrictionModel) -> None:
 def _columns(
     pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
 ) -> Array:
-    return model.steady().columns(FrictionInput(pairs.velocity, load=pairs.load), shape)[:, live]
+    inputs = FrictionInput(pairs.velocity, load=pairs.load, temperature=pairs.temperature)
+    return model.steady().columns(inputs, shape)[:, live]
 
 
 def _inner(columns: Array, y: Array) -> tuple[Array, Array, Array]:
@@ -411,14 +490,3 @@ def _bic(
     shapes = int(np.count_nonzero(np.any(np.abs(slopes) > 0, axis=0)))
     floor = 1e-24 * float(np.sum(pairs.torque**2))
     return n * np.log(max(cost, floor) / n) + (int(live.sum()) + shapes) * np.log(n)
-
-
-def _by_position(run: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-    q, v, t = (np.asarray(x, float) for x in run)
-    order = np.argsort(q, kind="stable")
-    return q[order], v[order], t[order]
-
-
-def _stretches(mask: Bool[Array, " n"], run: Array) -> list[Array]:
-    edges = np.flatnonzero(np.diff(mask.astype(int)) | np.diff(run)) + 1
-    return [part for part in np.split(np.arange(len(mask)), edges) if mask[part[0]]]

@@ -12,11 +12,12 @@ from taufit.excitation.motion_file import MOTIONS, read_motion, write_motion
 from taufit.excitation.payload_inertia import InertiaGoal, InertiaPlan
 from taufit.excitation.plan import KINDS, Effort, Plan, plan
 from taufit.excitation.programs import to_csv, to_joint_trajectory, to_urscript
+from taufit.excitation.purpose import envelope_of, warm_up
 from taufit.excitation.sampled import Sampled
 from taufit.excitation.scene import Capsule, Plane, Scene, mounting_plane, scene_for
 from taufit.excitation.spline import Spline
+from taufit.excitation.stroke_motion import Strokes
 from taufit.excitation.strokes import FrictionTest, SpeedPlan, friction_strokes, friction_test
-from taufit.excitation.warm_up import envelope_of, warm_up
 
 __all__ = [
     "CRITERIA",
@@ -38,6 +39,7 @@ __all__ = [
     "SpeedPlan",
     "Spline",
     "SplineBasis",
+    "Strokes",
     "default_limits",
     "design",
     "envelope_of",

@@ -10,10 +10,11 @@ from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.excitation.sampled import Sampled
 from taufit.excitation.spline import Spline
+from taufit.excitation.stroke_motion import Strokes
 from taufit.files import write_json
 from taufit.plain_data import read_json
 
-MOTIONS: dict[str, Any] = {"fourier": Fourier, "sampled": Sampled, "spline": Spline}
+MOTIONS: dict[str, Any] = {"fourier": Fourier, "sampled": Sampled, "spline": Spline, "strokes": Strokes}
 
 
 def motion_to_dict(motion: Motion) -> dict[str, Any]:

@@ -21,10 +21,9 @@ from taufit.excitation.basis import Basis, FourierBasis, SplineBasis
 from taufit.excitation.design import Design, default_limits, design_in_parallel, free_centre
 from taufit.excitation.motion import Motion
 from taufit.excitation.payload_inertia import InertiaGoal, InertiaPlan, plan_inertia
-from taufit.excitation.purpose import payload_columns, prior_information, slow_arm
+from taufit.excitation.purpose import payload_columns, prior_information, slow_arm, warm_up
 from taufit.excitation.scene import Scene, mounting_plane, scene_for
 from taufit.excitation.strokes import FrictionTest, friction_test
-from taufit.excitation.warm_up import warm_up
 from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot

@@ -13,8 +13,8 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError
-from taufit.excitation.sampled import Sampled
 from taufit.excitation.scene import Clearances, Scene
+from taufit.excitation.stroke_motion import Strokes
 from taufit.friction import FrictionInput, Stribeck
 from taufit.robot import Limits, Robot
 
@@ -55,7 +55,7 @@ class FrictionTest:
         plans: One per joint tested.
     """
 
-    motion: Sampled
+    motion: Strokes
     pose: Float[Array, " j"]
     plans: tuple[SpeedPlan, ...]
 
@@ -177,23 +177,8 @@ def friction_test(
         parts.append(
             strokes_of(one.speeds, acceleration=acceleration, room=room, middle=(above - below) / 2)
         )
-    time, position = [np.zeros(1)], [pose[None]]
-    for joint, (t, moved) in zip(joints, parts, strict=True):
-        q = np.tile(pose, (len(t) - 1, 1))
-        q[:, joint - 1] += moved[1:]
-        time.append(time[-1][-1] + 0.5 + t[1:])
-        position.append(q)
-    return FrictionTest(_held(np.concatenate(time), np.concatenate(position)), pose, tuple(plans))
-
-
-def _held(time: Float[Array, " n"], position: Float[Array, "n j"]) -> Sampled:
-    """The motion with points where it rests, so that the spline does not swing there."""
-    gaps = np.flatnonzero(np.diff(time) > 0.1)
-    where = np.repeat(gaps, 9)
-    inner = time[where] + np.tile(np.arange(1, 10) / 10.0, len(gaps)) * np.diff(time)[where]
-    held = np.concatenate([time, inner])
-    order = np.argsort(held, kind="stable")
-    return Sampled(held[order], np.concatenate([position, position[where]])[order])
+    moves = [(joint - 1, *move) for joint, part in zip(joints, parts, strict=True) for move in part]
+    return FrictionTest(Strokes.of(pose, moves), pose, tuple(plans))
 
 
 def free_range(
@@ -253,28 +238,20 @@ def strokes_of(
     middle: float = 0.0,
     stroke: float = 0.4,
     longest_s: float = 8.0,
-) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Time and displacement of strokes there and back at every speed, from and back to 0.
+) -> list[tuple[float, float, float]]:
+    """Moves (to, speed, acceleration) of strokes there and back at every speed, from and to 0.
 
     A slow stroke is cut to what fits in `longest_s`; a fast one gets the length that half a second
     of steady speed takes.
     """
     steady = speeds * (0.5 + 2.0 * speeds / acceleration)
     lengths = np.minimum(np.maximum(np.minimum(stroke, speeds * longest_s), steady), room)
-    moves: list[tuple[float, float]] = []
+    moves: list[tuple[float, float, float]] = []
     for speed, length in zip(speeds, lengths, strict=True):
         low, high = middle - 0.5 * length, middle + 0.5 * length
-        moves += [(low, _TRANSFER), (high, speed), (low, speed)]
-    moves.append((0.0, _TRANSFER))
-    times, positions = [np.zeros(1)], [np.zeros(1)]
-    for target, speed in moves:
-        here = positions[-1][-1]
-        if abs(target - here) < 1e-6:
-            continue
-        t, q = _trapezoid(abs(target - here), speed, acceleration)
-        times.append(times[-1][-1] + t[1:])
-        positions.append(here + np.sign(target - here) * q[1:])
-    return np.concatenate(times), np.concatenate(positions)
+        moves += [(low, _TRANSFER, acceleration)]
+        moves += [(high, speed, acceleration), (low, speed, acceleration)]
+    return [*moves, (0.0, _TRANSFER, acceleration)]
 
 
 def friction_strokes(
@@ -286,7 +263,7 @@ def friction_strokes(
     stroke: float = 0.4,
     acceleration: float = 4.0,
     longest_s: float = 20.0,
-) -> Sampled:
+) -> Strokes:
     """One joint (from 0) to and fro about a pose at speeds of one's own, the others still.
 
     Args:
@@ -306,34 +283,14 @@ def friction_strokes(
             f"a stroke at {speeds.max():.3g} rad/s is faster than joint {joint + 1} may move "
             f"({robot.limits.velocity[joint]:.3g} rad/s)."
         )
-    time, moved = strokes_of(
+    moves = strokes_of(
         speeds, acceleration=acceleration, room=np.inf, stroke=stroke, longest_s=longest_s
     )
+    moved = np.array([target for target, _, _ in moves])
     low, high = robot.limits.lower[joint], robot.limits.upper[joint]
     if pose[joint] + moved.min() < low or pose[joint] + moved.max() > high:
         raise InfeasibleError(
             f"strokes of {stroke:.3g} rad about {pose[joint]:.3g} leave the range of joint "
             f"{joint + 1} [{low:.3g}, {high:.3g}]; give another pose or a shorter stroke."
         )
-    q = np.tile(np.asarray(pose, float), (len(moved), 1))
-    q[:, joint] += moved
-    return Sampled(time, q)
-
-
-def _trapezoid(
-    travel: float, speed: float, acceleration: float
-) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Time and position of a rest-to-rest move with smooth turns (jerk-free at the ends)."""
-    ramp = min(max(speed / acceleration * 2.0, 0.1), travel / speed)
-    duration = travel / speed + ramp
-    count = int(np.clip(duration * 50, 24, 4000))
-    t = np.linspace(0.0, duration, count)
-
-    def reached(x: Float[Array, " n"]) -> Float[Array, " n"]:
-        # Integral of a smooth step of length `ramp`: s - sin(2 pi s)/(2 pi), integrated.
-        s = np.clip(x / ramp, 0.0, 1.0)
-        inside = ramp * (s**2 / 2 + (np.cos(2 * np.pi * s) - 1) / (4 * np.pi**2))
-        return inside + np.maximum(x - ramp, 0.0)
-
-    q = speed * (reached(t) - reached(t - (duration - ramp)))
-    return t, q
+    return Strokes.of(np.asarray(pose, float), [(joint, *move) for move in moves])

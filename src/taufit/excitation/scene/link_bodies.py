@@ -130,9 +130,17 @@ def _foot(robot: Robot, index: int) -> Float[Array, " 3"]:
 
 
 def _foot_in_parent(robot: Robot, index: int) -> Float[Array, " 3"]:
-    """The same point before the joint moves, in the frame of the link before."""
-    placement = robot.links[index].placement
-    return placement[:3, :3] @ _foot(robot, index) + placement[:3, 3]
+    """The same point before the joint moves, in the frame of the link before.
+
+    Of a slide it is the point of its line next to that frame's origin: how far the slide is out
+    changes with the joint.
+    """
+    link = robot.links[index]
+    rotation, origin = link.placement[:3, :3], link.placement[:3, 3]
+    if link.prismatic:
+        axis = rotation @ link.screw[3:]
+        return origin - axis * (axis @ origin)
+    return rotation @ _foot(robot, index) + origin
 
 
 def _path_points(robot: Robot) -> list[Float[Array, "k 3"]]:

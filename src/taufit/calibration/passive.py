@@ -1,0 +1,76 @@
+"""Least squares with friction that physics allows: linear inequalities on the terms.
+
+Coulomb, static and load terms are not negative. The viscous part p(v) = f1 v + f2 v|v| + f3 v^3
+takes energy out at every speed and does not fall with it: p'(v) >= 0 at speeds up to a top speed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float
+from taufit.friction import FrictionModel
+
+_POWERS = {"viscous": 1, "viscous2": 2, "viscous3": 3}
+_GRID = 25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cone:
+    """Coefficients x of a friction model's terms with rows x >= 0.
+
+    Attributes:
+        rows: One per inequality, one column per term.
+    """
+
+    rows: Float[Array, "g k"]
+
+    def holds(self, x: Float[Array, " m"], live: Bool[Array, " k"]) -> bool:
+        """Whether coefficients of the live terms keep every inequality."""
+        values = self.rows[:, live] @ x
+        return bool(np.all(values >= -1e-9 * max(1e-12, float(np.abs(x).max(initial=0.0)))))
+
+    def solve(
+        self, columns: Float[Array, "n m"], y: Float[Array, " n"], live: Bool[Array, " k"]
+    ) -> Float[Array, " m"]:
+        """min |columns x - y| with rows x >= 0, exactly: least distance by NNLS [Lawson1974].
+
+        With columns = Q R and z = R x - Q'y the inequalities are H z >= h; the nearest z to 0 comes
+        from the residual of NNLS on (H'; h') against the last unit vector.
+        """
+        from scipy.optimize import nnls
+
+        size = np.linalg.norm(columns, axis=0)
+        size[size == 0.0] = 1.0
+        q, r = np.linalg.qr(columns / size)
+        # Columns that nearly coincide are told apart by a ridge far below the noise.
+        r = r + 1e-10 * np.eye(len(r))
+        inside = q.T @ y
+        limits = self.rows[:, live] / size
+        limits = limits[np.any(limits != 0, axis=1)]
+        length = np.linalg.norm(limits, axis=1, keepdims=True)
+        h_rows = np.linalg.solve(r.T, (limits / length).T).T
+        h = -h_rows @ inside
+        scale = max(1.0, float(np.abs(h).max(initial=0.0)))
+        stacked = np.vstack([h_rows.T, h[None] / scale])
+        unit = np.zeros(len(stacked))
+        unit[-1] = 1.0
+        dual, _ = nnls(stacked, unit)
+        residual = stacked @ dual - unit
+        z = -residual[:-1] / residual[-1] * scale if residual[-1] != 0 else np.zeros(len(r))
+        return np.linalg.solve(r, z + inside) / size
+
+
+def passive_cone(model: FrictionModel, top_speed: float) -> Cone:
+    """Inequalities of a passive friction curve up to a speed."""
+    names = [term.name for term in model.terms]
+    rows = [np.eye(len(names))[i] for i, term in enumerate(model.terms) if term.nonnegative and term.name not in _POWERS]
+    powers = np.array([_POWERS.get(name, 0) for name in names])
+    if np.any(powers):
+        for v in np.linspace(0.0, top_speed, _GRID):
+            # d/dv v^p, in units that do not grow with speed.
+            slope = np.where(powers > 0, powers * v ** np.maximum(powers - 1, 0), 0.0)
+            rows.append(slope / np.abs(slope).max())
+    return Cone(np.array(rows).reshape(-1, len(names)))

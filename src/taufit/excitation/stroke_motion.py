@@ -1,0 +1,142 @@
+"""Straight moves of single joints one after the other, each at a steady speed with smooth turns.
+
+A move of length x at speed v ramps up and down within r and lasts T = x/v + r; with the smooth step
+S(u) = u - sin(2 pi u)/(2 pi), u = t/r between 0 and 1,
+
+    velocity = v (S(t) - S(t - (T - r))),      largest acceleration = 2 v/r.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float, Int
+from taufit.errors import TaufitError
+
+_SHORTEST_RAMP = 0.1
+_PAUSE = 0.2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strokes:
+    """Moves of single joints about a pose, with a short rest after each.
+
+    Attributes:
+        pose: Where every joint is at the start.
+        joint: Which joint each move is of, from 0.
+        displacement: Of that joint from the pose when the move ends [rad or m].
+        speed: Of the steady part [rad/s].
+        ramp: Time of each turn [s].
+    """
+
+    pose: Float[Array, " j"]
+    joint: Int[Array, " m"]
+    displacement: Float[Array, " m"]
+    speed: Float[Array, " m"]
+    ramp: Float[Array, " m"]
+    _begin: Float[Array, " m"] = field(init=False, repr=False)
+    _from: Float[Array, " m"] = field(init=False, repr=False)
+    _standing: Float[Array, "m j"] = field(init=False, repr=False)
+
+    @classmethod
+    def of(
+        cls, pose: Float[Array, " j"], moves: Sequence[tuple[int, float, float, float]]
+    ) -> Strokes:
+        """From moves (joint, displacement, speed, acceleration); too short ones are slowed down."""
+        here = np.zeros(len(pose))
+        kept = []
+        for joint, target, speed, acceleration in moves:
+            travel = abs(target - here[joint])
+            if travel < 1e-6:
+                continue
+            v = min(speed, travel / _SHORTEST_RAMP, float(np.sqrt(0.5 * acceleration * travel)))
+            kept.append((joint, target, v, max(_SHORTEST_RAMP, 2.0 * v / acceleration)))
+            here[joint] = target
+        joints, *rest = zip(*kept, strict=True)
+        return cls(np.asarray(pose, float), np.array(joints, int), *(np.array(x) for x in rest))
+
+    def __post_init__(self) -> None:
+        values = (self.pose, self.displacement, self.speed, self.ramp)
+        if not all(np.all(np.isfinite(x)) for x in values) or len(self.joint) == 0:
+            raise TaufitError("a motion of strokes needs finite numbers and at least one move.")
+        same = {len(self.joint), len(self.displacement), len(self.speed), len(self.ramp)}
+        if len(same) != 1 or np.any((self.joint < 0) | (self.joint >= len(self.pose))):
+            raise TaufitError("every stroke has a joint of the arm, a target, a speed and a ramp.")
+        if np.any(self.speed <= 0) or np.any(self.ramp <= 0):
+            raise TaufitError("speeds and ramps of strokes must be positive.")
+        here = np.zeros(len(self.pose))
+        begin, start, standing, clock = [], [], [], 0.0
+        for k, joint in enumerate(self.joint):
+            begin.append(clock)
+            start.append(here[joint])
+            standing.append(here.copy())
+            travel = abs(self.displacement[k] - here[joint])
+            clock += travel / self.speed[k] + self.ramp[k] + _PAUSE
+            here[joint] = self.displacement[k]
+        object.__setattr__(self, "_begin", np.array([*begin, clock]))
+        object.__setattr__(self, "_from", np.array(start))
+        object.__setattr__(self, "_standing", np.array(standing))
+
+    @property
+    def joints(self) -> int:
+        return len(self.pose)
+
+    @property
+    def duration(self) -> float:
+        """Length [s]."""
+        return float(self._begin[-1])
+
+    def at(
+        self, time: Float[Array, " n"]
+    ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
+        """Position, velocity, acceleration; at rest before 0 and after `duration`."""
+        t = np.clip(np.asarray(time, float), 0.0, self.duration)
+        k = np.clip(np.searchsorted(self._begin, t, side="right") - 1, 0, len(self.joint) - 1)
+        travel = self.displacement[k] - self._from[k]
+        ramp, speed = self.ramp[k], self.speed[k]
+        steady = np.abs(travel) / speed
+        inside = t - self._begin[k]
+        q = self.pose + self._standing[k]
+        v, a = np.zeros_like(q), np.zeros_like(q)
+        rows = np.arange(len(t))
+        up, down = _ramped(inside, ramp), _ramped(inside - steady, ramp)
+        sign = np.sign(travel) * speed
+        q[rows, self.joint[k]] += sign * (up[0] - down[0])
+        v[rows, self.joint[k]] = sign * (up[1] - down[1])
+        a[rows, self.joint[k]] = sign * (up[2] - down[2])
+        return q, v, a
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; `from_dict` returns the same motion."""
+        return {
+            "pose": self.pose.tolist(),
+            "joint": (self.joint + 1).tolist(),
+            "displacement": self.displacement.tolist(),
+            "speed": self.speed.tolist(),
+            "ramp": self.ramp.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Strokes:
+        """Inverse of `to_dict`."""
+        return cls(
+            np.array(data["pose"], float),
+            np.array(data["joint"], int) - 1,
+            np.array(data["displacement"], float),
+            np.array(data["speed"], float),
+            np.array(data["ramp"], float),
+        )
+
+
+def _ramped(t: Float[Array, " n"], ramp: Float[Array, " n"]) -> tuple[Array, Array, Array]:
+    """Integral, value and slope of a smooth step of length `ramp` that begins at 0."""
+    u = np.clip(t / ramp, 0.0, 1.0)
+    turn = 2.0 * np.pi * u
+    integral = ramp * (u**2 / 2 + (np.cos(turn) - 1.0) / (4 * np.pi**2))
+    integral = integral + np.maximum(t - ramp, 0.0)
+    slope = np.where((t > 0) & (t < ramp), (1.0 - np.cos(turn)) / ramp, 0.0)
+    return integral, u - np.sin(turn) / (2 * np.pi), slope
