@@ -49,7 +49,7 @@ def test_terms_the_data_do_not_support_are_dropped_and_named():
     assert any("viscous3" in text for text in fit.warnings)
     np.testing.assert_allclose(fit.torque(np.array([0.3])), [0.95], atol=0.02)
     wild = fit_friction(pairs, Polynomial(), drop=False)
-    assert any("30 deg/s" in text and "guess" in text for text in wild.warnings)
+    assert any("not known" in text for text in wild.warnings) and wild.valid_to < 1.0
     # What the cubic says far outside the tested speeds is what the warning is about.
     assert wild.coefficient_std[2] * 2.0**3 > 0.2
 
