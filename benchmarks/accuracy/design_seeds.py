@@ -86,7 +86,9 @@ def cases(name: str, seeds: range) -> Iterator[Outcome]:
                 yield run_one("default", robot, effort=effort)
             if name == "criteria":
                 for criterion in CRITERIA:
-                    yield run_one(f"criterion {criterion}", robot, criterion=criterion, effort=effort)
+                    yield run_one(
+                        f"criterion {criterion}", robot, criterion=criterion, effort=effort
+                    )
             if name == "mountings":
                 for mounting in MOUNTINGS:
                     mounted = read_robot(arm, mounting=mounting)
@@ -140,7 +142,11 @@ def unseen_arms(seed: int) -> list:
     slides = (False, False, True, False)
     arms.append(
         from_dh(
-            np.array(table), name="scara", prismatic=slides, limits=ranges, parameters=_bodies(4, rng)
+            np.array(table),
+            name="scara",
+            prismatic=slides,
+            limits=ranges,
+            parameters=_bodies(4, rng),
         )
     )
     # Three rails and four turning joints hanging from the last.

@@ -5,8 +5,8 @@ At equal position and opposite velocity the links' torque is the same and fricti
     friction = (tau_forward - tau_backward) / 2,        load = (tau_forward + tau_backward) / 2.
 
 Any offset cancels in the first and stays in the second. Velocity is the position's difference over
-a quarter of a second (less for fast strokes), so that strokes far slower than the noise of a velocity signal are found;
-a stroke goes on as long as that velocity keeps its sign and size.
+a quarter of a second (less for fast strokes), so that strokes far slower than the noise of a
+velocity signal are found; a stroke goes on as long as that velocity keeps its sign and size.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class FrictionPairs:
             np.concatenate([part.load for part in parts]),
             parts[0].joint,
             np.concatenate(labels),
-            None if any(w is None for w in warm) else np.concatenate([w for w in warm if w is not None]),
+            None
+            if any(w is None for w in warm)
+            else np.concatenate([w for w in warm if w is not None]),
         )
 
     def chosen(self, rows: Bool[Array, " n"]) -> FrictionPairs:
@@ -133,11 +135,11 @@ def _steady(
     steady &= others < 0.03 * size + 4.0 * noise + 2e-4
     edges = np.flatnonzero(np.diff(steady.astype(int)) | np.diff(np.sign(v).astype(int))) + 1
     least = max(4, round(_SHORTEST_S * rate_hz))
-    out = []
-    for part in np.split(np.arange(len(v)), edges):
-        if steady[part[0]] and len(part) >= least:
-            out.append(Stroke(rows[part], float(np.median(v[part]))))
-    return out
+    return [
+        Stroke(rows[part], float(np.median(v[part])))
+        for part in np.split(np.arange(len(v)), edges)
+        if steady[part[0]] and len(part) >= least
+    ]
 
 
 def pairs_in(samples: Samples, joint: int, *, points: int = 8) -> FrictionPairs:
@@ -172,7 +174,7 @@ def pairs_in(samples: Samples, joint: int, *, points: int = 8) -> FrictionPairs:
 def _binned(
     samples: Samples, i: int, one: Stroke, two: Stroke, points: int
 ) -> FrictionPairs | None:
-    """Means of both strokes in equal bins of the positions they share; None where they share few."""
+    """Means of both strokes in bins of the positions they share; None where they share few."""
     forward, backward = (one, two) if one.speed > 0 else (two, one)
     q = [samples.position[stroke.rows, i] for stroke in (forward, backward)]
     low, high = max(x.min() for x in q), min(x.max() for x in q)

@@ -427,6 +427,9 @@ def _apart(
     distance: float,
 ) -> list[Float[Array, " s"]]:
     """Good points, far enough apart in logarithms to lie in different valleys."""
+    few = np.zeros(len(pairs.torque), bool)
+    few[:: max(1, len(few) // 100)] = True
+    pairs = pairs.chosen(few)
     costs = [_cost(pairs, model, point, live) for point in points]
     chosen: list[Float[Array, " s"]] = []
     for i in np.argsort(costs):
@@ -489,4 +492,6 @@ def _bic(
     slopes = _slopes(pairs, model, shape, live, np.ones(len(c)))
     shapes = int(np.count_nonzero(np.any(np.abs(slopes) > 0, axis=0)))
     floor = 1e-24 * float(np.sum(pairs.torque**2))
-    return n * np.log(max(cost, floor) / n) + (int(live.sum()) + shapes) * np.log(n)
+    # Bins of one pair of strokes share the gear's position: a stroke counts once.
+    count = n if pairs.stroke is None else len(np.unique(pairs.stroke))
+    return count * np.log(max(cost, floor) / n) + (int(live.sum()) + shapes) * np.log(count)

@@ -66,7 +66,11 @@ class Cone:
 def passive_cone(model: FrictionModel, top_speed: float) -> Cone:
     """Inequalities of a passive friction curve up to a speed."""
     names = [term.name for term in model.terms]
-    rows = [np.eye(len(names))[i] for i, term in enumerate(model.terms) if term.nonnegative and term.name not in _POWERS]
+    rows = [
+        np.eye(len(names))[i]
+        for i, term in enumerate(model.terms)
+        if term.nonnegative and term.name not in _POWERS
+    ]
     powers = np.array([_POWERS.get(name, 0) for name in names])
     if np.any(powers):
         for v in np.linspace(0.0, top_speed, _GRID):

@@ -30,6 +30,7 @@ _IN_ORDER = {
     "record": "Record a robot that is on, and play a motion on it",
     "convert": "Read any recording, tell how good it is, write it in other forms",
     "gains": "Find torque per ampere, from the controller or from a known mass",
+    "friction": "Fit friction curves to constant-speed strokes",
     "fit": "Fit a robot's dynamic model to recorded motion and torque",
     "check": "Test a fitted model on recordings it has not seen",
     "payload": "Tell what the arm carries",

@@ -14,7 +14,12 @@ from taufit.excitation.stroke_motion import Strokes
 from taufit.files import write_json
 from taufit.plain_data import read_json
 
-MOTIONS: dict[str, Any] = {"fourier": Fourier, "sampled": Sampled, "spline": Spline, "strokes": Strokes}
+MOTIONS: dict[str, Any] = {
+    "fourier": Fourier,
+    "sampled": Sampled,
+    "spline": Spline,
+    "strokes": Strokes,
+}
 
 
 def motion_to_dict(motion: Motion) -> dict[str, Any]:

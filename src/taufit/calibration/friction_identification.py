@@ -1,0 +1,256 @@
+"""Friction of all joints from recordings of friction tests, as a model that others can use.
+
+Every joint's strokes in all recordings (payloads, temperatures, days) are fitted at once, each
+joint with its own coefficients and shapes of one friction model. The model's links are those of the
+robot, or of an earlier fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taufit.calibration.friction_pairs import FrictionPairs, pairs_in
+from taufit.calibration.friction_test import FrictionFit, fit_friction
+from taufit.errors import PoorExcitationError, TaufitError
+from taufit.friction import (
+    FRICTION_MODELS,
+    FrictionModel,
+    Linear,
+    LinearLoad,
+    Stribeck,
+    StribeckLoad,
+    StribeckLoadSmooth,
+    friction_to_dict,
+    needs,
+    start_shape,
+)
+from taufit.model.fitted_model import FittedModel
+from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import (
+    Conditioning,
+    FitSettings,
+    Provenance,
+    Ranges,
+    TrainingRecord,
+)
+from taufit.robot import Robot
+from taufit.signals.samples import Samples
+
+# What `auto` chooses from, and the same curve for a joint that carries no load.
+AUTOMATIC = ("linear", "linear_load", "power_law", "polynomial", "stribeck", "stribeck_load_smooth")
+_UNLOADED: dict[type, type] = {
+    StribeckLoad: Stribeck,
+    StribeckLoadSmooth: Stribeck,
+    LinearLoad: Linear,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointFriction:
+    """One joint's friction.
+
+    Attributes:
+        joint: From 1.
+        pairs: What was measured.
+        fit: The curve.
+    """
+
+    joint: int
+    pairs: FrictionPairs
+    fit: FrictionFit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrictionIdentification:
+    """Friction of an arm's joints.
+
+    Attributes:
+        name: Of the friction model.
+        joints: One per joint tested.
+        model: With this friction and the links of the robot or of an earlier fit.
+        scores: Sum of the joints' BIC for every model that was tried; the smallest was chosen.
+        warnings: What the user should know.
+        compared: RMS of the residuals of every joint, for every model that was tried [N m].
+    """
+
+    name: str
+    joints: tuple[JointFriction, ...]
+    model: FittedModel
+    scores: dict[str, float]
+    warnings: tuple[str, ...]
+    compared: dict[str, list[float]]
+
+
+def identify_friction(
+    robot: Robot,
+    samples: Sequence[Samples],
+    *,
+    friction: str = "auto",
+    joints: Sequence[int] | None = None,
+    passive: bool = True,
+    links: FittedModel | None = None,
+) -> FrictionIdentification:
+    """Friction of all joints from samples of friction tests.
+
+    Args:
+        robot: The arm.
+        samples: Of one or several recordings.
+        friction: A model by name, or "auto" for the one BIC prefers over all joints.
+        joints: Which ones, from 1; by default all that have strokes.
+        passive: Keep the viscous part from falling with speed.
+        links: A fitted model whose links are kept; the robot's own otherwise.
+    """
+    names = AUTOMATIC if friction == "auto" else (friction,)
+    unknown = [name for name in names if name not in FRICTION_MODELS]
+    if unknown:
+        raise TaufitError(
+            f"friction model {unknown[0]!r} is not known: use auto or {', '.join(FRICTION_MODELS)}."
+        )
+    measured, missing = _measured(robot, samples, joints)
+    top = robot.limits.velocity
+    fits: dict[str, list[FrictionFit]] = {}
+    for name in names:
+        model = FRICTION_MODELS[name]()
+        fits[name] = [
+            fit_joint(pairs, model, passive=passive, top_speed=_finite(top[pairs.joint - 1]))
+            for pairs in measured
+        ]
+    scores = {name: float(sum(fit.score for fit in found)) for name, found in fits.items()}
+    chosen = min(scores, key=lambda name: scores[name])
+    found = tuple(
+        JointFriction(pairs.joint, pairs, fit)
+        for pairs, fit in zip(measured, fits[chosen], strict=True)
+    )
+    warnings = [f"joint {one.joint}: {text}" for one in found for text in one.fit.warnings]
+    if missing:
+        numbers = ", ".join(str(joint) for joint in missing)
+        warnings.append(f"joint {numbers} not tested: friction set to zero there")
+    model = _assembled(robot, samples, chosen, found, links, tuple(warnings))
+    compared = {name: [fit.rms for fit in tried] for name, tried in fits.items()}
+    return FrictionIdentification(chosen, found, model, scores, tuple(warnings), compared)
+
+
+def fit_joint(
+    pairs: FrictionPairs,
+    model: FrictionModel,
+    *,
+    passive: bool = True,
+    top_speed: float | None = None,
+) -> FrictionFit:
+    """`fit_friction`; a joint without load gets the model's curve with its load terms at zero."""
+    try:
+        return fit_friction(pairs, model, passive=passive, top_speed=top_speed)
+    except PoorExcitationError:
+        plain = _UNLOADED.get(type(model))
+        if plain is None or not needs(model, "load"):
+            raise
+    fit = fit_friction(pairs, plain(), passive=passive, top_speed=top_speed)
+    terms = [term.name for term in model.terms]
+    own = [term.name for term in fit.model.terms]
+    coefficients, std = np.zeros(len(terms)), np.zeros(len(terms))
+    for i, name in enumerate(own):
+        coefficients[terms.index(name)] = fit.coefficients[i]
+        std[terms.index(name)] = fit.coefficient_std[i]
+    shape, shape_std = start_shape(model), np.zeros(len(model.shapes))
+    shape[: len(fit.shape)], shape_std[: len(fit.shape)] = fit.shape, fit.shape_std
+    load_terms = tuple(name for name in terms if name not in own)
+    return replace(
+        fit,
+        model=model,
+        coefficients=coefficients,
+        coefficient_std=std,
+        shape=shape,
+        shape_std=shape_std,
+        dropped=(*fit.dropped, *load_terms),
+        warnings=(*fit.warnings, f"carries no load; {', '.join(load_terms)} set to zero"),
+    )
+
+
+def _finite(speed: float) -> float | None:
+    return float(speed) if np.isfinite(speed) else None
+
+
+def _measured(
+    robot: Robot, samples: Sequence[Samples], joints: Sequence[int] | None
+) -> tuple[list[FrictionPairs], list[int]]:
+    """Pairs of every joint that has some, and the joints that have none."""
+    for one in samples:
+        if one.joints != robot.joints:
+            raise TaufitError(
+                f"a recording has {one.joints} joints, {robot.name} has {robot.joints}."
+            )
+    found = []
+    for joint in joints or range(1, robot.joints + 1):
+        if not 1 <= joint <= robot.joints:
+            raise TaufitError(f"this arm has joints 1 to {robot.joints}, not {joint}.")
+        parts, last = [], None
+        for one in samples:
+            try:
+                parts.append(pairs_in(one, joint))
+            except PoorExcitationError as error:
+                last = error
+        if parts:
+            found.append(FrictionPairs.joined(parts))
+        elif joints is not None:
+            assert last is not None
+            raise last
+    if not found:
+        raise PoorExcitationError(
+            "no joint has constant-velocity strokes both ways at one speed. Record a friction test "
+            "(`taufit design ROBOT --kind friction-test` plans one)."
+        )
+    tested = {pairs.joint for pairs in found}
+    return found, [joint for joint in range(1, robot.joints + 1) if joint not in tested]
+
+
+def _assembled(
+    robot: Robot,
+    samples: Sequence[Samples],
+    name: str,
+    found: tuple[JointFriction, ...],
+    links: FittedModel | None,
+    warnings: tuple[str, ...],
+) -> FittedModel:
+    """The torque model with this friction; standard deviations are known for friction alone."""
+    friction = FRICTION_MODELS[name]()
+    base = robot if links is None else links.robot
+    rotors = bool(np.any(base.rotor_inertias > 0)) if links is None else links.rotor_inertia
+    structure = TorqueModel(base, friction, rotor_inertia=rotors, offset=True)
+    layout = structure.layout
+    values, std = np.zeros(layout.size), np.full(layout.size, np.inf)
+    values[layout.links] = base.parameters
+    if rotors:
+        known = base.rotor_inertias if links is None else links.values[links.layout.rotors]
+        values[layout.rotors] = known
+    if links is not None and links.offset:
+        values[layout.offsets] = links.values[links.layout.offsets]
+    shape = np.tile(start_shape(friction), (robot.joints, 1))
+    coefficients = np.zeros((robot.joints, len(friction.terms)))
+    deviations = np.full_like(coefficients, np.inf)
+    for one in found:
+        coefficients[one.joint - 1] = one.fit.coefficients
+        deviations[one.joint - 1] = one.fit.coefficient_std
+        shape[one.joint - 1] = one.fit.shape
+    values[layout.friction], std[layout.friction] = coefficients.ravel(), deviations.ravel()
+    joined = Samples.joined(list(samples))
+    record = TrainingRecord(
+        Conditioning.of(joined),
+        Ranges.of(joined),
+        std,
+        provenance=Provenance(
+            robot=robot.name,
+            settings=FitSettings(
+                friction_to_dict(friction),
+                "friction test",
+                dropped=tuple(f"joint_{one.joint}.{t}" for one in found for t in one.fit.dropped),
+                cutoff_hz=float(joined.cutoff_hz),
+            ),
+        ),
+        warnings=warnings,
+    )
+    if len(friction.shapes):
+        structure = replace(structure, shape=shape)
+    return FittedModel.of(structure, values, record)

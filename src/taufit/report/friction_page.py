@@ -1,0 +1,94 @@
+"""A page about friction tests: friction against speed by load, and the models beside each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Bool
+from taufit.calibration.friction_identification import FrictionIdentification, JointFriction
+from taufit.report.charts import COLOURS, Series, chart
+from taufit.report.page import Section, bullets, page, paragraph, table
+from taufit.robot import Robot
+
+
+def friction_page(robot: Robot, found: FrictionIdentification) -> str:
+    """One self-contained HTML page."""
+    sections = [
+        Section("Friction against speed and load", "".join(_curves(one) for one in found.joints)),
+        Section("Models compared", _models(found)),
+        Section("Coefficients", _coefficients(found)),
+    ]
+    if found.warnings:
+        sections.append(Section("Warnings", bullets(list(found.warnings))))
+    return page(f"Friction of {robot.name}", f"model: {found.name}", sections)
+
+
+def _curves(one: JointFriction) -> str:
+    """Measured pairs and fitted curves, by thirds of the load."""
+    pairs, fit = one.pairs, one.fit
+    load = np.abs(pairs.load)
+    groups = _by_load(load)
+    grid = np.linspace(0.0, 1.02 * fit.fastest, 300)[1:]
+    series = []
+    for k, rows in enumerate(groups):
+        level = float(np.median(load[rows]))
+        name = f"|load| {level:.3g} N m"
+        curve = fit.torque(grid, np.full_like(grid, level), _warm(one, rows, len(grid)))
+        series += [
+            Series(
+                f"{name}, measured",
+                pairs.torque[rows],
+                pairs.velocity[rows],
+                colour=COLOURS[k],
+                points=True,
+            ),
+            Series(f"{name}, fitted", curve, grid, colour=COLOURS[k]),
+        ]
+    return chart(
+        grid,
+        series,
+        caption=f"Joint {one.joint}: RMS residual {fit.rms:.3g} N m",
+        xlabel="speed [rad/s]",
+        ylabel="friction [N m]",
+    )
+
+
+def _warm(one: JointFriction, rows: Bool[Array, " n"], count: int) -> Array | None:
+    warm = one.pairs.temperature
+    return None if warm is None else np.full(count, float(np.median(warm[rows])))
+
+
+def _by_load(load: Array) -> list[Bool[Array, " n"]]:
+    """Rows of light, middle and heavy load; all together where the load hardly differs."""
+    if np.ptp(load) < 0.1 * max(float(load.max()), 1e-9):
+        return [np.ones(len(load), bool)]
+    low, high = np.quantile(load, [1 / 3, 2 / 3])
+    groups = [load <= low, (load > low) & (load <= high), load > high]
+    return [rows for rows in groups if np.any(rows)]
+
+
+def _models(found: FrictionIdentification) -> str:
+    """RMS of the residuals of every joint for every model that was tried."""
+    joints = [one.joint for one in found.joints]
+    rows = [
+        [name, *(f"{rms:.3g}" for rms in found.compared[name]), f"{found.scores[name]:.0f}"]
+        for name in sorted(found.scores, key=lambda name: found.scores[name])
+    ]
+    header = ["model", *(f"joint {joint}" for joint in joints), "BIC"]
+    text = "RMS of the residuals [N m] per joint; the model with the smallest BIC was chosen."
+    return paragraph(text) + table(header, rows, text=(0,))
+
+
+def _coefficients(found: FrictionIdentification) -> str:
+    rows = []
+    for one in found.joints:
+        fit = one.fit
+        names = [term.name for term in fit.model.terms] + [s.name for s in fit.model.shapes]
+        values, deviations = (
+            np.r_[fit.coefficients, fit.shape],
+            np.r_[fit.coefficient_std, fit.shape_std],
+        )
+        for name, value, std in zip(names, values, deviations, strict=True):
+            if name not in fit.dropped:
+                rows.append([str(one.joint), name, f"{value:.4g}", f"{std:.2g}"])
+    return table(["joint", "term", "value", "standard deviation"], rows, text=(0, 1))

@@ -1,0 +1,182 @@
+"""Strokes are found in noise, their friction is what was put in, and curves stay physical."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from taufit.calibration.friction_identification import fit_joint, identify_friction
+from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, strokes_in
+from taufit.calibration.friction_test import fit_friction
+from taufit.calibration.passive import passive_cone
+from taufit.cli.app import main
+from taufit.errors import PoorExcitationError
+from taufit.excitation import plan
+from taufit.friction import FrictionInput, LinearLoad, Polynomial, Stribeck, StribeckLoadSmooth
+from taufit.model.model_file import read_model
+from taufit.recording import Recording, write_recording
+from taufit.robot import read_robot
+from taufit.signals import Samples
+
+COULOMB, VISCOUS, FACTOR = 1.5, 0.8, 0.05
+
+
+def _recorded(robot, motion, seed, payload=0.0, rate_hz=100.0):
+    """A friction test with gravity-like load and encoder noise, as clean arrays and as samples."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(0.0, motion.duration, 1.0 / rate_hz)
+    q, v, a = motion.at(time)
+    load = (3.0 + payload) * np.cos(q + 0.3)
+    torque = load + (COULOMB + FACTOR * np.abs(load)) * np.tanh(v / 1e-3) + VISCOUS * v + 0.2
+    q = q + 2e-5 * rng.normal(size=q.shape)
+    v = v + 1e-3 * rng.normal(size=v.shape)
+    torque = torque + 0.05 * rng.normal(size=torque.shape)
+    return time, Samples.from_arrays(q, v, a, torque, rate_hz=rate_hz)
+
+
+@pytest.fixture(scope="module")
+def tested():
+    robot = read_robot("ur5")
+    speeds = np.array([0.004, 0.02, 0.08, 0.3, 0.8, 1.6])
+    motion = plan("friction-test", robot, joints=(2, 3), speeds=speeds).motion
+    parts = [_recorded(robot, motion, seed, payload)[1] for seed, payload in ((1, 0.0), (2, 4.0))]
+    return robot, speeds, motion, parts
+
+
+def test_every_speed_is_found_in_noise(tested):
+    _, speeds, _, parts = tested
+    for joint in (2, 3):
+        pairs = pairs_in(parts[0], joint)
+        for speed in speeds:
+            assert np.min(np.abs(pairs.tested_speeds / speed - 1.0)) < 0.03
+        assert len(strokes_in(parts[0], joint)) >= 2 * len(speeds)
+
+
+def test_friction_comes_back_from_noisy_strokes(tested):
+    robot, _, _, parts = tested
+    found = identify_friction(robot, parts, friction="linear_load", joints=(2, 3))
+    for one in found.joints:
+        # White noise of 0.05 N m over bins of tens of samples.
+        np.testing.assert_allclose(one.fit.coefficients[:2], [COULOMB, VISCOUS], rtol=0.04)
+        assert one.fit.coefficients[2] == pytest.approx(FACTOR, abs=0.015)
+        between = np.array([0.01, 0.04, 0.15, 0.5, 1.2])
+        truth = COULOMB + VISCOUS * between + FACTOR * 2.0
+        np.testing.assert_allclose(one.fit.predict(between, np.full(5, 2.0)), truth, rtol=0.03)
+    model = found.model
+    assert model.values[model.layout.links] == pytest.approx(robot.parameters)
+    assert model.training.ranges.velocity is not None
+    assert any("joint 1, 4, 5, 6 not tested" in text for text in found.warnings)
+
+
+def test_a_joint_without_load_keeps_the_model_and_drops_its_load_terms():
+    v = np.tile(np.geomspace(0.01, 1.0, 12), 4)
+    torque = 1.0 + 0.5 * v + 0.01 * np.random.default_rng(0).normal(size=v.shape)
+    stroke = np.arange(len(v))
+    fit = fit_joint(FrictionPairs(v, torque, np.zeros_like(v), 1, stroke), StribeckLoadSmooth())
+    assert {"load", "load_static"} <= set(fit.dropped)
+    truth = 1.0 + 0.5 * v
+    np.testing.assert_allclose(fit.torque(v, np.zeros_like(v)), truth, atol=0.03)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_viscous_friction_never_falls_with_speed(seed):
+    rng = np.random.default_rng(seed)
+    v = np.repeat(np.geomspace(0.01, 0.4, 10), 3)
+    truth = 0.6 + 0.4 * v + 0.05 * v**2 + 0.02 * v**3
+    pairs = FrictionPairs(
+        v, truth + 0.02 * rng.normal(size=v.shape), 0 * v, 4, np.repeat(np.arange(10), 3)
+    )
+    fit = fit_friction(pairs, Polynomial(), top_speed=2.0)
+    fast = np.linspace(0.01, 2.0, 200)
+    assert np.all(np.diff(fit.torque(fast)) >= -1e-9)
+    # Extrapolated five-fold it is right within a factor of two or refused; never 80 N m.
+    assert np.all(np.abs(fit.torque(fast)) < 10.0)
+    if fit.valid_to < 0.8:
+        with pytest.raises(PoorExcitationError, match="not known"):
+            fit.predict(np.array([0.8]))
+    else:
+        np.testing.assert_allclose(fit.predict(np.array([0.8])), 0.962, rtol=0.15)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_constrained_least_squares_is_the_best_of_all_allowed(seed):
+    rng = np.random.default_rng(seed)
+    model = Polynomial()
+    cone = passive_cone(model, 2.0)
+    live = np.ones(len(model.terms), bool)
+    columns, y = rng.normal(size=(30, len(model.terms))), rng.normal(size=30)
+    x = cone.solve(columns, y, live)
+    assert np.all(cone.rows @ x >= -1e-7)
+    best = np.sum((columns @ x - y) ** 2)
+    for _ in range(200):
+        other = x + 10.0 ** rng.uniform(-4, 0) * rng.normal(size=x.shape)
+        if np.all(cone.rows @ other >= 0):
+            assert np.sum((columns @ other - y) ** 2) >= best - 1e-9
+
+
+def test_the_fit_is_no_worse_than_the_best_of_twenty_random_starts():
+    from scipy.optimize import least_squares
+
+    rng = np.random.default_rng(5)
+    v = np.repeat(np.geomspace(0.003, 1.5, 16), 4)
+    model = Stribeck(degree=1)
+    truth = model.columns(FrictionInput(v), np.array([0.03, 0.08])) @ np.array([0.6, 1.0, 1.6])
+    y = truth + 0.01 * rng.normal(size=v.shape)
+    fit = fit_friction(FrictionPairs(v, y, 0 * v), model, drop=False)
+    costs = []
+    for _ in range(20):
+        start = np.r_[rng.uniform(0, 2, 3), np.log(10.0 ** rng.uniform(-3, 0, 2))]
+        found = least_squares(
+            lambda x: model.columns(FrictionInput(v), np.exp(np.clip(x[3:], -12, 3))) @ x[:3] - y,
+            start,
+            method="lm",
+            max_nfev=400,
+        )
+        costs.append(2 * found.cost)
+    assert fit.cost <= min(costs) * (1 + 1e-6)
+
+
+def test_the_command_writes_a_model_others_read(tested, tmp_path, capsys):
+    _, _, _, parts = tested
+    files = []
+    for k, samples in enumerate(parts):
+        path = tmp_path / f"test{k}.parquet"
+        write_recording(
+            Recording(
+                time=samples.time,
+                position=samples.position,
+                velocity=samples.velocity,
+                signal=samples.torque,
+                signal_unit="N m",
+                torque_source="joint_torque_sensor",
+            ),
+            path,
+        )
+        files.append(str(path))
+    words = ["friction", "ur5", *files, "--friction", "linear_load", "--cutoff-hz", "10"]
+    model, page = tmp_path / "model.json", tmp_path / "page.html"
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "-o", str(model), "--report", str(page), "--json"])
+    assert ended.value.code == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [one["joint"] for one in data["joints"]] == [2, 3]
+    for one in data["joints"]:
+        assert one["coefficients"]["coulomb"] == pytest.approx(COULOMB, rel=0.06)
+        assert set(one) >= {"model", "coefficients", "std", "rmse", "dropped", "tested_speeds"}
+    fitted = read_model(model)
+    assert isinstance(fitted.friction, LinearLoad)
+    assert "Models compared" in page.read_text()
+    urdf = tmp_path / "arm.urdf"
+    with pytest.raises(SystemExit) as ended:
+        main(["export", str(model), "--format", "urdf", "-o", str(urdf)])
+    assert ended.value.code == 0 and "<robot" in urdf.read_text()
+
+
+def test_a_recording_without_strokes_is_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    q = np.cumsum(rng.normal(size=(800, 6)), axis=0) * 1e-3
+    samples = Samples.from_arrays(q, np.gradient(q, axis=0) * 100, 0 * q, 0 * q)
+    with pytest.raises(PoorExcitationError, match="friction-test"):
+        identify_friction(read_robot("ur5"), [samples])
