@@ -15,7 +15,7 @@ SPEEDS = np.radians([0.1, 0.2, 0.5, 1, 2, 3, 5, 8, 12, 20, 30])
 
 
 def drive(speed: float, payload: float, rng: np.random.Generator) -> FrictionPairs:
-    """One stretch of the elbow at one speed, both ways, with a payload in the hand."""
+    """One interval of the elbow at one speed, both ways, with a payload in the hand."""
     true, shape = StribeckLoad(), np.array([0.02, 0.06, 0.004])
     terms = np.array([0.5, 0.0, 0.0, 0.6, 1.0, 0.02, 0.2])
     q = np.linspace(-0.5, 0.5, 300)

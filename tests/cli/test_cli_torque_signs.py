@@ -90,7 +90,7 @@ def test_signs_of_a_signed_recording_can_be_ignored(recorded, capsys):
     assert hidden["signs"] == magnitudes["signs"]
 
 
-def test_signs_of_single_stretches_are_kept(recorded, capsys):
+def test_signs_of_single_segments_are_kept(recorded, capsys):
     plain = fit(recorded, capsys, "magnitudes.csv", "declared.yaml")
     one = next(s for s in plain["segments"] if s["joint"] == 2 and s["t1"] - s["t0"] > 0.5)
     hint = f"2:{one['t0']:.2f}-{one['t1']:.2f}:{'+' if one['sign'] > 0 else '-'}"

@@ -125,7 +125,7 @@ def test_fast_but_real_motion_stays(tmp_path):
     assert len(read_recording(tmp_path / "run.csv", map=without)) == N
 
 
-def test_jumps_between_long_stretches_are_told_not_cured(tmp_path):
+def test_jumps_between_long_intervals_are_told_not_cured(tmp_path):
     position = POSITION + np.where(TIME > 5, 1.5, 0)[:, None] * [0, 1, 0]
     recording = read(tmp_path, position=position)
     jump = found(recording)["jump"]

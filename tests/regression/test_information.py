@@ -87,7 +87,7 @@ def test_information_adds_up(seed, p, cut):
     same(parts[0].with_rows(rows[cut:], values[cut:]), whole)
 
 
-def test_many_rows_are_folded_in_stretches():
+def test_many_rows_are_folded_in_intervals():
     rng = np.random.default_rng(0)
     rows, values = rng.normal(size=(9000, 5)), rng.normal(size=9000)
     names = tuple("abcde")

@@ -17,7 +17,7 @@ from taufit.signals import (
     quality_report,
     zero_phase,
 )
-from taufit.signals.windows import stretches
+from taufit.signals.windows import intervals
 
 MAPS = Path(__file__).resolve().parents[2] / "examples" / "columns"
 CONTROLLER = np.array([11.976, 11.976, 9.839, 10.763, 10.763])
@@ -93,14 +93,14 @@ def test_motion_windows_agree_with_the_authors(data_dir, name):
     first, last = WINDOWS[name]
     time = recording.time - recording.time[0]
     theirs = (time[first - 1], time[min(last, len(time)) - 1])
-    main = max(stretches(samples.in_motion), key=lambda s: s[1] - s[0])
+    main = max(intervals(samples.in_motion), key=lambda s: s[1] - s[0])
     ours = (samples.time[main[0]], samples.time[main[1] - 1])
     overlap = min(ours[1], theirs[1]) - max(ours[0], theirs[0])
     # Their windows keep up to 2.4 s of rest; two start in the middle of a move.
     assert overlap > 0.95 * (ours[1] - ours[0])
     # At rest the controller reports a velocity of exactly zero: none of it may be in the window.
     speed = np.abs(samples.friction_velocity).max(axis=1)
-    pauses = [b - a for a, b in stretches(speed[main[0] : main[1]] == 0)]
+    pauses = [b - a for a, b in intervals(speed[main[0] : main[1]] == 0)]
     assert max(pauses, default=0) <= 30
 
 

@@ -1,4 +1,4 @@
-"""Signs of single stretches: how they are written, what they decide, what is refused."""
+"""Signs of single segments: how they are written, what they decide, what is refused."""
 
 from __future__ import annotations
 

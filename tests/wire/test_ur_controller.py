@@ -105,7 +105,7 @@ def test_movej_ends_where_it_should_within_speed_and_acceleration(offline):
     assert len(again) == 2
 
 
-def test_the_speed_slider_stretches_a_move(offline):
+def test_the_speed_slider_intervals_a_move(offline):
     slow, fast = offline(), offline()
     slow.inputs.update(speed_slider_mask=1, speed_slider_fraction=0.5)
     program = "movej([0.4, -1.57, 1.57, -1.57, -1.57, 0.0], a=2.0, v=0.5)"

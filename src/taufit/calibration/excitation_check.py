@@ -88,15 +88,15 @@ def excitation_findings(robot: Robot, samples: Samples) -> tuple[Finding, ...]:
             weak |= (kinds == kind) & (std > usual) & (usual > 0)
     names = [base.names[k] for k in np.flatnonzero(weak)]
     scaled = float(np.linalg.cond(upper[:, : np.count_nonzero(seen[:b])]))
-    told = f"the motion shows {b - len(names)} of {b} base parameters of the links"
+    text = f"the motion shows {b - len(names)} of {b} base parameters of the links"
     if names:
         some = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-        told += f"; hardly {some}"
+        text += f"; hardly {some}"
     return (
         Finding(
             "excitation",
             "warning" if len(names) > 0.25 * b or scaled > 1e4 else "info",
-            f"{told} (scaled condition number {scaled:.3g})",
+            f"{text} (scaled condition number {scaled:.3g})",
             "a fit holds those near the nominal arm; `taufit design` plans a motion that shows them"
             if names
             else "",

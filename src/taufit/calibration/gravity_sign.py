@@ -1,4 +1,4 @@
-"""Whether torque has the sign the model expects, told by gravity."""
+"""Whether torque has the sign the model expects, judged by gravity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def gravity_findings(robot: Robot, samples: Samples) -> tuple[str, ...]:
         return ()
     moving = samples.in_motion
     gravity = gravity_torque(robot, samples.position[moving])
-    told = []
+    messages = []
     for j in range(robot.joints):
         if samples.signed is not None and not samples.signed[j]:
             continue
@@ -46,14 +46,14 @@ def gravity_findings(robot: Robot, samples: Samples) -> tuple[str, ...]:
         size[size == 0.0] = 1.0
         slope = (np.linalg.lstsq(columns / size, torque, rcond=None)[0] / size)[0]
         if slope < (-0.2 if loudest else -0.5):
-            told.append(
+            messages.append(
                 f"joint {j + 1}: torque falls where gravity makes it rise ({slope:.2f} times the "
                 "nominal gravity). Its sign or the mounting is the other way round: give "
                 "`sign: -1` in the column map, or --mounting."
             )
         elif loudest and not 0.2 < slope < 5.0:
-            told.append(
+            messages.append(
                 f"joint {j + 1}: torque is {slope:.2g} times what gravity on the nominal robot "
                 "makes of it. Check the drive gain, the units and the mounting."
             )
-    return tuple(told)
+    return tuple(messages)

@@ -212,11 +212,11 @@ def _constrained(
     upper = np.triu_indices(4)
     order = np.lexsort(upper)
     row, column = upper[0][order], upper[1][order]
-    stretch = np.where(row == column, 1.0, np.sqrt(2.0))
+    scale_entries = np.where(row == column, 1.0, np.sqrt(2.0))
     # Metres and kilograms to decimetres: the entries of P come to one size.
     length = np.array([10.0, 10.0, 10.0, 1.0])
     entries = pseudo_inertia(np.eye(10)) * np.outer(length, length)
-    triangle = (entries[:, row, column] * stretch).T
+    triangle = (entries[:, row, column] * scale_entries).T
     factor = scale[-1] / scale[:-1]
     constraint = np.zeros((joints + 10, size))
     constraint[:joints, :joints] = -np.eye(joints)

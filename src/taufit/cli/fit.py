@@ -335,9 +335,9 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
             highlight=False,
             markup=False,
         )
-    from taufit.temperature.apply import spoken_slopes
+    from taufit.temperature.apply import describe_slopes
 
-    for text in spoken_slopes(done.model):
+    for text in describe_slopes(done.model):
         console.print(text, highlight=False, markup=False)
     for text in done.warnings:
         console.print(f"warning: {text}", highlight=False, markup=False)

@@ -1,4 +1,4 @@
-"""`taufit health baseline` and `taufit health check`: wear told from temperature, run by run."""
+"""`taufit health baseline` and `taufit health check`: wear, run by run, without temperature."""
 
 from __future__ import annotations
 
@@ -192,9 +192,9 @@ def _runs(
                 if samples.temperature is not None and model.training.thermal is None:
                     from dataclasses import replace
 
-                    temperature, told = repaired_temperature(samples)
+                    temperature, messages = repaired_temperature(samples)
                     samples = replace(samples, temperature=temperature)
-                    notes += told
+                    notes += messages
                 notes += [f"{name}: {text}" for text in range_findings(model, samples)]
                 notes += [f"{name}: {f}" for f in samples.findings if f.kind == "temperature"]
                 runs.append((name, samples))

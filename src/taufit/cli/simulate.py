@@ -118,7 +118,7 @@ def command(
             payload=carried,
             rate_hz=play.rate_hz,
             rest=(play.rest, play.rest),
-            told=(lambda share: bar.update(task, completed=share)) if play.runs == 1 else None,
+            progress=(lambda share: bar.update(task, completed=share)) if play.runs == 1 else None,
         )
         for number in range(play.runs):
             before = time.perf_counter()

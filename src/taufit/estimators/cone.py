@@ -130,17 +130,17 @@ def consistent_least_squares(
     if "PrimalInfeasible" in status or (status != "Solved" and _broken(limits, theta)):
         raise InfeasibleError(
             "no physically possible arm meets these bounds together: "
-            f"{_spoken(limits)}. Widen or remove some of them."
+            f"{_describe(limits)}. Widen or remove some of them."
         )
     if not np.all(np.isfinite(theta)):
         raise InfeasibleError(
             f"the consistent fit broke down ({status}). Check the recording for wrong units or "
             "gains, or fit with estimator wls first."
         )
-    told = []
+    messages = []
     if status not in ("Solved", "AlmostSolved"):
-        told.append(f"the consistent fit stopped early ({status}); its optimum is approximate")
-    return theta, told
+        messages.append(f"the consistent fit stopped early ({status}); its optimum is approximate")
+    return theta, messages
 
 
 def _without_cones(
@@ -196,6 +196,6 @@ def _broken(limits: Constraints, theta: Float[Array, " p"]) -> bool:
     )
 
 
-def _spoken(limits: Constraints) -> str:
+def _describe(limits: Constraints) -> str:
     own = [label for label in limits.labels if not label.endswith(">= 0")]
     return ", ".join(own[:6]) if own else "signs and pseudo-inertias"

@@ -66,8 +66,8 @@ class ConsistentSdp:
             raise InfeasibleError(f"a prior weight of {weight:g} makes no sense: use 0 or more.")
         settings["prior_weight"] = float(weight)
         if weight > 0:
-            theta, told = entropic_least_squares(information, problem, limits, weight)
+            theta, messages = entropic_least_squares(information, problem, limits, weight)
         else:
-            theta, told = consistent_least_squares(information, problem, limits, self.ridge)
-        warnings.extend(told)
+            theta, messages = consistent_least_squares(information, problem, limits, self.ridge)
+        warnings.extend(messages)
         return Solution(moved_inside(model, theta, margin=self.margin), tuple(warnings), settings)

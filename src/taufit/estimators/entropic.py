@@ -98,11 +98,11 @@ def entropic_least_squares(
             barrier,
             barrier <= 2 * least,
         )
-    told = []
+    messages = []
     if made_up:
         names = ", ".join(model.robot.links[k].name for k in made_up)
-        told.append(f"the nominal robot says nothing usable about {names}; the prior is a guess")
-    return theta, told
+        messages.append(f"the nominal robot has no usable values for {names}; the prior is a guess")
+    return theta, messages
 
 
 def _first_guess(theta, hessian, gradient, limits):

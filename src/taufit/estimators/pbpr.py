@@ -59,10 +59,10 @@ class Pbpr:
             information = _in_parameters(information, problem)
         model = problem.model
         limits = self._boxed(constraints_of(model, margin=self.margin), problem)
-        theta, told = consistent_least_squares(information, problem, limits, RIDGE)
+        theta, messages = consistent_least_squares(information, problem, limits, RIDGE)
         if self.constraints:
             theta = self._retrieved(theta, information, problem, limits)
-        return Solution(moved_inside(model, theta, margin=self.margin), tuple(told))
+        return Solution(moved_inside(model, theta, margin=self.margin), tuple(messages))
 
     def _retrieved(
         self,

@@ -57,7 +57,7 @@ class Tls:
         vector = right[-1]
         if abs(vector[-1]) < 1e-8:
             values = plain
-            told: tuple[str, ...] = ("total least squares has no solution here; plain one kept",)
+            messages: tuple[str, ...] = ("total least squares has no solution; least squares kept",)
         else:
             erring = -vector[:-1] / vector[-1] * scale[-1] / scale[:-1]
             values = np.empty(base.rank)
@@ -65,6 +65,6 @@ class Tls:
             if first:
                 rest = upper[:first, -1] - upper[:first, first:-1] @ erring
                 values[order[:first]] = np.linalg.solve(upper[:first, :first], rest)
-            told = ()
+            messages = ()
         guess = column_scale(information, problem)
-        return Solution(nearest(base, values, problem.model.nominal, guess), told)
+        return Solution(nearest(base, values, problem.model.nominal, guess), messages)

@@ -1,4 +1,4 @@
-"""Drift and wear, told apart from temperature. In: a fitted model and runs. Out: verdicts.
+"""Drift and wear, distinguished from temperature. In: a fitted model and runs. Out: verdicts.
 
 Left to others: reading and conditioning recordings (validation), pictures (report).
 """

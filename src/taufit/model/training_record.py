@@ -199,7 +199,7 @@ class ThermalState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitSettings:
-    """What a fit was told, and what it chose.
+    """The settings of a fit, and what it chose.
 
     Attributes:
         friction: Name and settings of the friction model.

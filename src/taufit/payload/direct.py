@@ -26,7 +26,7 @@ from taufit.payload.run import Moment, PayloadRun
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
 from taufit.signals.noise import noise_std
-from taufit.signals.windows import speed_threshold, standing_mask, stretches
+from taufit.signals.windows import intervals, speed_threshold, standing_mask
 from taufit.statistics import NORMAL_95
 
 # Poses held still for this long count [s]; two poses differ by at least this much [rad or m].
@@ -149,7 +149,7 @@ def run_static(
     poses: list[Array] = []
     torques: list[Array] = []
     when: list[float] = []
-    for start, stop in stretches(still):
+    for start, stop in intervals(still):
         # The controller settles first.
         first = start + int(0.3 * (stop - start))
         pose = q[first:stop].mean(axis=0)

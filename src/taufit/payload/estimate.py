@@ -72,7 +72,7 @@ class PayloadEstimate:
         }
 
     def set_payload(self) -> dict[str, Any]:
-        """What a controller is told: mass, centre of gravity, inertia.
+        """What a controller is set to: mass, centre of gravity, inertia.
 
         UR's `set_payload(m, cog)` and `set_target_payload(m, cog, inertia)` take the centre of
         gravity from the tool flange and the inertia about it as [Ixx, Iyy, Izz, Ixy, Ixz, Iyz],

@@ -24,8 +24,8 @@ class Quality:
 
     Attributes:
         timing: Of its time stamps.
-        rest: (first, last) time stamp of every stretch in which no joint moves [s].
-        motion: (first, last) time stamp of the longest stretch between rests, or None where
+        rest: (first, last) time stamp of every interval in which no joint moves [s].
+        motion: (first, last) time stamp of the longest interval between rests, or None where
             nothing moves.
         travel: Range each joint covers [rad or m].
         findings: The reader's.
@@ -61,13 +61,13 @@ def quality(recording: Recording) -> Quality:
     time = recording.time
     resting = [
         (first, last)
-        for first, last in _stretches(~moving)
+        for first, last in _intervals(~moving)
         if time[last] - time[first] >= SHORTEST_REST
     ]
     busy = np.ones(len(recording), bool)
     for first, last in resting:
         busy[first : last + 1] = False
-    motions = [span for span in _stretches(busy) if moving[span[0] : span[1] + 1].any()]
+    motions = [span for span in _intervals(busy) if moving[span[0] : span[1] + 1].any()]
     longest = max(motions, key=lambda span: time[span[1]] - time[span[0]], default=None)
     return Quality(
         timing=timing(time),
@@ -78,8 +78,8 @@ def quality(recording: Recording) -> Quality:
     )
 
 
-def _stretches(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
-    """First and last index of every stretch in which the mask is true."""
+def _intervals(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
+    """First and last index of every interval in which the mask is true."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
     return [(int(first), int(end) - 1) for first, end in zip(edges[::2], edges[1::2], strict=True)]
 

@@ -51,14 +51,14 @@ class Information:
         return cls.nothing(names).with_rows(rows, values)
 
     def with_rows(self, rows: Float[Array, "r p"], values: Float[Array, " r"]) -> Information:
-        """The same with more rows: the QR of [R z; W y], a stretch of rows at a time."""
+        """The same with more rows: the QR of [R z; W y], a span of rows at a time."""
         p, r = len(self.names), len(values)
-        stretch = min(r, max(_ROWS, 4 * p))
+        span = min(r, max(_ROWS, 4 * p))
         # Columns contiguous, so that the QR works in place; rows 0..p hold [R z; 0 sqrt(residual)].
-        stacked = np.zeros((p + 1, p + 1 + stretch))
+        stacked = np.zeros((p + 1, p + 1 + span))
         stacked[:p, :p], stacked[p, :p] = self.factor.T, self.target
-        for first in range(0, r, max(stretch, 1)):
-            part = slice(first, first + stretch)
+        for first in range(0, r, max(span, 1)):
+            part = slice(first, first + span)
             used = p + 1 + len(values[part])
             stacked[:p, p + 1 : used], stacked[p, p + 1 : used] = rows[part].T, values[part]
             stacked[:, used:] = 0.0

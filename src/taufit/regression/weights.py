@@ -16,6 +16,7 @@ TUKEY = 4.685  # likewise
 _ROWS_PER_JOINT = 10  # fewer complete samples than this per joint make no covariance
 
 
+@runtime_checkable
 class HasResiduals(Protocol):
     """Rows, as far as weights look at them."""
 
@@ -66,6 +67,7 @@ class TorqueSums:
         return np.sqrt(self.squares / np.maximum(self.count, 1.0))
 
 
+@runtime_checkable
 class FitResiduals(Protocol):
     """Residuals of a fit, summed over as many parts as there are."""
 

@@ -93,14 +93,14 @@ def _band(segment: SignedSegment, start: float, scale: float, top: float) -> str
     x, width = _LEFT + (segment.t0 + start) * scale, (segment.t1 - segment.t0) * scale
     colour = _POSITIVE if segment.sign > 0 else _NEGATIVE
     margin = f"{segment.margin:.1f}" if np.isfinite(segment.margin) else "beyond what was searched"
-    told = (
+    label = (
         f"joint {segment.joint + 1}, {segment.t0:.2f}-{segment.t1:.2f} s, sign "
         f"{segment.sign:+d}, margin {margin}"
     )
     if segment.reason:
-        told += f": {segment.reason}"
+        label += f": {segment.reason}"
     box = f'x="{x:.1f}" y="{top:.1f}" width="{max(width, 0.5):.1f}" height="{_HEIGHT:.0f}"'
-    out = f'<g><title>{html.escape(told)}</title><rect {box} fill="{colour}" opacity="0.32"/>'
+    out = f'<g><title>{html.escape(label)}</title><rect {box} fill="{colour}" opacity="0.32"/>'
     if segment.ambiguous:
         out += f'<rect {box} fill="url(#doubt)" opacity="0.75"/>'
     if width > 7.0:

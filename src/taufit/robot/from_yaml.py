@@ -84,9 +84,9 @@ def from_yaml(text: str) -> Robot:
                       for i, row in enumerate(rows)]),
             names=names, parameters=parameters, rotor_inertias=rotors, **common,
         )  # fmt: skip
-        told = tuple(row.get("type") == "prismatic" for row in rows)
+        declared = tuple(row.get("type") == "prismatic" for row in rows)
         for i, link in enumerate(robot.links):
-            if "type" in rows[i] and link.prismatic != told[i]:
+            if "type" in rows[i] and link.prismatic != declared[i]:
                 raise RobotError(f"joint {i + 1} is called {rows[i]['type']} but its screw is not.")
     else:
         table = [

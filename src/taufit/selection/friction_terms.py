@@ -1,6 +1,6 @@
 """Choices made from the data before a fit: friction terms, and trust in the nominal arm.
 
-Both look at how well stretches of the data that were left out are predicted, or at how the
+Both look at how well intervals of the data that were left out are predicted, or at how the
 residuals hang together over time, never at which robot it is.
 """
 
@@ -37,7 +37,7 @@ NOMINAL_WEIGHT = 11.0
 # Links nobody described are only kept from running away.
 GUESSED_WEIGHT = 0.005
 
-# Less trust is tried too, down to this share of it: as much is taken as predicts stretches left
+# Less trust is tried too, down to this share of it: as much is taken as predicts intervals left
 # out no worse than the best by this factor.
 _WEAKEST = 1e-3
 _HARMLESS = 1.02
@@ -51,7 +51,7 @@ class Choice:
         dropped: Friction terms that do not help to predict data left out.
         prior_weight: Of the nominal links, in squared noise levels of a row.
         correlation_samples: Rows that hang together: residuals are independent only that far apart.
-        cost: Root mean square of the torque predicted for stretches left out, per joint [N m].
+        cost: Root mean square of the torque predicted for intervals left out, per joint [N m].
         load: Parameters of a first fit, whose links' torque friction depends on, else None.
     """
 
@@ -73,7 +73,7 @@ def choose(
 ) -> Choice:
     """Friction terms and the weight of the nominal arm, from the samples.
 
-    Stretches of the recording (or its runs, if there are three or more) are left out in turn and
+    Intervals of the recording (or its runs, if there are three or more) are left out in turn and
     predicted from the rest by least squares with the nominal links as a Gaussian prior. The prior
     is as strong as it can be without predicting worse; each joint keeps the smallest set of
     friction terms whose prediction is within 0.2 % of the best.

@@ -92,21 +92,21 @@ def estimate_delay(
     cost = len(x) * np.log(left)
     each = np.array([_minimum(lags, c) for c in cost.T])
     best = _minimum(lags, cost.sum(axis=1))
-    told = ", ".join("-" if np.isnan(d) else f"{1e3 * d:.0f}" for d in each)
+    listed = ", ".join("-" if np.isnan(d) else f"{1e3 * d:.0f}" for d in each)
     if np.isnan(best):
         return Delay(
             0.0,
             each,
             f"no delay between motion and torque stands out within {1e3 * lags[0]:.0f} to "
-            f"{1e3 * lags[-1]:.0f} ms (joint by joint {told})",
+            f"{1e3 * lags[-1]:.0f} ms (joint by joint {listed})",
         )
     apart = np.abs(each[np.isfinite(each)] - best)
     if not len(apart) or np.percentile(apart, 75.0) > _APART:
         return Delay(
-            0.0, each, f"the joints agree on no delay between motion and torque ({told} ms)"
+            0.0, each, f"the joints agree on no delay between motion and torque ({listed} ms)"
         )
     delay = round(best, 4)
-    reason = f"torque lags motion by {1e3 * delay:.1f} ms (joint by joint {told})"
+    reason = f"torque lags motion by {1e3 * delay:.1f} ms (joint by joint {listed})"
     if np.ptp(each[np.isfinite(each)]) > _APART:
         reason += "; friction seems to lag more than inertia"
     return Delay(delay, each, reason)

@@ -12,7 +12,7 @@ from taufit.errors import RecordingError
 from taufit.recording.finding import Finding
 from taufit.signals.resampling import interpolate
 from taufit.signals.uniform_run import UniformRun
-from taufit.signals.windows import motion_mask, stretches
+from taufit.signals.windows import intervals, motion_mask
 
 
 def find_period(
@@ -67,7 +67,7 @@ def fold(run: UniformRun, period_s: float, count: int) -> UniformRun:
     """
     rate = (len(run.time) - 1) / (run.time[-1] - run.time[0])
     start, stop = max(
-        stretches(motion_mask(run.velocity, rate)), key=lambda s: s[1] - s[0], default=(0, 1)
+        intervals(motion_mask(run.velocity, rate)), key=lambda s: s[1] - s[0], default=(0, 1)
     )
     first, last = run.time[start], run.time[stop - 1]
     phase = np.arange(count) * (period_s / count)

@@ -21,7 +21,7 @@ from taufit.signals.noise import noise_std
 from taufit.signals.periodicity import find_period
 from taufit.signals.resampling import grid_rate, interpolate
 from taufit.signals.samples import Samples
-from taufit.signals.windows import SLOWEST, motion_mask, speed_threshold, stretches
+from taufit.signals.windows import SLOWEST, intervals, motion_mask, speed_threshold
 
 # Jitter above this part of a period is worth a warning.
 _JITTER = 0.05
@@ -170,7 +170,7 @@ def _windows(samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
         ]
     findings = []
     for rows in samples.run_slices()[:20]:
-        inside = stretches(moving[rows])
+        inside = intervals(moving[rows])
         time = samples.time[rows]
         if not inside:
             continue
@@ -246,7 +246,7 @@ def _channels(recording: Recording, known: set[str]) -> list[Finding]:
             continue
         for limit, side in ((x.max(), "highest"), (x.min(), "lowest")):
             at = x == limit
-            longest = max((b - a for a, b in stretches(at)), default=0)
+            longest = max((b - a for a, b in intervals(at)), default=0)
             # A peak touches its top once; a limit is held.
             if longest >= 5 and np.count_nonzero(at) > 0.002 * len(x) and abs(limit) > 0:
                 findings.append(
@@ -263,7 +263,7 @@ def _channels(recording: Recording, known: set[str]) -> list[Finding]:
         same = np.concatenate([[False], signal[1:, j] == signal[:-1, j]])
         changes = np.concatenate([[False], position[1:, j] != position[:-1, j]])
         step = float(np.median(np.diff(recording.time)))
-        frozen = [s for s in stretches(same & changes) if (s[1] - s[0]) * step > 0.25]
+        frozen = [s for s in intervals(same & changes) if (s[1] - s[0]) * step > 0.25]
         if frozen and "saturation" not in {f.kind for f in findings if f.joint == j + 1}:
             total = sum(b - a for a, b in frozen)
             findings.append(

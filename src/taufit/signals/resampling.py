@@ -42,7 +42,7 @@ def grid_rate(clock: Timing) -> float:
 
 
 def rising(time: Float[Array, " n"]) -> tuple[slice, ...]:
-    """Stretches in which time does not jump back by more than two periods."""
+    """Intervals in which time does not jump back by more than two periods."""
     steps = np.diff(time)
     forward = steps[steps > 0]
     period = float(np.median(forward)) if len(forward) else 0.0
@@ -76,7 +76,7 @@ def merged(
 
 
 def pieces(time: Float[Array, " n"], longest_s: float) -> tuple[slice, ...]:
-    """Stretches without a step longer than `longest_s`."""
+    """Intervals without a step longer than `longest_s`."""
     cuts = np.flatnonzero(np.diff(time) > longest_s) + 1
     edges = [0, *cuts.tolist(), len(time)]
     return tuple(slice(a, b) for a, b in pairwise(edges))

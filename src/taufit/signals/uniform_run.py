@@ -1,4 +1,4 @@
-"""One uninterrupted stretch of a recording on a uniform grid, before any low-pass."""
+"""One uninterrupted interval of a recording on a uniform grid, before any low-pass."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def motion_mask(
     moving = ~_fill_inside(~moving, max(2, int(0.05 * rate_hz)))
     margin = round(margin_s * rate_hz)
     if margin > 0:
-        for start, stop in stretches(moving):
+        for start, stop in intervals(moving):
             moving[max(0, start - margin) : stop + margin] = True
     return moving
 
@@ -57,16 +57,16 @@ def standing_mask(
     return np.stack([~_fill(~column, shortest, ends=True) for column in still.T], axis=1)
 
 
-def stretches(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
-    """(first, past the last) of every stretch of True."""
+def intervals(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
+    """(first, past the last) of every interval of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _fill(mask: Bool[Array, " n"], shortest: int, *, ends: bool = False) -> Bool[Array, " n"]:
-    """False stretches shorter than `shortest` between True ones become True."""
+    """False intervals shorter than `shortest` between True ones become True."""
     out = np.array(mask)
-    for start, stop in stretches(~mask):
+    for start, stop in intervals(~mask):
         inside = start > 0 and stop < len(mask)
         if stop - start < shortest and (inside or ends):
             out[start:stop] = True

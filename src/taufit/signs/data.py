@@ -17,7 +17,7 @@ from taufit.signs.quadratic import JointRows, joint_rows
 from taufit.signs.samples import recorded_joints
 from taufit.signs.segments import noise_scale
 
-# A sample this many standard deviations from zero has the sign of its stretch.
+# A sample this many standard deviations from zero has the sign of its segment.
 CLEAR = 2.0
 
 
@@ -31,7 +31,7 @@ class SearchData:
         values: Magnitudes; torque with sign where `known`.
         known: Samples whose sign was recorded or given.
         signed: Those whose value is signed beyond doubt. Within the noise of zero the sign of a
-            stretch need not be that of the noisy sample.
+            segment need not be that of the noisy sample.
         borders: Further cuts, before the marked samples.
         noise: Standard deviation per joint, from the recording alone.
         rows: The regressor.

@@ -14,7 +14,7 @@ from taufit.signs.samples import signed_samples
 
 @dataclass(frozen=True, slots=True)
 class SignedSegment:
-    """One stretch of one joint, the sign found for it, and how sure it is.
+    """One segment of one joint, the sign found for it, and how sure it is.
 
     Attributes:
         joint: Counted from 0.
@@ -58,7 +58,7 @@ class FoundSigns:
     """Torque signs recovered from magnitudes.
 
     Attributes:
-        segments: Stretches with their signs, joint after joint, in time order.
+        segments: Segments with their signs, joint after joint, in time order.
         sample_sign: Sign of every sample, +1 or -1.
         sample_sure: Which of them can be relied on: those of segments that are not ambiguous, and
             others whose magnitude the model explains with only one sign.

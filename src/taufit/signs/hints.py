@@ -1,4 +1,4 @@
-"""Signs of single stretches that the user knows."""
+"""Signs of single segments that the user knows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from taufit.signals import Samples
 
 @dataclass(frozen=True, slots=True)
 class SignHint:
-    """A stretch of one joint whose sign the user knows.
+    """A segment of one joint whose sign the user knows.
 
     Attributes:
         joint: Counted from 0.
@@ -31,7 +31,7 @@ class SignHint:
     run: int = 0
 
     def covers(self, samples: Samples) -> Bool[Array, " n"]:
-        """The samples of that stretch."""
+        """The samples of that segment."""
         return (samples.run == self.run) & (samples.time >= self.t0) & (samples.time <= self.t1)
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ def read_hint(text: str, joint_names: Sequence[str] = ()) -> SignHint:
         t0, t1 = float(found["t0"]), float(found["t1"])
     except ValueError:
         raise TaufitError(
-            f"{text!r} is no sign of a stretch: write JOINT:T0-T1:+ or JOINT:T0-T1:-, e.g. "
+            f"{text!r} is no sign of a segment: write JOINT:T0-T1:+ or JOINT:T0-T1:-, e.g. "
             "2:3.1-4.0:+, and @RUN behind it in another run than the first."
         ) from None
     name, run = found["joint"], int(found["run"] or 1)
@@ -71,7 +71,7 @@ def read_hint(text: str, joint_names: Sequence[str] = ()) -> SignHint:
         raise TaufitError(f"there is no joint {name!r}: use {known if joint_names else 'numbers'}.")
     if not t0 < t1 or run < 1:
         raise TaufitError(
-            f"{text!r} names no stretch: it must begin before it ends, and runs count from 1."
+            f"{text!r} names no segment: it must begin before it ends, and runs count from 1."
         )
     return SignHint(joint, t0, t1, 1 if found["sign"] == "+" else -1, run - 1)
 
@@ -83,7 +83,7 @@ def apply_hints(
     known: Bool[Array, "n j"],
     borders: Bool[Array, "n j"],
 ) -> None:
-    """Give the values of each stretch their sign, and mark them known and its ends as cuts."""
+    """Give the values of each segment their sign, and mark them known and its ends as cuts."""
     recorded = known.copy()
     given = np.zeros(values.shape, np.int8)
     for hint in hints:

@@ -169,7 +169,7 @@ def sign_form(
         target = mine[starts]
         sums = np.add.reduceat(scaled * t[:, None], starts, axis=0)
         squares = np.add.reduceat(t * t, starts)
-        # A known stretch may come back several times: add, do not assign.
+        # A known segment may come back several times: add, do not assign.
         np.add.at(moments, (target[:, None], columns[None, :]), sums)
         np.add.at(energy, target, squares)
         count += len(use)

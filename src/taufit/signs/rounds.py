@@ -65,13 +65,13 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> Round:
             weight=weight,
         )
         if done is not None and len(cut) < np.sum(~np.all(data.known, axis=0)):
-            # So much is unexplained that hardly a stretch counts: the round before has to do.
+            # So much is unexplained that hardly a segment counts: the round before has to do.
             break
         trusted = keep & ~untrusted[:, None]
         label = np.where(data.signed & trusted, len(cut), cut.label)
         if not np.any(label >= 0):
             raise PoorExcitationError(
-                "no stretch of torque stands out of the noise: signs cannot be told. Record a "
+                "no segment of torque stands out of the noise: signs cannot be told. Record a "
                 "faster motion, or one with more load."
             )
         form = sign_form(data.rows, data.values, weight, label, len(cut))

@@ -133,7 +133,7 @@ def _search_block(
         )
     # Roundoff may leave Q a hair indefinite.
     regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
-    # Without an anchor signs are told relative to the segment that says most.
+    # Without an anchor signs are given relative to the segment that says most.
     free, anchor = anchor is None, _reference(regular, anchor)
     triangle = triangle_of(regular, anchor)
     fixed = _fixed(triangle, anchor)
@@ -263,20 +263,20 @@ def sign_candidates(
 
     Ends after about `most` vectors, or where finding more would take too long.
     """
-    radius, told = first_radius, 0
-    while told < most:
+    radius, seen = first_radius, 0
+    while seen < most:
         table, costs, complete = signs_within(
             quadratic, radius, anchor=anchor, most=most, node_cap=3_000_000
         )
         # A list cut short is in no order that could be relied on.
         if not complete:
             return
-        for cost, signs in zip(costs[told:], table[told:], strict=True):
+        for cost, signs in zip(costs[seen:], table[seen:], strict=True):
             yield float(cost), signs
             if anchor is None:
                 yield float(cost), -signs
-        told = len(costs)
-        if told >= 2 ** (len(quadratic) - 1):
+        seen = len(costs)
+        if seen >= 2 ** (len(quadratic) - 1):
             return
         radius *= 2.0
 

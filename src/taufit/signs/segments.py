@@ -1,6 +1,6 @@
-"""Where a torque without sign may change it, and the stretches in between.
+"""Where a torque without sign may change it, and the segments in between.
 
-A stretch ("segment") of one joint is assumed to have one sign. Cutting once too often costs the
+A segment of one joint is assumed to have one sign. Cutting once too often costs the
 search a little; cutting once too seldom costs it a wrong sign. So cuts are made at
 
 - every local minimum of the smoothed |torque| below its rms,
@@ -26,7 +26,7 @@ class Segmentation:
 
     Attributes:
         label: Segment of each sample and joint; -1 where a sample is left out of the search.
-        stretch: The same with the samples left out inside a segment, e.g. next to a crossing.
+        span: The same with the samples left out inside a segment, e.g. next to a crossing.
         joint: Of each segment.
         first, last: Its first and last sample that take part (inclusive).
         begin, end: When it starts and ends [s within its run], between samples where a crossing
@@ -34,7 +34,7 @@ class Segmentation:
     """
 
     label: Int[Array, "n j"]
-    stretch: Int[Array, "n j"]
+    span: Int[Array, "n j"]
     joint: Int[Array, " s"]
     first: Int[Array, " s"]
     last: Int[Array, " s"]
@@ -89,7 +89,7 @@ def cut_segments(
     weight: Float[Array, "n j"] | None = None,
     evidence: float = 60.0,
 ) -> Segmentation:
-    """Cut |torque| into stretches of one sign each.
+    """Cut |torque| into segments of one sign each.
 
     Args:
         magnitude: |torque|, not filtered.
@@ -103,7 +103,7 @@ def cut_segments(
             there are not believed.
         borders: Further cuts, before the marked samples.
         weight: Of each sample, 1 / noise where it is not given.
-        evidence: Least sum of (|torque| weight)^2 of a segment; weaker stretches are left to the
+        evidence: Least sum of (|torque| weight)^2 of a segment; weaker ones are left to the
             fitted model, which knows their sign better than the search does.
     """
     n, joints = magnitude.shape
@@ -213,15 +213,15 @@ def _collect(
     strength: Float[Array, "n j"],
     evidence: float,
 ) -> Segmentation:
-    """Number the stretches joint after joint and forget those that say too little."""
+    """Number the segments joint after joint and forget those that say too little."""
     n, joints = cut.shape
-    stretch = np.cumsum(cut.T.ravel()) - 1
+    span = np.cumsum(cut.T.ravel()) - 1
     used = use.T.ravel()
-    total = int(stretch[-1]) + 1 if len(stretch) else 0
-    weight = np.bincount(stretch[used], strength.T.ravel()[used], minlength=total)
-    good = (weight >= evidence) & (np.bincount(stretch[used], minlength=total) >= 2)
+    total = int(span[-1]) + 1 if len(span) else 0
+    weight = np.bincount(span[used], strength.T.ravel()[used], minlength=total)
+    good = (weight >= evidence) & (np.bincount(span[used], minlength=total) >= 2)
     number = np.where(good, np.cumsum(good) - 1, -1)
-    label = np.where(used, number[stretch], -1)
+    label = np.where(used, number[span], -1)
     kept = np.flatnonzero(label >= 0)
     segments = int(good.sum())
     first, last = np.zeros(segments, np.int64), np.zeros(segments, np.int64)
@@ -232,7 +232,7 @@ def _collect(
     border = where.T.ravel()
     follow = np.append(begins[1:], n * joints)
     start_time = border[begins]
-    # A stretch that ends with its run ends at its last sample.
+    # A segment that ends with its run ends at its last sample.
     last_sample = follow - 1
     run_end = np.ones(len(begins), bool)
     inner = follow % n != 0
@@ -240,7 +240,7 @@ def _collect(
     end_time = np.where(run_end, time[last_sample % n], border[np.minimum(follow, n * joints - 1)])
     return Segmentation(
         label.reshape(joints, n).T.copy(),
-        number[stretch].reshape(joints, n).T.copy(),
+        number[span].reshape(joints, n).T.copy(),
         first // n,
         first % n,
         last % n,

@@ -127,7 +127,7 @@ def search_tree(
 def threshold_segments(
     magnitude: Float[Array, "n j"], samples: Samples, threshold: float
 ) -> tuple[Int[Array, "n j"], Int[Array, " s"], Int[Array, " s"], Int[Array, " s"]]:
-    """Stretches of one joint above a share of its rms, at least three samples long."""
+    """Segments of one joint above a share of its rms, at least three samples long."""
     keep = np.asarray(samples.keep, bool)
     use = keep & (magnitude > threshold * joint_rms(magnitude, keep))
     label = np.full(magnitude.shape, -1)
@@ -138,8 +138,8 @@ def threshold_segments(
     for i in range(magnitude.shape[1]):
         edge = use[:, i] & (new_run | ~np.concatenate([[False], use[:-1, i]]))
         number = np.cumsum(edge)
-        for stretch in range(1, int(number[-1]) + 1):
-            rows = np.flatnonzero(use[:, i] & (number == stretch))
+        for segment in range(1, int(number[-1]) + 1):
+            rows = np.flatnonzero(use[:, i] & (number == segment))
             if len(rows) >= 3:
                 label[rows, i] = len(joint)
                 joint.append(i)

@@ -144,7 +144,7 @@ def fit_unsigned(
         samples: Motion and magnitudes; `samples.signed` tells which joints carry their sign.
         method: "exact", or "tree" for the pruned tree search of the literature.
         estimator: Of the final fit; physically consistent by default.
-        hints: Stretches whose sign is known (exact method only).
+        hints: Segments whose sign is known (exact method only).
         constrained: Settle the signs on the physically constrained cost (exact method only).
         settings: Of the method: see `find_signs` and `find_signs_by_tree`.
     """
@@ -153,7 +153,7 @@ def fit_unsigned(
     elif method == "tree":
         if hints or constrained:
             raise TaufitError(
-                "the tree search takes neither signs of single stretches nor a constrained cost: "
+                "the tree search takes neither signs of single segments nor a constrained cost: "
                 "leave them out, or use the exact method."
             )
         found = find_signs_by_tree(model, samples, **settings)
@@ -197,7 +197,7 @@ def find_signs(
         model: What is fitted. A friction model with shapes is replaced by Coulomb and viscous
             terms while signs are looked for.
         samples: `signed` tells which joints carry their sign; None means none does.
-        hints: Stretches whose sign is known.
+        hints: Segments whose sign is known.
         rounds: Times to cut, search and refine; with two or more, up to three are added where the
             last still changed the model.
         node_cap: Partial sign vectors to visit before another bound is tried, and again with it.
@@ -229,7 +229,7 @@ def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) ->
     found = search_tree(model, samples, **settings)
     if len(found.signs) == 0:
         raise PoorExcitationError(
-            "no stretch of torque exceeds the threshold: signs cannot be told. Lower the threshold."
+            "no segment of torque exceeds the threshold: signs cannot be told. Lower the threshold."
         )
     sign, torque, keep = segment_values(found, samples)
     signed = replace(

@@ -79,7 +79,7 @@ def judge(
 
     # The model signs a sample whose magnitude it explains; elsewhere the segment does.
     explained = np.abs(data.magnitude - np.abs(predicted)) < 3.0 * done.fit.noise
-    segment_sign = np.append(signs, 0)[cut.stretch]
+    segment_sign = np.append(signs, 0)[cut.span]
     sample_sign = np.where(
         (segment_sign == 0) | (explained & (cut.label < 0) & ~done.untrusted[:, None]),
         np.where(predicted >= 0.0, 1, -1),
@@ -93,7 +93,7 @@ def judge(
     # Odds of the two signs are exp(2 m mu / sigma^2): 5 standard deviations are exp(12.5).
     clear = data.magnitude * np.abs(predicted) > 6.25 * done.fit.noise**2
     clear &= explained & ~(noisy | wrong_model) & ~done.untrusted[:, None]
-    clear &= ~(doubted[cut.stretch] & (cut.stretch >= 0)) & done.certified
+    clear &= ~(doubted[cut.span] & (cut.span >= 0)) & done.certified
     # When exactly a sign turns over is known to some hundredths of a second only.
     reach = max(2, round(0.05 * samples.rate_hz))
     turning = near_events(sample_sign[1:] != sample_sign[:-1], min(reach, len(sample_sign) - 1))
@@ -162,7 +162,7 @@ def _agreement(
 
 
 def _contradicted(data: SearchData, done: Round, hint: SignHint) -> bool:
-    """Whether the refined model has the other sign over the stretch of a hint."""
+    """Whether the refined model has the other sign over the interval of a hint."""
     use = hint.covers(data.samples) & np.asarray(data.samples.keep[:, hint.joint], bool)
     return float(np.sum((done.fit.predicted * data.values)[use, hint.joint])) < 0.0
 
@@ -185,9 +185,9 @@ def _hint_warnings(doubted: Sequence[SignHint], impossible: bool) -> tuple[str, 
             "direction each joint counts as positive."
         )
     if doubted:
-        told = "; ".join(str(hint) for hint in doubted[:5])
+        listed = "; ".join(str(hint) for hint in doubted[:5])
         out.append(
-            f"The torque contradicts the sign given for {told}. Check the stretch, the joint and "
+            f"The torque contradicts the sign given for {listed}. Check interval, joint and "
             "the run, or leave it out."
         )
     return tuple(out)
@@ -208,7 +208,7 @@ def _warnings(
         out.append(
             "The sign search was stopped before it could prove its answer (lower bound "
             f"{done.search.lower_bound:.4g}, found {done.search.cost:.4g}): treat every sign as a "
-            "guess. Record less noisy torque, or give signs of single stretches (--sign-hint)."
+            "guess. Record less noisy torque, or give signs of single segments (--sign-hint)."
         )
     if friction_missing:
         out.append(
@@ -238,14 +238,14 @@ def _warnings(
         held[done.segmentation.joint[done.undecided[: len(done.segmentation)]]] = True
         out.append(
             f"Torque and its mirror image explain {_joints(held)} equally well. Record a faster "
-            "motion (inertia decides it), or give the sign of one stretch (--sign-hint)."
+            "motion (inertia decides it), or give the sign of one segment (--sign-hint)."
         )
     close = [s for s in segments if s.reason.startswith("another")]
     if close:
-        told = ", ".join(f"joint {s.joint + 1} at {s.t0:.2f}-{s.t1:.2f} s" for s in close[:5])
+        listed = ", ".join(f"joint {s.joint + 1} at {s.t0:.2f}-{s.t1:.2f} s" for s in close[:5])
         more = f" and {len(close) - 5} more" if len(close) > 5 else ""
         out.append(
-            f"{len(close)} of {len(segments)} segments could have the other sign: {told}{more}. "
+            f"{len(close)} of {len(segments)} segments could have the other sign: {listed}{more}. "
             "Record a longer motion, or one in which these joints carry more load, or give the "
             "signs you know (--sign-hint)."
         )

@@ -12,7 +12,7 @@ from taufit.signs.folded_normal import FoldedFit
 def row_weights(data: SearchData, fit: FoldedFit) -> Float[Array, "n j"]:
     """Row weights from what a fit leaves unexplained.
 
-    Three departures from white noise are told apart per joint: its size; that near velocity
+    Three departures from white noise are distinguished per joint: its size; that near velocity
     reversals the sign of friction is itself uncertain, so residuals are larger there; and that
     model error persists over neighbouring samples, so they count as fewer.
     """

@@ -130,7 +130,7 @@ class Twin:
         rate_hz: float | None = None,
         rest: tuple[float, float] = (0.5, 0.5),
         compiled: bool = True,
-        told: Callable[[float], None] | None = None,
+        progress: Callable[[float], None] | None = None,
     ) -> Run:
         """Play a motion and record it.
 
@@ -141,11 +141,11 @@ class Twin:
             rate_hz: Rows per second; the twin's own where None.
             rest: Seconds of standstill recorded before and after the motion.
             compiled: Use the compiled loop where there is one.
-            told: Called now and then with the share of the run that is done.
+            progress: Called now and then with the share of the run that is done.
         """
         carried = (payload,) if isinstance(payload, Carried) else tuple(payload)
         return _Simulation(self, motion, seed, carried, rate_hz or self.rate_hz, rest).run(
-            compiled, told
+            compiled, progress
         )
 
     def start(
@@ -268,7 +268,7 @@ class _Simulation:
         q, v, a = self.motion.at(ticks * TICK - self.before + self.lead - delay)
         return [np.ascontiguousarray(q), np.ascontiguousarray(v), self.plant.feedforward(q, v, a)]
 
-    def run(self, compiled: bool, told: Callable[[float], None] | None) -> Run:
+    def run(self, compiled: bool, progress: Callable[[float], None] | None) -> Run:
         timing = self.twin.effects.timing
         ticks = measure.instants(self.duration, self.rate_hz, timing, self.seed)
         kept: dict[str, list[Float[Array, "n j"]]] = {name: [] for name in OUTPUTS}
@@ -281,8 +281,8 @@ class _Simulation:
             for name in OUTPUTS:
                 kept[name].append(states[name])
             at += steps
-            if told is not None:
-                told(max(at, 0) / end)
+            if progress is not None:
+                progress(max(at, 0) / end)
         trace = Trace(ticks * TICK, **{name: np.concatenate(parts) for name, parts in kept.items()})
         wild = [name for name in OUTPUTS if not np.all(np.isfinite(getattr(trace, name)))]
         if wild:
@@ -336,10 +336,10 @@ class _Simulation:
             temperature = measure.stepped(trace.temperature, step)
         rows = measure.rows_kept(len(ticks), effects.timing, seed)
         stamps = measure.stamps(ticks, effects.timing, seed)
-        # The file says what the controller was told, not what was true.
-        told = None if self.carried else 0.0
+        # The file says what the controller was set to, not what was true.
+        declared = None if self.carried else 0.0
         if len(self.timeline) == 1 and twin.controller.knows_payload:
-            told = float(self.timeline[0][1][0])
+            declared = float(self.timeline[0][1][0])
         recording = Recording(
             time=stamps[rows],
             position=position[rows],
@@ -368,7 +368,7 @@ class _Simulation:
             target_current=(current / drives.gain)[rows] if in_amperes else None,
             target_torque=target[rows],
             temperature=None if temperature is None else temperature[rows],
-            payload=told,
+            payload=declared,
             meta={
                 "robot": robot.name,
                 "joint_names": list(robot.joint_names),

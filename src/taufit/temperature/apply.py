@@ -1,4 +1,4 @@
-"""Temperature on the way from recordings to a model and back: what is used, assumed and told."""
+"""Temperature on the way from recordings to a model and back: what is used and what is assumed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def with_temperature(model: FittedModel, samples: Samples) -> Samples:
         return samples
     middle = model.typical_temperature
     span = model.training.ranges.temperature or Range(middle, middle)
-    told = Finding(
+    assumed = Finding(
         "temperature",
         "warning",
         f"{', '.join(dict.fromkeys(samples.names))} has no joint temperatures, and friction in "
@@ -58,7 +58,7 @@ def with_temperature(model: FittedModel, samples: Samples) -> Samples:
         "predicted for " + ", ".join(f"{x:.0f}" for x in middle) + " degC, the middle of training",
     )
     filled = np.broadcast_to(middle, samples.position.shape).copy()
-    return replace(samples, temperature=filled, findings=(*samples.findings, told))
+    return replace(samples, temperature=filled, findings=(*samples.findings, assumed))
 
 
 def slopes_of(model: FittedModel) -> dict[str, Any] | None:
@@ -101,7 +101,7 @@ def slopes_of(model: FittedModel) -> dict[str, Any] | None:
     return out
 
 
-def spoken_slopes(model: FittedModel) -> list[str]:
+def describe_slopes(model: FittedModel) -> list[str]:
     """The same in words, for a terminal."""
     found = slopes_of(model)
     if found is None or "change_percent" not in found:

@@ -70,7 +70,7 @@ def follow_heat(model: TorqueModel, samples: Samples) -> TemperatureChoice:
         raise TaufitError("a thermal model needs friction that can follow temperature.")
     state = fit_thermal(model, samples)
     warm = AMBIENT + temperature_rise(state, samples, state.start)
-    told = replace(samples, temperature=warm)
+    heated = replace(samples, temperature=warm)
     spread = np.percentile(warm, 98, axis=0) - np.percentile(warm, 2, axis=0)
     if np.all(spread < SPREAD):
         raise PoorExcitationError(
@@ -78,7 +78,7 @@ def follow_heat(model: TorqueModel, samples: Samples) -> TemperatureChoice:
             "temperature to estimate.\nRecord from the cold robot through half an hour of work, "
             "and give the recordings in order; or fit without temperature (--temperature none)."
         )
-    chosen = follow_temperature(model, told, "linear")
+    chosen = follow_temperature(model, heated, "linear")
     note = (
         "temperatures are estimated from friction power and torque: their course is meaningful, "
         f"their scale assumes that viscous friction falls by {100 * FALL_PER_KELVIN:g} % per kelvin"

@@ -1,4 +1,4 @@
-"""Whether each temperature sensor sits on the joint it is said to: told by friction and by heat."""
+"""Whether each temperature sensor sits on its joint, judged by friction and by heat."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from taufit.selection.friction_terms import (
 from taufit.signals.sample_source import source_of
 from taufit.signals.samples import Samples
 
-# By friction a swap is told when it explains this much more, in squared noise levels and as a
+# By friction a swap is reported when it explains this much more, in squared noise levels and as a
 # share; by heat when it explains this much more of the sensor's course.
 _GAIN = 30.0
 _GAIN_SHARE = 0.15
@@ -33,18 +33,18 @@ def swapped_findings(model: TorqueModel, samples: Samples) -> list[str]:
     """Sentences on joints whose temperature is another joint's, by friction or by heat.
 
     Sensors are assigned to joints so that most is explained; an exchange counts where every joint
-    in it gains. Sensors that rise alike and are heated alike cannot be told apart.
+    in it gains. Sensors that rise alike and are heated alike cannot be distinguished.
     """
     residual, coulomb, viscous, keep = blind_fit(model, samples)
     gain = temperature_gain(samples, residual, keep)
-    told = [
+    messages = [
         f"joint {j + 1}: friction follows the temperature given for joint {k + 1} "
         f"({gain[j, k]:.0f} against {gain[j, j]:.0f} squared noise levels explained). Are the "
         "temperature sensors or columns swapped?"
         for j, k in _exchanged(gain, lambda own, other: max(_GAIN, _GAIN_SHARE * other))
     ]
-    if told:
-        return told
+    if messages:
+        return messages
     share = heat_share(samples, heat_power(samples, coulomb, viscous))
     return [
         f"joint {j + 1}: its heat shows in the temperature given for joint {k + 1} "

@@ -30,7 +30,7 @@ SPREAD = 3.0
 # No joint warms by this within a second, nor lives outside these temperatures [K, degC].
 _JUMP = 5.0
 _POSSIBLE = (-30.0, 130.0)
-# Seconds over which a spike is told from a step.
+# Seconds over which a spike is distinguished from a step.
 _SPIKE = 2.0
 # Friction varies a little from run to run by itself: a slope has to take off more than that.
 _SLOPE_WORTH = 1.01
@@ -67,7 +67,7 @@ def follow_temperature(
     """Let friction follow temperature by a law, or find out whether it does.
 
     Slopes of Coulomb and viscous friction stay in a joint where they help to predict runs (or
-    stretches) that were left out. "auto" is the linear law where that is so and none otherwise.
+    sections) that were left out. "auto" is the linear law where that is so and none otherwise.
     With the exponential laws, which share one rate per joint, the linear law tells first which
     coefficients they act on.
 
@@ -96,7 +96,7 @@ def follow_temperature(
     if not affected:
         return plain
     try:
-        temperature, told = repaired_temperature(samples)
+        temperature, messages = repaired_temperature(samples)
     except RecordingError as error:
         if asked:
             raise
@@ -104,7 +104,7 @@ def follow_temperature(
     samples = replace(samples, temperature=temperature)
     spread = temperature_spread(samples)
     stuck = stuck_sensors(samples)
-    told += [
+    messages += [
         f"joint {j + 1}: the temperature sensor stands still at {value:.4g} degC while the other "
         "joints warm: its friction is fitted without temperature. Check the sensor or its column."
         for j, value in stuck.items()
@@ -121,8 +121,8 @@ def follow_temperature(
                 f"{why}.\nRecord the same motion with the robot cold, then after a quarter and "
                 "half an hour of work, and fit all recordings together."
             )
-        told.append(f"{why}: friction is fitted as it is at that temperature.")
-        return TemperatureChoice(model, samples, spread=spread, findings=tuple(told))
+        messages.append(f"{why}: friction is fitted as it is at that temperature.")
+        return TemperatureChoice(model, samples, spread=spread, findings=tuple(messages))
 
     unusable = [
         joint_parameter(j, f"{t}_per_degree")
@@ -131,7 +131,7 @@ def follow_temperature(
     ]
     cold = np.flatnonzero(~usable & ~np.isin(np.arange(samples.joints), list(stuck)))
     if len(cold):
-        told.append(
+        messages.append(
             f"joint {_listed(cold)} stayed within {SPREAD:g} K: friction there is fitted without "
             "temperature. Record those joints cold and warm."
         )
@@ -144,7 +144,7 @@ def follow_temperature(
         linear, samples, groups=slopes, dropped=tuple(unusable), worth=_SLOPE_WORTH
     ).dropped
     dropped = tuple(dict.fromkeys([*unusable, *chosen]))
-    told += swapped_findings(model, samples)
+    messages += swapped_findings(model, samples)
     kept = tuple(
         name
         for name in affected
@@ -154,19 +154,19 @@ def follow_temperature(
         )
     )
     if not kept:
-        told.append(
+        messages.append(
             f"friction does not follow temperature (up to {spread.max():.0f} K of it) as far as "
             "these recordings show."
         )
-        return TemperatureChoice(model, samples, spread=spread, findings=tuple(told))
+        return TemperatureChoice(model, samples, spread=spread, findings=tuple(messages))
     if law in ("auto", "linear"):
         found = replace(
             model, friction=TemperatureDependent(model.friction, "linear", reference, kept)
         )
         dropped = tuple(name for name in dropped if name in found.names)
-        return TemperatureChoice(found, samples, "linear", dropped, spread, tuple(told))
+        return TemperatureChoice(found, samples, "linear", dropped, spread, tuple(messages))
     found = replace(model, friction=TemperatureDependent(model.friction, law, reference, kept))
-    return TemperatureChoice(found, samples, law, (), spread, tuple(told))
+    return TemperatureChoice(found, samples, law, (), spread, tuple(messages))
 
 
 def temperature_spread(samples: Samples) -> Float[Array, " j"]:
@@ -187,7 +187,7 @@ def repaired_temperature(samples: Samples) -> tuple[Float[Array, "n j"], list[st
 
     assert samples.temperature is not None
     out = np.array(samples.temperature, float)
-    told: list[str] = []
+    messages: list[str] = []
     width = max(3, round(_SPIKE * samples.rate_hz) | 1)
     for run in samples.run_slices():
         name = samples.names[int(samples.run[run.start])]
@@ -197,7 +197,7 @@ def repaired_temperature(samples: Samples) -> tuple[Float[Array, "n j"], list[st
             spike = np.abs(raw - smooth) > _JUMP
             if np.any(spike):
                 at = int(np.flatnonzero(spike)[np.argmax(np.abs(raw - smooth)[spike])])
-                told.append(
+                messages.append(
                     f"{name}: the temperature of joint {j + 1} jumps to {raw[at]:.4g} degC at "
                     f"{samples.time[run][at]:.2f} s and back; {np.count_nonzero(spike)} samples "
                     "there are taken from their neighbours."
@@ -218,13 +218,13 @@ def repaired_temperature(samples: Samples) -> tuple[Float[Array, "n j"], list[st
                     f"{name}: the temperature of joint {j + 1} goes {low:.4g} .. {high:.4g} degC, "
                     "which no gear survives. Check the unit (degC or K) and the column."
                 )
-    return out, told
+    return out, messages
 
 
 def stuck_sensors(samples: Samples) -> dict[int, float]:
     """Joints whose temperature is one number while the others change, with that number.
 
-    A sensor counts as stuck when its longest stretch of one value, in motion, sees most of the
+    A sensor counts as stuck when its longest interval of one value, in motion, sees most of the
     other joints warm or cool by the spread a fit needs.
     """
     assert samples.temperature is not None
@@ -237,10 +237,10 @@ def stuck_sensors(samples: Samples) -> dict[int, float]:
         edges = np.flatnonzero(np.abs(np.diff(temperature[:, j])) > 1e-9) + 1
         bounds = np.concatenate([[0], edges, [n]])
         longest = int(np.argmax(np.diff(bounds)))
-        stretch = slice(int(bounds[longest]), int(bounds[longest + 1]))
-        others = np.delete(np.ptp(temperature[stretch], axis=0), j)
+        interval = slice(int(bounds[longest]), int(bounds[longest + 1]))
+        others = np.delete(np.ptp(temperature[interval], axis=0), j)
         if np.median(others) >= SPREAD:
-            out[j] = float(temperature[stretch.start, j])
+            out[j] = float(temperature[interval.start, j])
     return out
 
 

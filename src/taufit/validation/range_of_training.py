@@ -21,9 +21,9 @@ _QUANTITIES = (
 
 def range_findings(model: FittedModel, samples: Samples) -> tuple[str, ...]:
     """One sentence per quantity for joints that leave the range the model was fitted in."""
-    told = []
+    messages = []
     moving = samples.in_motion
-    for name, spoken, scale, unit, slide_unit in _QUANTITIES:
+    for name, words, scale, unit, slide_unit in _QUANTITIES:
         span: Range | None = getattr(model.training.ranges, name)
         values = getattr(samples, name)
         if span is None or values is None or not np.any(moving):
@@ -40,9 +40,9 @@ def range_findings(model: FittedModel, samples: Samples) -> tuple[str, ...]:
         k, label = (1.0, slide_unit) if slides else (scale, unit)
         reach = values[moving, worst]
         listed = ", ".join(str(j + 1) for j in which)
-        told.append(
-            f"{spoken} of joint {listed} leave the range of training (worst: joint {worst + 1}, "
+        messages.append(
+            f"{words} of joint {listed} leave the range of training (worst: joint {worst + 1}, "
             f"{k * reach.min():.3g} .. {k * reach.max():.3g} {label} where {k * low[worst]:.3g} .. "
             f"{k * high[worst]:.3g} was fitted, {100 * share[worst]:.0f} % of the samples)"
         )
-    return tuple(told)
+    return tuple(messages)

@@ -40,24 +40,24 @@ class Spectrum:
 def residual_spectrum(
     model: FittedModel, samples: Samples, *, predicted: Float[Array, "n j"] | None = None
 ) -> Spectrum:
-    """Welch's averaged periodograms over the stretches in motion, up to the low-pass."""
+    """Welch's averaged periodograms over the intervals in motion, up to the low-pass."""
     from scipy.signal import welch
 
     if predicted is None:
         predicted = predicted_torque(model, samples)
     error = samples.torque - predicted
     moving = samples.in_motion
-    stretches = [
+    intervals = [
         np.flatnonzero(moving[run]) + run.start
         for run in samples.run_slices()
         if np.count_nonzero(moving[run]) >= 64
     ]
-    if not stretches:
+    if not intervals:
         raise ValueError("there is too little motion for a spectrum")
-    length = min(int(8.0 * samples.rate_hz), *(len(rows) for rows in stretches))
+    length = min(int(8.0 * samples.rate_hz), *(len(rows) for rows in intervals))
     sums: list[Array] = []
     weight = 0
-    for rows in stretches:
+    for rows in intervals:
         for i, signal in enumerate((samples.torque, error)):
             frequency, density = welch(
                 signal[rows], samples.rate_hz, nperseg=length, axis=0, detrend="constant"

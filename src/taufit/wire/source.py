@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -102,6 +102,7 @@ class Block:
         return otherwise if values is None or not len(values) else float(values[-1])
 
 
+@runtime_checkable
 class Source(Protocol):
     """A robot that is on.
 

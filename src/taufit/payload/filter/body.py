@@ -72,7 +72,7 @@ def most_probable_body(
     """
     x = _start(information, target, settings) if start is None else start.copy()
     known = settings.box is not None or settings.density is not None
-    phi, told, covariance = np.empty(10), np.empty(10), np.empty((10, 10))
+    phi, described, covariance = np.empty(10), np.empty(10), np.empty((10, 10))
     search = body_search.search if _kernel is None else _kernel.most_probable_body
     share = search(
         np.ascontiguousarray(information),
@@ -83,7 +83,7 @@ def most_probable_body(
         settings.com_spread,
         x,
         phi,
-        told,
+        described,
         covariance,
     )
     if not share >= 0.0:
@@ -92,9 +92,9 @@ def most_probable_body(
             "that of a minimum. Check the recording for values that are not measurements."
         )
     tensor = np.empty((3, 3))
-    tensor[_SIX] = told[4:]
-    tensor[_SIX[::-1]] = told[4:]
-    return Body(phi, covariance, float(told[0]), told[1:4], tensor, share, x)
+    tensor[_SIX] = described[4:]
+    tensor[_SIX[::-1]] = described[4:]
+    return Body(phi, covariance, float(described[0]), described[1:4], tensor, share, x)
 
 
 def _start(information: Array, target: Array, settings: PayloadSettings) -> Array:
@@ -114,7 +114,7 @@ def _prior_lower(mass: float, settings: PayloadSettings) -> Array:
 
 
 def _lengths(mass: float, settings: PayloadSettings) -> Array:
-    """Edges of a solid box: as told, or a cube of the density."""
+    """Edges of a solid box: as given, or a cube of the density."""
     if settings.box is not None:
         return np.array(settings.box)
     return np.full(3, (mass / (settings.density or TYPICAL_DENSITY)) ** (1.0 / 3.0))

@@ -110,8 +110,8 @@ def search(  # noqa: PLR0913 - the compiled kernel's signature
     full[_TEN, _TEN] += prior
     size = 1.0 / np.sqrt(full[_TEN, _TEN])
     covariance_x = np.linalg.inv(full * np.outer(size, size)) * np.outer(size, size)
-    described[:], jacobian_told = _described(x)
-    covariance[:] = jacobian_told @ covariance_x @ jacobian_told.T
+    described[:], jacobian_described = _described(x)
+    covariance[:] = jacobian_described @ covariance_x @ jacobian_described.T
     parameters[:], at[:] = phi, x
     return float(np.mean(np.sqrt(np.diag(covariance_x)[4:] * prior[4:]).clip(0.0, 1.0)))
 

@@ -59,8 +59,8 @@ def _without_own(  # noqa: PLR0913 - the compiled kernel's signature
     seen = np.column_stack([square[:shared, :shared], line[:shared]])
     seen = np.vstack([seen, np.append(line[:shared], phi @ line[:PER_LINK])])
     total[np.ix_(at, at)] += weight * seen - cross[:, :-1].T @ solved[:, :-1]
-    told = np.append(square[:shared, k], line[k])
-    target[at] += weight * told - cross[:, :-1].T @ solved[:, -1]
+    measured = np.append(square[:shared, k], line[k])
+    target[at] += weight * measured - cross[:, :-1].T @ solved[:, -1]
 
 
 without_own = _without_own if _kernel is None else _kernel.without_own

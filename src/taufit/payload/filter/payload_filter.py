@@ -440,7 +440,7 @@ class PayloadFilter:
             self.ready_at = self.time
         if accurate and self.stopped_at is None:
             self.stopped_at = self.time
-        told = warnings(
+        messages = warnings(
             self.events,
             covariance=self.unknowns.covariance,
             ready=ready or lighter,
@@ -448,8 +448,8 @@ class PayloadFilter:
             scale=self._scale,
         )
         if lighter and seen:
-            told = [lighter_arm(mass), *told]
-        self._last = replace(out, ready=ready, accurate=accurate, warnings=tuple(told))
+            messages = [lighter_arm(mass), *messages]
+        self._last = replace(out, ready=ready, accurate=accurate, warnings=tuple(messages))
         return self._last
 
     def _face(self, phi: Float[Array, " 10"], rest: Nuisances) -> None:

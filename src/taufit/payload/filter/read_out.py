@@ -114,14 +114,14 @@ def warnings(
         familiar: Share of the motion within what the model was fitted to.
         scale: Residual variance of each joint, relative to the training's.
     """
-    told = [f"{event.time:.2f} s: {event.text}" for event in events]
+    messages = [f"{event.time:.2f} s: {event.text}" for event in events]
     if not covariance:
-        told.append(
+        messages.append(
             "the model has no covariance: its base parameters are taken as known to "
             "5 %, so the intervals are wide. Fit it with `taufit fit`."
         )
     if ready and familiar < ENOUGH:
-        told.append(
+        messages.append(
             f"only {100 * familiar:.0f} % of this motion lies within the poses and speeds "
             "the model was fitted to; the interval is wider for it. Fit the model to a motion "
             "like this one, or record this one empty and give it as a template."
@@ -129,15 +129,15 @@ def warnings(
     strange = np.flatnonzero(scale > STRANGE)
     if len(strange):
         which = ", ".join(str(j + 1) for j in strange)
-        told.append(
+        messages.append(
             f"the model does not explain the torque of joint {which}: "
             f"{np.sqrt(scale.max()):.0f} times what it left over in training. Is it this "
             "robot, mounted so, with these gains? Nothing here is to be believed before that "
             "is clear."
         )
     elif not ready:
-        told.append(
+        messages.append(
             "not ready: the joints that carry the payload have to move both ways before "
-            "friction can be told from load."
+            "friction can be distinguished from load."
         )
-    return told
+    return messages

@@ -173,7 +173,7 @@ class Doubt(NamedTuple):
 
 
 def believed(model: FittedModel) -> tuple[Int[Array, " b"], Doubt, Float[Array, " p"], bool]:
-    """Base parameters in the model's order, what is known of their errors, whether it was told."""
+    """Base parameters in the model's order, what is known of their errors, whether it was given."""
     joints, k = model.robot.joints, len(EXTRAS)
     names = list(model.names)
     fitted, structure = model.training.base, model.training.residuals.structure
