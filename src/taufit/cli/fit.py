@@ -20,10 +20,15 @@ from taufit.cli.options import (
 )
 from taufit.parameters import parse_name
 
+# Files are gone through about so often, and from this number on by several processes.
+_PASSES = 9
+_MANY_FILES = 8
+
 if TYPE_CHECKING:
     from rich.table import Table
 
     from taufit.recording import Recording
+    from taufit.recording.files import HoldoutFiles, RecordingFiles
     from taufit.signs.hints import SignHint
     from taufit.validation import Verdict
     from taufit.workflow import Identification
@@ -144,20 +149,39 @@ class HoldoutOptions:
             wrong("--holdout", f"expected one share between 0 and 100 %, got {shares[-1]}.")
         return share
 
-    def split(
-        self, recordings: list[Recording]
-    ) -> tuple[list[Recording], dict[str, list[Recording]]]:
-        """What is fitted, and the ends that are kept out, by file."""
-        from taufit.recording import split
+    def fitted(self, paths: list[Path], source: RecordingOptions) -> RecordingFiles:
+        """What is fitted: the files, or their beginnings."""
+        from taufit.recording.files import RecordingFiles
 
         share = self.share
-        if share is None:
-            return recordings, {}
-        pairs = [split(one, share) for one in recordings]
-        ends: dict[str, list[Recording]] = {}
-        for _, last in pairs:
-            ends.setdefault(str(last.meta["file"]), []).append(last)
-        return [first for first, _ in pairs], ends
+        return RecordingFiles(tuple(paths), source.read if share is None else _Part(source, share))
+
+    def tested(self, paths: list[Path], source: RecordingOptions) -> HoldoutFiles:
+        """What is kept out: the hold-outs, and the ends of the files."""
+        from taufit.recording.files import HoldoutFiles
+
+        other = replace(source, map=self.holdout_map or source.map)
+        ends = {} if self.share is None else {path.name: path for path in paths}
+        read = {path: _Part(source, self.share, end=True) for path in ends.values()}
+        return HoldoutFiles(
+            {**ends, **{str(path): path for path in self.files}},
+            lambda path: read[path](path) if path in read else other.read(path),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Reads the beginning of recordings, or the share at their end that is kept out."""
+
+    source: RecordingOptions
+    share: float | None
+    end: bool = False
+
+    def __call__(self, path: Path) -> list[Recording]:
+        from taufit.recording import split
+
+        assert self.share is not None
+        return [split(one, self.share)[self.end] for one in self.source.read(path)]
 
 
 def _is_share(path: Path) -> bool:
@@ -178,6 +202,15 @@ class ResultOptions:
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Fitted model.", metavar="MODEL")
     ] = Path("model.json")
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            help="Processes that share the files; by default one per processor from "
+            f"{_MANY_FILES} files on. Results do not depend on it.",
+            metavar="N",
+            min=1,
+        ),
+    ] = None
     as_json: Json = False
 
 
@@ -211,37 +244,30 @@ def command(
     started = process_time()
     keywords = model.keywords()
     limits = required.limits()
-    of_holdout = replace(source, map=kept_out.holdout_map or source.map)
 
     with progress("fit") as bar:
-        task = bar.add_task("reading", total=len(recording) + len(kept_out.files) + 2)
-        recordings: list[Recording] = []
-        for path in recording:
-            recordings += source.read(path)
-            bar.advance(task)
-        recordings, others = kept_out.split(recordings)
-        for path in kept_out.files:
-            others[str(path)] = of_holdout.read(path)
-            bar.advance(task)
-        nominal = arm.read(robot, recorded_mounting=recordings[0].meta.get("mounting"))
-        bar.update(task, description="fitting")
+        task = bar.add_task("fitting", total=_PASSES * len(recording))
+        fitted = kept_out.fitted(recording, source)
+        recorded = None if arm.mounting else fitted[0][0].meta.get("mounting")
+        nominal = arm.read(robot, recorded_mounting=recorded)
         done = identify(
             nominal,
-            recordings,
-            holdout=others,
+            fitted,
+            holdout=kept_out.tested(recording, source),
             sign_hints=model.hints(nominal.joint_names),
             force=result.force,
             provenance=_provenance(robot, recording, kept_out.files, source.map),
+            processes=_processes(result.processes, len(recording)),
+            watch=lambda: bar.advance(task),
             **keywords,
         )
-        bar.advance(task)
+        bar.update(task, completed=_PASSES * len(recording), description="writing")
         judged = verdict(done.holdout or (done.training,), limits)
         refused = limits.given and not judged.passed
         if not refused:
             write_model(done.model, result.output)
             if result.report is not None:
                 _report(done, result.report)
-        bar.advance(task)
 
     if result.as_json:
         data = done.to_dict()
@@ -258,6 +284,11 @@ def command(
             "the model does not reach the limits, so nothing was written: "
             f"{'; '.join(judged.reasons)}."
         )
+
+
+def _processes(asked: int | None, files: int) -> int | None:
+    """As asked for; few files are not worth starting processes for."""
+    return asked if asked is not None or files >= _MANY_FILES else 1
 
 
 def _provenance(

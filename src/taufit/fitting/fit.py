@@ -19,6 +19,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
     BaseRecord,
     Conditioning,
+    Range,
     Ranges,
     Residuals,
     ThermalState,
@@ -27,6 +28,7 @@ from taufit.model.training_record import (
 from taufit.regression.estimate import Estimate
 from taufit.robot import Robot
 from taufit.selection.friction_terms import Choice, choose, gaussian_prior
+from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 
 # Fewer independent rows per base parameter than this determine nothing.
@@ -73,7 +75,7 @@ def automatic_model(
 
 def fit(
     model: TorqueModel,
-    samples: Samples,
+    samples: Samples | SampleSource,
     estimator: Estimator | None = None,
     *,
     select: bool | None = None,
@@ -88,7 +90,7 @@ def fit(
 
     Args:
         model: What explains the torque, e.g. from `automatic_model`.
-        samples: Conditioned motion and torque of one or several runs.
+        samples: Conditioned motion and torque of one or several runs, in memory or part by part.
         estimator: Replaces the automatic one.
         select: Whether friction terms that do not help to predict stretches left out are dropped;
             by default with the automatic estimator and a `Presliding` friction.
@@ -100,13 +102,14 @@ def fit(
         RecordingError: Too short, or torque that this robot cannot have.
         PoorExcitationError: Joints that do not move, or too little shown.
     """
-    check_enough(model, samples)
+    source = source_of(samples)
+    check_enough(model, source)
     automatic = estimator is None
     if select is None:
         select = automatic and isinstance(_inner(model.friction), Presliding)
     choice: Choice | None = None
     if automatic or select:
-        choice = choose(model, samples, select=select, dropped=dropped)
+        choice = choose(model, source, select=select, dropped=dropped)
     dropped = choice.dropped if choice and select else dropped
     if estimator is None:
         assert choice is not None
@@ -114,7 +117,7 @@ def fit(
     strict = not automatic if require_excitation is None else require_excitation
     estimate = fit_samples(
         model,
-        samples,
+        source,
         estimator,
         dropped=dropped,
         require_excitation=strict,
@@ -125,7 +128,7 @@ def fit(
     warnings = list(estimate.warnings)
     if choice is not None and automatic:
         warnings += unseen_findings(model, estimate, choice.prior_weight)
-    warnings += _residual_findings(model, samples, estimate)
+    warnings += _residual_findings(model, source, estimate)
     settings: dict[str, Any] = {**estimate.settings}
     if choice is not None:
         settings["correlation_samples"] = choice.correlation_samples
@@ -135,7 +138,7 @@ def fit(
 def fitted_model(
     model: TorqueModel,
     estimate: Estimate,
-    samples: Samples,
+    samples: Samples | SampleSource,
     *,
     thermal: ThermalState | None = None,
 ) -> FittedModel:
@@ -147,6 +150,7 @@ def fitted_model(
         samples: What it was fitted to.
         thermal: Heat stores where the samples' temperature was estimated.
     """
+    source = source_of(samples)
     fitted = replace(
         model, shape=estimate.shape if estimate.shape is not None else model.shape
     ).with_values(estimate.values)
@@ -160,11 +164,11 @@ def fitted_model(
     correlation = estimate.settings.get("correlation_samples")
     residuals = Residuals()
     if correlation is not None:
-        residuals = Residuals(correlation_s=float(correlation) / float(samples.rate_hz))
+        residuals = Residuals(correlation_s=float(correlation) / float(source.rate_hz))
     return fitted.with_training(
         TrainingRecord(
-            conditioning=Conditioning.of(samples),
-            ranges=Ranges.of(samples),
+            conditioning=Conditioning.of(source.head),
+            ranges=_ranges(source),
             std=estimate.std,
             verdicts=estimate.verdicts,
             base=BaseRecord(
@@ -180,19 +184,26 @@ def fitted_model(
     )
 
 
-def check_enough(model: TorqueModel, samples: Samples) -> None:
+def _ranges(source: SampleSource) -> Ranges:
+    """Where the motion went."""
+    return Ranges(
+        **{name: Range(own.low, own.high) for name, own in source.summary.extents.items()}
+    )
+
+
+def check_enough(model: TorqueModel, samples: Samples | SampleSource) -> None:
     """Refuse recordings of another arm, of joints that stand still, and those too short."""
+    source = source_of(samples)
     joints = model.robot.joints
-    if samples.joints != joints:
+    if source.joints != joints:
         raise RecordingError(
-            f"{samples.names[0]} has {samples.joints} joints and {model.robot.name} has {joints}: "
+            f"{source.names[0]} has {source.joints} joints and {model.robot.name} has {joints}: "
             "this is a recording of another robot. Give the right robot, or a column map (--map) "
             "that names this robot's joints."
         )
-    moving = samples.in_motion
-    kept = samples.keep & moving[:, None]
-    span = np.ptp(samples.position[moving], axis=0) if np.any(moving) else np.zeros(joints)
-    lost = np.flatnonzero((span >= _SMALLEST_RANGE) & (kept.sum(axis=0) == 0))
+    seen = source.summary
+    kept, span = seen.kept_moving, seen.extents["position"].span
+    lost = np.flatnonzero((span >= _SMALLEST_RANGE) & (kept == 0))
     if len(lost):
         which = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in lost)
         raise PoorExcitationError(
@@ -209,15 +220,14 @@ def check_enough(model: TorqueModel, samples: Samples) -> None:
             "Add a recording in which every joint turns back and forth, or plan one with "
             "`taufit design`."
         )
-    apart = max(1.0, samples.rate_hz / (2.0 * min(samples.cutoff_hz, 0.5 * samples.rate_hz)))
-    independent = kept.sum() / apart
+    independent = kept.sum() / source.correlation_guess
     terms = len(model.friction.terms) if model.friction else 0
     wanted = 6 * joints + joints * (model.rotor_inertia + terms + model.offset)
     if independent < _ROWS_PER_PARAMETER * wanted:
-        seconds = moving.sum() / samples.rate_hz
+        seconds = seen.moving / source.rate_hz
         least = seconds * _ROWS_PER_PARAMETER * wanted / max(independent, 1.0)
         raise RecordingError(
-            f"{', '.join(dict.fromkeys(samples.names))}: {seconds:.1f} s of motion are too short. "
+            f"{', '.join(dict.fromkeys(source.names))}: {seconds:.1f} s of motion are too short. "
             f"They are worth about {independent:.0f} independent torque values for about {wanted} "
             f"parameters.\nRecord at least {max(least, 5.0):.0f} s, raise --cutoff-hz, or choose "
             "simpler friction (--friction linear)."
@@ -279,15 +289,9 @@ def unseen_findings(model: TorqueModel, estimate: Estimate, prior_weight: float)
     ]
 
 
-def _residual_findings(model: TorqueModel, samples: Samples, estimate: Estimate) -> list[str]:
+def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estimate) -> list[str]:
     """Whether what is left over makes sense; raises where the model explains nothing."""
-    kept = samples.keep
-    std = np.array(
-        [
-            samples.torque[kept[:, i], i].std() if np.any(kept[:, i]) else 1.0
-            for i in range(samples.joints)
-        ]
-    )
+    std = np.where(source.summary.kept > 0, source.summary.torque_std, 1.0)
     share = estimate.torque_rms / np.maximum(std, 1e-12)
     if np.median(share) > _NONSENSE:
         worst = ", ".join(f"{100 * x:.0f} %" for x in share)

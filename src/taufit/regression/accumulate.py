@@ -130,6 +130,22 @@ def accumulate_by_joint(
     return keeper.by_joint()
 
 
+def columns_by_joint(
+    model: TorqueModel, batch: Batch, columns: Int[Array, " b"]
+) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
+    """Each joint's weighted columns, without those that are zero, and which they are.
+
+    Entry i is (which, values): values[k] is column columns[which[k]] of joint i's rows.
+    """
+    _check(model, batch)
+    layout = _Layout(model, np.asarray(columns, int), len(batch), batch.whitening is not None)
+    layout.fill(_part(model, batch, 0, len(batch)))
+    return [
+        (own, stack[:-1, len(stack) :])
+        for own, stack in zip(layout.columns, layout.stacks, strict=True)
+    ]
+
+
 def _merged(parts: tuple[Information, ...]) -> Information:
     rows = np.concatenate([part.factor for part in parts])
     values = np.concatenate([part.target for part in parts])

@@ -64,14 +64,17 @@ def base_covariance(
     noise = noise_of(seen.covariance, seen.count, scored, rows.keep)
     few = regression.excerpt_is_all and seen.count.min() <= MANY_ROWS
     if np.any(noise.std > 0) and few:
-        columns = _columns_by_joint(rows, base.columns, norms)
+        columns = [
+            (which, values / norms[which, None])
+            for which, values in rows.joint_columns(0, len(rows), 1, base.columns)
+        ]
         for _ in range(ROUNDS):
             raised = seen.covariance + _taken_out(noise, rows, columns, weights, inverse, lags)
             noise = noise_of(raised, seen.count, scored, rows.keep)
     # Noise known from few independent squares: intervals of two standard deviations must be wider.
-    scores = _Scores(base.columns, weights, norms, _wider(noise.freedom))
+    wider = _wider(noise.freedom)
     spread = np.zeros((base.rank, base.rank))
-    for part in regression.each(_Spread(scores, noise)):
+    for part in regression.each(_Spread(base.columns, norms, _weight(weights), wider, noise)):
         spread += part
     covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / seen.flatness**2
     return covariance / np.outer(norms, norms)
@@ -154,31 +157,6 @@ def _scored(rows: Rows, values: Float[Array, " p"], weights: Weights) -> Float[A
     return np.where(rows.keep, residuals, 0.0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scores:
-    """G: what each unit of noise adds to the normal equations, in columns of unit length.
-
-    Attributes:
-        columns: Base columns.
-        weights: Of the rows.
-        norms: Lengths of the base columns.
-        wider: Factor per joint.
-    """
-
-    columns: Int[Array, " b"]
-    weights: Weights
-    norms: Float[Array, " b"]
-    wider: Float[Array, " j"] | float = 1.0
-
-    def __call__(self, rows: Rows, first: int, last: int, stride: int) -> Float[Array, "n j b"]:
-        block = rows.block(first, last, stride)[..., self.columns] / self.norms
-        block *= rows.keep[first:last:stride, :, None]
-        wider = np.broadcast_to(self.wider, (rows.joints,))[:, None]
-        if self.weights.whitener is None:
-            return block * (self.weights.joint[:, None] ** 2 * wider)
-        return (_weight(self.weights) @ block) * wider
-
-
 def _weight(weights: Weights) -> Float[Array, "j j"]:
     """What stands between noise and columns in G'n."""
     if weights.whitener is None:
@@ -188,43 +166,68 @@ def _weight(weights: Weights) -> Float[Array, "j j"]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spread:
-    """G' Gamma G of one part.
+    """G' Gamma G of one part, in columns of unit length.
 
-    With G thinned by D and V_k(f) = sum_i conj(L_ik / A_i(f)) G_i(f), the sum over all samples is
-    D/N sum_f V_k(f)* V_k(f): the noise's innovations L e pass 1/A_i on their way to joint i.
+    G_i = sum_l weight_il W_l, times `wider` for joint i. Thinned by D, with
+
+        V_k(f) = sum_i conj(L_ik / A_i(f)) G_i(f),
+
+    the sum over all samples is D/N sum_f V_k(f)* V_k(f): the noise's innovations L e pass 1/A_i on
+    their way to joint i.
+
+    Attributes:
+        columns: Base columns.
+        norms: Their lengths.
+        weight: Between joints.
+        wider: Factor per joint.
+        noise: Of the joints.
     """
 
-    scores: _Scores
+    columns: Int[Array, " b"]
+    norms: Float[Array, " b"]
+    weight: Float[Array, "j j"]
+    wider: Float[Array, " j"]
     noise: Noise
 
     def __call__(self, rows: Rows) -> Float[Array, "b b"]:
-        stride, b = rows.stride, len(self.scores.columns)
+        stride, b = rows.stride, len(self.columns)
         out = np.zeros((b, b))
         for first, last in rows.blocks(_BLOCK * stride):
-            score = self.scores(rows, first, last, stride)
-            beyond = min(max(self.noise.memory, MOST_LAGS) / stride, _BEYOND * len(score))
-            length = next_fast_len(len(score) + int(beyond), real=True)
-            gains = self.noise.gains(rfftfreq(length) / stride)
-            twice = np.full(len(gains[0]), np.sqrt(2.0 * stride / length))
-            twice[0] = np.sqrt(stride / length)
-            if length % 2 == 0:
-                twice[-1] = twice[0]
-            spectra = [
-                rfft(score[:, i], length, axis=0) * (np.conj(gain) * twice)[:, None]
-                for i, gain in enumerate(gains)
-            ]
+            found = rows.joint_columns(first, last, stride, self.columns)
+            n = found[0][1].shape[1]
+            beyond = min(max(self.noise.memory, MOST_LAGS) / stride, _BEYOND * n)
+            length = next_fast_len(n + int(beyond), real=True)
+            passed = self._passed(length, stride)
+            spectra = [(which, rfft(values, length, axis=1)) for which, values in found]
             for k in range(rows.joints):
-                mixed = sum(
-                    self.noise.mixing[i, k] * spectra[i]
-                    for i in range(k, rows.joints)
-                    if self.noise.mixing[i, k] != 0.0
-                )
-                if isinstance(mixed, int):
-                    continue
-                live = np.flatnonzero(np.any(mixed != 0.0, axis=0))
-                own = mixed[:, live]
-                out[np.ix_(live, live)] += own.real.T @ own.real + own.imag.T @ own.imag
-        return out
+                mixed = np.zeros((b, length // 2 + 1), complex)
+                live = np.zeros(b, bool)
+                for (which, spectrum), gain in zip(spectra, passed[k], strict=True):
+                    if gain is not None:
+                        mixed[which] += gain * spectrum
+                        live[which] = True
+                own = mixed[live].view(float)
+                out[np.ix_(live, live)] += own @ own.T
+        return out / np.outer(self.norms, self.norms)
+
+    def _passed(self, length: int, stride: int) -> list[list[Array | None]]:
+        """What joint l's columns are multiplied with on their way to innovation k."""
+        gains = self.noise.gains(rfftfreq(length) / stride)
+        twice = np.full(len(gains[0]), np.sqrt(2.0 * stride / length))
+        twice[0] = np.sqrt(stride / length)
+        if length % 2 == 0:
+            twice[-1] = twice[0]
+        joints = range(len(gains))
+        factors = self.noise.mixing[:, None, :] * (self.wider[:, None] * self.weight)[:, :, None]
+        return [
+            [
+                sum(factors[i, l, k] * np.conj(gains[i]) for i in joints) * twice
+                if np.any(factors[:, l, k])
+                else None
+                for l in joints
+            ]
+            for k in joints
+        ]
 
 
 def _wider(freedom: Array) -> Array:
@@ -233,24 +236,10 @@ def _wider(freedom: Array) -> Array:
     return 1.0 + (z**2 + 1) / (4 * nu) + (5 * z**4 + 16 * z**2 + 3) / (96 * nu**2)
 
 
-def _columns_by_joint(
-    rows: Rows, columns: Int[Array, " b"], norms: Float[Array, " b"]
-) -> list[tuple[Int[Array, " c"], Float[Array, "n c"]]]:
-    """Each joint's own columns of unit length, and which they are; 0 where a row does not count."""
-    own = [np.flatnonzero(np.isin(columns, rows.live(i))) for i in range(rows.joints)]
-    out = [np.empty((len(rows), len(at))) for at in own]
-    for first, last in rows.blocks():
-        block = rows.block(first, last)
-        for i, at in enumerate(own):
-            keep = rows.keep[first:last, i, None]
-            out[i][first:last] = block[:, i][:, columns[at]] * (keep / norms[at])
-    return list(zip(own, out, strict=True))
-
-
 def _taken_out(
     noise: Noise,
     rows: Rows,
-    columns: list[tuple[Int[Array, " c"], Float[Array, "n c"]]],
+    columns: list[tuple[Int[Array, " c"], Float[Array, "c n"]]],
     weights: Weights,
     inverse: Float[Array, "b b"],
     lags: int,
@@ -262,10 +251,10 @@ def _taken_out(
     weighted = np.einsum("ik,nkd->nid", _weight(weights), draws)
     right = np.zeros((len(inverse), DRAWS))
     for i, (at, own) in enumerate(columns):
-        right[at] += own.T @ weighted[:, i]
+        right[at] += own @ weighted[:, i]
     error = inverse @ (inverse.T @ right)
     count = np.maximum(rows.keep.sum(axis=0), 1)
     before = lagged_products(draws, rows.run, lags).mean(-1) / count
     for i, (at, own) in enumerate(columns):
-        draws[:, i] -= own @ error[at]
+        draws[:, i] -= own.T @ error[at]
     return before - lagged_products(draws, rows.run, lags).mean(-1) / count

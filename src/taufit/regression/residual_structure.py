@@ -17,20 +17,20 @@ S_between being what differs from period to period.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 
 import numpy as np
 from scipy.fft import rfft, rfftfreq
 
-from taufit.arrays import Array, Float
-from taufit.friction import needs
+from taufit.arrays import Array, Float, Int
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import Residuals, ResidualStructure
 from taufit.parameters import joint_parameter
-from taufit.regression.rows import SampleRows
+from taufit.regression.rows import RowsOf
 from taufit.signals.filtering import lowpass
 from taufit.signals.periodicity import find_period
+from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 
 # Cycles per turn (or per metre) of torque that repeats with position.
@@ -52,6 +52,7 @@ _SHORTEST_S = 4.0
 # Rows per period of the low-pass that are enough for sums.
 _PER_CUTOFF = 4.0
 _ROUNDS = 2
+_BLOCK = 4096
 
 
 def extra_columns(
@@ -71,161 +72,224 @@ def extra_columns(
     return out
 
 
-def residual_structure(
-    model: FittedModel, samples: Samples, predicted: Float[Array, "n j"]
-) -> Residuals:
+def residual_structure(model: FittedModel, samples: Samples | SampleSource) -> Residuals:
     """Noise density of each joint, and what is known of base parameters and extras together.
 
     Args:
         model: Fitted.
         samples: What it was fitted to.
-        predicted: Its torque there.
     """
-    joints = samples.joints
-    stride = max(1, int(samples.rate_hz / (_PER_CUTOFF * samples.cutoff_hz)))
-    thin = _Thin(samples, predicted, stride)
-    residual, keep = thin.residual, thin.keep
-    rms = np.sqrt(np.square(residual).sum(axis=0) / np.maximum(keep.sum(axis=0), 1))
-    told = thin.densities(residual)
-    known = replace(model.training.residuals, noise_density=told[0])
-    base = [] if model.training.base is None else list(model.training.base.names)
-    if not base or np.any(rms == 0.0) or not np.all(np.isfinite(rms)):
+    source = source_of(samples)
+    joints = source.joints
+    stride = max(1, int(source.rate_hz / (_PER_CUTOFF * source.cutoff_hz)))
+    names = () if model.training.base is None else model.training.base.names
+    base = np.array([model.layout.index(name) for name in names], int)
+    seen = reduce(lambda a, b: a + b, source.each(_Look(model, base, stride)))
+    densities = seen.densities
+    known = replace(model.training.residuals, noise_density=densities[0])
+    if not len(base) or np.any(seen.rms == 0.0) or not np.all(np.isfinite(seen.rms)):
         return known
-    columns = _Columns(model, samples, base, stride)
-    names = [*base, *(joint_parameter(j, extra) for j in range(joints) for extra in EXTRAS)]
-    grams = columns.grams(residual, keep, stride / samples.rate_hz)
-    slow = len(LOW_SPEEDS)
-    own = np.empty((joints, len(EXTRAS)))
-    own[:, :slow], own[:, slow] = 3.0 * rms[:, None], _LOAD_STD
-    own[:, slow + 1 :] = (_RIPPLE_SHARE * rms / np.sqrt(len(RIPPLE_CYCLES)))[:, None]
-    prior = np.concatenate([np.zeros(len(base)), 1.0 / own.ravel() ** 2])
+    every = [*names, *(joint_parameter(j, extra) for j in range(joints) for extra in EXTRAS)]
+    prior = np.concatenate([np.zeros(len(base)), 1.0 / _extra_std(seen.rms).ravel() ** 2])
+    thin = _Thin(model, source.excerpt, base, stride)
+    alone = thin.noise().densities
     for _ in range(_ROUNDS):
-        total, target = np.diag(prior), np.zeros(len(names))
-        for (at, gram), density in zip(grams, told[1], strict=True):
+        total, target = np.diag(prior), np.zeros(len(every))
+        for (at, gram), density in zip(seen.grams, densities[1], strict=True):
             total[np.ix_(at, at)] += gram[:-1, :-1] / density
             target[at] += gram[:-1, -1] / density
         # A direction that no row shows is known by nothing; it must not stop the rest.
         size = np.sqrt(np.maximum(np.diag(total), 1e-12))
-        scaled = total / np.outer(size, size) + 1e-9 * np.eye(len(names))
+        scaled = total / np.outer(size, size) + 1e-9 * np.eye(len(every))
         mean = np.linalg.solve(scaled, target / size) / size
-        told = thin.densities(residual - columns.explained(mean) * keep)
+        left = thin.noise(mean).densities
+        # What the structure takes away is measured where samples are at hand.
+        densities = tuple(
+            now if source.excerpt_is_all else whole * now / before
+            for whole, now, before in zip(seen.densities, left, alone, strict=True)
+        )
     factor = np.linalg.cholesky(scaled).T * size
     structure = ResidualStructure(
-        tuple(names),
+        tuple(every),
         np.array([float(f"{x:.6g}") for x in mean]),
-        np.array([float(f"{x:.10g}") for x in factor[np.triu_indices(len(names))]]),
+        np.array([float(f"{x:.10g}") for x in factor[np.triu_indices(len(every))]]),
     )
-    return replace(known, noise_density=told[0], structure=structure)
+    return replace(known, noise_density=densities[0], structure=structure)
 
 
-class _Columns:
-    """Base columns of the model, and the extras of every joint filtered as the torque was."""
+def _extra_std(rms: Float[Array, " j"]) -> Float[Array, "j k"]:
+    """Of the extras, before anything is known of them."""
+    slow = len(LOW_SPEEDS)
+    own = np.empty((len(rms), len(EXTRAS)))
+    own[:, :slow], own[:, slow] = 3.0 * rms[:, None], _LOAD_STD
+    own[:, slow + 1 :] = (_RIPPLE_SHARE * rms / np.sqrt(len(RIPPLE_CYCLES)))[:, None]
+    return own
 
-    def __init__(self, model: FittedModel, samples: Samples, base: list[str], stride: int) -> None:
-        self.model, self.stride = model, stride
-        joints = model.robot.joints
-        plain = SampleRows(model.structure, samples)
-        rigid = plain.rigid(np.asarray(model.values))
-        loaded = needs(model.friction, "load")
-        load = model.values if loaded else None
-        self.rows = SampleRows(model.structure, samples, load=load)
-        self.base = np.array([model.names.index(name) for name in base])
-        self.coupling = model.robot.drives.coupling
-        speed = samples.friction_velocity
-        if not np.array_equal(self.coupling, np.eye(joints)):
-            speed = speed @ self.coupling.T
-        direction = np.sign(speed)
-        every = slice(None, None, stride)
-        self.extras = extra_columns(
-            samples.position[every], speed[every], direction[every], rigid[every]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Noise:
+    """Sums over residuals of some runs, per joint.
+
+    Attributes:
+        new, fit: Power per hertz of a new run and in the fit, times seconds.
+        seconds: That they are from.
+        square: Sum of squares.
+        count: Of how many.
+    """
+
+    new: Float[Array, " j"]
+    fit: Float[Array, " j"]
+    seconds: Float[Array, " j"]
+    square: Float[Array, " j"]
+    count: Int[Array, " j"]
+
+    def __add__(self, other: _Noise) -> _Noise:
+        return _Noise(
+            self.new + other.new,
+            self.fit + other.fit,
+            self.seconds + other.seconds,
+            self.square + other.square,
+            self.count + other.count,
         )
-        # What follows position is slow and smooth already; what turns with velocity is not.
-        for k, slow in enumerate(LOW_SPEEDS):
-            raw = direction * np.exp(-np.abs(speed) / slow)
-            self.extras[..., k] = lowpass(samples, raw)[every]
-        raw = direction * np.abs(rigid)
-        self.extras[..., len(LOW_SPEEDS)] = lowpass(samples, raw)[every]
 
-    def blocks(self) -> Iterator[tuple[slice, Float[Array, "n j b"]]]:
-        """Base columns of every stride-th sample, and which of them these are."""
-        for first, last in self.rows.blocks():
-            skip = -first % self.stride
-            start = (first + skip) // self.stride
-            block = self.rows.block(first + skip, last, self.stride)[..., self.base]
-            yield slice(start, start + len(block)), block
+    @property
+    def densities(self) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+        """Power per hertz (two-sided) where motions have theirs: of a new run, and in the fit."""
+        short = self.seconds == 0.0
+        spread = 0.1 * self.square / np.maximum(self.count, 1)
+        weight = np.where(short, 1.0, self.seconds)
+        new = np.where(short, spread, self.new / weight)
+        fit = np.where(short, spread, self.fit / weight)
+        return np.maximum(new, 1e-12), np.maximum(fit, 1e-12)
 
-    def grams(self, residual: Array, keep: Array, step: float) -> list[tuple[Array, Array]]:
-        """Per joint its unknowns and the integral of [columns, residual]' [columns, residual]."""
-        b, k = len(self.base), len(EXTRAS)
-        out = []
-        for j in range(residual.shape[1]):
-            at = np.flatnonzero(np.isin(self.base, self.rows.live(j)))
-            mine = [b + k * int(m) + np.arange(k) for m in np.flatnonzero(self.coupling[:, j])]
-            every = np.concatenate([at, *mine])
-            out.append((every, np.zeros((len(every) + 1,) * 2)))
-        for part, block in self.blocks():
-            for j, (every, gram) in enumerate(out):
-                motors = np.flatnonzero(self.coupling[:, j])
-                own = [self.extras[part, m] * self.coupling[m, j] for m in motors]
-                links = block[:, j][:, every[every < b]]
-                x = np.concatenate([links, *own, residual[part, j, None]], axis=1)
-                x = x[keep[part, j]]
-                gram += x.T @ x * step
-        return out
 
-    def explained(self, mean: Float[Array, " p"]) -> Float[Array, "n j"]:
-        """X d + E e."""
-        joints, b = self.model.robot.joints, len(self.base)
-        own = np.einsum("nmk,mk->nm", self.extras, mean[b:].reshape(joints, -1))
-        out = own @ self.coupling
-        for part, block in self.blocks():
-            out[part] += block @ mean[:b]
-        return out
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """What a pass over the residuals adds up.
+
+    Attributes:
+        noise: Sums over residuals.
+        grams: Per joint its unknowns and the integral of [columns, residual]' [columns, residual].
+    """
+
+    noise: _Noise
+    grams: tuple[tuple[Int[Array, " u"], Float[Array, "v v"]], ...]
+
+    def __add__(self, other: _Seen) -> _Seen:
+        both = zip(self.grams, other.grams, strict=True)
+        return _Seen(self.noise + other.noise, tuple((at, a + b) for (at, a), (_, b) in both))
+
+    @property
+    def rms(self) -> Float[Array, " j"]:
+        return np.sqrt(self.noise.square / np.maximum(self.noise.count, 1))
+
+    @property
+    def densities(self) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+        return self.noise.densities
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Look:
+    model: FittedModel
+    base: Int[Array, " b"]
+    stride: int
+
+    def __call__(self, part: Samples) -> _Seen:
+        thin = _Thin(self.model, part, self.base, self.stride)
+        grams = thin.grams() if len(self.base) else ()
+        return _Seen(thin.noise(), grams)
 
 
 class _Thin:
     """Every stride-th sample of a residual: enough for a band far below its low-pass."""
 
-    def __init__(self, samples: Samples, predicted: Array, stride: int) -> None:
-        every = slice(None, None, stride)
-        self.keep = (samples.keep & samples.in_motion[:, None])[every]
-        self.residual = np.where(self.keep, (samples.torque - predicted)[every], 0.0)
+    def __init__(
+        self, model: FittedModel, samples: Samples, base: Int[Array, " b"], stride: int
+    ) -> None:
+        self.base, self.stride, self.samples = base, stride, samples
+        self.coupling = model.robot.drives.coupling
+        self.rows = RowsOf(model.structure, model.values)(samples)
+        self.keep = samples.keep & samples.in_motion[:, None]
+        predicted = self.rows.explained(model.values)
+        self.residual = np.where(self.keep, samples.torque - predicted, 0.0)
         self.rate_hz = samples.rate_hz / stride
         self.band_hz = min(_BAND_HZ, samples.cutoff_hz)
-        self.runs = []
-        for run in samples.run_slices():
-            period = find_period(samples.velocity[run], samples.rate_hz)
-            lag = 0 if period is None else round(period * self.rate_hz)
-            part = slice(-(-run.start // stride), -(-run.stop // stride))
-            self.runs.append((part, lag))
+        self.rigid = self.rows.rigid(model.values)
 
-    def densities(self, left: Float[Array, "n j"]) -> tuple[Array, Array]:
-        """Power per hertz (two-sided) where motions have theirs: of a new run, and in the fit."""
+    @cached_property
+    def extras(self) -> Float[Array, "m j k"]:
+        """Extras of every joint at the samples that are looked at, filtered as the torque was."""
+        samples, every = self.samples, slice(None, None, self.stride)
+        speed = samples.friction_velocity
+        if not np.array_equal(self.coupling, np.eye(samples.joints)):
+            speed = speed @ self.coupling.T
+        direction = np.sign(speed)
+        out = extra_columns(
+            samples.position[every], speed[every], direction[every], self.rigid[every]
+        )
+        # What follows position is slow and smooth already; what turns with velocity is not.
+        for k, slow in enumerate(LOW_SPEEDS):
+            out[..., k] = lowpass(samples, direction * np.exp(-np.abs(speed) / slow))[every]
+        out[..., len(LOW_SPEEDS)] = lowpass(samples, direction * np.abs(self.rigid))[every]
+        return out
+
+    def grams(self) -> tuple[tuple[Int[Array, " u"], Float[Array, "v v"]], ...]:
+        b, k, joints = len(self.base), len(EXTRAS), self.samples.joints
+        motors = [np.flatnonzero(self.coupling[:, j]) for j in range(joints)]
+        out: dict[int, tuple[Int[Array, " u"], Float[Array, "v v"]]] = {}
+        for first, last in self.rows.blocks(_BLOCK * self.stride):
+            first += -first % self.stride
+            found = self.rows.joint_columns(first, last, self.stride, self.base)
+            every = slice(first, last, self.stride)
+            part = slice(first // self.stride, first // self.stride + found[0][1].shape[1])
+            for j, (at, links) in enumerate(found):
+                keep = self.keep[every, j]
+                own = [(self.extras[part, m] * self.coupling[m, j]).T for m in motors[j]]
+                x = np.concatenate([links, *own, self.residual[every, j][None]]) * keep
+                unknowns = np.concatenate([at, *(b + k * int(m) + np.arange(k) for m in motors[j])])
+                gram = x @ x.T / self.rate_hz
+                out[j] = unknowns, gram + (out[j][1] if j in out else 0.0)
+        return tuple(out[j] for j in range(joints))
+
+    def noise(self, mean: Float[Array, " u"] | None = None) -> _Noise:
+        """Of the residuals, or of what is left of them without a structure X d + E e."""
+        every = slice(None, None, self.stride)
+        keep, left = self.keep[every], self.residual[every]
+        if mean is not None:
+            b, joints = len(self.base), self.samples.joints
+            theta = np.zeros(len(self.rows.names))
+            theta[self.base] = mean[:b]
+            own = np.einsum("nmk,mk->nm", self.extras, mean[b:].reshape(joints, -1))
+            left = left - (self.rows.explained(theta)[every] + own @ self.coupling) * keep
         joints = left.shape[1]
         new, fit, weight = np.zeros(joints), np.zeros(joints), np.zeros(joints)
-        for run, lag in self.runs:
-            length = run.stop - run.start
+        for run in self.samples.run_slices():
+            period = find_period(self.samples.velocity[run], self.samples.rate_hz)
+            lag = 0 if period is None else round(period * self.rate_hz)
+            part = slice(-(-run.start // self.stride), -(-run.stop // self.stride))
             for j in range(joints):
-                there, values = self.keep[run, j], left[run, j]
-                seconds = np.count_nonzero(there) / self.rate_hz
-                if seconds < _SHORTEST_S:
-                    continue
-                whole = between = self._power(values, there)
-                repeats = 1.0
-                if 0 < lag <= length // 2:
-                    both = there[lag:] & there[:-lag]
-                    apart = np.where(both, values[lag:] - values[:-lag], 0.0) / np.sqrt(2.0)
-                    if np.count_nonzero(both) >= _SHORTEST_S * self.rate_hz:
-                        between = min(self._power(apart, both), whole)
-                        repeats = length / lag
-                new[j] += seconds * whole
-                fit[j] += seconds * (between + repeats * (whole - between))
-                weight[j] += seconds
-        short = weight == 0.0
-        spread = np.square(left).sum(axis=0) / np.maximum(self.keep.sum(axis=0), 1)
-        new[short] = fit[short] = 0.1 * spread[short]
-        weight[short] = 1.0
-        return np.maximum(new / weight, 1e-12), np.maximum(fit / weight, 1e-12)
+                found = self._run(left[part, j], keep[part, j], lag)
+                if found is not None:
+                    seconds, whole, repeated = found
+                    new[j] += seconds * whole
+                    fit[j] += seconds * repeated
+                    weight[j] += seconds
+        return _Noise(new, fit, weight, np.square(left).sum(axis=0), keep.sum(axis=0))
+
+    def _run(self, values: Array, there: Array, lag: int) -> tuple[float, float, float] | None:
+        """Seconds of one run, its power per hertz, and that which counts in a fit to it."""
+        seconds = np.count_nonzero(there) / self.rate_hz
+        if seconds < _SHORTEST_S:
+            return None
+        whole = between = self._power(values, there)
+        repeats = 1.0
+        if 0 < lag <= len(values) // 2:
+            both = there[lag:] & there[:-lag]
+            apart = np.where(both, values[lag:] - values[:-lag], 0.0) / np.sqrt(2.0)
+            if np.count_nonzero(both) >= _SHORTEST_S * self.rate_hz:
+                between = min(self._power(apart, both), whole)
+                repeats = len(values) / lag
+        return seconds, whole, between + repeats * (whole - between)
 
     def _power(self, values: Array, there: Array) -> float:
         """|integral of r exp(-iwt)|^2 is the density times the seconds kept; mean over the band."""

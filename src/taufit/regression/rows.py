@@ -20,7 +20,7 @@ from taufit.dynamics.batch import Engine
 from taufit.errors import RecordingError, TaufitError
 from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.accumulate import Batch, accumulate_by_joint
+from taufit.regression.accumulate import Batch, accumulate_by_joint, columns_by_joint
 from taufit.regression.information import Information
 from taufit.regression.weights import Weights
 from taufit.signals.samples import Samples
@@ -101,6 +101,22 @@ class Rows(ABC):
             Information(names, one.factor, one.target, one.residual, int(n))
             for one, n in zip(out, count, strict=True)
         )
+
+    def joint_columns(
+        self, first: int, last: int, stride: int, columns: Int[Array, " b"]
+    ) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
+        """Some columns of every stride-th sample, joint by joint, 0 where a row does not count.
+
+        Entry i is (which, values): values[k] is column columns[which[k]] of joint i's rows; the
+        others are zero.
+        """
+        block = self.block(first, last, stride)
+        out = []
+        for i in range(self.joints):
+            which = np.flatnonzero(np.isin(columns, self.live(i)))
+            keep = self.keep[first:last:stride, i, None]
+            out.append((which, np.ascontiguousarray((block[:, i][:, columns[which]] * keep).T)))
+        return out
 
     def _weighted(
         self, first: int, last: int, columns: Int[Array, " b"], weights: Weights | None
@@ -264,6 +280,23 @@ class SampleRows(Rows):
             _counted(_widened(one, names, place), int(n))
             for one, n in zip(found, count, strict=True)
         )
+
+    def joint_columns(
+        self, first: int, last: int, stride: int, columns: Int[Array, " b"]
+    ) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
+        s, part = self.samples, slice(first, last, stride)
+        place = np.flatnonzero(~self._gone[columns])
+        batch = Batch(
+            s.position[part],
+            s.velocity[part],
+            s.acceleration[part],
+            self.torque[part],
+            self.keep[part].astype(float),
+            None,
+            self.friction[part],
+        )
+        found = columns_by_joint(self.model, batch, columns[place])
+        return [(place[which], values) for which, values in found]
 
     def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         own = np.where(self._gone, 0.0, theta)

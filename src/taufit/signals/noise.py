@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from scipy.special import comb
 
 from taufit.arrays import Array, Bool, Float
 
 _ORDERS = (2, 3, 4)
 # Sections that judge a recording of more rows than this as well as all of it.
-_CHUNK, _CHUNKS, _LONG = 1_000, 8, 20_000
+_CHUNK, _CHUNKS, _LONG = 1_000, 5, 20_000
 # Motions of arms end there [Hz]; how much worse than derived a measured velocity may be.
 _BAND_HZ, _WORSE = 10.0, 3.0
 # Of a normal distribution clipped at 3 sigma this part of the standard deviation is left.
@@ -48,7 +49,7 @@ def noise_std(
             inside = np.convolve(where, np.ones(order + 1), "valid") == order + 1
             if np.count_nonzero(inside) > 20:
                 usable = difference[inside]
-        estimates.append(_clipped_std(np.abs(usable)) / np.sqrt(comb(2 * order, order)))
+        estimates.append(_clipped_std(np.abs(usable)) / np.sqrt(math.comb(2 * order, order)))
     return np.min(estimates, axis=0)
 
 
@@ -74,5 +75,8 @@ def _clipped_std(magnitude: Float[Array, "n c"]) -> Float[Array, " c"]:
     for _ in range(8):
         inside = magnitude <= _CLIP * std
         count = np.maximum(np.count_nonzero(inside, axis=0), 1)
-        std = np.sqrt(np.sum(np.square(np.where(inside, magnitude, 0.0)), axis=0) / count) / _LEFT
+        squares = np.einsum("nc,nc,nc->c", inside, magnitude, magnitude)
+        before, std = std, np.sqrt(squares / count) / _LEFT
+        if np.array_equal(before, std):
+            break
     return np.where(std > 0.1 * plain, std, plain)

@@ -214,7 +214,7 @@ class SamplesInMemory(SampleSource):
 
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
-        self.head = samples.rows(slice(0, 0))
+        self.head = samples.head()
         self._runs = samples.run_slices()
 
     def __len__(self) -> int:

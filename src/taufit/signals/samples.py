@@ -96,6 +96,15 @@ class Samples:
         }
         return replace(self, **values)
 
+    def head(self) -> Samples:
+        """The same without any sample: rate, cut-off, gains, names; it holds on to no array."""
+        none = self.rows(slice(0, 0))
+        values: dict[str, Any] = {
+            name: None if getattr(none, name) is None else getattr(none, name).copy()
+            for name in _PER_SAMPLE
+        }
+        return replace(none, **values)
+
     @classmethod
     def joined(cls, parts: Sequence[Samples]) -> Samples:
         """Several samples of one robot, run after run; grid and low-pass must agree."""

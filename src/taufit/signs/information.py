@@ -94,6 +94,11 @@ class MagnitudeRows(SampleRows):
     ) -> tuple[Information, ...]:
         return Rows.triangles(self, first, last, columns, weights)
 
+    def joint_columns(
+        self, first: int, last: int, stride: int, columns: Int[Array, " b"]
+    ) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
+        return Rows.joint_columns(self, first, last, stride, columns)
+
     def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         return self.root * super().explained(theta)
 

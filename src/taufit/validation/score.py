@@ -71,15 +71,18 @@ def score(
         bias=error.mean(axis=0),
         largest=np.abs(error).max(axis=0),
         e_n=float(np.linalg.norm(error) / n),
-        findings=(*_standing(samples, counted), *range_findings(model, samples))
+        findings=(
+            *standing_findings(np.ptp(samples.position[counted], axis=0)),
+            *range_findings(model, samples),
+        )
         if rows is None
         else (),
     )
 
 
-def _standing(samples: Samples, counted: Bool[Array, " n"]) -> tuple[str, ...]:
+def standing_findings(span: Float[Array, " j"]) -> tuple[str, ...]:
     """A sentence where joints stand still: their nrmse divides by torque that hardly changes."""
-    still = np.flatnonzero(np.ptp(samples.position[counted], axis=0) < _SMALLEST_RANGE)
+    still = np.flatnonzero(span < _SMALLEST_RANGE)
     if len(still) == 0:
         return ()
     listed = ", ".join(str(j + 1) for j in still)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,14 +21,17 @@ from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting import fit as fit
 from taufit.fitting.fit import check_enough
 from taufit.friction import FrictionModel, friction_to_dict
-from taufit.model import predicted_torque
 from taufit.model.fitted_model import FittedModel
+from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import FitSettings, Provenance
-from taufit.recording import Recording, in_order
+from taufit.recording import Recording
+from taufit.recording.files import RecordingFiles
 from taufit.regression import Estimate
 from taufit.regression.residual_structure import residual_structure
 from taufit.robot import Robot
 from taufit.signals import Samples, condition
+from taufit.signals.sample_source import SamplesInMemory, SampleSource
+from taufit.signals.workers import Workers
 from taufit.signs.information import with_open_signs
 from taufit.signs.unknown_signs import (
     SignHint,
@@ -36,9 +39,17 @@ from taufit.signs.unknown_signs import (
     signed_by_model,
     without_signs,
 )
-from taufit.temperature.apply import follow, slopes_of, with_temperature
-from taufit.validation.nominal_comparison import Before, before_identification
+from taufit.temperature.apply import slopes_of, with_temperature
+from taufit.temperature.over_parts import follow_parts
+from taufit.validation.nominal_comparison import Before
 from taufit.validation.score import Score, score, short_name
+from taufit.validation.score_sums import training_scores
+from taufit.workflow.training_data import (
+    TrainingData,
+    in_robot_order,
+    training_data,
+    with_drives,
+)
 
 Cutoff = float | Literal["auto"]
 DEFAULT_CUTOFF_HZ = 10.0
@@ -51,13 +62,14 @@ class Identification:
     Attributes:
         model: Fitted, with all that a model file holds.
         estimate: Its parameters with their uncertainty.
-        samples: What it was fitted to.
-        training: Its score there.
+        samples: What it was fitted to, or an excerpt of at most 32,768 of them.
+        training: Its score on all of them.
         holdout: Scores on recordings it has not seen.
         holdout_samples: Those recordings, conditioned like the training data.
         before: The nominal robot on the training data, or None where it has no inertia.
         warnings: What the user should know, gravest first.
         signs: What was found about torque signs, where they were not recorded.
+        files: Its score on each run of the training data.
     """
 
     model: FittedModel
@@ -69,6 +81,7 @@ class Identification:
     before: Before | None
     warnings: tuple[str, ...]
     signs: Any = None
+    files: tuple[Score, ...] = ()
 
     @property
     def consistent(self) -> bool:
@@ -123,7 +136,7 @@ class Identification:
 
 def identify(
     robot: Robot,
-    recordings: Sequence[Recording],
+    recordings: Sequence[Recording] | RecordingFiles,
     *,
     holdout: Mapping[str, Sequence[Recording]] | None = None,
     friction: FrictionModel | str | None = "auto",
@@ -136,6 +149,8 @@ def identify(
     temperature: str = "auto",
     provenance: Mapping[str, Any] | None = None,
     force: bool = False,
+    processes: int | None = 1,
+    watch: Callable[[], None] | None = None,
 ) -> Identification:
     """Fit a model to recordings of a robot and score it on others.
 
@@ -144,7 +159,8 @@ def identify(
 
     Args:
         robot: The arm, with its mounting.
-        recordings: Of one robot, fitted together.
+        recordings: Of one robot, fitted together; files are gone through one at a time, in memory
+            that does not grow with their number.
         holdout: Recordings kept out, by the name they are to be called.
         friction: A friction model, None, or "auto".
         estimator: Replaces the automatic one.
@@ -157,103 +173,141 @@ def identify(
             "arrhenius", "thermal-model" (temperatures estimated from heat), or "auto".
         provenance: What the model file should say about where the data came from.
         force: Fit although the recording contradicts the robot or holds impossible numbers.
+        processes: That share the files; None for one per processor. Results do not depend on it.
+        watch: Called whenever a file has been gone through, as happens about nine times to each.
     """
-    if not recordings:
-        raise RecordingError("there is no recording to fit.")
-    ordered = [_fitting(robot, recording) for recording in recordings]
-    if torque_signs == "unknown":
-        ordered = [without_signs(recording) for recording in ordered]
-    robot = with_drives(robot, ordered)
-    samples = condition(ordered, cutoff_hz=cutoff_hz)
-    if samples.gain is not None:
-        std = np.zeros_like(samples.gain) if samples.gain_std is None else samples.gain_std
-        drives = replace(robot.drives, gain=samples.gain, gain_std=std)
-        robot = replace(robot, drives=drives)
-    model = automatic_model(robot, friction=friction, rotor_inertia=rotor_inertia, offset=offset)
-    check_enough(model, samples)
-    against = contradictions(robot, ordered, samples)
-    if against and not force:
-        raise RecordingError(
-            "\n".join(against) + "\nCorrect that, or fit nevertheless with --force (force=True)."
+    with Workers(processes) as workers:
+        data = training_data(
+            robot,
+            recordings,
+            cutoff_hz=cutoff_hz,
+            unsigned=torque_signs == "unknown",
+            workers=workers,
+            watch=watch,
+        )
+        robot, source = data.robot, data.source
+        model = automatic_model(
+            robot, friction=friction, rotor_inertia=rotor_inertia, offset=offset
+        )
+        check_enough(model, source)
+        against = contradictions(robot, data.recordings, source.excerpt)
+        if against and not force:
+            raise RecordingError(
+                "\n".join(against)
+                + "\nCorrect that, or fit nevertheless with --force (force=True)."
+            )
+        signs, source = _with_signs(model, source, sign_hints)
+        unsigned = signs is not None
+        warmth = follow_parts(model, source, "none" if unsigned else temperature)
+        model, source = warmth.model, warmth.source
+        estimate = _estimated(model, source, estimator, warmth.dropped, signs)
+        fitted = fitted_model(model, estimate, source, thermal=warmth.thermal)
+        scores = training_scores(fitted, robot, source)
+        tested, tested_samples = _tested(fitted, holdout or {}, unsigned=unsigned)
+        found = [f"{short_name(s.file)}: {text}" for s in tested for text in s.findings]
+        warnings = dict.fromkeys(
+            [
+                *against,
+                *warmth.findings,
+                *estimate.warnings,
+                *found,
+                *_recording_warnings(data),
+            ]
+        )
+        settings = FitSettings(
+            friction=friction_to_dict(model.friction),
+            estimator="automatic" if estimator is None else type(estimator).__name__,
+            estimator_settings=dict(estimate.settings),
+            dropped=tuple(estimate.dropped),
+            cutoff_hz=float(source.cutoff_hz),
+            cutoff_reason=source.head.reason,
+            torque_signs="unknown" if unsigned else torque_signs,
+            temperature=warmth.law,
+        )
+        record = replace(
+            fitted.training,
+            score=replace(scores.all, findings=()),
+            residuals=residual_structure(fitted, source),
+            provenance=_provenance(robot, settings, provenance),
+            warnings=tuple(warnings),
+        )
+        return Identification(
+            fitted.with_training(record),
+            estimate,
+            source.excerpt,
+            scores.all,
+            tested,
+            tested_samples,
+            scores.before,
+            tuple(warnings),
+            signs,
+            scores.files,
         )
 
-    signs = None
-    if samples.signed is not None and not np.all(samples.signed):
-        # Declared by a map, or asked for: the signs come first, then the same fit as always.
-        signs = find_signs(model, samples, hints=sign_hints)
-        samples = signs.fit_samples
-        torque_signs = "unknown"
-    elif sign_hints:
-        raise RecordingError(
-            "signs of single stretches were given, but the torque carries its sign everywhere. "
-            "Leave them out, or say that signs are unknown (--torque-signs unknown)."
-        )
-    warmth = follow(model, samples, "none" if signs is not None else temperature)
-    model, samples = warmth.model, warmth.samples
+
+def _with_signs(
+    model: TorqueModel, source: SampleSource, hints: Sequence[SignHint]
+) -> tuple[Any, SampleSource]:
+    """Torque signs where they were not recorded, and samples that have them."""
+    signed = source.head.signed
+    if signed is None or np.all(signed):
+        if hints:
+            raise RecordingError(
+                "signs of single stretches were given, but the torque carries its sign everywhere. "
+                "Leave them out, or say that signs are unknown (--torque-signs unknown)."
+            )
+        return None, source
+    # Declared by a map, or asked for: the signs come first, then the same fit as always. The search
+    # looks at all samples at once.
+    signs = find_signs(model, source.gathered(), hints=hints)
+    return signs, SamplesInMemory(signs.fit_samples)
+
+
+def _estimated(
+    model: TorqueModel,
+    source: SampleSource,
+    estimator: Estimator | None,
+    dropped: tuple[str, ...],
+    signs: Any,
+) -> Estimate:
     try:
-        estimate = fit(model, samples, estimator, dropped=warmth.dropped)
+        estimate = fit(model, source, estimator, dropped=dropped)
     except RecordingError as error:
         # Signs in doubt are the likely reason why nothing fits them.
         doubts = () if signs is None else signs.warnings
         raise RecordingError("\n".join([str(error), *doubts])) from None
-    if signs is not None:
-        estimate = with_open_signs(estimate, model, samples, signs)
-        estimate = replace(estimate, warnings=(*signs.warnings, *estimate.warnings))
+    if signs is None:
+        return estimate
+    estimate = with_open_signs(estimate, model, source.gathered(), signs)
+    return replace(estimate, warnings=(*signs.warnings, *estimate.warnings))
 
-    fitted = fitted_model(model, estimate, samples, thermal=warmth.thermal)
-    predicted = predicted_torque(fitted, samples)
-    training = score(fitted, samples, predicted=predicted)
-    tested: list[Score] = []
-    tested_samples: list[Samples] = []
-    for name, others in (holdout or {}).items():
-        if torque_signs == "unknown":
+
+def _tested(
+    fitted: FittedModel, holdout: Mapping[str, Sequence[Recording]], *, unsigned: bool
+) -> tuple[tuple[Score, ...], tuple[Samples, ...]]:
+    """Scores on recordings the model has not seen, and their samples."""
+    scores: list[Score] = []
+    kept: list[Samples] = []
+    for name, others in holdout.items():
+        if unsigned:
             others = [without_signs(recording) for recording in others]
-        other = condition_like(fitted, others, name=name)
-        tested_samples.append(other)
-        tested.append(score(fitted, other, file=name))
+        samples = condition_like(fitted, others, name=name)
+        kept.append(samples)
+        scores.append(score(fitted, samples, file=name))
+    return tuple(scores), tuple(kept)
 
-    told = [f"{short_name(s.file)}: {text}" for s in tested for text in s.findings]
-    warnings = [
-        *against,
-        *warmth.findings,
-        *estimate.warnings,
-        *told,
-        *_spoken(recordings, samples),
-    ]
-    record = replace(
-        fitted.training,
-        score=replace(training, findings=()),
-        residuals=residual_structure(fitted, samples, predicted),
-        provenance=Provenance(
-            taufit=taufit.__version__,
-            python=platform.python_version(),
-            numpy=np.__version__,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            robot=robot.source or robot.name,
-            settings=FitSettings(
-                friction=friction_to_dict(model.friction),
-                estimator="automatic" if estimator is None else type(estimator).__name__,
-                estimator_settings=dict(estimate.settings),
-                dropped=tuple(estimate.dropped),
-                cutoff_hz=float(samples.cutoff_hz),
-                cutoff_reason=samples.reason,
-                torque_signs=torque_signs,
-                temperature=warmth.law,
-            ),
-            sources=dict(provenance or {}),
-        ),
-        warnings=tuple(dict.fromkeys(warnings)),
-    )
-    return Identification(
-        fitted.with_training(record),
-        estimate,
-        samples,
-        training,
-        tuple(tested),
-        tuple(tested_samples),
-        before_identification(fitted, robot, samples, predicted=predicted),
-        tuple(dict.fromkeys(warnings)),
-        signs,
+
+def _provenance(
+    robot: Robot, settings: FitSettings, sources: Mapping[str, Any] | None
+) -> Provenance:
+    return Provenance(
+        taufit=taufit.__version__,
+        python=platform.python_version(),
+        numpy=np.__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        robot=robot.source or robot.name,
+        settings=settings,
+        sources=dict(sources or {}),
     )
 
 
@@ -275,7 +329,7 @@ def condition_like(
         cutoff_hz: Replaces the model's low-pass.
         name: For messages.
     """
-    ordered = [_fitting(model.robot, recording, name) for recording in recordings]
+    ordered = [in_robot_order(model.robot, recording, name) for recording in recordings]
     conditioning = model.training.conditioning
     cutoff = conditioning.cutoff_hz if cutoff_hz is None else cutoff_hz
     needs = any(r.gain is None or not np.all(np.isfinite(r.gain)) for r in ordered)
@@ -295,24 +349,6 @@ def condition_like(
     return samples
 
 
-def with_drives(robot: Robot, recordings: Sequence[Recording]) -> Robot:
-    """The robot with drives as the recordings describe them: side of the gear and coupling."""
-    first = recordings[0]
-    for other in recordings[1:]:
-        if (other.torque_source == "joint_torque_sensor") != (
-            first.torque_source == "joint_torque_sensor"
-        ):
-            raise RecordingError(
-                "some recordings have torque from before the gear (motor), others from behind it "
-                "(link). Fit them separately: friction is not the same there."
-            )
-    side = "link" if first.torque_source == "joint_torque_sensor" else "motor"
-    coupling = robot.drives.coupling if first.coupling is None else first.coupling
-    return replace(
-        robot, drives=replace(robot.drives, side=side, coupling=np.asarray(coupling, float))
-    )
-
-
 def file_hash(path: str | os.PathLike[str]) -> str:
     """SHA-256 of a file's bytes; of the names and bytes of all files for a folder."""
     digest = hashlib.sha256()
@@ -327,26 +363,14 @@ def file_hash(path: str | os.PathLike[str]) -> str:
     return digest.hexdigest()
 
 
-def _fitting(robot: Robot, recording: Recording, name: str | None = None) -> Recording:
-    label = name or recording.meta.get("file") or "the recording"
-    try:
-        return in_order(recording, robot.joint_names)
-    except RecordingError:
-        raise RecordingError(
-            f"{label} has {recording.joints} joints and {robot.name} has {robot.joints}: this is a "
-            "recording of another robot. Give the right robot, or a column map (--map) that names "
-            "this robot's joints."
-        ) from None
-
-
-def _spoken(recordings: Sequence[Recording], samples: Samples) -> list[str]:
+def _recording_warnings(data: TrainingData) -> list[str]:
     """Findings worth a warning, in words."""
-    found = [*(f for r in recordings for f in r.findings), *samples.findings]
+    found = [*(f for r in data.recordings for f in r.findings), *data.source.head.findings]
     grave = [f for f in found if f.severity == "error"] + [
         f for f in found if f.severity == "warning"
     ]
     told = [str(finding) for finding in grave]
-    carried = {r.payload for r in recordings if r.payload}
+    carried = {r.payload for r in data.recordings if r.payload}
     if carried:
         masses = ", ".join(f"{mass:g} kg" for mass in sorted(carried))
         told.append(

@@ -1,0 +1,74 @@
+"""Work shared among processes, with results in the order of the work."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+
+class Workers:
+    """Processes that apply functions to things, one thing at a time.
+
+    Functions, things and results are pickled; what comes back comes in the order of the things, so
+    nothing depends on how many processes there are. One process is this one.
+
+    Args:
+        count: How many processes; None for one per processor.
+    """
+
+    def __init__(self, count: int | None = 1) -> None:
+        self.count = max(1, count if count is not None else _processors())
+        self._pool: Any = None
+
+    def map(self, function: Callable[..., Any], things: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """function(*thing) of every thing, in order."""
+        if self.count == 1:
+            for thing in things:
+                yield function(*thing)
+            return
+        pool = self._started()
+        waiting: deque[Any] = deque()
+        try:
+            for thing in things:
+                waiting.append(pool.submit(function, *thing))
+                # Results that wait take memory: never many more than there are processes.
+                if len(waiting) > 2 * self.count:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def _started(self) -> Any:
+        if self._pool is None:
+            import multiprocessing
+            from concurrent.futures import ProcessPoolExecutor
+
+            # Each process has a processor to itself; threads inside it would only get in the way.
+            for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+                os.environ.setdefault(name, "1")
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.count, mp_context=context)
+        return self._pool
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _processors() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1

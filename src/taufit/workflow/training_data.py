@@ -1,0 +1,266 @@
+"""From recordings to samples a fit goes through: in memory where they are few, else in files.
+
+Files are read and conditioned one after the other; what is kept of each is its conditioned samples
+in a temporary folder and a few words. Grid, gains and an automatic cut-off come from the first
+recordings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from taufit.errors import RecordingError
+from taufit.recording import Recording, in_order
+from taufit.recording.files import RecordingFiles
+from taufit.robot import Robot
+from taufit.signals import Samples, condition
+from taufit.signals.drive_gains import Gains, joint_gains
+from taufit.signals.sample_source import SamplesInMemory, SampleSource
+from taufit.signals.stored_samples import Store, StoredPart, StoredSamples
+from taufit.signals.workers import Workers
+from taufit.signs.unknown_signs import without_signs
+
+# Rows that are read at once to decide on gains and cut-off; recordings of no more than these are
+# fitted in memory.
+_LEAD = 2**15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingData:
+    """What is fitted.
+
+    Attributes:
+        robot: With drives as the recordings have them.
+        source: Conditioned samples.
+        recordings: Without their rows: names, findings, payloads.
+    """
+
+    robot: Robot
+    source: SampleSource
+    recordings: tuple[Recording, ...]
+
+
+def training_data(
+    robot: Robot,
+    recordings: Sequence[Recording] | RecordingFiles,
+    *,
+    cutoff_hz: float | Literal["auto"],
+    unsigned: bool = False,
+    workers: Workers | None = None,
+    watch: Callable[[], None] | None = None,
+) -> TrainingData:
+    """Recordings of one robot, conditioned alike.
+
+    Args:
+        robot: The arm.
+        recordings: In memory, or files that are read one at a time.
+        cutoff_hz: Of the low-pass, or "auto".
+        unsigned: Whether torque signs are to be taken as unknown.
+        workers: Processes to share the files among.
+        watch: Called after each file of each pass.
+    """
+    if not len(recordings):
+        raise RecordingError("there is no recording to fit.")
+    if not isinstance(recordings, RecordingFiles):
+        return _in_memory(robot, [_ordered(robot, r, unsigned) for r in recordings], cutoff_hz)
+    lead: list[Recording] = []
+    rows = files = 0
+    while files < len(recordings) and rows < _LEAD:
+        lead += [_ordered(robot, one, unsigned) for one in recordings[files]]
+        rows = sum(len(one.time) for one in lead)
+        files += 1
+    if files == len(recordings):
+        return _in_memory(robot, lead, cutoff_hz)
+    return _in_files(robot, lead, recordings, cutoff_hz, unsigned, workers or Workers(), watch)
+
+
+def _in_memory(
+    robot: Robot, ordered: list[Recording], cutoff_hz: float | Literal["auto"]
+) -> TrainingData:
+    robot = with_drives(robot, ordered)
+    samples = condition(ordered, cutoff_hz=cutoff_hz)
+    heads = tuple(_without_rows(one) for one in ordered)
+    return TrainingData(_with_gains(robot, samples), SamplesInMemory(samples), heads)
+
+
+def _in_files(
+    robot: Robot,
+    lead: list[Recording],
+    recordings: RecordingFiles,
+    cutoff_hz: float | Literal["auto"],
+    unsigned: bool,
+    workers: Workers,
+    watch: Callable[[], None] | None,
+) -> TrainingData:
+    gains, gain_findings = joint_gains(lead, None)
+    # An automatic cut-off looks at all that was read; the rest is the same for every recording.
+    first = condition(
+        lead if cutoff_hz == "auto" else lead[:1], cutoff_hz=cutoff_hz, gains=gains[0]
+    )
+    pooled = next((own for own, one in zip(gains, lead, strict=True) if _needs_gains(one)), None)
+    head = replace(first.head(), findings=())
+    signed = head.signed
+    del lead, first
+    store = Store()
+    prepare = _Prepare(
+        robot, recordings, head.cutoff_hz, head.rate_hz, unsigned, pooled, store.folder
+    )
+    while True:
+        parts: list[StoredPart] = []
+        heads: list[Recording] = []
+        names: list[str] = []
+        findings = list(gain_findings)
+        rate = head.rate_hz
+        for done in workers.map(prepare, ((k,) for k in range(len(recordings)))):
+            rate = min(rate, done.rate_hz)
+            parts += done.parts
+            heads += done.recordings
+            names += [part.head.names[0] for part in done.parts]
+            findings += done.findings
+            if signed is not None and done.signed is not None:
+                signed = signed & done.signed
+            if watch is not None:
+                watch()
+        if rate >= head.rate_hz:
+            break
+        # A slower logger turned up: all go to its grid.
+        head = replace(head, rate_hz=rate)
+        prepare = replace(prepare, rate_hz=rate)
+    robot = with_drives(robot, heads)
+    if any(part.head.temperature is None for part in parts):
+        parts = [_without_temperature(part) for part in parts]
+        head = replace(head, temperature=None)
+    noise = np.sqrt(
+        np.average(
+            [np.square(np.asarray(part.head.noise)) for part in parts],
+            axis=0,
+            weights=[part.summary.samples for part in parts],
+        )
+    )
+    head = replace(head, names=tuple(names), findings=tuple(findings), noise=noise, signed=signed)
+    source = StoredSamples(parts, head, store, workers, watch)
+    return TrainingData(_with_gains(robot, head), source, tuple(heads))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Prepared:
+    parts: list[StoredPart]
+    recordings: list[Recording]
+    rate_hz: float
+    findings: list[object]
+    signed: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Prepare:
+    """Read, condition and store one file."""
+
+    robot: Robot
+    files: RecordingFiles
+    cutoff_hz: float
+    rate_hz: float
+    unsigned: bool
+    pooled: Gains | None
+    folder: Path
+
+    def __call__(self, k: int) -> _Prepared:
+        found = [_ordered(self.robot, one, self.unsigned) for one in self.files[k]]
+        if self.pooled is not None:
+            found = [_filled(one, self.pooled) for one in found]
+        cutoff = None if np.isinf(self.cutoff_hz) else self.cutoff_hz
+        samples = condition(found, cutoff_hz=cutoff)
+        own = samples.rate_hz
+        if own > self.rate_hz:
+            samples = condition(found, cutoff_hz=cutoff, rate_hz=self.rate_hz)
+        parts = [
+            StoredPart.of(samples.rows(run), self.folder / f"{k}_{i}.npy")
+            for i, run in enumerate(samples.run_slices())
+        ]
+        heads = [_without_rows(one) for one in found]
+        return _Prepared(parts, heads, own, list(samples.findings), samples.signed)
+
+
+def _ordered(robot: Robot, recording: Recording, unsigned: bool) -> Recording:
+    ordered = in_robot_order(robot, recording)
+    return without_signs(ordered) if unsigned else ordered
+
+
+def in_robot_order(robot: Robot, recording: Recording, name: str | None = None) -> Recording:
+    """The recording with its joints in the robot's order."""
+    label = name or recording.meta.get("file") or "the recording"
+    try:
+        return in_order(recording, robot.joint_names)
+    except RecordingError:
+        raise RecordingError(
+            f"{label} has {recording.joints} joints and {robot.name} has {robot.joints}: this is a "
+            "recording of another robot. Give the right robot, or a column map (--map) that names "
+            "this robot's joints."
+        ) from None
+
+
+def with_drives(robot: Robot, recordings: Sequence[Recording]) -> Robot:
+    """The robot with drives as the recordings describe them: side of the gear and coupling."""
+    first = recordings[0]
+    for other in recordings[1:]:
+        if (other.torque_source == "joint_torque_sensor") != (
+            first.torque_source == "joint_torque_sensor"
+        ):
+            raise RecordingError(
+                "some recordings have torque from before the gear (motor), others from behind it "
+                "(link). Fit them separately: friction is not the same there."
+            )
+    side = "link" if first.torque_source == "joint_torque_sensor" else "motor"
+    coupling = robot.drives.coupling if first.coupling is None else first.coupling
+    return replace(
+        robot, drives=replace(robot.drives, side=side, coupling=np.asarray(coupling, float))
+    )
+
+
+def _with_gains(robot: Robot, samples: Samples) -> Robot:
+    if samples.gain is None:
+        return robot
+    std = np.zeros_like(samples.gain) if samples.gain_std is None else samples.gain_std
+    return replace(robot, drives=replace(robot.drives, gain=samples.gain, gain_std=std))
+
+
+def _needs_gains(recording: Recording) -> bool:
+    own = recording.gain
+    if own is None:
+        return recording.signal_unit != "N m"
+    return not np.all(np.isfinite(own))
+
+
+def _filled(recording: Recording, pooled: Gains) -> Recording:
+    """A recording without gains of its own with those of its robot's drives."""
+    if not _needs_gains(recording):
+        return recording
+    if recording.gain is None:
+        return replace(recording, gain=pooled.value, gain_std=pooled.std)
+    known = np.isfinite(recording.gain)
+    own = np.zeros(len(known)) if recording.gain_std is None else recording.gain_std
+    return replace(
+        recording,
+        gain=np.where(known, recording.gain, pooled.value),
+        gain_std=np.where(known, own, pooled.std),
+    )
+
+
+def _without_rows(recording: Recording) -> Recording:
+    n = len(recording.time)
+    short: dict[str, Any] = {
+        one.name: values[:0].copy()
+        for one in fields(recording)
+        if isinstance(values := getattr(recording, one.name), np.ndarray)
+        and values.shape[:1] == (n,)
+        and one.name not in ("signed", "gain", "gain_std", "coupling")
+    }
+    return replace(recording, **short)
+
+
+def _without_temperature(part: StoredPart) -> StoredPart:
+    return replace(part, head=replace(part.head, temperature=None))
