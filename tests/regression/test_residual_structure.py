@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.model import Residuals, predicted_torque
+from taufit.model import Residuals
 from taufit.regression.residual_structure import EXTRAS, residual_structure
 from taufit.signals.noise import noise_std, too_noisy
 from taufit.sim import read_preset
@@ -60,7 +60,7 @@ def test_a_model_without_base_parameters_has_noise_only(found):
 
     left = replace(bare.training, residuals=Residuals())
     bare = bare.with_training(left)
-    told = residual_structure(bare, found.samples, predicted_torque(bare, found.samples))
+    told = residual_structure(bare, found.samples)
 
     assert told.structure is None
     assert np.all(told.noise_density > 0.0)

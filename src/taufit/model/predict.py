@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taufit.arrays import Array, Float
+from taufit.dynamics import inverse_dynamics
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.torque_model import TorqueModel
 from taufit.signals.samples import Samples
@@ -10,8 +11,7 @@ from taufit.signals.samples import Samples
 
 def rigid_torque(model: FittedModel | TorqueModel, samples: Samples) -> Float[Array, "n j"]:
     """Torque of the links alone at the samples' filtered motion."""
-    links = model.columns.links(samples.position, samples.velocity, samples.acceleration)
-    return links @ model.robot.parameters
+    return inverse_dynamics(model.robot, samples.position, samples.velocity, samples.acceleration)
 
 
 def predicted_torque(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
