@@ -19,7 +19,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import BaseParameters, base_parameters, regressor
-from taufit.friction.presliding import dahl_state
+from taufit.friction import Presliding
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
@@ -30,7 +30,6 @@ from taufit.robot.mounting import (
     parse_mounting,
 )
 from taufit.selection.friction_terms import correlation_samples, gaussian_prior
-from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
 
 # Gravity this far from where it was declared is another mounting, if the recording shows it to
@@ -40,7 +39,7 @@ LIMIT_STD = 4.0
 LIMIT_GAIN = 50.0
 
 # Displacements over which friction may build up after a reversal [rad].
-_WIDTHS = (3e-3, 3e-2)
+_WIDTHS = (3e-5, 3e-3, 3e-2)
 
 _MOST_ROWS = 1500
 _ROUNDS = 3
@@ -170,16 +169,12 @@ class _Scene:
         }
         still = 0.5 * (at["-z"] + at["+z"])
         parts = [still, at["+x"] - still, still - at["-y"], at["+z"] - still]
-        s = lowpass(samples, np.tanh(samples.friction_velocity / 0.01))[rows]
-        v = samples.velocity[rows]
-        slow = [self._lagging(width)[rows] for width in _WIDTHS]
-        loaded = np.abs(np.where(samples.keep[rows], samples.torque[rows], 0.0)) * s
-        rest = [samples.acceleration[rows], np.ones_like(v)]
-        own = np.stack([s, *slow, loaded, v, np.abs(v) * v, *rest], -1)
-        nuisance = np.zeros((len(rows), joints, joints, own.shape[-1]))
-        every = np.arange(joints)
-        nuisance[:, every, every] = own
-        self.columns = np.concatenate([*parts, nuisance.reshape(len(rows), joints, -1)], -1)
+        # What is not the links': rotors, friction that builds up after reversals, offsets.
+        model = TorqueModel(robot, Presliding(_WIDTHS), rotor_inertia=True, offset=True)
+        load = np.where(samples.keep, samples.torque, 0.0)
+        motor = model.columns.friction_at(samples, load=load)[rows]
+        rest = model.columns.rest(samples.acceleration[rows], motor)
+        self.columns = np.concatenate([*parts, rest], -1)
         self.links = robot.layout.size
         self.torque = np.where(samples.keep[rows], samples.torque[rows], 0.0)
         self.keep = samples.keep[rows]
@@ -198,15 +193,6 @@ class _Scene:
         self.scale = count / np.maximum([0.01 * square[2] for square in self.squares], 1e-12)
         self.weight = trust
         self._add_up()
-
-    def _lagging(self, width: float) -> Float[Array, "n j"]:
-        """Friction that builds up over a displacement after each reversal."""
-        travel = self.samples.friction_velocity / self.samples.rate_hz
-        out = np.empty_like(travel)
-        for run in self.samples.run_slices():
-            for j in range(travel.shape[1]):
-                out[run, j] = dahl_state(travel[run, j], width)
-        return lowpass(self.samples, out)
 
     def _add_up(self) -> None:
         self.gram = sum(w * g for w, (g, _, _) in zip(self.scale, self.squares, strict=True))
