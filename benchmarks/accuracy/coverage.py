@@ -14,11 +14,11 @@ import numpy as np
 from scipy.signal import lfilter
 
 from benchmarks import Row
+from taufit.dynamics import base_parameters
 from taufit.estimators import Estimator, Ols, Wls
 from taufit.fitting.fit_samples import solve_rows
 from taufit.model.torque_model import TorqueModel
 from taufit.regression import ArrayRows, Information
-from taufit.regression.base import base_of
 from taufit.regression.covariance import base_covariance
 from taufit.regression.estimate import NORMAL_95
 from taufit.robot import read_robot
@@ -82,7 +82,7 @@ class Redrawn(ArrayRows):
 def coverage(estimator: Estimator, rho: float, fits: int, seconds: float = 40.0) -> float:
     """Share of base parameters inside their 95 % intervals."""
     model = TorqueModel(read_robot("ur5e"))
-    base = base_of(model)
+    base = base_parameters(model)
     q, v, a = motion(round(50.0 * seconds), 50.0)
     theta = truth(model)
     rows = Redrawn(model.names, model.regressor(q, v, a))

@@ -198,9 +198,9 @@ def _only_payload(robot: Robot, payload: float) -> Robot:
 
 def _fit_known_payloads(robot, friction, runs) -> TorqueModel:  # type: ignore[no-untyped-def]
     """One model for runs with known payloads; loads include them, the links' fit does not."""
+    from taufit.dynamics import base_parameters
     from taufit.fitting.fit_samples import solve_rows
     from taufit.regression import SampleRows
-    from taufit.regression.base import base_of
 
     model = TorqueModel(robot, friction=friction, rotor_inertia=False)
     first = runs[0][0]
@@ -208,7 +208,7 @@ def _fit_known_payloads(robot, friction, runs) -> TorqueModel:  # type: ignore[n
     extra = np.concatenate([torque for _, torque in runs])
     joined = replace(joined, torque=joined.torque - extra)
     load = joined.torque + extra
-    base = base_of(model)
+    base = base_parameters(model)
     for _ in range(6):
         rows = SampleRows(model, joined, load=load)
         solution, _, _ = solve_rows(rows, model, base, Wls())

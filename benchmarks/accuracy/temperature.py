@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Row
+from taufit.dynamics import base_parameters
 from taufit.estimators.wls import Wls
 from taufit.fitting.fit_samples import solve_rows
 from taufit.friction import Presliding
 from taufit.model import predicted_torque
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.base import base_of
 from taufit.regression.rows import SampleRows
 from taufit.report.temperature_page import torque_change
 from taufit.signals import Samples, condition
@@ -130,7 +130,7 @@ def warm_up(
 def fitted(model: TorqueModel, samples: Samples, dropped: tuple[str, ...] = ()) -> TorqueModel:
     """Weighted least squares, all parameters free; their covariance is not asked for."""
     rows = SampleRows(model, samples, dropped=dropped)
-    solution, _, _ = solve_rows(rows, model, base_of(model, dropped=dropped), Wls())
+    solution, _, _ = solve_rows(rows, model, base_parameters(model, dropped=dropped), Wls())
     return model.with_values(solution.values)
 
 

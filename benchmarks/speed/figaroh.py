@@ -56,7 +56,7 @@ OURS = """
 import json, resource, sys, time
 import numpy as np
 from taufit.regression import Batch, accumulate as accumulate
-from taufit.regression.base import base_of
+from taufit.dynamics import base_parameters
 from taufit.robot import read_robot
 from taufit.model.torque_model import TorqueModel
 
@@ -65,7 +65,7 @@ q, v, a = arm["states"]
 torque = arm["torque"]
 start = time.process_time()
 model = TorqueModel(read_robot("ur10"))
-base = base_of(model)
+base = base_parameters(model)
 found = accumulate(model, Batch(q, v, a, torque), columns=base.columns)
 values = np.linalg.solve(found.factor, found.target)
 cpu = time.process_time() - start
@@ -127,7 +127,7 @@ import json, sys, time
 import numpy as np
 from taufit.regression import Batch, Information, accumulate as accumulate
 from taufit.estimators import ConsistentSdp, Problem, smallest_eigenvalues
-from taufit.regression.base import base_of
+from taufit.dynamics import base_parameters
 from taufit.robot import read_robot
 from taufit.model.torque_model import TorqueModel
 
@@ -139,7 +139,7 @@ import clarabel
 robot = read_robot("ur10")
 start = time.process_time()
 model = TorqueModel(robot)
-base = base_of(model)
+base = base_parameters(model)
 seen = accumulate(model, Batch(q, v, a, torque), columns=base.columns, fast=True)
 # W theta = W[:, i] B theta: what the base columns say is all that is known of the parameters.
 p = len(model.names)

@@ -15,13 +15,13 @@ SCRIPT = """
 import json, resource, sys, time
 import numpy as np
 from taufit.regression import Batch, accumulate as accumulate
-from taufit.regression.base import base_of
+from taufit.dynamics import base_parameters
 from taufit.robot import read_robot
 from taufit.model.torque_model import TorqueModel
 
 name, samples, fast = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "fast"
 model = TorqueModel(read_robot(name))
-columns = base_of(model).columns
+columns = base_parameters(model).columns
 rng = np.random.default_rng(0)
 part = 20_000
 states = rng.normal(size=(4, part, model.robot.joints))
@@ -66,14 +66,14 @@ def rows() -> Iterator[Row]:
 
 def agreement() -> Iterator[Row]:
     """Against least squares on the stacked matrix, well and badly conditioned."""
+    from taufit.dynamics import base_parameters
     from taufit.model.torque_model import TorqueModel
     from taufit.regression import Batch
     from taufit.regression import accumulate as accumulate
-    from taufit.regression.base import base_of
     from taufit.robot import read_robot
 
     model = TorqueModel(read_robot("ur10"))
-    columns = base_of(model).columns
+    columns = base_parameters(model).columns
     rng = np.random.default_rng(1)
     n = 5000
     q, v, a = rng.normal(size=(3, n, 6))

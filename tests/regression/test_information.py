@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from taufit.dynamics import base_parameters
 from taufit.errors import RecordingError
 from taufit.friction import FRICTION_MODELS, FrictionInput, Linear, Polynomial
 from taufit.model.torque_model import TorqueModel
@@ -20,7 +21,6 @@ from taufit.regression.accumulate import (
     accumulate,
     accumulate_by_joint,
 )
-from taufit.regression.base import base_of
 from taufit.regression.information import Information
 from taufit.robot import read_robot
 from taufit.signals import Samples
@@ -162,7 +162,7 @@ def stacked(model: TorqueModel, batch: Batch, columns=None) -> Information:
 @pytest.mark.parametrize("fast", [False, True])
 def test_accumulated_is_stacked(name, fast):
     model, batch = problem(name)
-    base = base_of(model)
+    base = base_parameters(model)
     for columns in (None, base.columns, np.sort(base.columns), np.array([], int)):
         same(
             accumulate(model, batch, columns=columns, fast=fast, tile=64),
@@ -173,7 +173,7 @@ def test_accumulated_is_stacked(name, fast):
 @pytest.mark.parametrize("fast", [False, True])
 def test_weights_whitening_and_ready_made_friction_enter(fast):
     model, batch = problem("ur5e", n=250, seed=3)
-    columns = base_of(model).columns
+    columns = base_parameters(model).columns
     rng = np.random.default_rng(4)
     weights = rng.uniform(0.5, 2.0, (250, 6)) * (rng.random((250, 6)) > 0.2)
     friction = rng.normal(size=(250, 6, 2))
@@ -228,7 +228,7 @@ def test_every_part_of_a_model_may_be_missing(rotor_inertia, friction, offset):
 
 def test_batches_and_tiles_of_any_size_give_one_result():
     model, batch = problem("ur10", n=501)
-    columns = base_of(model).columns
+    columns = base_parameters(model).columns
     whole = stacked(model, batch, columns)
     parts = [
         Batch(
@@ -252,7 +252,7 @@ def test_batches_and_tiles_of_any_size_give_one_result():
 
 def test_joints_tell_apart_and_sum_up():
     model, batch = problem("panda")
-    columns = base_of(model).columns
+    columns = base_parameters(model).columns
     weights = np.ones(batch.torque.shape)
     for i, part in enumerate(accumulate_by_joint(model, batch, columns=columns)):
         only = np.zeros_like(weights)
@@ -262,7 +262,7 @@ def test_joints_tell_apart_and_sum_up():
 
 def test_normal_equations_are_used_only_where_they_hold():
     model, batch = problem("ur10", n=400)
-    columns = base_of(model).columns
+    columns = base_parameters(model).columns
     assert _Tiles(model, columns, 128).by_gram(batch) is not None
     # All columns include some that depend on others: the condition is infinite.
     assert _Tiles(model, None, 128).by_gram(batch) is None
@@ -319,7 +319,7 @@ def test_samples_make_a_batch():
 
 def test_memory_does_not_grow_with_the_samples():
     model, _ = problem("ur10")
-    columns = base_of(model).columns
+    columns = base_parameters(model).columns
     rng = np.random.default_rng(0)
     states = rng.normal(size=(4, 1000, 6))
 

@@ -377,7 +377,7 @@ def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -
     moved = model.with_robot(model.robot.with_mounting(angles))
     # Rotors hide among the links' columns, so they belong in the base of both mountings.
     before, after = (
-        base_parameters(TorqueModel(robot, None, rotor_inertia=True, offset=False), rule="leftmost")
+        base_parameters(TorqueModel(robot, None, rotor_inertia=True, offset=False))
         for robot in (model.robot, moved.robot)
     )
     rows = _new_rows(before, after)

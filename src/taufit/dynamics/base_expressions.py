@@ -290,7 +290,7 @@ def _combined(
         matrix = regressor(robot, q, v, a)
     else:
         moved = replace(model, robot=robot)  # type: ignore[type-var]
-        matrix = moved.regressor(q, v, a, **friction_inputs(model, v))
+        matrix = moved.regressor(q, v, a, **friction_inputs(v))
     return matrix[..., list(columns)].reshape(-1, len(columns))
 
 

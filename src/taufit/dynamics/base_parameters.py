@@ -96,18 +96,24 @@ class BaseParameters:
 def base_parameters(
     model: Model | Robot,
     *,
-    rule: str = "qr",
+    rule: str = "leftmost",
     order: Sequence[int] | Sequence[str] | None = None,
+    dropped: Sequence[str] = (),
     seed: int = 0,
 ) -> BaseParameters:
     """The base parameters of an arm (its links only) or of a torque model (every column).
 
+    Found at random states, loads, temperatures and paths. With the default rule and order a base
+    parameter is named after the first parameter of its combination, from base to tip: a fit, a
+    model file and `taufit inspect` all call it the same.
+
     Args:
         model: A robot, or a torque model with its friction, rotor inertias and offsets.
-        rule: "qr" keeps the columns that condition best; "leftmost" goes through the columns in
-            `order` and keeps each that those before it cannot express.
+        rule: "leftmost" goes through the columns in `order` and keeps each that those before it
+            cannot express; "qr" keeps the columns that condition best.
         order: For "leftmost", names or indices of all columns; None goes link by link from base
             to tip, inertias before moments before mass, which gives readable expressions.
+        dropped: Names of parameters held at zero, which show nothing.
         seed: Of the random states.
     """
     if isinstance(model, Robot):
@@ -116,7 +122,7 @@ def base_parameters(
     else:
         names, robot = model.names, model.robot
     return base_of_regressor(
-        sampled_regressor(model, seed=seed),
+        sampled_regressor(model, dropped=dropped, seed=seed),
         names=names,
         rule=rule,
         order=readable_order(names, robot.joints) if order is None else order,
@@ -195,8 +201,10 @@ def base_of_regressor(
     )
 
 
-def sampled_regressor(model: Model | Robot, *, seed: int = 0) -> Float[Array, "r p"]:
-    """W at random states, with at least four rows per column.
+def sampled_regressor(
+    model: Model | Robot, *, dropped: Sequence[str] = (), seed: int = 0
+) -> Float[Array, "r p"]:
+    """W at random states, with at least four rows per column; zero where a parameter is dropped.
 
     Half the velocities are spread over magnitudes, so that friction at low speed shows.
     """
@@ -204,26 +212,24 @@ def sampled_regressor(model: Model | Robot, *, seed: int = 0) -> Float[Array, "r
     columns = robot.layout.size if isinstance(model, Robot) else len(model.names)
     n = max(40, -(-4 * columns // robot.joints))
     q, v, a = random_states(robot, n, seed)
+    names: tuple[str, ...]
     if isinstance(model, Robot):
-        return regressor(model, q, v, a).reshape(n * robot.joints, columns)
-    matrix = model.regressor(q, v, a, **friction_inputs(model, v, seed))
-    return np.asarray(matrix, float).reshape(n * robot.joints, columns)
+        names, rows = model.parameter_names, regressor(model, q, v, a)
+    else:
+        names, rows = model.names, model.regressor(q, v, a, **friction_inputs(v, seed))
+    matrix = np.asarray(rows, float).reshape(n * robot.joints, columns)
+    matrix[:, np.isin(names, list(dropped))] = 0.0
+    return matrix
 
 
-def friction_inputs(
-    model: Model, velocity: Float[Array, "n j"], seed: int = 0
-) -> dict[str, Float[Array, "n j"]]:
-    """Random loads, temperatures and displacements, where the model's friction asks for them."""
-    wanted: frozenset[str] = getattr(getattr(model, "friction", None), "needs", frozenset())
+def friction_inputs(velocity: Float[Array, "n j"], seed: int = 0) -> dict[str, Float[Array, "n j"]]:
+    """Random loads [N m], temperatures [degC] and displacements, for friction that reads them."""
     rng = np.random.default_rng((seed, 1))
-    out: dict[str, Float[Array, "n j"]] = {}
-    if "load" in wanted:
-        out["load"] = 30.0 * rng.normal(size=velocity.shape)
-    if "temperature" in wanted:
-        out["temperature"] = rng.uniform(15.0, 55.0, velocity.shape)
-    if "travel" in wanted:
-        out["travel"] = np.sign(velocity) * 10.0 ** rng.uniform(-6.0, 0.0, velocity.shape)
-    return out
+    return {
+        "load": 30.0 * rng.normal(size=velocity.shape),
+        "temperature": rng.uniform(15.0, 55.0, velocity.shape),
+        "travel": rng.uniform(-0.5, 0.5, velocity.shape) ** 3,
+    }
 
 
 def random_states(

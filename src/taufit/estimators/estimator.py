@@ -9,9 +9,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.dynamics import BaseParameters
+from taufit.dynamics import BaseParameters, base_parameters
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.base import base_of
 from taufit.regression.information import Information
 
 
@@ -32,7 +31,7 @@ class Problem:
 
     @classmethod
     def of(cls, model: TorqueModel) -> Problem:
-        return cls(model, base_of(model))
+        return cls(model, base_parameters(model))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

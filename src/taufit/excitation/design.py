@@ -173,7 +173,7 @@ def design(
             raise InfeasibleError(f"the start pose needs {robot.joints} finite angles.")
         basis = replace(basis, fixed_start=True)  # type: ignore[type-var]
     if columns is None:
-        columns = np.asarray(base_parameters(model, rule="leftmost").columns)
+        columns = np.asarray(base_parameters(model).columns)
     weights = np.ones(robot.joints) if weights is None else np.asarray(weights, float)
     limit = condition_limit_of(model) if condition_limit is None else condition_limit
     if prior is not None:

@@ -49,7 +49,7 @@ def prior_information(
 ) -> Float[Array, "b b"]:
     """What earlier motions have shown, as W'W per sample of one of them."""
     if columns is None:
-        columns = np.asarray(base_parameters(model, rule="leftmost").columns)
+        columns = np.asarray(base_parameters(model).columns)
     information = InformationOf(model, columns, np.ones(model.robot.joints))
     total = np.zeros((len(columns), len(columns)))
     for motion in motions:

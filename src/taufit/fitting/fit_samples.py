@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.dynamics import BaseParameters
+from taufit.dynamics import BaseParameters, base_parameters
+from taufit.dynamics.base_parameters import sampled_regressor
 from taufit.errors import PoorExcitationError, TaufitError
 from taufit.estimators.estimator import Estimator, Problem, Solution
 from taufit.estimators.irls import Irls
@@ -15,7 +16,7 @@ from taufit.estimators.ols import Ols, base_least_squares
 from taufit.estimators.wls import Wls
 from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.base import base_factor, base_of, typical_rows
+from taufit.regression.base import base_factor
 from taufit.regression.covariance import base_covariance
 from taufit.regression.estimate import Estimate
 from taufit.regression.information import Information
@@ -70,7 +71,7 @@ def fit_samples(
         load = None
     elif load is None:
         load = "measured"
-    base = base_of(model, dropped=dropped)
+    base = base_parameters(model, dropped=dropped)
 
     start, turn = model, 0
     for stage in _stages(estimator, load):
@@ -185,7 +186,7 @@ def check_excitation(
     upper = base_factor(base, information.factor)
     norms = np.linalg.norm(upper, axis=0)
     # Against a lively motion, so that a joint that only trembles counts as not moving.
-    typical = np.linalg.norm(typical_rows(model, dropped=dropped)[:, base.columns], axis=0)
+    typical = np.linalg.norm(sampled_regressor(model, dropped=dropped)[:, base.columns], axis=0)
     seen = upper / np.where(typical > 0, typical, 1.0)
     _, values, right = np.linalg.svd(seen)
     weak = values < UNSEEN * values[0]

@@ -202,7 +202,7 @@ def _run(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
             "difference works on. Record them, or use the method filter."
         )
     joints = model.robot.joints
-    base = base_parameters(model.structure, rule="leftmost")
+    base = base_parameters(model.structure)
     columns, mapping = np.asarray(base.columns), base.mapping
     before = mapping @ np.asarray(model.values)
     layout = model.layout

@@ -1,47 +1,11 @@
-"""Which combinations of a torque model's parameters motion can show, as estimators use them."""
+"""Base parameters as estimators use them: triangle, standard ones near a guess, text."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.dynamics import BaseParameters, base_of_regressor
-from taufit.dynamics.base_parameters import random_states, readable_order
-from taufit.model.torque_model import TorqueModel
-
-
-def base_of(model: TorqueModel, *, dropped: tuple[str, ...] = (), seed: int = 0) -> BaseParameters:
-    """The base parameters of a model, found at random states, loads, temperatures and paths.
-
-    Columns are kept from base to tip, so a base parameter is named after the first parameter of
-    its combination. Parameters in `dropped` are held at zero and show nothing.
-    """
-    return base_of_regressor(
-        typical_rows(model, dropped=dropped, seed=seed),
-        names=model.names,
-        rule="leftmost",
-        order=readable_order(model.names, model.robot.joints),
-    )
-
-
-def typical_rows(
-    model: TorqueModel, *, dropped: tuple[str, ...] = (), seed: int = 0
-) -> Float[Array, "r p"]:
-    """W at random states of a lively motion."""
-    joints, names = model.robot.joints, model.names
-    n = max(40, -(-4 * len(names) // joints))
-    q, v, a = random_states(model.robot, n, seed)
-    rng = np.random.default_rng((seed, 1))
-    rows = model.regressor(
-        q,
-        v,
-        a,
-        load=30.0 * rng.normal(size=q.shape),
-        temperature=rng.uniform(15.0, 55.0, q.shape),
-        travel=rng.uniform(-0.5, 0.5, q.shape) ** 3,
-    )
-    rows[..., np.isin(names, dropped)] = 0.0
-    return rows.reshape(-1, len(names))
+from taufit.dynamics import BaseParameters
 
 
 def base_factor(base: BaseParameters, factor: Float[Array, "p p"]) -> Float[Array, "b b"]:

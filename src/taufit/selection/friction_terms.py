@@ -12,12 +12,12 @@ from itertools import combinations
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
+from taufit.dynamics import base_parameters
 from taufit.estimators.constraints import UNIT
 from taufit.estimators.entropic import prior_links
 from taufit.estimators.estimator import Problem
 from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.base import base_of
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression
 from taufit.regression.rows import Load, RowsOf
@@ -91,7 +91,7 @@ def choose(
     prior, centre, guessed = gaussian_prior(model)
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
     source = source_of(samples)
-    base = base_of(model)
+    base = base_parameters(model)
     loaded = needs(model.friction, "load")
     load: Load = "measured" if loaded else None
     # Residuals tell how they hang together only where no prior keeps the fit from its best.

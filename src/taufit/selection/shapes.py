@@ -21,10 +21,10 @@ from itertools import combinations, product
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
+from taufit.dynamics import base_parameters
 from taufit.friction import FrictionModel, NoFriction, Shape, remembers
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import joint_parameter
-from taufit.regression.base import base_of
 from taufit.regression.rows import Load, SampleRows
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
@@ -113,7 +113,9 @@ class _Scene:
         self.inputs = inputs.require(self.friction.needs, self.friction).at_motors(self.coupling)
         self.runs = samples.run_slices() if remembers(self.friction) else [slice(None)]
         plain = replace(model, friction=None, shape=None)
-        columns = base_of(plain, dropped=tuple(d for d in dropped if d in plain.names)).columns
+        columns = base_parameters(
+            plain, dropped=tuple(d for d in dropped if d in plain.names)
+        ).columns
         rows = SampleRows(plain, samples.rows(pick), dropped=dropped)
         self._fixed = rows.block(0, len(pick))[..., columns]
         self._torque = rows.torque

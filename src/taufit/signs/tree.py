@@ -82,7 +82,7 @@ def search_tree(
         ]
     )
     label, joint, first, last = threshold_segments(magnitude, samples, threshold)
-    base = base_parameters(model, rule="leftmost", order=_printed_order(model))
+    base = base_parameters(model, order=_printed_order(model))
     columns = base.columns
     rows = search_regressor(model, samples)[:, :, columns]
     grams, moments, energy = [], [], []

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
+from taufit.dynamics import base_parameters
 from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import joint_parameter
-from taufit.regression.base import base_of
 from taufit.regression.regression import Regression
 from taufit.regression.rows import RowsOf, SampleRows
 from taufit.selection.friction_terms import (
@@ -151,7 +151,9 @@ def blind_fit(
     prior, centre, _ = gaussian_prior(model)
     source = source_of(samples)
     loaded = needs(model.friction, "load")
-    regression = Regression(source, RowsOf(model, "measured" if loaded else None), base_of(model))
+    regression = Regression(
+        source, RowsOf(model, "measured" if loaded else None), base_parameters(model)
+    )
     theta, _ = fit_with_prior(
         regression, 0.01 * source.correlation_guess * prior, centre, model.nonnegative
     )

@@ -266,7 +266,7 @@ def _guessed(model: FittedModel) -> tuple[Array, Array]:
     """Base parameters and a wide covariance for a model that has none."""
     from taufit.dynamics import base_parameters
 
-    found = base_parameters(model.structure, rule="leftmost")
+    found = base_parameters(model.structure)
     values = found.mapping @ np.asarray(model.values)
     floor = np.median(np.abs(values[values != 0.0])) if np.any(values) else 1.0
     std = UNKNOWN_COVARIANCE * np.maximum(np.abs(values), 0.2 * floor)
