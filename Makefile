@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 SOURCES := $(wildcard kernel/*) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test bench docs check setup lock clean
+.PHONY: demo test bench docs check setup lock clean fuzz sanitize dist
 
 setup: .venv/.installed
 
@@ -31,6 +31,19 @@ test: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# Bounded: 20,000 cases or an hour, whichever comes first; `--family NAME --seed K` repeats one.
+fuzz: setup
+	$(BIN)/python -m tests.fuzz --cases 20000 --minutes 60
+	$(BIN)/python -m tests.fuzz.binding --cases 20000
+
+sanitize: setup
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.fuzz.sanitized
+
+# The same bytes from the same commit: times are the commit's, paths are not in it.
+dist: setup
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/uv build -q --no-build-isolation --python $(BIN)/python --out-dir dist
+	sha256sum dist/*
 
 docs: setup
 	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/docs.txt

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -25,9 +26,15 @@ nb::object numpy_of(std::vector<T> &&values, std::vector<std::size_t> shape) {
         nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner));
 }
 
+// Python may hand in any shapes: what would be read beyond an array's end is refused.
+void agree(bool right) {
+    if (!right) throw std::invalid_argument("signs: shapes do not agree");
+}
+
 // Pivoted Cholesky that eliminates the smallest Schur diagonal first: Q[order][:, order] = R'R.
 // `last` (if >= 0) is eliminated last, so the search decides it first.
 nb::tuple factor(Matrix input, std::int64_t last) {
+    agree(input.shape(0) == input.shape(1));
     const std::size_t n = input.shape(0);
     std::vector<double> a(input.data(), input.data() + n * n);
     std::vector<std::int64_t> order(n);
@@ -118,6 +125,7 @@ std::pair<std::int64_t, bool> walk(const double *r, std::size_t n, const std::in
 
 nb::tuple decode(Matrix r, Signs fixed, double bound, std::int64_t cap) {
     const std::size_t n = r.shape(0);
+    agree(r.shape(1) == n && fixed.shape(0) == n);
     std::vector<std::int8_t> best(n, 0);
     double least = bound;
     auto [nodes, complete] =
@@ -135,6 +143,7 @@ nb::tuple decode(Matrix r, Signs fixed, double bound, std::int64_t cap) {
 nb::tuple margins(Matrix r, Signs fixed, Signs best, Vector weights, double least, double bound,
                   std::int64_t cap, std::int64_t most) {
     const std::size_t n = r.shape(0);
+    agree(r.shape(1) == n && fixed.shape(0) == n && best.shape(0) == n);
     std::vector<double> margin(n, std::numeric_limits<double>::infinity());
     std::int64_t count = 0;
     const std::int8_t *b = best.data();
@@ -161,6 +170,7 @@ nb::tuple margins(Matrix r, Signs fixed, Signs best, Vector weights, double leas
 // Every sign vector below `bound`, at most `most`, in the order met.
 nb::tuple listed(Matrix r, Signs fixed, double bound, std::int64_t cap, std::int64_t most) {
     const std::size_t n = r.shape(0);
+    agree(r.shape(1) == n && fixed.shape(0) == n);
     std::vector<std::int8_t> found;
     std::vector<double> costs;
     auto [nodes, complete] =
@@ -179,6 +189,7 @@ nb::tuple listed(Matrix r, Signs fixed, double bound, std::int64_t cap, std::int
 // g_i = sum over k != i of Q_ik v_k. Returns V and |g|, whence the dual diagonal Q_ii - |g_i|.
 nb::tuple mix(Matrix q, Matrix start, std::int64_t sweeps, double tolerance) {
     const std::size_t n = q.shape(0), d = start.shape(1);
+    agree(q.shape(1) == n && start.shape(0) == n && d > 0);
     std::vector<double> v(start.data(), start.data() + n * d), norms(n, 0.0), g(d);
     for (std::int64_t sweep = 0; sweep < sweeps; ++sweep) {
         double gained = 0.0, total = 0.0;

@@ -60,7 +60,10 @@ class RunOptions:
     ] = 0.5
     seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0
     runs: Annotated[
-        int, typer.Option(help="Recordings to write, seeds counting up; numbered files.", min=1)
+        int,
+        typer.Option(
+            help="Recordings to write, seeds counting up; numbered files.", min=1, max=100_000
+        ),
     ] = 1
 
 

@@ -11,14 +11,16 @@ from typing import Any, get_type_hints
 
 import typer
 
+_SMALLEST, _LARGEST = 1e-12, 1e12
+
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """The same command with every group's fields in place of the group.
 
     A parameter annotated with a dataclass of `cli/options.py` (or of the verb's own file) is a
     group: its fields become options with their own names, help and defaults, and the command
-    receives the dataclass again. NaN is refused as wrong usage: it passes every range check and
-    means nothing anywhere.
+    receives the dataclass again. Numbers no option means are refused as wrong usage: NaN passes
+    every range check, and 1e-308 overflows what is computed from it.
     """
     hints = get_type_hints(command, include_extras=True)
     flat: list[inspect.Parameter] = []
@@ -37,9 +39,10 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def typed(**given: Any) -> None:
         for name, value in given.items():
-            if isinstance(value, float) and math.isnan(value):
+            reason = _no_number(value)
+            if reason:
                 option = f"--{name}".replace("_", "-")
-                raise typer.BadParameter("must be a number, not nan.", param_hint=option)
+                raise typer.BadParameter(reason, param_hint=option)
         for name, (group, options) in groups.items():
             given[name] = group(**{option: given.pop(option) for option in options})
         command(**given)
@@ -47,6 +50,18 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     typed.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
     typed.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
     return typed
+
+
+def _no_number(value: Any) -> str:
+    """Why a value is none that any option means; "" where it may be one. Infinity may be."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "must be a number, not nan."
+        if value and math.isfinite(value) and not _SMALLEST <= abs(value) <= _LARGEST:
+            return f"{value:g} is out of range: at most {_LARGEST:g}, at least {_SMALLEST:g}."
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return "is out of range: whole numbers have at most 18 digits."
+    return ""
 
 
 def _options(group: type) -> list[inspect.Parameter]:

@@ -36,7 +36,7 @@ def motion_to_dict(motion: Motion) -> dict[str, Any]:
 def motion_from_dict(data: dict[str, Any], where: str = "this motion") -> Motion:
     """Inverse of `motion_to_dict`; keys it does not know are left to others."""
     kind = data.get("kind") if isinstance(data, dict) else None
-    if kind not in MOTIONS:
+    if not isinstance(kind, str) or kind not in MOTIONS:
         raise TaufitError(
             f"{where} is of kind {kind!r}; known kinds are {', '.join(MOTIONS)}. "
             "`taufit design` writes motion files."

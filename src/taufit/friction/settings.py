@@ -35,14 +35,39 @@ def friction_from_dict(data: dict[str, Any]) -> Any:
 
     settings = dict(data)
     name = settings.pop("name", None)
-    if name not in FRICTION_MODELS:
+    if not isinstance(name, str) or name not in FRICTION_MODELS:
         raise TaufitError(
             f"friction model {name!r} is not known: use {', '.join(FRICTION_MODELS)}."
         )
     if "model" in settings:
+        if not isinstance(settings["model"], dict):
+            raise TaufitError(f"friction model {name} holds another model, not settings alone.")
         settings["model"] = friction_from_dict(settings["model"])
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+    for key, value in settings.items():
+        _check(name, key, value, _default(FRICTION_MODELS[name], key))
     try:
         return FRICTION_MODELS[name](**settings)
     except (TypeError, ValueError) as error:
         raise TaufitError(f"friction model {name} cannot have these settings: {error}.") from None
+
+
+def _default(model: Any, key: str) -> Any:
+    return next((entry.default for entry in fields(model) if entry.name == key), None)
+
+
+def _check(name: str, key: str, value: Any, default: Any) -> None:
+    """Refuse a setting of another kind than its default; it may come from anybody's file."""
+    numbers = value if isinstance(value, tuple) else (value,)
+    if isinstance(default, bool):
+        right = isinstance(value, bool)
+    elif isinstance(default, (int, float)) or isinstance(value, (int, float, tuple)):
+        texts = isinstance(value, tuple) and all(isinstance(x, str) for x in value)
+        right = texts or all(isinstance(x, (int, float)) and abs(x) < 1e12 for x in numbers)
+    elif isinstance(default, str):
+        right = isinstance(value, str)
+    else:
+        return
+    if not right:
+        shown = repr(value)[:60]
+        raise TaufitError(f"friction model {name} cannot have {key} = {shown}.")

@@ -12,6 +12,9 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
 
+# No gain, offset or rate of a robot comes near.
+_LARGEST = 1e30
+
 
 class MapValues:
     """Checks the pieces of one map; every complaint starts with where the map came from."""
@@ -42,7 +45,7 @@ class MapValues:
                 value = None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.refuse(f"{where} must be a number, not {value!r}.")
-        if not np.isfinite(value):
+        if not abs(value) < _LARGEST:
             raise self.refuse(f"{where} must be finite, not {value!r}.")
         return float(value)
 

@@ -55,8 +55,10 @@ def robot_from_dict(data: Any, source: str = "this robot") -> Robot:
 
 def _link(data: Field) -> Link:
     screw = data["screw"].required().numbers(6)
+    if np.abs(screw).max() > _LARGEST:
+        data["screw"].fail(f"numbers of at most {_LARGEST:g}")
     size = float(np.linalg.norm(screw[:3])) or float(np.linalg.norm(screw[3:]))
-    if abs(size - 1.0) > 1e-6 or np.abs(screw).max() > _LARGEST:
+    if abs(size - 1.0) > 1e-6:
         data["screw"].fail("an axis of length 1")
     parameters = data["parameters"].required().numbers(10)
     if np.abs(parameters).max() > _LARGEST:
@@ -79,7 +81,7 @@ def _link(data: Field) -> Link:
 
 def _pose(data: Field) -> Float[Array, "4 4"]:
     pose = data.required().matrix(4, 4)
-    turn = pose[:3, :3]
+    turn = np.clip(pose[:3, :3], -2.0, 2.0)
     if (
         np.abs(pose).max() > _LARGEST
         or np.abs(turn @ turn.T - np.eye(3)).max() > 1e-6

@@ -1,0 +1,225 @@
+"""Every way taufit once broke, by name; none may come back."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from taufit.cli import main
+from taufit.errors import TaufitError
+from taufit.excitation import read_motion
+from taufit.model.model_file import read_model
+from taufit.recording import read_recordings
+from taufit.recording.column_map import read_map
+
+
+def run(capsys, *words):
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in words])
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    return stop.value.code or 0, printed.out, printed.err
+
+
+@pytest.fixture
+def edited(arm, tmp_path):
+    """A model file with one value changed, by the place in it."""
+
+    def change(*way, to=None, remove=False):
+        data = json.loads((arm / "model.json").read_text())
+        holder = data
+        for step in way[:-1]:
+            holder = holder[step]
+        if remove:
+            del holder[way[-1]]
+        else:
+            holder[way[-1]] = to
+        path = tmp_path / "edited.json"
+        path.write_text(json.dumps(data))
+        return path
+
+    return change
+
+
+@pytest.mark.parametrize("form", ["urdf", "mjcf", "c", "json"])
+def test_an_export_to_dev_null_leaves_the_device(arm, capsys, form):
+    words = ["export", arm / "model.json", "--format", form, "-o", os.devnull]
+    assert run(capsys, *words)[0] == 0
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_an_export_to_dev_stdout_is_printed(arm):
+    words = ["export", arm / "model.json", "--format", "urdf", "-o", "/dev/stdout"]
+    ran = subprocess.run([sys.executable, "-m", "taufit", *words], capture_output=True, text=True)
+    assert ran.returncode == 0 and "</robot>" in ran.stdout
+    assert os.path.islink("/dev/stdout")
+
+
+def test_a_conversion_to_dev_null_is_done(arm, capsys):
+    assert run(capsys, "convert", arm / "run.parquet", "-o", os.devnull)[0] == 0
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+EDITS = [
+    (("range", "position", "low"), "<script>", "range.position.low"),
+    (("robot", "links", 0, "placement"), 0, r"robot.links\[0\].placement"),
+    (("score",), 7, "score"),
+    (("robot", "name"), 1e308, "robot.name"),
+    (("robot", "limits", "velocity"), [], "robot.limits.velocity"),
+    (("robot", "mounting", 0), 10**29, "robot.mounting"),
+    (("robot", "mounting"), [1, 2], "robot.mounting"),
+    (("robot", "links", 0, "screw", 2), 1e300, r"robot.links\[0\].screw"),
+    (("robot", "drives", "side"), "top", "robot.drives.side"),
+    (("robot", "drives", "coupling", 0, 0), 0, "robot.drives.coupling"),
+    (("robot", "limits", "lower", 0), 99, "robot.limits"),
+    (("friction", "name"), [1], "friction"),
+    (("friction", "width"), "../../etc/passwd", "friction"),
+    (("parameters", 3, "value"), None, r"parameters\[3\].value"),
+]
+
+
+@pytest.mark.parametrize(("way", "value", "place"), EDITS, ids=[e[2] + str(e[1]) for e in EDITS])
+def test_a_wrong_value_of_a_model_is_named_by_its_place(edited, way, value, place):
+    with pytest.raises(TaufitError, match=place):
+        read_model(edited(*way, to=value))
+
+
+def test_a_missing_row_of_a_covariance_is_named(edited):
+    with pytest.raises(TaufitError, match=r"base\.covariance"):
+        read_model(edited("base", "covariance", 0, remove=True))
+
+
+TEXTS = {
+    "nested": "[" * 200_000,
+    "nested objects": '{"a":' * 200_000,
+    "digits": '{"format": ' + "9" * 5000 + "}",
+    "twice": '{"kind": "fourier", "kind": "spline"}',
+    "constant": '{"format": NaN}',
+    "exponent": '{"format": 1e999}',
+    "list": "[]",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
+@pytest.mark.parametrize("read", [read_model, read_motion], ids=["model", "motion"])
+def test_hostile_json_is_refused_in_a_sentence(tmp_path, read, text):
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    with pytest.raises(TaufitError) as caught:
+        read(path)
+    assert len(str(caught.value)) < 400 and str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("option", ["--after", "--envelope"])
+def test_nested_json_of_design_is_refused(tmp_path, capsys, option):
+    path = tmp_path / "file.json"
+    path.write_text("[" * 200_000)
+    out = tmp_path / "motion.json"
+    code, _, _ = run(capsys, "design", "ur3", "--seconds", "0.1", option, path, "-o", out)
+    assert code in (1, 2) and not out.exists()
+
+
+def test_nested_effects_of_simulate_are_refused(tmp_path, capsys):
+    path = tmp_path / "effects.yaml"
+    path.write_text("[" * 200_000)
+    out = tmp_path / "run.parquet"
+    code, _, err = run(capsys, "simulate", "ur3", "--effects", path, "-o", out)
+    assert code == 1 and "nested too deeply" in err and not out.exists()
+
+
+def test_a_map_that_says_a_thing_twice_is_refused(tmp_path):
+    path = tmp_path / "map.yaml"
+    path.write_text("columns: {time: t}\ngains: 1\ngains: 2\n")
+    with pytest.raises(TaufitError, match="line 3 gives 'gains' twice"):
+        read_map(path)
+
+
+def test_a_map_with_a_number_of_thirty_digits_is_refused(tmp_path):
+    path = tmp_path / "map.yaml"
+    path.write_text(f"columns: {{time: t, position: 'q{{joint}}', torque: 't{{joint}}'}}\n"
+                    f"rate_hz: {10**40}\n")  # fmt: skip
+    with pytest.raises(TaufitError, match="rate_hz"):
+        read_map(path)
+
+
+@pytest.mark.parametrize("value", ["99999999999999999999", "0", "-1", "nan", "1e9"])
+def test_no_number_of_runs_is_endless(tmp_path, capsys, value):
+    words = ["simulate", "ur3", "--runs", value, "-o", tmp_path / "run.parquet"]
+    assert run(capsys, *words)[0] == 2
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("value", ["1e-308", "1e308", "-1", "nan"])
+def test_a_cutoff_nobody_means_is_refused(arm, capsys, value):
+    code, _, _ = run(capsys, "check", arm / "model.json", arm / "run.parquet", "--cutoff-hz", value)
+    assert code in (1, 2)
+
+
+def test_a_name_that_looks_like_markup_is_shown(edited, arm, capsys):
+    path = edited("robot", "name", to="arm[/b]")
+    _, out, _ = run(capsys, "check", path, arm / "run.parquet")
+    assert "arm[/b]" in out
+
+
+def test_names_as_long_as_the_file_system_allows_are_written(arm, tmp_path, capsys):
+    name = "n" * 250 + ".urdf"
+    words = ["export", arm / "model.json", "--format", "urdf", "-o", tmp_path / name]
+    assert run(capsys, *words)[0] == 0
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_a_bag_that_cannot_be_written_leaves_nothing(arm, tmp_path, monkeypatch, capsys):
+    import taufit.files
+
+    def full(*_):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(taufit.files.os, "replace", full)
+    code, _, err = run(capsys, "convert", arm / "run.parquet", "-o", tmp_path / "bag")
+    assert code == 1 and os.strerror(28) in err and os.listdir(tmp_path) == []
+
+
+def test_a_parquet_file_with_a_damaged_footer_does_not_end_the_process(arm, tmp_path):
+    data = (arm / "run.parquet").read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        damaged = bytearray(data)
+        for at in rng.integers(1, 3000, size=3):
+            damaged[-int(at)] = int(rng.integers(256))
+        path = tmp_path / "run.parquet"
+        path.write_bytes(damaged)
+        try:
+            read_recordings(path)
+        except TaufitError as error:
+            assert str(path) in str(error)
+
+
+def test_kernel_calls_with_shapes_that_disagree_are_refused():
+    kernel = pytest.importorskip("taufit._kernel")
+    eye, ones = np.eye(5), np.ones(2, np.int8)
+    for call in (
+        lambda: kernel.sign_mix(eye, np.ones((2, 2)), 3, 1e-6),
+        lambda: kernel.sign_mix(np.ones((5, 2)), np.ones((5, 2)), 3, 1e-6),
+        lambda: kernel.sign_decode(eye, ones, 10.0, 100),
+        lambda: kernel.sign_list(eye, ones, 10.0, 100, 5),
+        lambda: kernel.sign_margins(eye, ones, np.ones(5, np.int8), np.ones(5), 0.0, 9.0, 99, 5),
+        lambda: kernel.sign_margins(eye, np.ones(5, np.int8), ones, np.ones(5), 0.0, 9.0, 99, 5),
+        lambda: kernel.sign_factor(np.ones((5, 2)), -1),
+    ):
+        with pytest.raises(ValueError, match="shapes do not agree"):
+            call()
+
+
+def test_the_binding_survives_odd_arguments():
+    kernel = pytest.importorskip("taufit._kernel")
+    from tests.fuzz.binding import fuzz_binding
+
+    counts = fuzz_binding(kernel, 2000, seed=3)
+    assert all("returned" in of for of in counts.values()), counts
