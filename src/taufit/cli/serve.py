@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from taufit.excitation import Motion
     from taufit.sim import Carried, Twin
 
 
@@ -33,21 +35,39 @@ class ServeOptions:
         float, typer.Option(help="Of its time against this computer's.", min=0.01, max=100)
     ] = 1.0
     protocol: Annotated[
-        str, typer.Option(help="`ur`; by default as the number of joints asks for.")
+        str, typer.Option(help="ur (six joints), franka (seven), egm; by default by the joints.")
     ] = ""
     software: Annotated[
         str, typer.Option(help="Version of the controller, e.g. 3.15 (CB3) or 5.23 (e-Series).")
     ] = "5.23"
 
 
-def serve(
-    twin: Twin, carried: tuple[Carried, ...], seed: int, options: ServeOptions, as_json: bool
-) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Served:
+    """What a virtual controller is made of.
+
+    Attributes:
+        twin: The arm.
+        carried: What it carries.
+        seed: Of everything random.
+        motion: What it plays by itself, where its protocol is only read.
+        options: How it is served.
+    """
+
+    twin: Twin
+    carried: tuple[Carried, ...]
+    seed: int
+    motion: Callable[[], Motion]
+    options: ServeOptions
+
+
+def serve(what: Served, as_json: bool) -> None:
     """Run a virtual controller; its first line on stdout says where it listens."""
+    options, twin = what.options, what.twin
     if options.ports not in ("standard", "free"):
         raise typer.BadParameter("ports are `standard` or `free`.", param_hint="--ports")
-    known = {"ur": _ur}
-    protocol = options.protocol or "ur"
+    known = {"ur": _ur, "franka": _franka, "egm": _egm}
+    protocol = options.protocol or ("franka" if twin.robot.joints == 7 else "ur")
     if protocol not in known:
         raise typer.BadParameter(
             f"there is no protocol {protocol!r}; there are {', '.join(known)}.",
@@ -58,7 +78,7 @@ def serve(
             f"listening on {options.bind}: whoever reaches this address can move this virtual arm.",
             file=sys.stderr,
         )
-    run, stop, about = known[protocol](twin, carried, seed, options)
+    run, stop, about = known[protocol](what)
 
     def ready() -> None:
         page = {"protocol": protocol, "robot": twin.robot.name, "host": options.bind, **about()}
@@ -67,7 +87,8 @@ def serve(
             return
         listed = ", ".join(f"{name} {port}" for name, port in page["ports"].items())
         print(f"virtual {twin.robot.name} on {page['host']}: {listed}. Ctrl-C ends it.", flush=True)
-        print(f"Next: taufit record {page['host']} MOTION -o run.parquet", flush=True)
+        source = {"ur": f"{page['host']} MOTION", "franka": f"franka:{page['host']}"}
+        print(f"Next: taufit record {source.get(protocol, 'egm:6510')} -o run.parquet", flush=True)
 
     signal.signal(signal.SIGTERM, lambda *_: stop())
     try:
@@ -79,13 +100,51 @@ def serve(
 _Run = Callable[[Callable[[], None]], None]
 
 
-def _ur(
-    twin: Twin, carried: tuple[Carried, ...], seed: int, options: ServeOptions
-) -> tuple[_Run, Callable[[], None], Callable[[], dict[str, Any]]]:
+_Parts = tuple[_Run, Callable[[], None], Callable[[], dict[str, Any]]]
+
+
+def _franka(what: Served) -> _Parts:
+    from taufit.sim.virtual import PlayedArm, VirtualFranka
+    from taufit.wire.franka import PORT
+
+    options = what.options
+    arm = PlayedArm(what.twin, what.motion(), 1000.0, seed=what.seed, payload=what.carried)
+    port = PORT if options.ports == "standard" else 0
+    robot = VirtualFranka(arm, host=options.bind, port=port, pace=options.pace)
+    run = _thread(robot, robot.ended, options)
+    return run, robot.ended.set, lambda: {"rate_hz": 1000.0, "ports": {"franka": robot.port}}
+
+
+def _egm(what: Served) -> _Parts:
+    from taufit.sim.virtual import PlayedArm, VirtualEgm
+    from taufit.wire.egm import PORT
+
+    options = what.options
+    arm = PlayedArm(what.twin, what.motion(), 250.0, seed=what.seed, payload=what.carried)
+    robot = VirtualEgm(arm, options.bind, PORT, pace=options.pace)
+    run = _thread(robot, robot.ended, options)
+    return run, robot.ended.set, lambda: {"rate_hz": 250.0, "ports": {"egm": PORT}}
+
+
+def _thread(robot: Any, ended: threading.Event, options: ServeOptions) -> _Run:
+    """Run a controller that has a thread of its own."""
+
+    def run(ready: Callable[[], None]) -> None:
+        with robot:
+            ready()
+            ended.wait(None if options.seconds is None else options.seconds / options.pace)
+
+    return run
+
+
+def _ur(what: Served) -> _Parts:
     from taufit.sim.virtual import UrController, VirtualUr
     from taufit.wire import UrPorts
 
-    controller = UrController(twin, version=_version(options.software), seed=seed, payload=carried)
+    options = what.options
+    controller = UrController(
+        what.twin, version=_version(options.software), seed=what.seed, payload=what.carried
+    )
     ports = UrPorts() if options.ports == "standard" else UrPorts(0, 0, 0, 0, 0)
 
     def log(text: str, level: int) -> None:

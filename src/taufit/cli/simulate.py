@@ -10,7 +10,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, RobotName, mounting_given, one_of, wrong
-from taufit.cli.serve import ServeOptions, serve
+from taufit.cli.serve import Served, ServeOptions, serve
 
 if TYPE_CHECKING:
     from taufit.excitation import Motion
@@ -107,7 +107,9 @@ def command(
     carried = tuple(_payload(text) for text in play.payload or ())
     import_mujoco()
     if server.serve:
-        serve(twin, carried, play.seed, server, as_json)
+        chosen = _motion(twin, motion, given)
+        played = lambda: chosen(play.seed, play.periods)  # noqa: E731
+        serve(Served(twin, carried, play.seed, played, server), as_json)
         return
     path = _motion(twin, motion, given)
     files: list[dict[str, Any]] = []

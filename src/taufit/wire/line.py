@@ -33,6 +33,11 @@ class Line:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         self._socket.settimeout(seconds)
 
+    @property
+    def own_address(self) -> str:
+        """Of this computer, as the controller sees it."""
+        return str(self._socket.getsockname()[0])
+
     def send(self, data: bytes) -> None:
         """Send all of it."""
         try:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from taufit.errors import WireError
+from taufit.wire import egm, franka
 from taufit.wire.source import EFFORTS, Source
 from taufit.wire.ur import UrPorts, UrRtde
+from taufit.wire.ur_realtime import UrRealtime
 
 KINDS = ("ur", "realtime", "ros2", "franka", "egm")
 
@@ -69,4 +71,27 @@ def open_source(
         raise WireError(f"effort {effort!r} is not known; there are {', '.join(EFFORTS)}.")
     if address.kind == "ur":
         return UrRtde(address.place, ports=ports, rate_hz=rate_hz)
-    raise WireError(f"sources of kind {address.kind!r} are not read yet.")
+    if address.kind == "realtime":
+        return UrRealtime(address.place, ports=ports)
+    if address.kind == "franka":
+        host, port = host_and_port(address.place, franka.PORT)
+        return franka.FrankaState(host, port=port)
+    if address.kind == "egm":
+        host, port = host_and_port(address.place, egm.PORT)
+        return egm.AbbEgm(host, port)
+    from taufit.wire.ros2 import Ros2JointStates
+
+    return Ros2JointStates(address.place, effort)
+
+
+def host_and_port(text: str, otherwise: int) -> tuple[str, int]:
+    """HOST:PORT, a HOST, or (for sources that listen) a PORT of this computer."""
+    if text.isdigit():
+        host, port = "127.0.0.1", text
+    else:
+        host, colon, port = text.rpartition(":")
+        if not colon:
+            host, port = text, str(otherwise)
+    if not host or not port.isdigit() or not 0 <= int(port) < 65536:
+        raise WireError(f"{text!r} is no HOST:PORT.")
+    return host, int(port)

@@ -1,0 +1,291 @@
+"""ABB's Externally Guided Motion, read only: protobuf bytes <-> values, and the source.
+
+The robot sends a datagram per cycle (every 4 ms by default) to a UDP port of this computer. Joint
+angles are degrees on the wire. `torqueRef` is the controller's reference torque, not a measurement.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.errors import WireError
+from taufit.wire.datagrams import Datagrams
+from taufit.wire.source import Block, Clock, Description, Gap
+
+PORT = 6510
+# Field numbers of an EgmRobot message.
+_HEADER, _FEEDBACK, _PLANNED, _MOTORS, _RAPID, _TORQUE = 1, 2, 3, 4, 8, 14
+_MOST_FIELDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class EgmState:
+    """One datagram.
+
+    Attributes:
+        number: Of the datagram.
+        time: [s], of the controller's clock.
+        position, planned: Of the joints [rad].
+        torque: Reference torque [N m]; empty where the controller sends none.
+        motors_on, running: Of the drives and of the RAPID program.
+    """
+
+    number: int
+    time: float
+    position: tuple[float, ...]
+    planned: tuple[float, ...]
+    torque: tuple[float, ...]
+    motors_on: bool = True
+    running: bool = True
+
+
+def encode(state: EgmState) -> bytes:
+    """A datagram, for a virtual robot."""
+    seconds, micro = divmod(round(state.time * 1e6), 1_000_000)
+    header = _varint(1, state.number & 0xFFFFFFFF) + _varint(
+        2, round(state.time * 1e3) & 0xFFFFFFFF
+    )
+    header += _varint(3, 2)
+    clock = _varint(1, seconds) + _varint(2, micro)
+    out = _bytes(_HEADER, header)
+    out += _bytes(_FEEDBACK, _bytes(1, _doubles(_degrees(state.position))) + _bytes(4, clock))
+    out += _bytes(_PLANNED, _bytes(1, _doubles(_degrees(state.planned))))
+    out += _bytes(_MOTORS, _varint(1, 1 if state.motors_on else 2))
+    out += _bytes(5, _varint(1, 3))
+    out += _bytes(_RAPID, _varint(1, 2 if state.running else 1))
+    return out + (_bytes(_TORQUE, _doubles(state.torque)) if state.torque else b"")
+
+
+def decode(data: bytes) -> EgmState:
+    """A datagram's content; raises where it is none."""
+    message = _fields(data)
+    header = _fields(_one(message, _HEADER))
+    feedback = _fields(_one(message, _FEEDBACK))
+    number, milliseconds = _number(header, 1), _number(header, 2)
+    stamp = milliseconds * 1e-3
+    if 4 in feedback:
+        clock = _fields(_one(feedback, 4))
+        stamp = _number(clock, 1) + 1e-6 * _number(clock, 2)
+    position = _angles(_one(feedback, 1))
+    planned: tuple[float, ...] = ()
+    if _PLANNED in message:
+        inside = _fields(_one(message, _PLANNED))
+        planned = _angles(_one(inside, 1)) if 1 in inside else ()
+    torque = _joints(_one(message, _TORQUE)) if _TORQUE in message else ()
+    motors = _number(_fields(_one(message, _MOTORS)), 1) if _MOTORS in message else 1
+    rapid = _number(_fields(_one(message, _RAPID)), 1) if _RAPID in message else 2
+    return EgmState(number, stamp, position, planned, torque, motors == 1, rapid == 2)
+
+
+def _varint(field: int, value: int) -> bytes:
+    return _raw(field << 3) + _raw(value)
+
+
+def _raw(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _bytes(field: int, data: bytes) -> bytes:
+    return _raw(field << 3 | 2) + _raw(len(data)) + data
+
+
+def _doubles(values: Sequence[float]) -> bytes:
+    return b"".join(_raw(1 << 3 | 1) + struct.pack("<d", value) for value in values)
+
+
+def _degrees(values: Sequence[float]) -> list[float]:
+    return [math.degrees(value) for value in values]
+
+
+_Fields = dict[int, list[int | bytes]]
+
+
+def _fields(data: bytes) -> _Fields:
+    """Fields of a protobuf message by number: whole numbers, or bytes."""
+    out: _Fields = {}
+    at = count = 0
+    while at < len(data):
+        count += 1
+        key, at = _read_varint(data, at)
+        kind, value = key & 7, 0
+        if kind == 0:
+            number, at = _read_varint(data, at)
+            out.setdefault(key >> 3, []).append(number)
+            continue
+        if kind in (1, 5):
+            value = 8 if kind == 1 else 4
+        elif kind == 2:
+            value, at = _read_varint(data, at)
+        if kind not in (1, 2, 5) or at + value > len(data) or count > _MOST_FIELDS:
+            raise WireError("a datagram that is no EGM message.")
+        out.setdefault(key >> 3, []).append(data[at : at + value])
+        at += value
+    return out
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(data) and shift < 64:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+    raise WireError("a datagram that is no EGM message.")
+
+
+def _one(fields: _Fields, number: int) -> bytes:
+    value = fields.get(number, [0])[-1]
+    if not isinstance(value, bytes):
+        raise WireError(f"an EGM message without its field {number}.")
+    return value
+
+
+def _number(fields: _Fields, number: int) -> int:
+    value = fields.get(number, [0])[-1]
+    if not isinstance(value, int):
+        raise WireError(f"an EGM message whose field {number} is no number.")
+    return value
+
+
+def _joints(data: bytes) -> tuple[float, ...]:
+    """Repeated doubles, packed or one by one."""
+    out: list[float] = []
+    for part in _fields(data).get(1, []):
+        if not isinstance(part, bytes) or len(part) % 8 or len(part) > 8 * 64:
+            raise WireError("joint values that are no doubles.")
+        out += struct.unpack(f"<{len(part) // 8}d", part)
+    if not all(math.isfinite(value) for value in out):
+        raise WireError("joint values that are not finite.")
+    return tuple(out)
+
+
+def _angles(data: bytes) -> tuple[float, ...]:
+    return tuple(math.radians(value) for value in _joints(data))
+
+
+class AbbEgm:
+    """Datagrams of an ABB controller; nothing is ever sent back.
+
+    Args:
+        address: Of this computer, to listen on; the robot must reach it.
+        port: UDP port the robot sends to.
+        give_up: Silence after which `read` raises [s].
+    """
+
+    def __init__(
+        self, address: str = "127.0.0.1", port: int = PORT, *, give_up: float = 30.0
+    ) -> None:
+        self.address, self.port, self.give_up = address, port, give_up
+        self.messages: list[str] = []
+        self._udp: Datagrams | None = None
+        self._clock = Clock(250.0)
+        self._waiting: list[EgmState] = []
+        self._joints = 0
+        self._heard = time.monotonic()
+
+    @property
+    def gaps(self) -> list[Gap]:
+        return self._clock.gaps
+
+    @property
+    def duplicated(self) -> int:
+        return self._clock.duplicated
+
+    def connect(self) -> Description:
+        """Wait for the robot; its first datagrams say how many joints it has and how fast it is."""
+        self._udp = Datagrams(self.address, self.port)
+        self.port = self._udp.port
+        self._heard = time.monotonic()
+        end = self._heard + 10.0
+        while len(self._waiting) < 5:
+            if time.monotonic() > end:
+                self.close()
+                raise WireError(
+                    f"no EGM datagram came to UDP {self.address}:{self.port} within 10 s. Start "
+                    "EGM on the robot, with this computer's address and port configured there."
+                )
+            self._waiting += self._receive(0.5)
+        first = self._waiting[0]
+        self._joints = len(first.position)
+        if not first.torque:
+            self.close()
+            raise WireError(
+                "this controller's EGM sends no torque reference; newer RobotWare does (field "
+                "torqueRef)."
+            )
+        steps = np.diff([state.time for state in self._waiting])
+        rate = 1.0 / max(float(np.median(steps)), 1e-4)
+        self._clock = Clock(round(rate))
+        planned = ("commanded_position",) if first.planned else ()
+        return Description(
+            joints=self._joints,
+            fields=("position", "signal", *planned),
+            effort="torque",
+            torque_source="motor_torque",
+            rate_hz=float(round(rate)),
+            meta={
+                "controller": "ABB",
+                "source": "ABB EGM",
+                "torque": "reference torque of the controller, not a measurement",
+            },
+        )
+
+    def read(self, seconds: float) -> Block | None:
+        """Samples of the datagrams that arrive within `seconds`, or None."""
+        states, self._waiting = self._waiting, []
+        if not states:
+            states = self._receive(seconds)
+        now = time.monotonic()
+        states = [s for s in states if len(s.position) == len(s.torque) == self._joints]
+        if not states:
+            if now - self._heard > self.give_up:
+                raise WireError(f"the robot has sent nothing for {now - self._heard:.0f} s.")
+            return None
+        self._heard = now
+        stamps, keep = self._clock.order(
+            np.array([s.time for s in states]),
+            np.array([s.number for s in states]),
+            why="datagrams lost",
+        )
+        if not len(stamps):
+            return None
+        values = {
+            "position": np.array([s.position for s in states])[keep],
+            "signal": np.array([s.torque for s in states])[keep],
+        }
+        if all(len(s.planned) == self._joints for s in states):
+            values["commanded_position"] = np.array([s.planned for s in states])[keep]
+        status: Mapping[str, np.ndarray] = {
+            "motors_on": np.array([float(s.motors_on) for s in states])[keep]
+        }
+        return Block(stamps, values, status)
+
+    def close(self) -> None:
+        if self._udp is not None:
+            self._udp.close()
+            self._udp = None
+
+    def _receive(self, seconds: float) -> list[EgmState]:
+        if self._udp is None:
+            return []
+        out = []
+        for data in self._udp.receive(seconds, gather=0.01):
+            try:
+                out.append(decode(data))
+            except WireError as error:
+                if str(error) not in self.messages:
+                    self.messages.append(str(error))
+                    del self.messages[:-100]
+        return out

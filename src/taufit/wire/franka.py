@@ -1,0 +1,254 @@
+"""Franka Robotics' control interface, read only: bytes <-> values, and the source.
+
+A client connects over TCP (port 1337) and names the UDP port to which the robot then sends its
+state a thousand times a second: packed, little-endian, single precision, numbered by the
+millisecond. Nothing else is ever sent to the robot.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array
+from taufit.errors import WireError
+from taufit.wire.datagrams import Datagrams
+from taufit.wire.line import Line
+from taufit.wire.source import Block, Clock, Description, Gap
+
+PORT = 1337
+VERSION = 10
+CONNECT, GET_MODEL = 0, 11
+HEADER = struct.Struct("<III")
+_REQUEST, _ANSWER = struct.Struct("<HH"), struct.Struct("<BH")
+
+# Name and count of the numbers of a state, in order, after its 64-bit number.
+FLOATS = (
+    ("O_T_EE", 16),
+    ("O_T_EE_d", 16),
+    ("F_T_EE", 16),
+    ("EE_T_K", 16),
+    ("F_T_NE", 16),
+    ("NE_T_EE", 16),
+    ("m_ee", 1),
+    ("I_ee", 9),
+    ("F_x_Cee", 3),
+    ("m_load", 1),
+    ("I_load", 9),
+    ("F_x_Cload", 3),
+    ("elbow", 2),
+    ("elbow_d", 2),
+    ("tau_J", 7),
+    ("tau_J_d", 7),
+    ("dtau_J", 7),
+    ("q", 7),
+    ("q_d", 7),
+    ("dq", 7),
+    ("dq_d", 7),
+    ("ddq_d", 7),
+    ("joint_contact", 7),
+    ("cartesian_contact", 6),
+    ("joint_collision", 7),
+    ("cartesian_collision", 6),
+    ("tau_ext_hat_filtered", 7),
+    ("O_F_ext_hat_K", 6),
+    ("K_F_ext_hat_K", 6),
+    ("O_dP_EE_d", 6),
+    ("O_ddP_O", 3),
+    ("elbow_c", 2),
+    ("delbow_c", 2),
+    ("ddelbow_c", 2),
+    ("O_T_EE_c", 16),
+    ("O_dP_EE_c", 6),
+    ("O_ddP_EE_c", 6),
+    ("theta", 7),
+    ("dtheta", 7),
+    ("accelerometer_top", 18),
+    ("accelerometer_bottom", 18),
+)
+_COUNT = sum(count for _, count in FLOATS)
+# Motion generator mode, controller mode, 41 errors twice, robot mode, success rate.
+_TAIL = struct.Struct("<BB41?41?Bf")
+STATE_BYTES = 8 + 4 * _COUNT + _TAIL.size
+IDLE, _OTHER_CONTROLLER = 1, 3
+FIELDS = {
+    "position": "q",
+    "velocity": "dq",
+    "signal": "tau_J",
+    "commanded_position": "q_d",
+    "commanded_velocity": "dq_d",
+    "commanded_acceleration": "ddq_d",
+}
+
+
+def state_dtype() -> np.dtype[np.void]:
+    """Of one state as NumPy reads it."""
+    parts: list[Any] = [("number", "<u8")]
+    parts += [(name, "<f4", (count,)) for name, count in FLOATS]
+    parts += [("modes", "u1", (2,)), ("errors", "u1", (82,)), ("robot_mode", "u1")]
+    return np.dtype([*parts, ("success_rate", "<f4")])
+
+
+def pack_state(number: int, values: Mapping[str, Sequence[float]], robot_mode: int = IDLE) -> bytes:
+    """One state, for a virtual robot; poses not given are the identity, the rest zero."""
+    flat = np.zeros(_COUNT, "<f4")
+    at = 0
+    for name, count in FLOATS:
+        given = values.get(name)
+        if given is not None:
+            flat[at : at + count] = given
+        elif "_T_" in name:
+            flat[at : at + 16] = np.eye(4).ravel()
+        at += count
+    tail = _TAIL.pack(0, _OTHER_CONTROLLER, *[False] * 82, robot_mode, 0.0)
+    return struct.pack("<Q", number) + flat.tobytes() + tail
+
+
+def read_states(datagrams: Sequence[bytes]) -> Array:
+    """States of one size as a structured array."""
+    for data in datagrams:
+        if len(data) != STATE_BYTES:
+            raise WireError(
+                f"a state of {len(data)} bytes; version {VERSION} of the interface has "
+                f"{STATE_BYTES}."
+            )
+    return np.frombuffer(b"".join(datagrams), state_dtype())
+
+
+def command(kind: int, number: int, body: bytes = b"") -> bytes:
+    """A TCP message."""
+    return HEADER.pack(kind, number, HEADER.size + len(body)) + body
+
+
+def connect_request(udp_port: int, version: int = VERSION) -> bytes:
+    return command(CONNECT, 0, _REQUEST.pack(version, udp_port))
+
+
+def read_connect_request(body: bytes) -> tuple[int, int]:
+    """Version and UDP port."""
+    if len(body) < _REQUEST.size:
+        raise WireError("a request to connect that is cut short.")
+    version, port = _REQUEST.unpack_from(body)
+    return version, port
+
+
+def connect_answer(number: int, accepted: bool, version: int = VERSION) -> bytes:
+    return command(CONNECT, number, _ANSWER.pack(0 if accepted else 1, version))
+
+
+class FrankaState:
+    """States of a Franka robot; read only.
+
+    Args:
+        host, port: Of its control interface.
+        patience, give_up: Silence after which the line is opened anew, and after which `read`
+            raises [s].
+    """
+
+    def __init__(
+        self, host: str, *, port: int = PORT, patience: float = 2.0, give_up: float = 30.0
+    ) -> None:
+        self.host, self.port, self.patience, self.give_up = host, port, patience, give_up
+        self.messages: list[str] = []
+        self._clock = Clock(1000.0)
+        self._line: Line | None = None
+        self._udp: Datagrams | None = None
+        self._heard = time.monotonic()
+        self._broken = ""
+
+    @property
+    def gaps(self) -> list[Gap]:
+        return self._clock.gaps
+
+    @property
+    def duplicated(self) -> int:
+        return self._clock.duplicated
+
+    def connect(self) -> Description:
+        """Ask for the states."""
+        self._open()
+        return Description(
+            joints=7,
+            fields=tuple(FIELDS),
+            effort="torque",
+            torque_source="joint_torque_sensor",
+            rate_hz=1000.0,
+            meta={"controller": "Franka", "interface_version": VERSION, "source": "Franka FCI"},
+        )
+
+    def read(self, seconds: float) -> Block | None:
+        """States that arrive within `seconds`, or None; opens a dead line anew."""
+        now = time.monotonic()
+        if self._udp is None:
+            if now - self._heard > self.give_up:
+                raise WireError(
+                    f"{self.host} has sent nothing for {now - self._heard:.0f} s ({self._broken})."
+                )
+            try:
+                self._open()
+            except WireError as error:
+                self.messages.append(str(error))
+                del self.messages[:-100]
+                time.sleep(min(seconds, 0.2))
+                return None
+        assert self._udp is not None
+        # The system keeps about 0.1 s of states: never leave them longer than a few milliseconds.
+        data = [d for d in self._udp.receive(seconds, gather=0.004) if self._sound(d)]
+        now = time.monotonic()
+        if not data:
+            if now - self._heard > self.patience:
+                self._broken = f"no state for {self.patience:g} s"
+                self.close()
+            return None
+        table = read_states(data)
+        silence = now - self._heard if self._broken else None
+        why = self._broken or "datagrams lost"
+        stamps, keep = self._clock.order(
+            table["number"] * 1e-3, table["number"], why=why, silence=silence
+        )
+        self._broken, self._heard = "", now
+        if not len(stamps):
+            return None
+        values = {field: table[name][keep].astype(float) for field, name in FIELDS.items()}
+        return Block(stamps, values, {"robot_mode": table["robot_mode"][keep].astype(float)})
+
+    def close(self) -> None:
+        """Hang up."""
+        for end in (self._line, self._udp):
+            if end is not None:
+                end.close()
+        self._line = self._udp = None
+
+    def _sound(self, data: bytes) -> bool:
+        if len(data) == STATE_BYTES:
+            return True
+        text = f"a datagram of {len(data)} bytes is no state of interface version {VERSION}"
+        if text not in self.messages:
+            self.messages.append(text)
+            del self.messages[:-100]
+        return False
+
+    def _open(self) -> None:
+        self.close()
+        self._line = Line(self.host, self.port)
+        # Listen where the robot can answer: on the address that reaches it.
+        self._udp = Datagrams(self._line.own_address)
+        self._line.send(connect_request(self._udp.port))
+        answer = b""
+        end = time.monotonic() + 5.0
+        while len(answer) < HEADER.size + _ANSWER.size:
+            left = end - time.monotonic()
+            if left <= 0.0:
+                raise WireError(f"{self._line.name} does not answer.")
+            answer += self._line.receive(left)
+        status, version = _ANSWER.unpack_from(answer, HEADER.size)
+        if status != 0:
+            self.close()
+            raise WireError(
+                f"{self.host} speaks version {version} of Franka's interface; taufit reads "
+                f"version {VERSION} (robot system 5.9 or newer)."
+            )

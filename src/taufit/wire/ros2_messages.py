@@ -1,0 +1,54 @@
+# No `from __future__ import annotations`: Cyclone DDS reads these annotations as objects.
+"""ROS 2 message types as Cyclone DDS needs them; imported only where it is installed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from cyclonedds.core import Policy, Qos
+from cyclonedds.idl import IdlStruct
+from cyclonedds.idl.types import float64, int32, sequence, uint32
+from cyclonedds.util import duration
+
+
+@dataclass
+class Time(IdlStruct, typename="builtin_interfaces::msg::dds_::Time_"):
+    sec: int32
+    nanosec: uint32
+
+
+@dataclass
+class Header(IdlStruct, typename="std_msgs::msg::dds_::Header_"):
+    stamp: Time
+    frame_id: str
+
+
+@dataclass
+class JointStateMessage(IdlStruct, typename="sensor_msgs::msg::dds_::JointState_"):
+    header: Header
+    name: sequence[str]  # type: ignore[type-arg]
+    position: sequence[float64]  # type: ignore[type-arg]
+    velocity: sequence[float64]  # type: ignore[type-arg]
+    effort: sequence[float64]  # type: ignore[type-arg]
+
+
+def joint_state_type() -> Any:
+    """sensor_msgs/JointState."""
+    return JointStateMessage
+
+
+def reliable() -> Any:
+    """Quality of service of a driver's joint states."""
+    return Qos(
+        Policy.Reliability.Reliable(duration(seconds=1)),
+        Policy.Durability.Volatile,
+        Policy.History.KeepLast(5000),
+    )
+
+
+def sensor_data() -> Any:
+    """Quality of service of a publisher that does not send again."""
+    return Qos(
+        Policy.Reliability.BestEffort,
+        Policy.Durability.Volatile,
+        Policy.History.KeepLast(5000),
+    )
