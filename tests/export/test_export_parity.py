@@ -6,13 +6,20 @@ import ctypes
 import shutil
 import subprocess
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from taufit.errors import InfeasibleError
 from taufit.export import to_c, to_mjcf, to_urdf
-from taufit.friction import FRICTION_MODELS, Linear, remembers, start_shape
+from taufit.friction import (
+    FRICTION_MODELS,
+    Linear,
+    Presliding,
+    TemperatureDependent,
+    start_shape,
+)
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Drives, from_dh
 from taufit.robot.inertia import from_pseudo_inertia
@@ -138,7 +145,7 @@ def _call(function, *arrays):
 def test_compiled_c_gives_the_whole_torque(tmp_path, name):
     model = _model(ARMS["standard"], FRICTION_MODELS[name]())
     library, lost = _compiled(tmp_path, model)
-    assert bool(lost) == remembers(model.friction)
+    assert lost == ()
     q, v, a = _states(4, 200)
     temperature = np.full((200, 4), 31.0)
     want = model.torque(q, v, a, temperature=temperature)
@@ -146,6 +153,46 @@ def test_compiled_c_gives_the_whole_torque(tmp_path, name):
     for i in range(len(q)):
         _call(library.test_arm_torque, q[i], v[i], a[i], temperature[i], got[i])
     _close(got, want)
+
+
+class _Memory(ctypes.Structure):
+    _fields_: ClassVar = [("values", ctypes.c_double * 6 * 4), ("started", ctypes.c_int)]
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+@pytest.mark.parametrize(
+    "friction",
+    [
+        Presliding(),
+        TemperatureDependent(Presliding()),
+        TemperatureDependent(Presliding(load=False), law="exponential"),
+    ],
+    ids=["presliding", "linear law", "exponential law"],
+)
+def test_compiled_c_remembers_the_path(tmp_path, friction, coupled):
+    robot = ARMS["standard"]
+    if coupled:
+        coupling = np.eye(4)
+        coupling[3, 2], coupling[1, 2] = 1.0, -0.5
+        robot = replace(robot, drives=replace(Drives.direct(4), coupling=coupling))
+    model = _model(robot, friction)
+    library, _ = _compiled(tmp_path, model)
+    rng = np.random.default_rng(5)
+    q, a = rng.normal(size=(2, 300, 4))
+    # Reversals every few samples, samples at rest, and displacements over all the widths.
+    v = 10.0 ** rng.uniform(-3, 0, (300, 4)) * np.sign(np.sin(np.arange(300)[:, None] / 7.0))
+    v[100:110] = 0.0
+    temperature = rng.uniform(20.0, 50.0, (300, 4))
+    want = model.torque(q, v, a, temperature=temperature, step=0.004)
+    got, memory = np.empty_like(want), _Memory()
+    pointer = ctypes.POINTER(ctypes.c_double)
+    for i in range(len(q)):
+        arrays = [x[i].ctypes.data_as(pointer) for x in (q, v, a, temperature)]
+        tau = got[i].ctypes.data_as(pointer)
+        library.test_arm_torque_step(ctypes.byref(memory), *arrays, ctypes.c_double(0.004), tau)
+
+    _close(got, want)
+    assert np.abs(want - model.torque(q, v, a, temperature=temperature)).max() > 0.1
 
 
 @pytest.mark.parametrize("arm", ARMS)

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from taufit.export.friction_parts import friction_coefficients, offsets
-from taufit.export.traced import friction_statements
-from taufit.friction import remembers
+from taufit.export.traced import FrictionProgram, friction_program
+from taufit.friction import FrictionModel, remembers
 from taufit.model.fitted_model import FittedModel
 from taufit.names import c_comment, c_header
 from taufit.parameters import PER_LINK
@@ -26,6 +26,9 @@ def to_c(model: FittedModel, header_name: str | None = None) -> tuple[str, str, 
 
     Functions, all with the prefix of the robot's name: inverse_dynamics (rigid links and rotors),
     gravity, friction (with offset), torque (everything), regressor (links; row-major n x 10 n).
+    Friction that remembers its path has friction_step and torque_step besides, which take the
+    caller's memory and the time since the last call; friction and torque are then those of steady
+    motion.
     """
     robot = model.robot
     name = c_name(model)
@@ -44,19 +47,21 @@ def to_c(model: FittedModel, header_name: str | None = None) -> tuple[str, str, 
         ]
     )
     upper = name.upper()
+    entries = 0
+    if model.friction is not None and remembers(model.friction):
+        entries = len(friction_program(model.friction, model.joint_shape[0]).memory)
     origin = c_comment(robot.source or "a fitted model")
-    header = _HEADER.format(name=name, upper=upper, n=n, source=origin)
+    stepping = _STEPPING.format(name=name, upper=upper, entries=entries) if entries else ""
+    header = _HEADER.format(name=name, upper=upper, n=n, source=origin, stepping=stepping)
     source = _SOURCE.format(
         header=c_header(header_name or f"{name}.h"),
         name=name,
         upper=upper,
         tables=tables,
         friction=_friction(model, name, upper),
+        stepping=_STEPPING_SOURCE.format(name=name) if entries else "",
     )
-    dropped: tuple[str, ...] = ()
-    if remembers(model.friction):
-        dropped = ("friction's memory of its path: it is that of steady motion here",)
-    return source, header, dropped
+    return source, header, ()
 
 
 def _table(name: str, rows: Iterable[np.ndarray], width: int) -> str:
@@ -75,18 +80,35 @@ def _row(values: np.ndarray) -> str:
 
 
 def _friction(model: FittedModel, name: str, upper: str) -> str:
-    n = model.robot.joints
+    """The friction of steady motion; behind it, where friction has memory, one step of it."""
+    steady = (
+        f"void {name}_friction(const double *velocity, const double *rigid, "
+        "const double *joint_temperature, double *tau) {"
+    )
+    friction = model.friction
+    texts = [_friction_function(model, steady, upper, friction and friction.steady())]
+    if remembers(friction):
+        stepping = (
+            f"void {name}_friction_step({name}_memory *memory, const double *velocity, "
+            "const double *rigid, const double *joint_temperature, double dt, double *tau) {"
+        )
+        texts.append(_friction_function(model, stepping, upper, friction))
+    return "\n\n".join(texts)
+
+
+def _friction_function(
+    model: FittedModel, signature: str, upper: str, friction: FrictionModel | None
+) -> str:
     coefficients = friction_coefficients(model)
     coupling = model.robot.drives.coupling
     # v_m = C v and tau = C' tau_m, so a motor carries C^-T tau.
     to_motors = np.linalg.inv(coupling).T
     lines = [
-        f"void {name}_friction(const double *velocity, const double *rigid, "
-        "const double *joint_temperature, double *tau) {",
+        signature,
         f"  double motor[{upper}_JOINTS];",
         f"  for (int i = 0; i < {upper}_JOINTS; i++) tau[i] = offset[i];",
     ]
-    for i in range(n):
+    for i in range(model.robot.joints):
         lines.append("  {")
         lines.append(f"    const double v = {_sum(coupling[i], 'velocity')};")
         lines.append(f"    const double load = {_sum(to_motors[i], 'rigid')};")
@@ -95,9 +117,10 @@ def _friction(model: FittedModel, name: str, upper: str) -> str:
         )
         lines.append("    (void)v; (void)load; (void)temperature;")
         columns: list[str] = []
-        if model.friction is not None:
-            statements, columns = friction_statements(model.friction.steady(), model.joint_shape[i])
-            lines += [f"    {statement}" for statement in statements]
+        if friction is not None:
+            program = friction_program(friction, model.joint_shape[i])
+            columns = program.columns
+            lines += [f"    {line}" for line in _with_memory(program, i)]
         total = " + ".join(
             f"{float(c)!r} * {column}"
             for c, column in zip(coefficients[i], columns, strict=True)
@@ -105,9 +128,25 @@ def _friction(model: FittedModel, name: str, upper: str) -> str:
         )
         lines.append(f"    motor[{i}] = {total or '0.0'};")
         lines.append("  }")
-    lines += [f"  tau[{i}] += {_sum(coupling[:, i], 'motor')};" for i in range(n)]
+    lines += [f"  tau[{i}] += {_sum(coupling[:, i], 'motor')};" for i in range(len(coupling))]
+    if remembers(friction):
+        lines.append("  memory->started = 1;")
     lines.append("}")
     return "\n".join(lines)
+
+
+def _with_memory(program: FrictionProgram, joint: int) -> list[str]:
+    """The statements between reading the joint's memory and writing it."""
+    if not program.memory:
+        return program.statements
+    own = f"memory->values[{joint}]"
+    read = [
+        f"const double m{k} = memory->started ? {own}[{k}] : "
+        f"{'travel' if first is None else repr(float(first))};"
+        for k, first in enumerate(program.start)
+    ]
+    write = [f"{own}[{k}] = {name};" for k, name in enumerate(program.memory)]
+    return ["const double travel = v * dt;", *read, *program.statements, *write]
 
 
 def _sum(factors: np.ndarray, array: str) -> str:
@@ -121,7 +160,7 @@ def _sum(factors: np.ndarray, array: str) -> str:
 
 _HEADER = """\
 /* Inverse dynamics of {name}, from: {source}.
-   SI units; arrays hold one value per joint. No function allocates or keeps state. */
+   SI units; arrays hold one value per joint. No function allocates or keeps state of its own. */
 #ifndef {upper}_DYNAMICS_H
 #define {upper}_DYNAMICS_H
 
@@ -145,11 +184,36 @@ void {name}_torque(const double *q, const double *v, const double *a,
 /* Row-major JOINTS x 10 JOINTS matrix Y; Y times the link parameters (m, hx, hy, hz, Ixx, Ixy, Iyy,
    Ixz, Iyz, Izz per link) is the torque of the links. */
 void {name}_regressor(const double *q, const double *v, const double *a, double *y);
-
+{stepping}
 #ifdef __cplusplus
 }}
 #endif
 #endif
+"""
+
+_STEPPING = """
+/* Friction here remembers the path of the joints. Keep one memory per arm, all zero to begin with
+   (memset), and call these once per sample, `dt` seconds apart; {name}_friction and {name}_torque
+   give the friction of steady motion. */
+typedef struct {{
+  double values[{upper}_JOINTS][{entries}];
+  int started;
+}} {name}_memory;
+void {name}_friction_step({name}_memory *memory, const double *v, const double *rigid,
+                          const double *joint_temperature, double dt, double *tau);
+void {name}_torque_step({name}_memory *memory, const double *q, const double *v, const double *a,
+                        const double *joint_temperature, double dt, double *tau);
+"""
+
+_STEPPING_SOURCE = """
+void {name}_torque_step({name}_memory *memory, const double *q, const double *v, const double *a,
+                        const double *joint_temperature, double dt, double *tau) {{
+  double rigid[N];
+  links(q, v, a, rigid);
+  {name}_friction_step(memory, v, rigid, joint_temperature, dt, tau);
+  for (int i = 0; i < N; i++) tau[i] += rigid[i];
+  add_rotors(a, tau);
+}}
 """
 
 _SOURCE = """\
@@ -306,7 +370,7 @@ void {name}_torque(const double *q, const double *v, const double *a,
   for (int i = 0; i < N; i++) tau[i] += rigid[i];
   add_rotors(a, tau);
 }}
-
+{stepping}
 void {name}_regressor(const double *q, const double *v, const double *a, double *y) {{
   double r[N][9], p[N][3], twist[N][6], acc[N][6], carried[N][6];
   motion(q, v, a, r, p, twist, acc);

@@ -5,6 +5,8 @@ No model needs a second formula for C, so none can drift from its first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -162,14 +164,63 @@ def _text(value: Any) -> str:
     return value.text if isinstance(value, Symbol) else repr(float(value))
 
 
-def friction_statements(model: FrictionModel, shape: np.ndarray) -> tuple[list[str], list[str]]:
-    """Statements and the names of the columns of one joint, given `v`, `load` and `temperature`."""
+@dataclass(frozen=True, slots=True)
+class FrictionProgram:
+    """Friction of one joint at one sample, as C.
+
+    Inputs are called `v`, `load`, `temperature` and `travel`, entries of the memory `m0`, `m1`, ...
+
+    Attributes:
+        statements: To be run in order.
+        columns: Names of the columns' values.
+        memory: Names of what each entry of the memory becomes.
+        start: What each was before the first sample; None for what it becomes with that sample.
+    """
+
+    statements: list[str]
+    columns: list[str]
+    memory: list[str]
+    start: list[float | None]
+
+
+def friction_program(model: FrictionModel, shape: np.ndarray) -> FrictionProgram:
+    """One step of `advance`, written down."""
     program = Program()
-    v, load, temperature = (
-        cast(Any, program.symbol(name)) for name in ("v", "load", "temperature")
+    v, load, temperature, travel = (
+        cast(Any, program.symbol(name)) for name in ("v", "load", "temperature", "travel")
     )
-    inputs = FrictionInput(v, load=load, temperature=temperature)
-    columns: Any = model.columns(inputs, shape)
+    inputs = FrictionInput(v, load=load, temperature=temperature, travel=travel)
+    before = model.start(shape)
+    start = _leaves(before) if model.memory else []
+    names = iter(range(len(start)))
+    state = _renamed(before, lambda: program.symbol(f"m{next(names)}")) if start else before
+    columns: Any
+    columns, after = model.advance(state, inputs, shape)
     if isinstance(columns, np.ndarray):
-        return [], []
-    return program.statements, [_text(symbol) for symbol in columns.symbols]
+        return FrictionProgram([], [], [], [])
+    memory = [_text(leaf) for leaf in _leaves(after)] if start else []
+    for name, first in zip(memory, start, strict=True):
+        if first is None and name != "travel":
+            raise TaufitError(
+                f"the memory of friction model {type(model).__name__} begins with a value that is "
+                "not an input, which the C export cannot write; export as JSON instead."
+            )
+    return FrictionProgram(
+        program.statements, [_text(symbol) for symbol in columns.symbols], memory, start
+    )
+
+
+def _leaves(state: Any) -> list[Any]:
+    """The numbers of a state, in order."""
+    if isinstance(state, tuple | list | np.ndarray):
+        return [leaf for part in state for leaf in _leaves(part)]
+    return [state]
+
+
+def _renamed(state: Any, new: Callable[[], Symbol]) -> Any:
+    """The same state with a symbol in the place of every number."""
+    if isinstance(state, tuple) and hasattr(state, "_fields"):
+        return type(state)(*(_renamed(part, new) for part in state))
+    if isinstance(state, tuple | list | np.ndarray):
+        return [_renamed(part, new) for part in state]
+    return new()

@@ -187,7 +187,8 @@ def dahl_step(travel: Any, widths: tuple[float, ...], before: Any, state: Any) -
         state: z at that sample, one per width.
     """
     turns = before * travel < 0.0
-    span = 2.0 * (np.abs(before) + np.abs(travel))
+    # At rest there is no reversal; the bound only keeps 0/0 out of a branch not taken.
+    span = np.maximum(2.0 * (np.abs(before) + np.abs(travel)), 1e-300)
     there = np.where(turns, before * np.abs(before) / span, 0.5 * (before + travel))
     back = np.where(turns, travel * np.abs(travel) / span, 0.0 * travel)
     out = []
