@@ -17,6 +17,9 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
 
+# Squares of what is larger do not fit into a double; nothing about an arm is.
+MOST = 1e100
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -34,12 +37,16 @@ class Field:
 
     def fail(self, expected: str) -> NoReturn:
         """Refuse the value: what it is, and what was expected."""
-        shown = repr(self.value)
-        shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
         raise TaufitError(
-            f"{self.source}: {self.path or 'the file'} is {shown}, expected {expected}. Correct "
+            f"{self.source}: {self.path or 'the file'} is {self.shown}, expected {expected}. Correct "
             "the file, or fit again."
         )
+
+    @property
+    def shown(self) -> str:
+        """The value as far as it fits into a message."""
+        text = repr(self.value)
+        return text if len(text) <= 60 else f"{text[:57]}..."
 
     @property
     def missing(self) -> bool:
@@ -99,6 +106,7 @@ class Field:
         *,
         low: float = -math.inf,
         above: float = -math.inf,
+        most: float = MOST,
         missing: float | None = None,
     ) -> float:
         """A finite number.
@@ -107,6 +115,7 @@ class Field:
             default: Where there is no such value.
             low: The least it may be.
             above: What it must exceed.
+            most: The largest magnitude it may have.
             missing: What null stands for within lists: infinity, or not known.
         """
         if self.value is None and default is not None:
@@ -122,6 +131,8 @@ class Field:
             self.fail("a finite number")
         if not math.isfinite(number):
             self.fail("a finite number")
+        if abs(number) > most:
+            self.fail(f"a number of at most {most:g} in magnitude")
         if number < low:
             self.fail(f"a number of at least {low:g}")
         if number <= above:
@@ -130,10 +141,31 @@ class Field:
 
     def numbers(self, length: int | None = None, **limits: float) -> Float[Array, " m"]:
         """A list of finite numbers, of a given length."""
-        values = np.array([item.number(**limits) for item in self.items()], float)
+        values = self._quick(**limits)
+        if values is None:
+            values = np.array([item.number(**limits) for item in self.items()], float)
         if length is not None and len(values) != length:
             self.fail(f"a list of {length} numbers, not {len(values)}")
         return values
+
+    def _quick(
+        self,
+        *,
+        low: float = -math.inf,
+        above: float = -math.inf,
+        most: float = MOST,
+        missing: float = math.nan,
+    ) -> Float[Array, " m"] | None:
+        """All numbers at once where nothing is wrong with any of them, else None."""
+        if not isinstance(self.value, list) or not {type(x) for x in self.value} <= {float, int}:
+            return None
+        try:
+            values = np.array(self.value, float)
+        except OverflowError:
+            return None
+        # Comparisons with what is not a number are false.
+        fine = np.all((np.abs(values) <= most) & (values >= low) & (values > above))
+        return values if fine else None
 
     def matrix(self, rows: int, columns: int, **limits: float) -> Float[Array, "r c"]:
         """A list of rows of finite numbers."""

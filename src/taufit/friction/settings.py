@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from taufit.errors import TaufitError
+from taufit.fields import Field
 
 
 def friction_to_dict(model: Any) -> dict[str, Any]:
@@ -29,45 +32,48 @@ def friction_to_dict(model: Any) -> dict[str, Any]:
     return out
 
 
-def friction_from_dict(data: dict[str, Any]) -> Any:
-    """Inverse of `friction_to_dict`."""
+def friction_from_dict(data: Mapping[str, Any] | Field) -> Any:
+    """Inverse of `friction_to_dict`; a setting that makes no sense is refused by its place."""
     from taufit.friction import FRICTION_MODELS
 
-    settings = dict(data)
-    name = settings.pop("name", None)
-    if not isinstance(name, str) or name not in FRICTION_MODELS:
+    file = data if isinstance(data, Field) else Field(data, "friction model")
+    name = file["name"]
+    if name.missing or name.text() not in FRICTION_MODELS:
+        where = f"{file.source}: " if isinstance(data, Field) else ""
         raise TaufitError(
-            f"friction model {name!r} is not known: use {', '.join(FRICTION_MODELS)}."
+            f"{where}friction model {name.value!r} is not known: use {', '.join(FRICTION_MODELS)}."
         )
-    if "model" in settings:
-        if not isinstance(settings["model"], dict):
-            raise TaufitError(f"friction model {name} holds another model, not settings alone.")
-        settings["model"] = friction_from_dict(settings["model"])
-    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
-    for key, value in settings.items():
-        _check(name, key, value, _default(FRICTION_MODELS[name], key))
+    kind = FRICTION_MODELS[name.text()]
+    usual = kind()
+    known = [entry.name for entry in fields(usual)]
+    settings: dict[str, Any] = {}
+    for key in file.mapping():
+        if key == "name":
+            continue
+        if key not in known:
+            file[key].fail(f"no such setting: {name.value} has {', '.join(known) or 'none'}")
+        settings[key] = _setting(file[key], getattr(usual, key))
     try:
-        return FRICTION_MODELS[name](**settings)
+        return kind(**settings)
     except (TypeError, ValueError) as error:
-        raise TaufitError(f"friction model {name} cannot have these settings: {error}.") from None
+        file.fail(f"settings of a friction model ({error})")
 
 
-def _default(model: Any, key: str) -> Any:
-    return next((entry.default for entry in fields(model) if entry.name == key), None)
-
-
-def _check(name: str, key: str, value: Any, default: Any) -> None:
-    """Refuse a setting of another kind than its default; it may come from anybody's file."""
-    numbers = value if isinstance(value, tuple) else (value,)
-    if isinstance(default, bool):
-        right = isinstance(value, bool)
-    elif isinstance(default, (int, float)) or isinstance(value, (int, float, tuple)):
-        texts = isinstance(value, tuple) and all(isinstance(x, str) for x in value)
-        right = texts or all(isinstance(x, (int, float)) and abs(x) < 1e12 for x in numbers)
-    elif isinstance(default, str):
-        right = isinstance(value, str)
-    else:
-        return
-    if not right:
-        shown = repr(value)[:60]
-        raise TaufitError(f"friction model {name} cannot have {key} = {shown}.")
+def _setting(file: Field, usual: Any) -> Any:
+    """A setting of the same kind as the usual one."""
+    if is_dataclass(usual):
+        return friction_from_dict(file)
+    if isinstance(usual, bool):
+        return file.flag()
+    if isinstance(usual, int):
+        number = file.required().number(low=0.0, most=20.0)
+        return int(number) if number == int(number) else file.fail("a whole number")
+    if isinstance(usual, float):
+        positive = file.path.endswith("width")
+        return file.required().number(low=0.0 if positive else -math.inf, most=1e6)
+    if isinstance(usual, tuple):
+        texts = all(isinstance(item.value, str) for item in file.items())
+        return file.texts() if texts else tuple(item.number() for item in file.items())
+    if usual is None and file.missing:
+        return None
+    return file.text() if isinstance(usual, str) else file.value

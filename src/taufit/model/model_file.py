@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ FORMAT = "taufit-model"
 VERSION = 1
 
 
+@cache
 def schema() -> dict[str, Any]:
     """The JSON Schema of a model file."""
     return json.loads(files("taufit").joinpath("model_schema.json").read_text(encoding="utf-8"))
@@ -70,19 +72,19 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
         raise TaufitError(
             f"{source} is not a taufit model. Models are what `taufit fit ... -o MODEL` writes."
         )
-    if data.get("version") != VERSION:
+    file = Field(data, source)
+    if file["version"].value != VERSION or isinstance(file["version"].value, bool):
         raise TaufitError(
-            f"{source} has model format version {data.get('version')!r}; this taufit reads version "
+            f"{source} has model format version {file['version'].shown}; this taufit reads version "
             f"{VERSION}. Fit again, or use the taufit that wrote it."
         )
     missing = [key for key in schema()["required"] if key not in data]
     if missing:
         raise TaufitError(f"{source} is incomplete: it has no {', '.join(missing)}. Fit again.")
-    file = Field(data, source)
     structure = _structure(file)
     entries = list(file["parameters"].items())
     names = tuple(entry["name"].text() for entry in entries)
-    values = np.array([entry["value"].number() for entry in entries])
+    values = np.array([entry["value"].number(most=1e12) for entry in entries])
     if names != structure.names:
         strange = next(
             (
@@ -100,10 +102,7 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
 def _structure(file: Field) -> TorqueModel:
     """What the torque is made of."""
     robot = robot_from_field(file["robot"].required())
-    try:
-        friction = friction_from_dict(dict(file["friction"].mapping()))
-    except TaufitError as error:
-        raise TaufitError(f"{file.source}: friction: {error}") from None
+    friction = friction_from_dict(file["friction"])
     model = TorqueModel(
         robot,
         None if isinstance(friction, NoFriction) else friction,
@@ -112,8 +111,14 @@ def _structure(file: Field) -> TorqueModel:
     )
     if file["shape"].missing:
         return model
-    shapes = model.joint_shape.shape[1]
-    return replace(model, shape=file["shape"].matrix(robot.joints, shapes))
+    shapes = model.friction.shapes if model.friction else ()
+    shape = file["shape"].matrix(robot.joints, len(shapes))
+    for item, row in zip(file["shape"].items(), shape, strict=True):
+        for value, one in zip(row, shapes, strict=True):
+            # The search may end on a bound, to rounding.
+            if not one.lower * 0.999 <= value <= one.upper * 1.001:
+                item.fail(f"{one.name} between {one.lower:g} and {one.upper:g}")
+    return replace(model, shape=shape)
 
 
 def write_model(model: FittedModel, path: str | os.PathLike[str]) -> None:

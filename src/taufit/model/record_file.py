@@ -123,11 +123,14 @@ def plain(value: Any) -> Any:
 def _conditioning(data: Field, joints: int) -> Conditioning:
     # null is how a file says that there was no low-pass.
     absent = DEFAULT_CUTOFF_HZ if "cutoff_hz" not in data.mapping() else math.inf
+    gain = _optional(data["gain"], joints, missing=math.nan)
+    if gain is not None and np.any(gain == 0.0):
+        data["gain"].fail("gains that are not zero")
     return Conditioning(
-        data["cutoff_hz"].number(absent, above=0.0),
-        data["rate_hz"].number(DEFAULT_RATE_HZ, above=0.0),
-        data["delay_s"].number(0.0),
-        _optional(data["gain"], joints, missing=math.nan),
+        data["cutoff_hz"].number(absent, low=1e-3),
+        data["rate_hz"].number(DEFAULT_RATE_HZ, low=0.1, most=1e6),
+        data["delay_s"].number(0.0, most=10.0),
+        gain,
         _optional(data["gain_std"], joints, missing=math.nan, low=0.0),
     )
 
@@ -156,6 +159,7 @@ def _base(data: Field, names: tuple[str, ...]) -> BaseRecord | None:
         data["expressions"].fail(f"a list of {b} expressions")
     covariance = data["covariance"].required()
     matrix = covariance.matrix(b, b, missing=math.nan)
+    _require_covariance(covariance, matrix)
     return BaseRecord(own, expressions, data["values"].required().numbers(b), matrix)
 
 
@@ -185,6 +189,9 @@ def _structure(data: Field, names: tuple[str, ...]) -> ResidualStructure | None:
     size = len(own)
     mean = data["mean"].required().numbers(size)
     factor = data["factor"].required().numbers(size * (size + 1) // 2)
+    pivots = np.cumsum([0, *range(size, 1, -1)])
+    if np.any(factor[pivots] == 0.0):
+        data["factor"].fail("the rows of an upper triangle without zeros on its diagonal")
     return ResidualStructure(own, mean, factor)
 
 
@@ -247,6 +254,21 @@ def _provenance(data: Field) -> Provenance | None:
         key: value for key, value in data.mapping().items() if key not in (*_VERSIONS, "settings")
     }
     return Provenance(**own, settings=settings, sources=sources)
+
+
+def _require_covariance(data: Field, matrix: Float[Array, "b b"]) -> None:
+    """Symmetric, no negative variance, no correlation beyond one; rounding is forgiven."""
+    known = np.where(np.isfinite(matrix), matrix, 0.0)
+    size = np.sqrt(np.maximum(np.diag(known), 0.0))
+    slack = 1e-6 * np.outer(size, size) + 1e-100
+    wrong = (np.abs(known - known.T) > slack) | (np.abs(known) > np.outer(size, size) + slack)
+    wrong |= np.diag(np.diag(known) < 0.0)
+    if np.any(wrong):
+        row, column = np.argwhere(wrong)[0]
+        place = f"{data.path}[{row}][{column}]"
+        Field(float(matrix[row, column]), data.source, place).fail(
+            "an entry of a covariance: symmetric, variances of zero or more, correlations up to one"
+        )
 
 
 def _known_names(data: Field, names: tuple[str, ...]) -> tuple[str, ...]:
