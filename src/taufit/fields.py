@@ -38,8 +38,8 @@ class Field:
     def fail(self, expected: str) -> NoReturn:
         """Refuse the value: what it is, and what was expected."""
         raise TaufitError(
-            f"{self.source}: {self.path or 'the file'} is {self.shown}, expected {expected}. Correct "
-            "the file, or fit again."
+            f"{self.source}: {self.path or 'the file'} is {self.shown}, expected {expected}. "
+            "Correct the file, or fit again."
         )
 
     @property

@@ -50,8 +50,8 @@ def _asked(tree):
             value = node.func.value if node.func.attr == "get" else None
         else:
             continue
-        asked = ("training", "estimator_settings", "sources")
-        if isinstance(value, ast.Attribute) and value.attr in asked:
+        text = ast.unparse(value) if isinstance(value, ast.Attribute) else ""
+        if text.endswith((".training", ".estimator_settings", "provenance.sources")):
             yield node.lineno
 
 
