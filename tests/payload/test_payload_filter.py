@@ -129,7 +129,7 @@ def test_bad_input_is_refused_in_words(model, loaded):
         identify_payload(model, loaded, method="guess")
     with pytest.raises(RecordingError, match="commanded"):
         identify_payload(model, replace(loaded, commanded_position=None), method="difference")
-    with pytest.raises(RecordingError, match="another robot"):
+    with pytest.raises(RecordingError, match="expected 6 joints"):
         few = {"position": loaded.position[:, :4], "signal": loaded.signal[:, :4]}
         meta = {k: v for k, v in loaded.meta.items() if k != "joint_names"}
         none = dict.fromkeys(

@@ -33,7 +33,7 @@ def contradictions(
         name = recording.meta.get("robot")
         if isinstance(name, str) and name in known and robot.name in known and name != robot.name:
             told.append(
-                f"{recording.meta.get('file', 'the recording')} is of {name!r}, as its map or file "
+                f"{recording.name} is of {name!r}, as its map or file "
                 f"says, and the robot given is {robot.name!r}."
             )
     told += beyond_limits(robot, samples)
@@ -46,7 +46,7 @@ def contradictions(
     told += gravity_findings(robot, samples)
     for recording in recordings:
         told += [
-            f"{recording.meta.get('file', 'the recording')}: {finding}."
+            f"{recording.name}: {finding}."
             for finding in recording.findings
             if finding.kind in _IMPOSSIBLE
         ]

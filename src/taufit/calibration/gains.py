@@ -13,7 +13,7 @@ from taufit.errors import RecordingError
 from taufit.friction import Presliding
 from taufit.model import predicted_rows
 from taufit.model.torque_model import TorqueModel
-from taufit.recording import Recording
+from taufit.recording import Recording, require_joints
 from taufit.robot import Robot
 from taufit.signals import Gains, Samples, condition
 
@@ -64,11 +64,7 @@ def _in_units(runs: Sequence[Recording], robot: Robot, cutoff_hz: float) -> Samp
     if not runs:
         raise RecordingError("gains from a known mass need a recording with it and one without.")
     for run in runs:
-        if run.joints != robot.joints:
-            raise RecordingError(
-                f"{run.meta.get('file', 'a recording')} has {run.joints} joints and {robot.name} "
-                f"has {robot.joints}."
-            )
+        require_joints(run.joints, robot.joints, name=run.name, robot=robot.name)
     one = np.ones(robot.joints)
     plain = [
         replace(run, gain=one, gain_std=0 * one, meta={**run.meta, "gains": "given"})

@@ -74,7 +74,7 @@ def command(
         arm, known = _robot(about.robot, about.mounting)
         recordings = [replace(r, meta={**r.meta, **known}) for r in recordings]
         if arm is not None:
-            recordings = [in_order(r, arm.joint_names) for r in recordings]
+            recordings = [in_order(r, arm.joint_names, robot=arm.name) for r in recordings]
     outputs: list[Path | None] = [None] * len(recordings)
     if output is not None or not report:
         outputs = [*_outputs(recording, output, recordings)]

@@ -25,6 +25,7 @@ from taufit.model.training_record import (
     ThermalState,
     TrainingRecord,
 )
+from taufit.recording import require_joints
 from taufit.regression.estimate import Estimate
 from taufit.robot import Robot
 from taufit.selection.friction_terms import Choice, choose, gaussian_prior
@@ -195,12 +196,7 @@ def check_enough(model: TorqueModel, samples: Samples | SampleSource) -> None:
     """Refuse recordings of another arm, of joints that stand still, and those too short."""
     source = source_of(samples)
     joints = model.robot.joints
-    if source.joints != joints:
-        raise RecordingError(
-            f"{source.names[0]} has {source.joints} joints and {model.robot.name} has {joints}: "
-            "this is a recording of another robot. Give the right robot, or a column map (--map) "
-            "that names this robot's joints."
-        )
+    require_joints(source.joints, joints, name=source.names[0], robot=model.robot.name)
     seen = source.summary
     kept, span = seen.kept_moving, seen.extents["position"].span
     lost = np.flatnonzero((span >= _SMALLEST_RANGE) & (kept == 0))

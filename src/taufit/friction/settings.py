@@ -38,8 +38,8 @@ def friction_from_dict(data: Mapping[str, Any] | Field) -> Any:
 
     file = data if isinstance(data, Field) else Field(data, "friction model")
     name = file["name"]
+    where = f"{file.source}: " if isinstance(data, Field) else ""
     if name.missing or name.text() not in FRICTION_MODELS:
-        where = f"{file.source}: " if isinstance(data, Field) else ""
         raise TaufitError(
             f"{where}friction model {name.value!r} is not known: use {', '.join(FRICTION_MODELS)}."
         )
@@ -51,7 +51,10 @@ def friction_from_dict(data: Mapping[str, Any] | Field) -> Any:
         if key == "name":
             continue
         if key not in known:
-            file[key].fail(f"no such setting: {name.value} has {', '.join(known) or 'none'}")
+            raise TaufitError(
+                f"{where}friction model {name.value} cannot have these settings: {key!r} is not "
+                f"one of {', '.join(known) or 'none'}."
+            )
         settings[key] = _setting(file[key], getattr(usual, key))
     try:
         return kind(**settings)

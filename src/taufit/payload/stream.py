@@ -11,7 +11,7 @@ from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Recording, in_order
-from taufit.signals.clean import clean, name_of
+from taufit.signals.clean import clean
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.resampling import interpolate
 
@@ -69,15 +69,9 @@ def stream(model: FittedModel, recording: Recording) -> Stream:
     A recording in amperes whose map gives no gains in numbers gets the model's, since it is the
     same robot. Velocities that were not measured are central differences of position.
     """
-    name = name_of(recording)
+    name = recording.name
     robot = model.robot
-    try:
-        recording = in_order(recording, robot.joint_names)
-    except RecordingError:
-        raise RecordingError(
-            f"{name} has {recording.joints} joints and {robot.name} has {robot.joints}: this is a "
-            "recording of another robot. Give the model of the robot that was recorded."
-        ) from None
+    recording = in_order(recording, robot.joint_names, robot=robot.name)
     if recording.signed is not None and not np.all(recording.signed):
         raise RecordingError(
             f"{name} has torques without a sign; a payload cannot be told from friction there. "

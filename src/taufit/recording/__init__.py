@@ -6,7 +6,7 @@ Left to others: resampling, filtering, derivatives and gains (signals).
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.cut import cut, split
 from taufit.recording.finding import Finding
-from taufit.recording.joint_order import in_order
+from taufit.recording.joint_order import in_order, require_joints
 from taufit.recording.live import RecordingWriter, compact
 from taufit.recording.quality import Quality, in_motion, quality
 from taufit.recording.read import READERS, read_recording, read_recordings
@@ -31,6 +31,7 @@ __all__ = [
     "read_map",
     "read_recording",
     "read_recordings",
+    "require_joints",
     "split",
     "timing",
     "write_recording",

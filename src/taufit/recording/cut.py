@@ -19,7 +19,7 @@ def cut(recording: Recording, start: float | None, end: float | None) -> Recordi
     elapsed = recording.time - recording.time[0]
     low = 0.0 if start is None else start
     high = np.inf if end is None else end
-    name = recording.meta.get("file", "the recording")
+    name = recording.name
     if not low < high:
         raise RecordingError(f"--from {low:g} is not before --to {high:g}.")
     rows = np.flatnonzero((elapsed >= low) & (elapsed <= high))
@@ -36,7 +36,7 @@ def split(recording: Recording, share: float) -> tuple[Recording, Recording]:
     """The first part, to fit, and the last `share` of the time, to test; a gap lies between."""
     if not 0.0 < share < 1.0:
         raise RecordingError(f"a hold-out of {100 * share:g} % is not between 0 and 100 %.")
-    name = recording.meta.get("file", "the recording")
+    name = recording.name
     elapsed = recording.time - recording.time[0]
     border = (1.0 - share) * elapsed[-1]
     gap = min(GAP_S, 0.1 * min(border, elapsed[-1] - border))

@@ -11,19 +11,43 @@ from taufit.recording.recording import Recording
 from taufit.recording.screen import FIELDS
 
 
-def in_order(recording: Recording, joints: Sequence[str]) -> Recording:
+def require_joints(found: int, expected: int, *, name: str, robot: str) -> None:
+    """Refuse what has another number of joints than the robot.
+
+    Args:
+        found: Joints of the recording.
+        expected: Joints of the robot.
+        name: Of the recording.
+        robot: Its name.
+    """
+    if found != expected:
+        raise RecordingError(
+            f"expected {expected} joints ({robot}), found {found} in {name}. Give the robot that "
+            "was recorded, or a column map (--map) that names this robot's joints."
+        )
+
+
+def in_order(
+    recording: Recording,
+    joints: Sequence[str],
+    *,
+    robot: str = "the robot",
+    name: str | None = None,
+) -> Recording:
     """The recording with its joints in the given order.
 
     Where the recording names its joints they are sorted by name, and others left out; where it
     does not, or none of the names is known, their number must fit and their order is kept.
+
+    Args:
+        recording: Of this robot.
+        joints: Names in the robot's order.
+        robot: Its name, for messages.
+        name: What messages call the recording; by default its own name.
     """
     names = recording.meta.get("joint_names")
     if not isinstance(names, list) or not set(joints) <= set(names):
-        if recording.joints != len(joints):
-            raise RecordingError(
-                f"the recording has {recording.joints} joints, the robot {len(joints)} "
-                f"({', '.join(joints)})."
-            )
+        require_joints(recording.joints, len(joints), name=name or recording.name, robot=robot)
         return recording
     at = [names.index(joint) for joint in joints]
     if at == list(range(recording.joints)):

@@ -68,6 +68,11 @@ class Recording:
             object.__setattr__(self, "meta", {**self.meta, **clean})
 
     @property
+    def name(self) -> str:
+        """What messages call it: its file, or else the name it was given."""
+        return str(self.meta.get("file") or self.meta.get("name") or "the recording")
+
+    @property
     def joints(self) -> int:
         return self.position.shape[1]
 

@@ -92,11 +92,6 @@ class CleanRecording:
         return out
 
 
-def name_of(recording: Recording) -> str:
-    """What to call a recording in messages."""
-    return str(recording.meta.get("file") or recording.meta.get("name") or "the recording")
-
-
 def clean(
     recording: Recording,
     gains: Gains,
@@ -112,7 +107,7 @@ def clean(
         outliers: Replace single impossible samples.
         extra: Further fields of the recording to carry along, where it has them.
     """
-    name, joints = name_of(recording), recording.joints
+    name, joints = recording.name, recording.joints
     time = np.asarray(recording.time, float)
     _check_shapes(recording, name, ("position", "signal", "velocity", *extra))
     stamped = _stamped(time, name)

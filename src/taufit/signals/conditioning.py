@@ -11,7 +11,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 from taufit.errors import RecordingError
 from taufit.recording import Recording
-from taufit.signals.clean import clean, name_of
+from taufit.signals.clean import clean
 from taufit.signals.cutoff import choose_cutoff
 from taufit.signals.delay import estimate_delay
 from taufit.signals.differentiation import DIFFERENTIATIONS
@@ -152,7 +152,7 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
     )
     samples = Samples.joined([_samples(run, how) for run in runs])
     if trim and not samples.in_motion.any():
-        names = ", ".join(name_of(r) for r in recordings)
+        names = ", ".join(r.name for r in recordings)
         raise RecordingError(
             f"nothing moves in {names}: no joint is faster than {1e3 * SLOWEST:g} mrad/s for long. "
             "Static poses are conditioned with trim=False; a fit needs motion."
@@ -176,7 +176,7 @@ def _joint_count(recordings: Sequence[Recording]) -> int:
     for other in recordings[1:]:
         if other.joints != joints:
             raise RecordingError(
-                f"{name_of(other)} has {other.joints} joints, {name_of(recordings[0])} has "
+                f"{other.name} has {other.joints} joints, {recordings[0].name} has "
                 f"{joints}. Condition recordings of one robot together."
             )
     return joints

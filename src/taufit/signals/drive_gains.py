@@ -287,7 +287,7 @@ def _resolution(x: Float[Array, " n"]) -> float:
 
 
 def _names(recordings: Sequence[Recording]) -> str:
-    return ", ".join(str(r.meta.get("file", "the recording")) for r in recordings)
+    return ", ".join(r.name for r in recordings)
 
 
 __all__ = [

@@ -13,7 +13,6 @@ from taufit.recording.finding import Finding
 from taufit.recording.screen import rows_of
 from taufit.recording.timing import timing
 from taufit.robot import Robot
-from taufit.signals.clean import name_of
 from taufit.signals.conditioning import condition
 from taufit.signals.delay import estimate_delay, tracking_delay
 from taufit.signals.drive_gains import Gains
@@ -49,7 +48,7 @@ def quality_report(
             Finding(
                 "too_short",
                 "error",
-                f"{name_of(recording)} has {len(recording)} samples",
+                f"{recording.name} has {len(recording)} samples",
                 "cannot be used for a fit",
             ),
         )

@@ -12,6 +12,7 @@ from taufit.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.model.score import Score
+from taufit.recording import require_joints
 from taufit.signals.samples import Samples
 
 # A joint that turns less than this stands still [rad or m].
@@ -37,11 +38,8 @@ def score(
     """
     from taufit.validation.range_of_training import range_findings
 
-    if samples.joints != model.robot.joints:
-        raise RecordingError(
-            f"{samples.names[0]} has {samples.joints} joints and the model of {model.robot.name} "
-            f"has {model.robot.joints}: this is a recording of another robot."
-        )
+    robot = model.robot
+    require_joints(samples.joints, robot.joints, name=samples.names[0], robot=robot.name)
     counted = samples.in_motion if rows is None else rows
     n = int(np.count_nonzero(counted))
     names = ", ".join(dict.fromkeys(samples.names))

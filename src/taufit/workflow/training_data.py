@@ -192,15 +192,7 @@ def _ordered(robot: Robot, recording: Recording, unsigned: bool) -> Recording:
 
 def in_robot_order(robot: Robot, recording: Recording, name: str | None = None) -> Recording:
     """The recording with its joints in the robot's order."""
-    label = name or recording.meta.get("file") or "the recording"
-    try:
-        return in_order(recording, robot.joint_names)
-    except RecordingError:
-        raise RecordingError(
-            f"{label} has {recording.joints} joints and {robot.name} has {robot.joints}: this is a "
-            "recording of another robot. Give the right robot, or a column map (--map) that names "
-            "this robot's joints."
-        ) from None
+    return in_order(recording, robot.joint_names, robot=robot.name, name=name)
 
 
 def with_drives(robot: Robot, recordings: Sequence[Recording]) -> Robot:

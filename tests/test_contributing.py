@@ -1,0 +1,147 @@
+"""CONTRIBUTING's worked examples: each file and each entry, run through the laws of its room."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import taufit
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(r"```(python|yaml)\n# (\S+?)(?:, in (\w+))?\n(.*?)```", re.S)
+ROOMS = {
+    "FRICTION_MODELS": "taufit.friction",
+    "ESTIMATORS": "taufit.estimators",
+    "READERS": "taufit.recording",
+    "EXPORTS": "taufit.export",
+}
+
+
+def blocks():
+    """{path of a new file: its text}, {registry: the entry's line}."""
+    files, entries = {}, {}
+    for _, path, registry, text in BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text("utf-8")):
+        if registry:
+            entries[registry] = text.strip()
+        else:
+            files[path] = text
+    return files, entries
+
+
+FILES, ENTRIES = blocks()
+
+
+def laws(room: str, name: str) -> ModuleType:
+    """The room's own tests, as a module."""
+    folder = str(ROOT / "tests" / room)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return importlib.import_module(name)
+
+
+@pytest.fixture
+def added(monkeypatch):
+    """Adds a file and its entry as the page says; returns the entry's name."""
+
+    def add(file: str, registry: str) -> str:
+        module = ModuleType(file.removeprefix("src/").removesuffix(".py").replace("/", "."))
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        exec(compile(FILES[file], file, "exec"), vars(module))
+        ((name, entry),) = eval(f"{{{ENTRIES[registry]}}}", vars(module)).items()
+        known = getattr(importlib.import_module(ROOMS[registry]), registry)
+        assert name not in known
+        monkeypatch.setitem(known, name, entry)
+        return name
+
+    return add
+
+
+def test_the_page_has_five_examples_and_every_new_file_is_new():
+    assert set(ENTRIES) == set(ROOMS) and len(FILES) == 5
+    assert not any((ROOT / path).exists() for path in FILES)
+    for path in FILES:
+        assert (ROOT / path).parent.is_dir(), f"{path}: there is no such room"
+
+
+def test_a_friction_model(added):
+    name = added("src/taufit/friction/arctangent.py", "FRICTION_MODELS")
+    from taufit.friction import FRICTION_MODELS
+
+    room, model = laws("friction", "test_friction_models"), FRICTION_MODELS[name]()
+    room.test_columns_are_one_per_term_finite_and_zero_at_standstill(model)
+    room.test_friction_opposes_motion_alike_both_ways(model)
+    room.test_written_down_and_read_back_it_is_the_same_model(model)
+    room.test_a_run_cut_anywhere_gives_the_columns_of_the_whole(model)
+    recovery = laws("estimators", "test_estimation_recovery")
+    clean = {name: recovery.simulated(model, n=600, joints=2, seed=3)}
+    recovery.test_every_estimator_recovers_every_friction_model("wls", name, clean)
+
+
+def test_an_estimator(added):
+    name = added("src/taufit/estimators/ridge.py", "ESTIMATORS")
+    from taufit.friction import Linear, Stribeck
+
+    recovery = laws("estimators", "test_estimation_recovery")
+    clean = {
+        kind: recovery.simulated(model, n=600, joints=2, seed=3)
+        for kind, model in (("linear", Linear()), ("stribeck", Stribeck()))
+    }
+    for kind in clean:
+        recovery.test_every_estimator_recovers_every_friction_model(name, kind, clean)
+    recovery.test_every_estimator_recovers_a_larger_arm(name)
+
+
+def test_a_reader(added, tmp_path):
+    suffix = added("src/taufit/recording/readers/from_jsonl.py", "READERS")
+    room = laws("recording", "test_readers")
+    for i, content in enumerate((b"", room.NOISE, b"hello\n", b"\x00" * 500, b"[1]\n", b"{}\n")):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        if content:
+            room.test_what_is_no_recording_is_refused_by_name(suffix, content, folder)
+    rows = [{"t": 0.01 * k, "q": [0.1 * k, 1.0], "tau": [2.0, 3.0 * k]} for k in range(50)]
+    path = tmp_path / f"run{suffix}"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    recording = taufit.read_recording(path)
+    np.testing.assert_array_equal(recording.signal[:, 1], [row["tau"][1] for row in rows])
+    assert recording.name == path.name
+
+
+def test_a_robot(tmp_path):
+    pytest.importorskip("pinocchio")
+    (file,) = (path for path in FILES if path.endswith(".yaml"))
+    path = tmp_path / Path(file).name
+    path.write_text(FILES[file])
+    room = laws("robot", "test_robot_descriptions")
+    room.test_every_bundled_arm_is_the_same_by_urdf_screws_and_yaml(str(path))
+    room.test_bundled_arms_are_possible_and_bounded(str(path))
+    room.test_write_then_read_returns_the_same_robot(str(path), tmp_path)
+
+
+def test_an_export(added, tmp_path):
+    name = added("src/taufit/export/to_csv.py", "EXPORTS")
+    room = laws("export", "test_exports")
+    values = room.STRUCTURE.nominal.copy()
+    values[room.STRUCTURE.layout.friction] = 1.5
+    model = room.STRUCTURE.with_values(values)
+    for k, law in enumerate(
+        (
+            room.test_a_form_writes_its_file_and_says_what_it_drops,
+            room.test_the_ending_names_the_form,
+            room.test_offsets_are_held_or_named,
+        )
+    ):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        law(name, model, folder)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    room.test_a_model_without_parameters_is_refused(name, empty)
+    room.test_endings_differ()
