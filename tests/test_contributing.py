@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
 
 import taufit
@@ -98,20 +97,23 @@ def test_an_estimator(added):
     recovery.test_every_estimator_recovers_a_larger_arm(name)
 
 
-def test_a_reader(added, tmp_path):
-    suffix = added("src/taufit/recording/readers/from_jsonl.py", "READERS")
-    room = laws("recording", "test_readers")
-    for i, content in enumerate((b"", room.NOISE, b"hello\n", b"\x00" * 500, b"[1]\n", b"{}\n")):
-        folder = tmp_path / str(i)
-        folder.mkdir()
-        if content:
-            room.test_what_is_no_recording_is_refused_by_name(suffix, content, folder)
-    rows = [{"t": 0.01 * k, "q": [0.1 * k, 1.0], "tau": [2.0, 3.0 * k]} for k in range(50)]
-    path = tmp_path / f"run{suffix}"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    recording = taufit.read_recording(path)
-    np.testing.assert_array_equal(recording.signal[:, 1], [row["tau"][1] for row in rows])
-    assert recording.name == path.name
+def test_a_reader(added, tmp_path, monkeypatch):
+    ending = added("src/taufit/recording/readers/from_jsonl.py", "READERS")
+    room = laws("recording", "test_listed_readers")
+
+    def as_jsonl(path: Path) -> Path:
+        one = room.recording()
+        rows = zip(one.time.tolist(), one.position.tolist(), one.signal.tolist(), strict=True)
+        lines = [json.dumps(dict(zip(("t", "q", "tau"), row, strict=True))) for row in rows]
+        path.write_text("\n".join(lines))
+        return path
+
+    monkeypatch.setitem(room.MAKERS, ending, as_jsonl)
+    room.test_every_reader_has_a_maker()
+    room.test_a_file_reads_back_to_what_was_recorded(ending, tmp_path)
+    for content in (b"", b"\x00", bytes(range(256)) * 40, b"no such file\n", b"[1]\n", b"{}\n"):
+        room.test_what_is_no_such_file_is_refused_in_words(ending, content, tmp_path)
+    room.test_a_missing_file_and_a_folder_in_its_place_are_named(ending, tmp_path)
 
 
 def test_a_robot(tmp_path):
@@ -127,21 +129,21 @@ def test_a_robot(tmp_path):
 
 def test_an_export(added, tmp_path):
     name = added("src/taufit/export/to_csv.py", "EXPORTS")
-    room = laws("export", "test_exports")
-    values = room.STRUCTURE.nominal.copy()
-    values[room.STRUCTURE.layout.friction] = 1.5
-    model = room.STRUCTURE.with_values(values)
-    for k, law in enumerate(
-        (
-            room.test_a_form_writes_its_file_and_says_what_it_drops,
-            room.test_the_ending_names_the_form,
-            room.test_offsets_are_held_or_named,
-        )
-    ):
-        folder = tmp_path / str(k)
+    from taufit.friction import Linear
+    from taufit.model import TorqueModel
+
+    room = laws("export", "test_listed_exports")
+    structure = TorqueModel(taufit.read_robot("ur3"), Linear())
+    values = structure.nominal.copy()
+    values[structure.layout.friction] = 1.5
+    model = structure.with_values(values)
+    folders = [tmp_path / str(k) for k in range(4)]
+    for folder in folders:
         folder.mkdir()
-        law(name, model, folder)
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    room.test_a_model_without_parameters_is_refused(name, empty)
-    room.test_endings_differ()
+    room.test_the_same_model_gives_the_same_files(model, name, folders[0])
+    room.test_the_ending_names_the_form(model, name, folders[1])
+    room.test_a_model_without_values_is_refused(name, folders[2])
+    room.test_forms_differ_in_their_endings_and_unknown_ones_name_those_that_exist(
+        model, folders[3]
+    )
+    assert "joint_1.coulomb,1.5" in (folders[0] / "one" / "arm.csv").read_text()
