@@ -97,7 +97,7 @@ def test_people_see_the_verdict_first_and_the_next_step_last(files, tmp_path, ca
     ("arguments", "words"),
     [
         (["ur5e", "{}/short.parquet"], "too short"),
-        (["panda", "{}/train.parquet"], "expected 7 joints (panda), found 6 in train.parquet"),
+        (["panda", "{}/train.parquet"], "expected 7 joints (panda), found 6 in train"),
         (["ur5e", "{}/none.parquet"], "there is no file"),
         (["nonsense", "{}/train.parquet"], "nonsense"),
         (["ur5e", "{}/train.parquet", "--mounting", "ceiling"], "gravity"),

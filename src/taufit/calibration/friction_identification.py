@@ -36,6 +36,7 @@ from taufit.model.training_record import (
     Ranges,
     TrainingRecord,
 )
+from taufit.recording import require_joints
 from taufit.robot import Robot
 from taufit.signals.samples import Samples
 
@@ -178,10 +179,7 @@ def _measured(
 ) -> tuple[list[FrictionPairs], list[int]]:
     """Pairs of every joint that has some, and the joints that have none."""
     for one in samples:
-        if one.joints != robot.joints:
-            raise TaufitError(
-                f"a recording has {one.joints} joints, {robot.name} has {robot.joints}."
-            )
+        require_joints(one.joints, robot.joints, name=one.names[0], robot=robot.name)
     found = []
     for joint in joints or range(1, robot.joints + 1):
         if not 1 <= joint <= robot.joints:

@@ -11,6 +11,7 @@ from taufit.arrays import Array, Bool, Float
 from taufit.errors import PoorExcitationError, RecordingError
 from taufit.friction import Linear, needs, remembers
 from taufit.model.torque_model import TorqueModel
+from taufit.recording import require_joints
 from taufit.signals import Samples
 from taufit.signs.hints import SignHint, apply_hints
 from taufit.signs.quadratic import JointRows, joint_rows
@@ -58,11 +59,7 @@ class SearchData:
 def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()) -> SearchData:
     """Magnitudes, known signs and the regressor's independent columns."""
     joints = model.robot.joints
-    if samples.joints != joints:
-        raise RecordingError(
-            f"the recording has {samples.joints} joints, the robot {joints}. Choose the robot that "
-            "was recorded."
-        )
+    require_joints(samples.joints, joints, name=samples.names[0], robot=model.robot.name)
     signed = recorded_joints(samples)
     raw = samples.raw_torque is not None
     values = np.array(samples.raw_torque if raw else samples.torque, float)
