@@ -36,6 +36,7 @@ bench: setup
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --cases 20000 --minutes 60
 	$(BIN)/python -m tests.fuzz.binding --cases 20000
+	TAUFIT_FUZZ=1 $(BIN)/python -m pytest tests/wire/test_wire_fuzz.py
 
 sanitize: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.fuzz.sanitized
