@@ -92,7 +92,7 @@ def test_damaged_files_are_named(tmp_path):
     with pytest.raises(TaufitError, match="there is no model"):
         read_model(tmp_path / "none.json")
     (tmp_path / "bad.json").write_text("{")
-    with pytest.raises(TaufitError, match="line 1 is no JSON"):
+    with pytest.raises(TaufitError, match="line 1 is not JSON"):
         read_model(tmp_path / "bad.json")
     (tmp_path / "list.json").write_text("[]")
     with pytest.raises(TaufitError, match="not a taufit model"):

@@ -1,4 +1,4 @@
-"""taufit: from a robot arm's recorded motion to a torque model people can trust."""
+"""taufit: from a robot arm's recorded motion to a validated torque model."""
 
 from __future__ import annotations
 

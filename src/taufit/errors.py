@@ -16,7 +16,7 @@ class RecordingError(TaufitError):
 
 
 class PoorExcitationError(TaufitError):
-    """The motion does not show what was asked for."""
+    """Parameters that were asked for are not identifiable from the motion."""
 
 
 class InfeasibleError(TaufitError):

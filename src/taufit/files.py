@@ -138,7 +138,7 @@ def _writing(asked: Path) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise _refused(asked, f"{target.parent} is no directory") from None
+        raise _refused(asked, f"{target.parent} is not a directory") from None
     with _scratch(target.parent) as folder:
         place = folder / target.name
         yield place
@@ -181,7 +181,7 @@ def _outside_the_system(asked: Path, target: Path) -> None:
         if target.is_relative_to(folder):
             raise _refused(asked, f"{folder} belongs to the system")
     if str(target.parent) == "/dev":
-        raise _refused(asked, "there is no such device, and /dev is no place for files")
+        raise _refused(asked, "there is no such device, and /dev is not a place for files")
 
 
 def _pour(source: Path, target: Path | int) -> None:

@@ -57,7 +57,7 @@ def parse_json(
             parse_constant=_no_constant,
         )
     except json.JSONDecodeError as problem:
-        reason = f"line {problem.lineno} is no JSON ({problem.msg})"
+        reason = f"line {problem.lineno} is not JSON ({problem.msg})"
     except UnicodeDecodeError:
         reason = "it is not UTF-8 text"
     except RecursionError:
@@ -154,4 +154,4 @@ def _finite(text: str) -> float:
 
 
 def _no_constant(text: str) -> float:
-    raise _Rule(f"{text} is no number")
+    raise _Rule(f"{text} is not a number")

@@ -95,7 +95,7 @@ def test_wrong_input_is_told(folder, capsys):
     code, _, err = _run(capsys, "health", "check", folder / "nothing.json")
     assert code == 1 and "there is no history" in err
     code, _, err = _run(capsys, "health", "check", folder / "model.json")
-    assert code == 1 and "is no health history" in err
+    assert code == 1 and "is not a health history" in err
     few = [folder / f"h{k}.parquet" for k in range(3)]
     target = folder / "few.json"
     code, _, err = _run(capsys, "health", "baseline", folder / "model.json", *few, "-o", target)

@@ -118,6 +118,7 @@ def test_threads_share_the_work_and_change_nothing():
             np.testing.assert_array_equal(one, many)
 
 
+@pytest.mark.unchecked
 @needs_kernel
 @pytest.mark.parametrize("shift", [0, 1, 3])
 def test_memory_used_again_is_filled_whole(shift):
@@ -217,6 +218,7 @@ def test_prepared_engine_follows_the_robot_not_its_name():
     close(inverse_dynamics(turned, *states), recursion.inverse_dynamics(turned, *states), 1e-12)
 
 
+@pytest.mark.unchecked
 def test_any_memory_layout_and_type_will_do():
     robot = random_arm(13, 3)
     q, v, a = random_states(13, 8, 3)
@@ -234,6 +236,7 @@ def test_any_memory_layout_and_type_will_do():
     assert regressor(robot, q[:0], v[:0], a[:0]).shape == (0, 3, 30)
 
 
+@pytest.mark.unchecked
 @pytest.mark.parametrize("shape", [(4, 2), (4, 4), (3,), (1, 4, 3)])
 def test_wrong_shapes_are_named(shape):
     robot = random_arm(14, 3)

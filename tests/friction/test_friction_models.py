@@ -145,7 +145,7 @@ def test_unknown_names_come_with_the_known_ones():
         friction_from_dict({"name": "stribek"})
     with pytest.raises(TaufitError, match="cannot have these settings"):
         friction_from_dict({"name": "linear", "breadth": 1.0})
-    with pytest.raises(ValueError, match="is no term of the model"):
+    with pytest.raises(ValueError, match="is not a term of the model"):
         TemperatureDependent(Linear(), affected=("drag",))
     with pytest.raises(ValueError, match="is not known"):
         TemperatureDependent(Linear(), law="cubic")

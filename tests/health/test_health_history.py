@@ -56,7 +56,7 @@ def test_histories_survive_their_files(healthy, tmp_path):
     ("change", "message"),
     [
         (lambda d: d.pop("model"), "damaged"),
-        (lambda d: d.update(format="taufit-model"), "no health history"),
+        (lambda d: d.update(format="taufit-model"), "not a health history"),
         (lambda d: d.update(version=9), "version 9"),
         (lambda d: d.update(healthy=999), "damaged"),
         (lambda d: d["runs"][2].update(index=[1.0]), "damaged"),

@@ -85,7 +85,7 @@ def test_runs_are_not_added_to_another_baseline(healthy, tmp_path, model):
         ("[" * 200_000, "nested too deeply"),
         ('{"format": "taufit-health", "version": 1' + "0" * 5000 + "}", "5001 digits"),
         ('{"format": "taufit-health", "version": 1, "version": 1}', "gives 'version' twice"),
-        ('{"format": "taufit-health", "version": NaN}', "NaN is no number"),
+        ('{"format": "taufit-health", "version": NaN}', "NaN is not a number"),
         ('{"rate": 1e999}', "1e999 is too large"),
         ("\udcff", "is not UTF-8 text"),
     ],

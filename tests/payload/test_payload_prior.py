@@ -7,7 +7,7 @@ import pytest
 
 from taufit.errors import RecordingError
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
-from taufit.payload.filter.unknowns import believed, unknowns
+from taufit.payload.filter.unknowns import prior_of, unknowns
 from taufit.payload.template import Template
 from taufit.sim.random_motion import random_fourier
 
@@ -54,11 +54,11 @@ def test_a_model_file_without_structure_still_gives_a_prior(model):
     residuals = replace(model.training.residuals, structure=None)
     old = model.with_training(replace(model.training, residuals=residuals))
 
-    base, doubt, mean, known = believed(old)
+    base, spread_of_base, mean, known = prior_of(old)
 
-    assert known and doubt.information is None
+    assert known and spread_of_base.information is None
     assert (
-        len(doubt.covariance)
+        len(spread_of_base.covariance)
         == len(mean)
         == len(base)
         + 6

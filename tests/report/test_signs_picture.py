@@ -39,7 +39,7 @@ def test_doubt_is_hatched_and_runs_follow_each_other():
     found = find_signs(parts[0].model, joined)
     text = signs_picture(found)
     root = ElementTree.fromstring(text)
-    hatched = [r for r in root.iter(f"{SVG}rect") if r.get("fill") == "url(#doubt)"]
+    hatched = [r for r in root.iter(f"{SVG}rect") if r.get("fill") == "url(#ambiguous)"]
     # One of them is the legend's.
     assert len(hatched) == found.ambiguous.sum() + 1
     assert found.ambiguous.sum() > 0

@@ -95,7 +95,9 @@ def test_the_stream_hears_what_the_fit_sees(kind):
     link = "{a: 0.5, alpha: 0, d: 0, lower: -3, upper: 3, velocity: 2, torque: 50, mass: 1}"
     robot = from_yaml(f"name: planar\nconvention: standard\njoints: [{link}, {link}]\n")
     one = replace(FAULTS[kind](recording()), gain=np.array([2.0, 3.0]))
-    heard, seen = stream(TorqueModel(robot), one), cleaned(one)
+    structure = TorqueModel(robot)
+    fitted = structure.with_values(np.zeros(len(structure.names)))
+    heard, seen = stream(fitted, one), cleaned(one)
     assert np.all(np.diff(heard.time) > 0)
     time = heard.start + heard.time
     count = 0

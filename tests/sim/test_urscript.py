@@ -244,7 +244,7 @@ def test_branching_calls_are_spread_over_steps():
         ("x = ().__class__", "cannot be read|out of place"),
         ("put(open)", "open has no value yet"),
         ("put(x)", "x has no value yet"),
-        ("x = 1 x[0] = 2", "is no list"),
+        ("x = 1 x[0] = 2", "is not a list"),
         ("x = [1] put(x[1])", "element 1 of a list of 1"),
         ("put(1 / 0)", "division by zero"),
         ("if 1:\nput(1)", "inside a block"),

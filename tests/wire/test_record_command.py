@@ -259,8 +259,8 @@ def test_a_robot_that_is_not_ready_is_not_moved(robot, tmp_path, change, says):
     ("arguments", "code", "says"),
     [
         (["nowhere.invalid"], 1, "cannot be reached"),
-        (["a b"], 1, "is no source"),
-        (["127.0.0.1", "--ports", "rtde=x"], 1, "is no port"),
+        (["a b"], 1, "is not a source"),
+        (["127.0.0.1", "--ports", "rtde=x"], 1, "is not a port"),
         (["127.0.0.1", "-o", "run.csv"], 2, "parquet"),
         (["127.0.0.1", "missing.json", "--yes"], 1, "missing.json"),
         (["franka:127.0.0.1", "MOTION", "--yes"], 1, "only read"),

@@ -25,7 +25,7 @@ def contradictions(
     robot: Robot, recordings: Sequence[Recording], samples: Samples
 ) -> tuple[str, ...]:
     """Sentences on what cannot be: another robot's name, impossible poses, torque against gravity,
-    another mounting, cells that are no numbers. Empty for a recording that makes sense.
+    another mounting, cells that are not numbers. Empty for a recording that makes sense.
     """
     told = []
     known = set(bundled_robots())

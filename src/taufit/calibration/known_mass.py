@@ -63,7 +63,7 @@ def identify_gains(
         mass: Of the payload [kg].
         method: "total_least_squares", "least_squares" or "constrained".
         mass_std: Its standard deviation [kg].
-        block: Samples over which residuals may hang together, for the standard deviations.
+        block: Samples over which residuals may be correlated, for the standard deviations.
 
     Raises:
         PoorExcitationError: The payload does not show in some joint's signal.
@@ -95,7 +95,7 @@ def identify_gains(
         spread = np.array([np.std(residual[rows.joint == j]) for j in range(joints)])
         weight = 1.0 / np.maximum(spread, 1e-9 * max(float(spread.max()), 1e-300))
 
-    # Residuals hang together over a block: its scores count as one.
+    # Residuals are correlated over a block: its scores count as one.
     residual = reduced @ x
     scores = np.zeros((int(rows.block.max()) + 1, len(x) - 1))
     np.add.at(scores, rows.block, reduced[:, :-1] * residual[:, None])

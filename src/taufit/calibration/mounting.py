@@ -1,4 +1,4 @@
-"""Which way is down, told by the torques: whether an arm is bolted as it was declared.
+"""Which way is down, judged by the torques: whether an arm is mounted as declared.
 
 Torque is linear in gravity g as it is in the links' parameters,
 
@@ -246,7 +246,7 @@ class _Scene:
             count = np.maximum(self.keep.sum(axis=0), 1)
             floor = 1e-6 * np.array([square[2] for square in self.squares])
             self.scale = count / np.maximum(squares, np.maximum(floor, 1e-12))
-            # Residuals of neighbouring rows hang together: fewer independent ones than rows.
+            # Residuals of neighbouring rows are correlated: fewer independent ones than rows.
             run = self.samples.run[self.rows]
             apart = float(np.mean(correlation_samples(residual, self.keep, run)))
             self.weight = self.trust * apart
@@ -366,7 +366,7 @@ class Moved:
 
 
 def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -> Moved:
-    """The same arm bolted another way, and what is not known of it there.
+    """The same arm mounted another way, and what is not known of it there.
 
     Only the direction of gravity changes. With B and B' the base parameters of the old and the new
     mounting, a new one is known if its row of B' lies in the row space of B; where axis 1 was

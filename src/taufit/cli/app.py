@@ -26,7 +26,7 @@ from taufit.names import printable
 _IN_ORDER = {
     "demo": "Try taufit without a robot: simulate, fit, check, report",
     "inspect": "Show a robot: joints, limits, what its motion can tell about it",
-    "design": "Plan a motion worth recording",
+    "design": "Plan an excitation trajectory",
     "record": "Record a robot that is on, and play a motion on it",
     "convert": "Read any recording, tell how good it is, write it in other forms",
     "gains": "Find torque per ampere, from the controller or from a known mass",
@@ -50,7 +50,7 @@ def _help() -> str:
     lines = [
         "usage: taufit VERB [OPTIONS] ...",
         "",
-        "From a robot arm's recorded motion to a torque model people can trust.",
+        "From a robot arm's recorded motion to a validated torque model.",
         "",
     ]
     lines += [f"  {verb:<10} {text}" for verb, text in VERBS.items()]

@@ -95,7 +95,7 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
             ["inspect", robot, "--friction", "linear", "--rotor-inertia"],
         ),
         (
-            "Plan a motion worth recording",
+            "Plan an excitation trajectory",
             ["design", robot, "-o", motion, "--plot", str(out / "motion.html")],
         ),
         (

@@ -1,4 +1,4 @@
-"""taufit design: plan a motion worth recording."""
+"""taufit design: plan an excitation trajectory."""
 
 from __future__ import annotations
 
@@ -319,9 +319,9 @@ def command(
     ] = "identification",
     as_json: Json = False,
 ) -> None:
-    """Plan a motion worth recording: certified on a fine grid, or refused with the reason.
+    """Plan an excitation trajectory: certified on a fine grid, or refused with the reason.
 
-    By default the arm keeps clear of itself and of the surface it is bolted to, within the limits
+    By default the arm keeps clear of itself and of the surface it is mounted on, within the limits
     of its description. The condition number holds for the true sign of velocity, unscaled SI
     columns, the leftmost base columns and 2000 samples; a low one is not information: criterion
     "a" (default) minimises standard deviations instead. The same seed gives the same motion. A

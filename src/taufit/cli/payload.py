@@ -244,7 +244,9 @@ def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
     if not found.empty:
         console.print(_table(done))
         if found.from_prior:
-            console.print("The inertia is mostly that of a compact body: this motion shows little.")
+            console.print(
+                "The inertia is mostly the prior's: hardly identifiable from this motion."
+            )
     for label, when in (("ready", done.ready_at), ("accurate enough", done.stopped_at)):
         if when is not None:
             console.print(f"{label} after {when:.1f} s", highlight=False)

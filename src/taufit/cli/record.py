@@ -156,7 +156,7 @@ def _planned(path: Path, address: Address, play: PlayOptions, robot: str | None)
     motion = read_motion(path)
     if play.periods is not None:
         if not hasattr(motion, "periods"):
-            raise TaufitError(f"{path} is no periodic motion; --periods does not apply.")
+            raise TaufitError(f"{path} is not a periodic motion; --periods does not apply.")
         motion = replace(motion, periods=play.periods)  # type: ignore[type-var]
     notes = json.loads(path.read_text(encoding="utf-8")).get("notes", {})
     name = robot or notes.get("robot")

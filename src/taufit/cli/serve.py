@@ -167,7 +167,7 @@ def _version(text: str) -> tuple[int, int, int, int]:
     parts = text.split(".")
     if not 1 <= len(parts) <= 4 or not all(part.isdigit() and len(part) < 5 for part in parts):
         raise typer.BadParameter(
-            f"{text!r} is no version such as 5.23 or 3.15.4.", param_hint="--software"
+            f"{text!r} is not a version such as 5.23 or 3.15.4.", param_hint="--software"
         )
     major, minor, fix, build = [*(int(part) for part in parts), 0, 0, 0][:4]
     if not 3 <= major <= 10:

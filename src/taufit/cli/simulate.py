@@ -83,7 +83,7 @@ def command(
     ),
     as_json: Json = False,
 ) -> None:
-    """Record a simulated arm: MuJoCo's bodies, a controller, friction, warmth, noise.
+    """Record a simulated arm: MuJoCo's bodies, a controller, friction, heat, noise.
 
     The recording is the file a robot would give. What was true (parameters, friction, gains,
     payload) goes to NAME.truth.json beside it, which nothing else in taufit reads. With --serve
@@ -280,7 +280,7 @@ def _motion(twin: Twin, text: str, given: Any) -> Any:
         if periods is None:
             return fixed
         if not hasattr(fixed, "periods"):
-            raise TaufitError(f"{text} is no periodic motion; --periods does not apply.")
+            raise TaufitError(f"{text} is not a periodic motion; --periods does not apply.")
         return replace(fixed, periods=periods)  # type: ignore[type-var]
 
     return played

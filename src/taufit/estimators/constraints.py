@@ -204,6 +204,6 @@ def _link_index(model: TorqueModel, name: str) -> int:
         if name in known:
             return known.index(name)
     raise InfeasibleError(
-        f"bounds are given for {name!r}, which is no link of {model.robot.name}: "
+        f"bounds are given for {name!r}, which is not a link of {model.robot.name}: "
         f"{', '.join(names)}."
     )

@@ -1,4 +1,4 @@
-"""Motions worth recording. In: a `Robot`, limits, a criterion. Out: a `Motion`.
+"""Excitation trajectories. In: a `Robot`, limits, a criterion. Out: a `Motion`.
 
 Left to others: playing it (live, sim) and fitting what it showed (estimation).
 """

@@ -1,4 +1,4 @@
-"""What makes a motion worth recording, as functions of its information matrix.
+"""How informative a motion is, as functions of its information matrix.
 
 M = W'W/N is the mean over samples of the weighted base regressor's products. Each criterion is a
 smooth function of M to be minimised, with its exact derivative with respect to M.

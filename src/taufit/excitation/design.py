@@ -1,4 +1,4 @@
-"""Plan a motion worth recording: searched from several starts, certified, or refused with a reason.
+"""Plan an excitation trajectory: searched from several starts, certified, or refused with a reason.
 
 Every constraint of the result is checked on a fine grid. A motion that shows too little (its
 column-scaled condition number is above the limit) is searched again about other poses and then

@@ -107,7 +107,7 @@ def plan(
     minutes: float = 10.0,
     inertia: InertiaGoal | None = None,
 ) -> Plan:
-    """Plan a motion of any kind, clear of the arm itself and of the surface it is bolted to.
+    """Plan a motion of any kind, clear of the arm itself and of the surface it is mounted on.
 
     Args:
         kind: One of KINDS.

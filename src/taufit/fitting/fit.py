@@ -264,37 +264,38 @@ def shown_by_data(model: TorqueModel, estimate: Estimate, prior_weight: float) -
 
 
 def unseen_findings(model: TorqueModel, estimate: Estimate, prior_weight: float) -> list[str]:
-    """What the motion does not show, in words; raises where that is most of the arm."""
+    """Parameters not identifiable from the motion, in words; raises where they are most."""
     shown = shown_by_data(model, estimate, prior_weight)
     names = np.asarray(estimate.base_names)
     links = np.array([name.startswith("link") for name in names])
     unseen = names[links & ~shown]
     if len(unseen) > _MOST_UNSEEN * np.count_nonzero(links):
         raise PoorExcitationError(
-            f"the motion shows {np.count_nonzero(links & shown)} of {np.count_nonzero(links)} base "
-            f"parameters of the links; it does not show {_listed(unseen)}.\n"
+            f"{np.count_nonzero(links & shown)} of {np.count_nonzero(links)} base parameters of "
+            "the links are identifiable from this motion; not identifiable: "
+            f"{_listed(unseen)}.\n"
             "Add a recording in which all joints accelerate and reverse at different times, or "
             "plan one with `taufit design`."
         )
     if len(unseen) == 0:
         return []
     return [
-        f"the motion does not show {len(unseen)} of {np.count_nonzero(links)} base parameters of "
-        f"the links ({_listed(unseen)}): they move this torque less than the noise does, and the "
-        "model takes them from the nominal robot. `taufit design` plans a motion that shows them."
+        f"{len(unseen)} of {np.count_nonzero(links)} base parameters of the links are not "
+        f"identifiable from this motion ({_listed(unseen)}): their effect is below the noise, and "
+        "nominal values are used. `taufit design` plans a motion that shows them."
     ]
 
 
 def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estimate) -> list[str]:
-    """Whether what is left over makes sense; raises where the model explains nothing."""
+    """Whether the residuals make sense; raises where the model explains nothing."""
     std = np.where(source.summary.kept > 0, source.summary.torque_std, 1.0)
     share = estimate.torque_rms / np.maximum(std, 1e-12)
     if np.median(share) > _NONSENSE:
         worst = ", ".join(f"{100 * x:.0f} %" for x in share)
         raise RecordingError(
             f"this robot does not explain these torques: {worst} of the torque of joints 1 to "
-            f"{len(share)} is left over. Is it the right robot, are columns, signs, units and "
-            "drive gains right (--map), and is the robot mounted as told (--mounting)?"
+            f"{len(share)} is unexplained. Is it the right robot, are columns, signs, units and "
+            "drive gains right (--map), and is the robot mounted as declared (--mounting)?"
         )
     out = []
     if not is_consistent(model, estimate.values):

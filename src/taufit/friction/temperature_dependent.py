@@ -45,7 +45,7 @@ class TemperatureDependent(Friction):
         known = [term.name for term in self.model.terms]
         strange = [name for name in self.affected if name not in known]
         if strange:
-            raise ValueError(f"{', '.join(strange)} is no term of the model: {', '.join(known)}")
+            raise ValueError(f"{', '.join(strange)} is not a term of the model: {', '.join(known)}")
 
     @property
     def _affected(self) -> tuple[int, ...]:

@@ -149,7 +149,7 @@ def judge(history: History) -> Judgement:
         fitted = max(fitted, line.count)
         expected[:, j] = line.at(warm[:, j])
         scale[j] = line.scale
-        beyond = index[:, j] - expected[:, j] - _BEYOND * line.doubt(warm[:, j])
+        beyond = index[:, j] - expected[:, j] - _BEYOND * line.uncertainty(warm[:, j])
         z[:, j] = beyond / (line.scale * np.sqrt(1.0 + line.count / healthy))
     threshold = threshold_for(history.rate, joints, healthy, history.slack, fitted)
     sums, alarms = cusum(z[healthy:], threshold, history.slack)
@@ -189,7 +189,7 @@ class _Line:
         slope_std: Of that, the same where it is 0.
         scale: Of a run around the line.
         middle: Mean temperature of the runs, or nan.
-        reach: How far from it the doubt begins [K].
+        reach: How far from it the uncertainty begins [K].
         count: Parameters fitted.
     """
 
@@ -207,7 +207,7 @@ class _Line:
     def at(self, warm: Float[Array, " n"]) -> Float[Array, " n"]:
         return self.level + self.slope * self._above(warm)
 
-    def doubt(self, warm: Float[Array, " n"]) -> Float[Array, " n"]:
+    def uncertainty(self, warm: Float[Array, " n"]) -> Float[Array, " n"]:
         """Standard deviation of the line, as far as temperature makes it."""
         return self.slope_std * np.maximum(np.abs(self._above(warm)) - self.reach, 0.0)
 

@@ -75,8 +75,8 @@ def read_history(path: str | os.PathLike[str]) -> History:
     data = read_json(path, "a health history")
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise TaufitError(
-            f"{path} is no health history. `taufit health baseline` writes one; a model alone is "
-            "not enough."
+            f"{path} is not a health history. `taufit health baseline` writes one; a model alone "
+            "is not enough."
         )
     if data.get("version") != VERSION:
         raise TaufitError(

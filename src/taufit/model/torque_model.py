@@ -67,7 +67,7 @@ class TorqueModel:
 
     @property
     def nominal(self) -> Float[Array, " p"]:
-        """What is believed before a fit: the robot's own parameters, no friction, no offset."""
+        """The prior of a fit: the robot's own parameters, no friction, no offset."""
         layout = self.layout
         out = np.zeros(layout.size)
         out[layout.links] = self.robot.parameters

@@ -29,7 +29,7 @@ class PayloadEstimate:
         ready: Whether the motion so far can tell friction from load.
         accurate: Whether the wanted accuracy is reached.
         empty: Whether the arm may be carrying nothing.
-        from_prior: Whether the inertia is mostly the shape believed in before any data.
+        from_prior: Whether the inertia is mostly the prior shape.
         warnings: What the user should know.
     """
 

@@ -190,12 +190,12 @@ def _too_heavy(model: FittedModel, found: PayloadEstimate) -> list[str]:
     if rated is not None and found.mass_interval[0] > rated:
         return [
             f"the payload of {found.mass:.2f} kg is heavier than the {rated:g} kg this arm is "
-            "rated for: check drive gains, mounting and the model before you believe it."
+            "rated for: check drive gains, mounting and the model before you use it."
         ]
     if rated is None and found.mass_interval[0] > 0.7 * arm > 0.0:
         return [
             f"the payload of {found.mass:.2f} kg is more than most arms of {arm:.0f} kg carry: "
-            "check drive gains, mounting and the model before you believe it."
+            "check drive gains, mounting and the model before you use it."
         ]
     return []
 

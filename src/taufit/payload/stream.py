@@ -74,8 +74,8 @@ def stream(model: FittedModel, recording: Recording) -> Stream:
     recording = in_order(recording, robot.joint_names, robot=robot.name)
     if recording.signed is not None and not np.all(recording.signed):
         raise RecordingError(
-            f"{name} has torques without a sign; a payload cannot be told from friction there. "
-            "Record signed torques."
+            f"{name} has torques without a sign; a payload cannot be distinguished from "
+            "friction there. Record signed torques."
         )
     side = "link" if recording.torque_source == "joint_torque_sensor" else "motor"
     if side != robot.drives.side:

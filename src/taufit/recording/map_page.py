@@ -202,7 +202,7 @@ class _Page(MapValues):
             if span:
                 first, last = int(span[1]), int(span[2])
                 if not 1 <= first <= last <= 100_000:
-                    raise self.refuse(f"{where}: {value!r} is no range of columns from 1.")
+                    raise self.refuse(f"{where}: {value!r} is not a range of columns from 1.")
                 return tuple(range(first, last + 1))
             if value.strip():
                 return (value,)

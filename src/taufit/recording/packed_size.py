@@ -1,6 +1,6 @@
 """What packed containers unpack to, found without unpacking them into memory.
 
-Sizes that a file declares are believed only where a reader is bound by them; everything else is
+Sizes that a file declares are trusted only where a reader is bound by them; everything else is
 unpacked piece by piece, counted and thrown away, up to the limit.
 """
 

@@ -94,7 +94,7 @@ def read_recordings(
     if read is read_bag:
         recordings = read_bag(path, column_map, topic=topic, effort=effort)
     elif topic is not None:
-        raise RecordingError(f"{path} is no ROS bag: --topic (topic) does not apply to it.")
+        raise RecordingError(f"{path} is not a ROS bag: --topic (topic) does not apply to it.")
     else:
         recordings = [declared(one, effort) for one in read(path, column_map)]
     if payload is not None:

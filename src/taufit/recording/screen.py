@@ -1,6 +1,6 @@
 """Which rows of a recording can be believed. Every row left out is named in a finding.
 
-In this order: cells that are no numbers or beyond any arm, time that goes backwards or stands
+In this order: cells that are not numbers or beyond any arm, time that goes backwards or stands
 still, rows the arm cannot have been in. Then what is kept is looked over for gaps, joints that
 do not move, and units that cannot be right.
 """
@@ -121,7 +121,7 @@ def screen(
             Finding(
                 "corrupt_rows",
                 "warning",
-                f"{len(found)} of {total} rows hold cells that are no possible number "
+                f"{len(found)} of {total} rows hold cells that are not possible numbers "
                 f"({listed}{more})",
                 "rows dropped",
                 rows=tuple(row for row, _ in found),

@@ -136,7 +136,9 @@ def _body(done: PayloadRun) -> str:
     ]
     words = "Frame of the last link; inertia about the centre of mass. "
     if done.estimate.from_prior:
-        words += "The inertia is mostly the shape believed in beforehand: this motion shows little."
+        words += (
+            "The inertia is mostly the prior shape: it is hardly identifiable from this motion."
+        )
     script = done.estimate.set_payload()["script"]
     return (
         table(("quantity", "value", "low", "high"), rows, text=(0,))

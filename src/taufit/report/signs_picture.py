@@ -28,9 +28,9 @@ def signs_picture(result: FoundSigns | UnsignedFit) -> str:
     height = _TOP + len(shown) * (_HEIGHT + _BETWEEN) + 30.0
     plot = _WIDTH - _LEFT - _RIGHT
     scale = plot / max(total, 1e-9)
-    doubtful = int(found.ambiguous.sum())
+    ambiguous = int(found.ambiguous.sum())
     title = (
-        f"{len(found.segments)} segments, {doubtful} not sure, "
+        f"{len(found.segments)} segments, {ambiguous} not sure, "
         f"{'proven optimal' if found.certified else 'not proven'}, "
         f"chi2 per degree of freedom {found.chi2_per_dof:.2f}"
     )
@@ -38,7 +38,7 @@ def signs_picture(result: FoundSigns | UnsignedFit) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" '
         f'role="img" aria-label="{html.escape(title, quote=True)}" '
         'style="max-width:100%;height:auto;font:12px system-ui,sans-serif">',
-        '<defs><pattern id="doubt" width="6" height="6" patternUnits="userSpaceOnUse" '
+        '<defs><pattern id="ambiguous" width="6" height="6" patternUnits="userSpaceOnUse" '
         f'patternTransform="rotate(45)"><path d="M0 0V6" stroke="{PAPER}" stroke-width="3.4"/>'
         "</pattern></defs>",
         f'<rect width="{_WIDTH:.0f}" height="{height:.0f}" fill="{PAPER}"/>',
@@ -102,7 +102,7 @@ def _band(segment: SignedSegment, start: float, scale: float, top: float) -> str
     box = f'x="{x:.1f}" y="{top:.1f}" width="{max(width, 0.5):.1f}" height="{_HEIGHT:.0f}"'
     out = f'<g><title>{html.escape(label)}</title><rect {box} fill="{colour}" opacity="0.32"/>'
     if segment.ambiguous:
-        out += f'<rect {box} fill="url(#doubt)" opacity="0.75"/>'
+        out += f'<rect {box} fill="url(#ambiguous)" opacity="0.75"/>'
     if width > 7.0:
         mark = "+" if segment.sign > 0 else "\N{MINUS SIGN}"
         mark += "?" if segment.ambiguous and width > 14.0 else ""
@@ -125,15 +125,15 @@ def _curve(
 
 def _legend() -> str:
     out, x = [], _WIDTH - 330.0
-    for colour, text, doubt in (
+    for colour, text, hatched in (
         (_POSITIVE, "positive", False),
         (_NEGATIVE, "negative", False),
         (_CURVE, "hatched: not sure", True),
     ):
         box = f'x="{x:.0f}" y="9" width="14" height="14"'
         out.append(f'<rect {box} fill="{colour}" opacity="0.4"/>')
-        if doubt:
-            out.append(f'<rect {box} fill="url(#doubt)" opacity="0.75"/>')
+        if hatched:
+            out.append(f'<rect {box} fill="url(#ambiguous)" opacity="0.75"/>')
         out.append(f'<text x="{x + 20:.0f}" y="20" fill="{_INK}">{text}</text>')
         x += 90.0
     return "".join(out)

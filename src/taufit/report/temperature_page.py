@@ -112,7 +112,7 @@ def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Changes:
-    """What warmth changes, joint by joint.
+    """What temperature changes, joint by joint.
 
     Attributes:
         cold, warm: Temperatures compared [degC].

@@ -206,7 +206,7 @@ def _joints(root: ElementTree.Element, links: dict[str, Float[Array, " 10"]]) ->
             link = None if end is None else end.get("link")
             if link not in links:
                 raise RobotError(
-                    f"joint {name!r} names {link!r} as its {tag}, which is no link of this URDF."
+                    f"joint {name!r} names {link!r} as its {tag}, which is not a link of this URDF."
                 )
             ends.append(link)
         parent, child = ends
@@ -309,7 +309,7 @@ def _base(
             f"{', '.join(with_joints[:10])}: choose one with --base."
         )
     if not with_joints:
-        raise RobotError("this URDF has no joints that hang together: nothing can move.")
+        raise RobotError("this URDF has no connected joints: nothing can move.")
     return with_joints[0]
 
 

@@ -1,4 +1,4 @@
-"""How the base is bolted: only the direction of gravity in the base frame depends on it."""
+"""How the base is mounted: only the direction of gravity in the base frame depends on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an arm is: a chain of links, each moved by one screw, and how it is bolted and driven."""
+"""What an arm is: a chain of links, each moved by one screw, and how it is mounted and driven."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class Robot:
         return ParameterLayout.of(self.joints)
 
     def with_mounting(self, mounting: tuple[float, float, float] | str) -> Robot:
-        """The same arm, bolted another way."""
+        """The same arm, mounted another way."""
         if isinstance(mounting, str):
             from taufit.robot.mounting import parse_mounting
 

@@ -1,7 +1,7 @@
 """Choices made from the data before a fit: friction terms, and trust in the nominal arm.
 
 Both look at how well intervals of the data that were left out are predicted, or at how the
-residuals hang together over time, never at which robot it is.
+residuals are correlated over time, never at which robot it is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OPTIONAL = ("load", "viscous2", "viscous3", "presliding")
 # A group stays out of a joint when leaving it out costs less than this in predicted torque.
 _WORTH = 1.002
 
-# Nominal links are believed to about 30 %: an entropic divergence D is half the square of the
+# Nominal links are trusted to about 30 %: an entropic divergence D is half the square of the
 # relative change, so the weight of one is 1/0.3^2 squared noise levels of independent samples.
 NOMINAL_WEIGHT = 11.0
 # Links nobody described are only kept from running away.
@@ -163,7 +163,7 @@ def gaussian_prior(
 def correlation_samples(
     residuals: Float[Array, "n j"], keep: Bool[Array, "n j"], run: Array
 ) -> Float[Array, " j"]:
-    """Over how many samples residuals hang together: 1 + 2 sum of their autocorrelation.
+    """Over how many samples residuals are correlated: 1 + 2 sum of their autocorrelation.
 
     The sum ends where the autocorrelation first falls below 0.05. N samples are worth N over this
     many independent ones.

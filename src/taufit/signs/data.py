@@ -31,7 +31,7 @@ class SearchData:
         samples: The motion.
         values: Magnitudes; torque with sign where `known`.
         known: Samples whose sign was recorded or given.
-        signed: Those whose value is signed beyond doubt. Within the noise of zero the sign of a
+        signed: Those whose value is signed for certain. Within the noise of zero the sign of a
             segment need not be that of the noisy sample.
         borders: Further cuts, before the marked samples.
         noise: Standard deviation per joint, from the recording alone.

@@ -62,7 +62,7 @@ class FoundSigns:
         sample_sign: Sign of every sample, +1 or -1.
         sample_sure: Which of them can be relied on: those of segments that are not ambiguous, and
             others whose magnitude the model explains with only one sign.
-        samples: The samples given, torque signed; samples whose motion is doubtful (the ends of
+        samples: The samples given, torque signed; samples whose motion is uncertain (the ends of
             runs where derivatives have not settled) are no longer kept.
         expected: Expected signed torque of every sample, on the grid and before any low-pass: near
             zero, where a magnitude does not tell its sign, both signs count with their probability.
@@ -71,7 +71,7 @@ class FoundSigns:
         joint_chi2: The same joint by joint.
         noise: Unexplained torque per joint, standard deviation [N m].
         confident: Whether the signs deserve trust as a whole.
-        warnings: What is doubtful and what to record or change.
+        warnings: What is uncertain and what to record or change.
         nodes: Partial sign vectors the search visited.
         method: "exact" or "tree".
         values: Least-squares parameters of the model used in the search (not made consistent).

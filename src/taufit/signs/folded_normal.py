@@ -58,7 +58,7 @@ def fit_folded(
         signed: Which samples carry their sign.
         keep: Which samples count.
         theta: Where to start.
-        floor: Smallest noise believed, per joint.
+        floor: Smallest noise accepted, per joint.
         tolerance: Relative change of the predicted torque that ends it.
         most: Rounds at most.
     """

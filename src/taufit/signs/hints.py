@@ -58,7 +58,7 @@ def read_hint(text: str, joint_names: Sequence[str] = ()) -> SignHint:
         t0, t1 = float(found["t0"]), float(found["t1"])
     except ValueError:
         raise TaufitError(
-            f"{text!r} is no sign of a segment: write JOINT:T0-T1:+ or JOINT:T0-T1:-, e.g. "
+            f"{text!r} is not the sign of a segment: write JOINT:T0-T1:+ or JOINT:T0-T1:-, e.g. "
             "2:3.1-4.0:+, and @RUN behind it in another run than the first."
         ) from None
     name, run = found["joint"], int(found["run"] or 1)

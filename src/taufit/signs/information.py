@@ -6,7 +6,7 @@ its noise, the quadratic of a signed sample that counts less,
     -1/2 w (y - mu')^2,     w = 1 - E[m^2 sech^2(m mu)],     y = mu + (m tanh(m mu) - mu) / w,
 
 where w is the share of a signed sample's information that is left: nothing at zero, all of it
-from three standard deviations on. Rows weighted alike would have the same optimum where no
+from three standard deviations on. Equally weighted rows would have the same optimum where no
 constraint acts; where one does, they would trust samples near zero as if their sign were known.
 """
 

@@ -1,4 +1,4 @@
-"""Choosing among sign vectors that fit alike: by what bodies and friction can do."""
+"""Choosing among sign vectors that fit equally well: by what bodies and friction can do."""
 
 from __future__ import annotations
 

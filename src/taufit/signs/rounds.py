@@ -18,7 +18,7 @@ from taufit.signs.segments import (
     Segmentation,
     cut_segments,
 )
-from taufit.signs.weights import doubtful_ends, row_weights
+from taufit.signs.weights import row_weights, unsettled_ends
 
 # Change of the predicted torque from one round to the next, in its noise, from which a further one
 # is due, and rounds added that way at most.
@@ -71,8 +71,8 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> Round:
         label = np.where(data.signed & trusted, len(cut), cut.label)
         if not np.any(label >= 0):
             raise PoorExcitationError(
-                "no segment of torque stands out of the noise: signs cannot be told. Record a "
-                "faster motion, or one with more load."
+                "no segment of torque stands out of the noise: signs cannot be determined. Record "
+                "a faster motion, or one with more load."
             )
         form = sign_form(data.rows, data.values, weight, label, len(cut))
         search = search_signs(form.quadratic, anchor=form.anchor, radius=RADIUS, node_cap=node_cap)
@@ -96,7 +96,7 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> Round:
             # A first round that went astray leads the second; on a settled model nothing changes.
             last += 1
         predicted, noise = fit.predicted, np.maximum(fit.noise, data.noise)
-        untrusted = doubtful_ends(data, fit)
+        untrusted = unsettled_ends(data, fit)
         weight = row_weights(data, fit)
     assert done is not None
     return done

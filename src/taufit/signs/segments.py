@@ -99,8 +99,8 @@ def cut_segments(
         noise: Standard deviation per joint.
         rate_hz: Of the samples.
         predicted: Signed torque by an earlier round, where there is one.
-        untrusted: Samples whose motion is doubtful: they are left out, and crossings predicted
-            there are not believed.
+        untrusted: Samples whose motion is uncertain: they are left out, and crossings predicted
+            there are ignored.
         borders: Further cuts, before the marked samples.
         weight: Of each sample, 1 / noise where it is not given.
         evidence: Least sum of (|torque| weight)^2 of a segment; weaker ones are left to the
@@ -136,7 +136,7 @@ def cut_segments(
     cut |= reversal
     if predicted is not None:
         crossing = np.zeros((n, joints), bool)
-        # Believe a crossing only where the magnitude does not contradict the model.
+        # Take a crossing only where the magnitude does not contradict the model.
         fits = magnitude - np.abs(predicted) < 4.0 * noise
         crossing[1:] = (predicted[1:] * predicted[:-1] <= 0.0) & (fits[1:] | fits[:-1])
         if untrusted is not None:

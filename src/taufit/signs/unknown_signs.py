@@ -229,7 +229,8 @@ def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) ->
     found = search_tree(model, samples, **settings)
     if len(found.signs) == 0:
         raise PoorExcitationError(
-            "no segment of torque exceeds the threshold: signs cannot be told. Lower the threshold."
+            "no segment of torque exceeds the threshold: signs cannot be determined. "
+            "Lower the threshold."
         )
     sign, torque, keep = segment_values(found, samples)
     signed = replace(
@@ -294,8 +295,8 @@ def _mass_bounds(
 
 def _joint_weights(found: FoundSigns, estimator: Estimator) -> Weights:
     """Refinement already knows each joint's noise: weights need no further rounds."""
-    alike = estimator.weighting == "none"
-    return Weights(np.ones(len(found.noise)) if alike else 1.0 / found.noise)
+    equal = estimator.weighting == "none"
+    return Weights(np.ones(len(found.noise)) if equal else 1.0 / found.noise)
 
 
 def _has_friction(model: TorqueModel) -> bool:

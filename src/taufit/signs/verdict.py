@@ -17,7 +17,7 @@ from taufit.signs.samples import recorded_joints, signed_samples
 from taufit.signs.segments import Segmentation, joint_rms
 from taufit.signs.weights import near_events
 
-# Unexplained torque relative to a joint's rms from which its signs are not believed: when it is
+# Unexplained torque relative to a joint's rms from which its signs are not trusted: when it is
 # model error, and when it is plain noise.
 MODEL_ERROR, NOISE = 0.15, 0.4
 # chi2 per degree of freedom from which the model, not the noise, is what is left.
@@ -70,7 +70,7 @@ def judge(
     reason[wrong_model[cut.joint]] = "the model leaves much of this joint's torque unexplained"
     reason[noisy[cut.joint]] = "noise drowns this joint's torque"
     reason[done.undecided[:count]] = "its sign as a whole is undecided"
-    doubted_hints = [hint for hint in data.hints if _contradicted(data, done, hint)]
+    contradicted_hints = [hint for hint in data.hints if _contradicted(data, done, hint)]
     impossible = _impossible(data, done)
     if impossible:
         reason[:] = "no arm has torque of this sign where signs were recorded or given"
@@ -88,12 +88,12 @@ def judge(
     sample_sign = np.where(data.known, np.where(data.values >= 0.0, 1, -1), sample_sign).astype(
         np.int8
     )
-    doubted = np.append(reason != "", True)
-    inner = (cut.label >= 0) & ~doubted[cut.label]
+    uncertain = np.append(reason != "", True)
+    inner = (cut.label >= 0) & ~uncertain[cut.label]
     # Odds of the two signs are exp(2 m mu / sigma^2): 5 standard deviations are exp(12.5).
     clear = data.magnitude * np.abs(predicted) > 6.25 * done.fit.noise**2
     clear &= explained & ~(noisy | wrong_model) & ~done.untrusted[:, None]
-    clear &= ~(doubted[cut.span] & (cut.span >= 0)) & done.certified
+    clear &= ~(uncertain[cut.span] & (cut.span >= 0)) & done.certified
     # When exactly a sign turns over is known to some hundredths of a second only.
     reach = max(2, round(0.05 * samples.rate_hz))
     turning = near_events(sample_sign[1:] != sample_sign[:-1], min(reach, len(sample_sign) - 1))
@@ -123,9 +123,9 @@ def judge(
         and overall <= MISFIT
         and not np.any(noisy | wrong_model)
         and flagged <= 0.05 * max(count, 1)
-        and not (friction_missing or impossible or doubted_hints)
+        and not (friction_missing or impossible or contradicted_hints)
     )
-    warnings = _hint_warnings(doubted_hints, impossible) + _warnings(
+    warnings = _hint_warnings(contradicted_hints, impossible) + _warnings(
         model, done, segments, overall, joint_chi2, noisy, wrong_model, friction_missing
     )
     values = np.zeros(len(data.model.names))
@@ -176,7 +176,7 @@ def _impossible(data: SearchData, done: Round) -> bool:
     return len(level) > 0 and bool(broken_physics(level, done.signs) > RADIUS)
 
 
-def _hint_warnings(doubted: Sequence[SignHint], impossible: bool) -> tuple[str, ...]:
+def _hint_warnings(uncertain: Sequence[SignHint], impossible: bool) -> tuple[str, ...]:
     out = []
     if impossible:
         out.append(
@@ -184,8 +184,8 @@ def _hint_warnings(doubted: Sequence[SignHint], impossible: bool) -> tuple[str, 
             "friction that drives, explains the rest: every sign is flagged. Check them, and the "
             "direction each joint counts as positive."
         )
-    if doubted:
-        listed = "; ".join(str(hint) for hint in doubted[:5])
+    if uncertain:
+        listed = "; ".join(str(hint) for hint in uncertain[:5])
         out.append(
             f"The torque contradicts the sign given for {listed}. Check interval, joint and "
             "the run, or leave it out."

@@ -17,7 +17,7 @@ def row_weights(data: SearchData, fit: FoldedFit) -> Float[Array, "n j"]:
     model error persists over neighbouring samples, so they count as fewer.
     """
     samples = data.samples
-    keep = np.asarray(samples.keep, bool) & ~doubtful_ends(data, fit)[:, None]
+    keep = np.asarray(samples.keep, bool) & ~unsettled_ends(data, fit)[:, None]
     residual = np.where(keep, fit.expected - fit.predicted, 0.0)
     near = _near_reversal(samples.velocity, samples.run)
     out = np.empty(residual.shape)
@@ -34,7 +34,7 @@ def row_weights(data: SearchData, fit: FoldedFit) -> Float[Array, "n j"]:
     return out
 
 
-def doubtful_ends(data: SearchData, fit: FoldedFit, reach: int = 25) -> Bool[Array, " n"]:
+def unsettled_ends(data: SearchData, fit: FoldedFit, reach: int = 25) -> Bool[Array, " n"]:
     """Samples at the ends of runs where residuals are larger than elsewhere.
 
     Filters and derivatives have not settled there, so the motion, not the torque, is wrong.

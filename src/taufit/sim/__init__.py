@@ -1,6 +1,6 @@
 """A simulated arm that can prove us wrong. In: a robot, a motion, effects. Out: a recording.
 
-Left to others: believing it.
+Left to others: conclusions about real arms.
 """
 
 from taufit.sim.controller import Controller

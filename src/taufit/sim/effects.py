@@ -64,7 +64,7 @@ class Friction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Thermal:
-    """Two heat stores per joint, and what warmth does to friction.
+    """Two heat stores per joint, and what temperature does to friction.
 
     C T' = P - G (T - H),  C_h H' = G (T - H) - G_a (H - ambient),  P = |friction v| + copper tau^2.
     T is what the temperature sensor shows and what friction feels:
@@ -291,7 +291,7 @@ def effects_from_dict(data: Mapping[str, Any], where: str = "the effects") -> Ef
     made: dict[str, Any] = {}
     for name, value in data.items():
         if name not in known:
-            raise TaufitError(f"{where}: {name!r} is no effect; there are {', '.join(known)}.")
+            raise TaufitError(f"{where}: {name!r} is not an effect; there are {', '.join(known)}.")
         if value is None:
             continue
         if name == "saturation":
@@ -365,7 +365,7 @@ def friction_model(name: Any, where: str = "friction") -> FrictionModel:
         name = settings.pop("name", None)
     if not isinstance(name, str) or name not in FRICTION_MODELS:
         raise TaufitError(
-            f"{where}: {name!r} is no friction model; there are {', '.join(FRICTION_MODELS)}."
+            f"{where}: {name!r} is not a friction model; there are {', '.join(FRICTION_MODELS)}."
         )
     try:
         return FRICTION_MODELS[name](**settings)

@@ -88,7 +88,7 @@ def guide(  # noqa: PLR0913 - the public call has one keyword per choice
     Args:
         robot: With its inertial parameters; the arm knows itself.
         payload: What it really carries, ten parameters in the last link's frame.
-        compensated: What it believes to carry; None for nothing. Mass and centre count: gravity is
+        compensated: What it assumes to carry; None for nothing. Mass and centre count: gravity is
             all a free drive compensates.
         friction: Coulomb friction of each joint [N m]; by default 3 % of its torque limit.
         friction_compensation: Share of friction the arm takes off the hand.

@@ -35,7 +35,7 @@ def parse(text: str) -> Address:
         return Address(kind, place)
     if not text or text.startswith("-") or any(c.isspace() or c in "/\\" for c in text):
         raise WireError(
-            f"{text!r} is no source: give a host (Universal Robots), ros2:/TOPIC, franka:HOST, "
+            f"{text!r} is not a source: give a host (Universal Robots), ros2:/TOPIC, franka:HOST, "
             "egm:PORT or realtime:HOST."
         )
     return Address("ur", text)
@@ -47,7 +47,7 @@ def parse_ports(text: str) -> UrPorts:
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
         if name not in known or not value.isdigit() or not 0 < int(value) < 65536:
-            raise WireError(f"{part!r} is no port: give NAME=NUMBER of {', '.join(known)}.")
+            raise WireError(f"{part!r} is not a port: give NAME=NUMBER of {', '.join(known)}.")
         ports = replace(ports, **{name: int(value)})
     return ports
 

@@ -11,7 +11,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 
 # What a torque channel can be. "torque_without_gravity" is a torque from which the controller has
-# taken the weight of the arm it believes in.
+# taken the weight of the arm it assumes.
 EFFORTS = ("torque", "current", "torque_without_gravity", "raw")
 UNITS = {
     "position": "rad",

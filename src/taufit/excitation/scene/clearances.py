@@ -77,7 +77,7 @@ class Clearances:
     def _plane_corners(self) -> list[tuple[int, int, int]]:
         """(plane, capsule, end) whose height some joint changes.
 
-        The first link turns about the base axis and cannot leave the surface the arm is bolted to.
+        The first link turns about the base axis and cannot leave the surface the arm is mounted on.
         """
         scene = self.scene
         corners = [

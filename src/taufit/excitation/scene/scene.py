@@ -80,7 +80,7 @@ def scene_for(
 
 
 def mounting_plane(robot: Robot) -> Plane:
-    """The surface the base is bolted to: the arm stays on the positive z side of its base."""
+    """The surface the base is mounted on: the arm stays on the positive z side of its base."""
     return Plane("mounting surface", np.array([0.0, 0.0, 1.0]), 0.0)
 
 

@@ -4,7 +4,7 @@ With theta the fitted model, W_n the payload's columns and f how friction follow
 
     y = tau - W theta - friction + f W_n phi  =  (1 + f) W_n phi + Y d + extras + noise:
 
-the model is linearised about the payload phi believed in. Every column and y go through one causal
+the model is linearised about the assumed payload phi. Every column and y go through one causal
 low-pass, and friction remembers its path, from chunk to chunk.
 """
 

@@ -106,7 +106,7 @@ def _start(information: Array, target: Array, settings: PayloadSettings) -> Arra
 
 
 def _prior_lower(mass: float, settings: PayloadSettings) -> Array:
-    """L of the shape believed in before any data: log of its diagonal, zeros beside it."""
+    """L of the prior shape: log of its diagonal, zeros beside it."""
     std = _lengths(mass, settings) / np.sqrt(12.0)
     out = np.zeros(6)
     out[_DIAGONAL] = np.log(np.sqrt(mass) * std)

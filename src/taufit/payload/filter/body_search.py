@@ -49,7 +49,7 @@ def search(  # noqa: PLR0913 - the compiled kernel's signature
     Args:
         information: A.
         target: A phi_0.
-        box: Edges of the body believed in beforehand [m]; nan for a cube of the density.
+        box: Edges of the prior body [m]; nan for a cube of the density.
         density: [kg/m^3].
         spread: Standard deviation of the logarithms of its lengths.
         com_spread: Standard deviation of its centre [m].

@@ -1,4 +1,4 @@
-"""Picks and drops: what the last moments say for a changed payload against the one believed in.
+"""Picks and drops: what the last moments say for a changed payload against the current estimate.
 
 With residuals r of the last moments, gravity columns W (mass and first moments), and per joint an
 unknown constant and unknown friction at low speed, let
@@ -109,9 +109,9 @@ class ChangeDetector:
         self._squares.clear()
 
     def look(self, belief: Belief, windows: Sequence[float], light: float) -> Change:
-        """Whether the newest rows, and those looked at before, fit what is believed.
+        """Whether the newest rows, and those looked at before, fit the current estimate.
 
-        Rows are held against what was believed when they came: by the next read-out a belief has
+        Rows are held against the estimate at the time they came: by the next read-out it has
         begun to follow the change.
 
         Args:

@@ -30,21 +30,23 @@ _TRUST = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GainDoubt:
-    """Doubt of the drive gains before any sample.
+class GainUncertainty:
+    """Uncertainty of the drive gains before any sample.
 
     Attributes:
         std: Relative standard deviation of each joint's drive gain.
-        alike: Correlation of their errors.
+        correlation: Correlation of their errors.
         lever_std: Standard deviation of the arm's geometry [m].
     """
 
     std: Float[Array, " j"]
-    alike: Float[Array, "j j"]
+    correlation: Float[Array, "j j"]
     lever_std: float
 
     @classmethod
-    def of(cls, model: FittedModel, settings: PayloadSettings, given: Any = None) -> GainDoubt:
+    def of(
+        cls, model: FittedModel, settings: PayloadSettings, given: Any = None
+    ) -> GainUncertainty:
         """From what is given, or else from how the model's training data were calibrated."""
         joints = model.robot.joints
         conditioning = model.training.conditioning
@@ -52,12 +54,12 @@ class GainDoubt:
             std = _checked(given, joints)
         else:
             std = _calibrated(conditioning.relative_gain_std, joints, settings)
-        return cls(std, _alike(conditioning.gain, joints), settings.lever_std)
+        return cls(std, _correlation(conditioning.gain, joints), settings.lever_std)
 
     def information(self, levers: Float[Array, " j"], factor: float) -> Float[Array, "j j"]:
         """Inverse covariance of the errors e at these levers."""
         geometry = self.lever_std / np.maximum(levers, self.lever_std)
-        spread = np.outer(self.std, self.std) * self.alike + np.diag(geometry**2 + 1e-12)
+        spread = np.outer(self.std, self.std) * self.correlation + np.diag(geometry**2 + 1e-12)
         return np.linalg.inv(factor * spread)
 
     def factor(
@@ -84,7 +86,7 @@ def _calibrated(
     return np.maximum(relative, settings.gain_std)
 
 
-def _alike(gain: Float[Array, " j"] | None, joints: int) -> Float[Array, "j j"]:
+def _correlation(gain: Float[Array, " j"] | None, joints: int) -> Float[Array, "j j"]:
     """Correlation of the errors of drive gains."""
     out = np.eye(joints)
     if gain is None or not np.all(np.isfinite(gain)):

@@ -39,10 +39,10 @@ def _without_own(  # noqa: PLR0913 - the compiled kernel's signature
     Args:
         square: [s, o, y]' [s, o, y]; the payload's ten are the first of s.
         prior: Information on all columns.
-        prior_target: The same times what is believed of them.
+        prior_target: The same times their prior mean.
         rows: Which columns s and o are; those of s stand there in the total too.
         shared: How many of them are s.
-        phi: The payload as believed.
+        phi: The payload as estimated.
         weight: Of `square`.
         gain: Where g stands in the total.
         total, target: Of all joints, added to.

@@ -6,10 +6,10 @@ Rows of joint i (`arm_rows`) add to a sum of squares of their own (`joint_sums`)
 
 S_i the noise density of that joint. At read-out the sums are weighted by how large the residuals
 turned out, a column per joint is added for the error of its drive gain (the payload's own torque,
-scaled: `gain_doubt`), everything but the payload is marginalised (Schur complement: `posterior`),
-and the most probable body that can exist is returned (`body`, `read_out`). Parameters are
-constants, so this is the Kalman filter without its process noise, in information form: exact,
-mergeable, and never losing definiteness.
+scaled: `gain_uncertainty`), everything but the payload is marginalised (Schur complement:
+`posterior`), and the most probable body that can exist is returned (`body`, `read_out`).
+Parameters are constants, so this is the Kalman filter without its process noise, in information
+form: exact, mergeable, and never losing definiteness.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from taufit.payload.filter.arm_rows import ArmRows, Rows
 from taufit.payload.filter.body import Body, most_probable_body
 from taufit.payload.filter.change import Belief, ChangeDetector, Chunk
 from taufit.payload.filter.event import Event, gap, payload_change
-from taufit.payload.filter.gain_uncertainty import GainDoubt
+from taufit.payload.filter.gain_uncertainty import GainUncertainty
 from taufit.payload.filter.grid import Grid
 from taufit.payload.filter.joint_sums import JointSums, carrying
 from taufit.payload.filter.posterior import (
@@ -39,7 +39,7 @@ from taufit.payload.filter.posterior import (
     payload_alone,
 )
 from taufit.payload.filter.read_out import STRANGE, carried, lighter_arm, perhaps_nothing, warnings
-from taufit.payload.filter.training_coverage import Familiar, doubt_of_the_rest, familiar_share
+from taufit.payload.filter.training_coverage import Familiar, coverage_inflation, familiar_share
 from taufit.payload.filter.unknowns import unknowns
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS
@@ -94,8 +94,8 @@ class PayloadFilter:
         self.rate_hz = rate / np.ceil(rate / settings.fastest_hz - 1e-9)
         self.step = 1.0 / self.rate_hz
         self.cutoff_hz = min(conditioning.cutoff_hz, 0.2 * self.rate_hz)
-        self._gain_doubt = GainDoubt.of(model, settings, gain_std)
-        self.gain_std = self._gain_doubt.std
+        self._gain_uncertainty = GainUncertainty.of(model, settings, gain_std)
+        self.gain_std = self._gain_uncertainty.std
         self._known = Familiar.of(model, settings.standstill)
         self._arm = ArmRows(
             model,
@@ -120,7 +120,7 @@ class PayloadFilter:
         self._last: PayloadEstimate | None = None
         self._gains = np.zeros(joints)
         self._scale = np.ones(joints)
-        self._doubt = 1.0
+        self._gain_inflation = 1.0
         self._tied = False
         self._state = np.zeros(len(self.unknowns))
         self._faced = False
@@ -368,12 +368,12 @@ class PayloadFilter:
         information, target, rest = payload_alone(
             self._evidence(),
             self._phi,
-            self._gain_doubt.information(self._levers(), self._doubt),
+            self._gain_uncertainty.information(self._levers(), self._gain_inflation),
             self.settings.gain_common,
             without,
         )
-        doubt = doubt_of_the_rest(self.familiar)
-        found = Posterior(information / doubt, target / doubt, self._scale, self._gains)
+        inflation = coverage_inflation(self.familiar)
+        found = Posterior(information / inflation, target / inflation, self._scale, self._gains)
         return found, rest
 
     def _evidence(self) -> Evidence:
@@ -456,8 +456,10 @@ class PayloadFilter:
         """Everything else with payload phi: gains, and how large each joint's residuals are."""
         u = self.unknowns
         self._state, self._gains = rest.at(phi, u.rows, len(u))
-        # Joints that contradict each other by more than their gains may differ doubt all gains.
-        self._doubt = self._gain_doubt.factor(self._gains, self._levers(), self._doubt)
+        # Joints that contradict each other by more than their gains may differ widen all gains.
+        self._gain_inflation = self._gain_uncertainty.factor(
+            self._gains, self._levers(), self._gain_inflation
+        )
         scale = np.empty(self.joints)
         for j, sums in enumerate(self._sums):
             x = self._explained(j)

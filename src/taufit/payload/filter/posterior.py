@@ -115,7 +115,7 @@ def payload_alone(
 
     Args:
         evidence: From prior and rows.
-        phi: The payload believed in: its torque is the column of a gain's error.
+        phi: The payload as estimated: its torque is the column of a gain's error.
         gains: Information on the relative errors of the drive gains.
         gain_common: Relative standard deviation of what all drive gains have in common.
         without: Sources of error taken as known: "links", "friction", "gains".

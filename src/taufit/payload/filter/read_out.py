@@ -53,7 +53,7 @@ def carried(time: float, body: Body) -> PayloadEstimate:
 
 
 def perhaps_nothing(time: float, mass: float, std: float, com_spread: float) -> PayloadEstimate:
-    """A mass that may be none; centre and inertia are what is believed beforehand.
+    """A mass that may be none; centre and inertia are those of the prior.
 
     Args:
         time: Of the newest sample [s].
@@ -132,7 +132,7 @@ def warnings(
         messages.append(
             f"the model does not explain the torque of joint {which}: "
             f"{np.sqrt(scale.max()):.0f} times what it left over in training. Is it this "
-            "robot, mounted so, with these gains? Nothing here is to be believed before that "
+            "robot, mounted so, with these gains? Do not use the result before that "
             "is clear."
         )
     elif not ready:

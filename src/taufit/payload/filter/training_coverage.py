@@ -23,7 +23,7 @@ from taufit.payload.filter.joint_sums import JointSums, carrying
 _BEYOND = 0.1
 # Positions beyond those of the training data by this much count half [rad or m].
 _AWAY = 0.2
-# Less than this share of a motion within what the model was fitted to, and the rest is doubted.
+# Less than this share of a motion within what the model was fitted to, and the uncertainty grows.
 ENOUGH = 0.6
 
 
@@ -84,6 +84,6 @@ def familiar_share(sums: Sequence[JointSums], step: float) -> float:
     return float(min([1.0, *shares]))
 
 
-def doubt_of_the_rest(share: float) -> float:
+def coverage_inflation(share: float) -> float:
     """Factor on all variances where too little of the motion is familiar."""
     return max(1.0, ENOUGH / max(share, 0.05))

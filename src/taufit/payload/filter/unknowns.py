@@ -1,4 +1,4 @@
-"""What is unknown when a known arm carries something, and what is believed beforehand.
+"""What is unknown when a known arm carries something, and its prior.
 
     y = W_n phi + Y d + extras + noise
 
@@ -50,7 +50,7 @@ class Unknowns:
         order: Where each column stands among payload, base parameters and extras by joint.
         shared: How many columns joints share.
         prior: Information (inverse covariance) of all columns; zero for the payload's ten.
-        target: Information times the mean believed in beforehand.
+        target: Information times the prior mean.
         rows: Per joint, the columns its rows have.
         fading: Torque per unit of each element's unknown state, per motor [N m].
         level: Friction at low speed per motor [N m].
@@ -82,7 +82,7 @@ def unknowns(model: FittedModel, settings: PayloadSettings) -> Unknowns:
     """Columns and prior for a fitted model."""
     require_fitted(model, "identify a payload")
     joints = model.robot.joints
-    base, doubt, mean, known = believed(model)
+    base, spread_of_base, mean, known = prior_of(model)
     level = friction_level(model)
     density, rms = noise_of(model, settings)
     widths, fading = _fading(model, level)
@@ -100,7 +100,9 @@ def unknowns(model: FittedModel, settings: PayloadSettings) -> Unknowns:
     single &= (touched.sum(axis=1) == 1) & np.array_equal(coupling, np.eye(joints))
     groups = [np.flatnonzero(single & touched[:, j]) for j in range(joints)]
     order = np.concatenate([np.flatnonzero(~single), *groups])
-    shared = int(np.count_nonzero(~single)) if doubt.information is not None else len(order)
+    shared = (
+        int(np.count_nonzero(~single)) if spread_of_base.information is not None else len(order)
+    )
     place = np.empty(len(order), int)
     place[order] = np.arange(len(order))
 
@@ -109,13 +111,13 @@ def unknowns(model: FittedModel, settings: PayloadSettings) -> Unknowns:
     each = first + np.arange(joints)[:, None] * len(extra) + np.arange(len(extra))
     at = place[np.concatenate([np.arange(PER_LINK, first), each[:, : len(EXTRAS)].ravel()])]
     prior, target = np.zeros((len(order),) * 2), np.zeros(len(order))
-    if doubt.information is None:
-        inner = _inverse(doubt.covariance + np.diag(changed))
+    if spread_of_base.information is None:
+        inner = _inverse(spread_of_base.covariance + np.diag(changed))
         prior[np.ix_(at, at)] = inner
         target[at] = inner @ mean
     else:
-        prior[np.ix_(at, at)] = doubt.information
-        target[at] = doubt.information @ mean
+        prior[np.ix_(at, at)] = spread_of_base.information
+        target[at] = spread_of_base.information @ mean
         spread = np.zeros(len(order))
         spread[at] = changed
         _loosen(prior, target, spread, shared, [place[group] for group in groups])
@@ -165,14 +167,14 @@ def _loosen(prior: Array, target: Array, spread: Array, shared: int, groups: lis
         target[mine] = looser @ mean
 
 
-class Doubt(NamedTuple):
+class Spread(NamedTuple):
     """Errors of base parameters and extras: their information, or else their covariance."""
 
     information: Float[Array, "p p"] | None
     covariance: Float[Array, "p p"]
 
 
-def believed(model: FittedModel) -> tuple[Int[Array, " b"], Doubt, Float[Array, " p"], bool]:
+def prior_of(model: FittedModel) -> tuple[Int[Array, " b"], Spread, Float[Array, " p"], bool]:
     """Base parameters in the model's order, what is known of their errors, whether it was given."""
     joints, k = model.robot.joints, len(EXTRAS)
     names = list(model.names)
@@ -183,7 +185,7 @@ def believed(model: FittedModel) -> tuple[Int[Array, " b"], Doubt, Float[Array, 
         order = np.concatenate([np.argsort(base), np.arange(len(base), size)])
         information = structure.information[np.ix_(order, order)]
         mean = structure.mean[order]
-        return np.sort(base), Doubt(information, np.zeros((0, 0))), mean, True
+        return np.sort(base), Spread(information, np.zeros((0, 0))), mean, True
     known = fitted is not None and bool(np.all(np.isfinite(fitted.covariance)))
     if fitted is not None and known:
         base = np.array([names.index(name) for name in fitted.names])
@@ -202,7 +204,7 @@ def believed(model: FittedModel) -> tuple[Int[Array, " b"], Doubt, Float[Array, 
     std[:, slow + 1 :] = _RIPPLE_SHARE * rms[:, None]
     at = np.arange(len(base), len(spread))
     spread[at, at] = std.ravel() ** 2
-    return base, Doubt(None, spread), np.zeros(len(spread)), known
+    return base, Spread(None, spread), np.zeros(len(spread)), known
 
 
 def noise_of(
@@ -210,7 +212,7 @@ def noise_of(
 ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
     """Noise density and rms per joint, from what the model left over in training.
 
-    Residuals hang together over a time T_c, so a second of them is worth 1/(2 T_c) values; the
+    Residuals are correlated over a time T_c, so a second of them is worth 1/(2 T_c) values; the
     density is their variance times 2 T_c.
     """
     record = model.training

@@ -131,7 +131,7 @@ def _decode(data: bytes, path: Path, findings: list[Finding]) -> str:
                 "encoding",
                 "warning",
                 f"byte {error.start + 1} is not UTF-8",
-                "the file is read as Latin-1; cells that are no numbers are left out",
+                "the file is read as Latin-1; cells that are not numbers are left out",
             )
         )
         return data.decode("latin-1")

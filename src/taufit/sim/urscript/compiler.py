@@ -219,7 +219,7 @@ class Compiler:
                 target = values.element(target, index(frame))
             at = indices[-1](frame)
             if not isinstance(target, list):
-                raise ScriptError(f"line {s.line}: {values.show(target)} is no list.")
+                raise ScriptError(f"line {s.line}: {values.show(target)} is not a list.")
             at = values.position(target, at)
             if isinstance(value, list) and isinstance(target[at], list) is False:
                 raise ScriptError(f"line {s.line}: an element of a list becomes a list.")

@@ -139,7 +139,7 @@ def negative(value: Value) -> Value:
 def element(value: Value, index: Value) -> Value:
     """value[index]."""
     if not isinstance(value, list):
-        raise ScriptError(f"{show(value)} is no list: it has no element {show(index)}.")
+        raise ScriptError(f"{show(value)} is not a list: it has no element {show(index)}.")
     return value[position(value, index)]
 
 

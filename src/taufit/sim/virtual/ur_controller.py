@@ -265,7 +265,7 @@ class UrController:
         return 1 if self.safety_mode == NORMAL else 4
 
     def torque_without_gravity(self) -> list[float]:
-        """What the drives give beyond the weight of the arm the controller believes in."""
+        """What the drives give beyond the weight of the arm the controller assumes."""
         model = self.twin.controller.model or self.twin.robot
         return (self.sample.torque - gravity_torque(model, self.target[None])[0]).tolist()
 
