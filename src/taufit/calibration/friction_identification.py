@@ -191,7 +191,7 @@ def _measured(
             except PoorExcitationError as error:
                 last = error
         if parts:
-            found.append(FrictionPairs.joined(parts))
+            found.append(_with_friction(FrictionPairs.joined(parts)))
         elif joints is not None:
             assert last is not None
             raise last
@@ -202,6 +202,20 @@ def _measured(
         )
     tested = {pairs.joint for pairs in found}
     return found, [joint for joint in range(1, robot.joints + 1) if joint not in tested]
+
+
+def _with_friction(pairs: FrictionPairs) -> FrictionPairs:
+    """The pairs, refused where they show no friction at all."""
+    labels = np.zeros(len(pairs.torque), int) if pairs.stroke is None else pairs.stroke
+    levels = np.array([np.mean(pairs.torque[labels == k]) for k in np.unique(labels)])
+    scatter = float(np.std(levels)) / np.sqrt(len(levels))
+    if np.mean(levels) < 4.0 * scatter and np.mean(levels) < 0.05 * np.abs(pairs.torque).max():
+        raise PoorExcitationError(
+            f"joint {pairs.joint} shows no friction: {np.mean(levels):.2g} N m on average over "
+            f"{len(levels)} pairs of strokes. A torque sensor behind the gear does not see the "
+            "gear's friction; record motor current or motor torque."
+        )
+    return pairs
 
 
 def _assembled(

@@ -26,7 +26,7 @@ _FAST = 0.15
 _SHORTEST_S = 0.15
 _SLOWEST = 4e-4
 _ALIKE = 0.1
-_AHEAD = 3
+_AHEAD = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -326,7 +326,8 @@ class Search:
         """Every joint at its limit exactly, where that is no worse; within it in any case."""
         fine = self.family.matrices(np.linspace(0.0, self.family.period, 2000))
         moved = np.einsum("dnm,jm->dnj", fine, coefficients)
-        used = np.abs(self.envelope.ratios(moved)).max(axis=(0, 1))
+        # Between two of these moments a peak is higher by less than this.
+        used = (1.0 + 1e-4) * np.abs(self.envelope.ratios(moved)).max(axis=(0, 1))
         within = coefficients / np.maximum(used, 1.0)[:, None]
         if self.problem.constrained:
             return within

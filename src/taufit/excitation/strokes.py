@@ -25,6 +25,7 @@ PAPER_SPEEDS_DEG = (
 )
 _SLOWEST = 0.003
 _TRANSFER = 0.3
+_RUN_IN = 0.3
 _NOMINAL = {"viscous": 1.0, "viscous2": 0.3, "viscous3": 0.1, "coulomb": 1.0, "static": 1.4}
 
 
@@ -242,15 +243,21 @@ def strokes_of(
     """Moves (to, speed, acceleration) of strokes there and back at every speed, from and to 0.
 
     A slow stroke is cut to what fits in `longest_s`; a fast one gets the length that half a second
-    of steady speed takes.
+    of steady speed takes. Short strokes are approached in their own direction from as far away as
+    there is room, up to 0.3, so that friction which builds up slowly after a reversal is there.
     """
     steady = speeds * (0.5 + 2.0 * speeds / acceleration)
     lengths = np.minimum(np.maximum(np.minimum(stroke, speeds * longest_s), steady), room)
     moves: list[tuple[float, float, float]] = []
     for speed, length in zip(speeds, lengths, strict=True):
         low, high = middle - 0.5 * length, middle + 0.5 * length
-        moves += [(low, _TRANSFER, acceleration)]
-        moves += [(high, speed, acceleration), (low, speed, acceleration)]
+        before = min(_RUN_IN, 0.5 * (room - length)) if length < _RUN_IN + 0.1 else 0.0
+        if before > 0.05:
+            path = [(low - before, _TRANSFER), (low, _TRANSFER), (high, speed)]
+            path += [(high + before, _TRANSFER), (high, _TRANSFER), (low, speed)]
+        else:
+            path = [(low, _TRANSFER), (high, speed), (low, speed)]
+        moves += [(to, at, acceleration) for to, at in path]
     return [*moves, (0.0, _TRANSFER, acceleration)]
 
 
@@ -284,7 +291,11 @@ def friction_strokes(
             f"({robot.limits.velocity[joint]:.3g} rad/s)."
         )
     moves = strokes_of(
-        speeds, acceleration=acceleration, room=np.inf, stroke=stroke, longest_s=longest_s
+        speeds,
+        acceleration=acceleration,
+        room=max(stroke, float(np.max(speeds * (0.5 + 2.0 * speeds / acceleration)))),
+        stroke=stroke,
+        longest_s=longest_s,
     )
     moved = np.array([target for target, _, _ in moves])
     low, high = robot.limits.lower[joint], robot.limits.upper[joint]

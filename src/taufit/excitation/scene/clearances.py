@@ -64,6 +64,7 @@ class Clearances:
         self.robot, self.scene, self.chain = robot, scene, Chain(robot)
         self.first = np.array([a for a, _ in scene.pairs], dtype=int)
         self.second = np.array([b for _, b in scene.pairs], dtype=int)
+        own = scene.pair_clearance or (scene.clearance,) * len(scene.pairs)
         names = [f"{scene.capsules[a].body} and {scene.capsules[b].body}" for a, b in scene.pairs]
         corners = self._plane_corners()
         self.plane, self.body, self.end = (
@@ -73,6 +74,9 @@ class Clearances:
         self.offsets = np.array([scene.planes[p].offset for p in self.plane])
         names += [f"{scene.planes[p].name} and {scene.capsules[c].body}" for p, c, _ in corners]
         self.names = tuple(names)
+        self.kept = np.r_[np.array(own, float), np.full(len(self.plane), scene.clearance)]
+        # Bodies that always pass closely have no room for a search's margin.
+        self.room = np.where(self.kept < scene.clearance, 0.9 * self.kept, np.inf)
 
     def _plane_corners(self) -> list[tuple[int, int, int]]:
         """(plane, capsule, end) whose height some joint changes.
@@ -114,7 +118,7 @@ class Clearances:
             points = kinematics.points[:, self.body, self.end]
             height = np.einsum("nki,ki->nk", points, self.normals)
             parts.append(height - self.offsets - kinematics.radii[self.body])
-        return np.concatenate(parts, 1) - self.scene.clearance, s, t
+        return np.concatenate(parts, 1) - self.kept, s, t
 
     def penalty(self, q: Float[Array, "n j"], margin: float) -> tuple[float, Float[Array, "n j"]]:
         """Mean over moments of the squared lack of free space (in units of 2 cm), and its slope."""
@@ -123,7 +127,7 @@ class Clearances:
             return 0.0, by
         kinematics = BodyKinematics(self.chain, self.scene.capsules, q)
         values, s, t = self._values(kinematics)
-        short = np.maximum(margin - values, 0.0) / UNIT
+        short = np.maximum(np.minimum(margin, self.room) - values, 0.0) / UNIT
         total = float(np.sum(short**2))
         if total == 0.0:
             return 0.0, by
@@ -169,7 +173,7 @@ class Clearances:
         values: Float[Array, " m"],
     ) -> float:
         """Mean over points along each rod of the squared depth inside the other one."""
-        inside = values < -self.scene.clearance
+        inside = values < -self.kept[k]
         if not np.any(inside):
             return 0.0
         m, k = m[inside], k[inside]

@@ -42,6 +42,8 @@ class Scene:
         self_collision: Whether the arm may not touch itself.
         tip_speed: Largest speed of the tip [m/s].
         pairs: Indices of capsules to keep apart.
+        pair_clearance: Of each pair where it is less [m]: bodies that always pass each other more
+            closely than the clearance, without touching.
     """
 
     capsules: tuple[Capsule, ...] = ()
@@ -50,6 +52,7 @@ class Scene:
     self_collision: bool = True
     tip_speed: float = np.inf
     pairs: tuple[tuple[int, int], ...] = field(default=())
+    pair_clearance: tuple[float, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -74,9 +77,10 @@ def scene_for(
     described = {capsule.link for capsule in own}
     capsules = (*(c for c in fitted if c.link not in described), *own)
     pairs: tuple[tuple[int, int], ...] = ()
+    each: tuple[float, ...] = ()
     if self_collision:
-        capsules, pairs = allowed_pairs(robot, capsules, clearance)
-    return Scene(capsules, planes, clearance, self_collision, tip_speed, pairs)
+        capsules, pairs, each = allowed_pairs(robot, capsules, clearance)
+    return Scene(capsules, planes, clearance, self_collision, tip_speed, pairs, each)
 
 
 def mounting_plane(robot: Robot) -> Plane:
@@ -86,31 +90,35 @@ def mounting_plane(robot: Robot) -> Plane:
 
 def allowed_pairs(
     robot: Robot, capsules: tuple[Capsule, ...], clearance: float = 0.01, *, seed: int = 0
-) -> tuple[tuple[Capsule, ...], tuple[tuple[int, int], ...]]:
-    """Pairs of capsules to keep apart, and the capsules with those that had to be shortened.
+) -> tuple[tuple[Capsule, ...], tuple[tuple[int, int], ...], tuple[float, ...]]:
+    """Pairs of capsules to keep apart, with their clearances; some capsules are shortened for it.
 
     Left out are neighbours, bodies joined by so short a link that they are close in nearly every
     pose (no motion could keep them apart), and bodies that pass each other in every pose without
     touching. Where a link between two bodies is shorter than they are thick, the outer one counts
-    from where it has left the hinge.
+    from where it has left the hinge; where they always pass each other more closely than the
+    clearance, half of what is between them is kept.
     """
     shortened: list[Capsule] = list(capsules)
-    pairs = []
+    pairs: list[tuple[int, int]] = []
+    each: list[float] = []
     for a in range(len(capsules)):
         for b in range(a + 1, len(capsules)):
-            gap = capsules[b].link - capsules[a].link
-            if gap == 2:
-                beyond = _beyond_hinge(robot, capsules[a], capsules[b], clearance)
+            gap = abs(capsules[b].link - capsules[a].link)
+            if gap < 2:
+                continue
+            outer, kept = b, clearance
+            if gap == 2 and capsules[b].link > capsules[a].link:
+                beyond, kept = _beyond_hinge(robot, capsules[a], capsules[b], clearance)
                 if beyond is None:
                     continue
                 if beyond is not capsules[b]:
                     shortened.append(beyond)
-                    pairs.append((a, len(shortened) - 1))
-                    continue
-            if abs(gap) > 1:
-                pairs.append((a, b))
+                    outer = len(shortened) - 1
+            pairs.append((a, outer))
+            each.append(kept)
     if not pairs:
-        return capsules, ()
+        return capsules, (), ()
     bodies = tuple(shortened)
     q = _random_poses(robot, _POSES, seed)
     distance = pair_distances(BodyKinematics(robot, bodies, q), bodies, tuple(pairs))
@@ -119,26 +127,30 @@ def allowed_pairs(
     steps = np.array([abs(bodies[b].link - bodies[a].link) for a, b in pairs])
     passing = (steps == 2) & (distance.min(axis=0) > 0.004)
     fixed = np.ptp(distance, axis=0) < 1e-9
-    keep = apart & ~passing & ~fixed
-    return bodies, tuple(pair for pair, counts in zip(pairs, keep, strict=True) if counts)
+    keep = np.flatnonzero((apart | (np.array(each) < clearance)) & ~passing & ~fixed)
+    return bodies, tuple(pairs[k] for k in keep), tuple(each[k] for k in keep)
 
 
-def _beyond_hinge(robot: Robot, inner: Capsule, outer: Capsule, clearance: float) -> Capsule | None:
-    """The outer body without its part that is always close to the inner one; None if all is."""
-    reach = inner.radius + outer.radius + clearance
+def _beyond_hinge(
+    robot: Robot, inner: Capsule, outer: Capsule, clearance: float
+) -> tuple[Capsule | None, float]:
+    """The outer body without what is always close to the inner one, and the clearance to keep."""
+    thick = inner.radius + outer.radius
     # Where the outer body starts, seen from the inner one while the joint between them turns.
     rest = np.zeros((32, robot.joints))
     between = inner.link + 1
     rest[:, between] = np.linspace(-np.pi, np.pi, 32)
     point = replace(outer, end=outer.start, radius=0.0)
     both = (replace(inner, radius=0.0), point)
-    near = pair_distances(BodyKinematics(robot, both, rest), both, ((0, 1),)).min()
-    if near >= reach:
-        return outer
+    near = float(pair_distances(BodyKinematics(robot, both, rest), both, ((0, 1),)).min())
+    if near > thick + 0.002:
+        return outer, min(clearance, 0.5 * (near - thick))
     span = float(np.linalg.norm(outer.end - outer.start))
+    reach = thick + clearance
     if reach >= 0.8 * span:
-        return None
-    return replace(outer, start=outer.start + (reach / span) * (outer.end - outer.start))
+        return None, clearance
+    cut = outer.start + (reach / span) * (outer.end - outer.start)
+    return replace(outer, start=cut), clearance
 
 
 def _random_poses(robot: Robot, count: int, seed: int) -> Float[Array, "n j"]:

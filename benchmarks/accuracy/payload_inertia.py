@@ -1,0 +1,97 @@
+"""Inertia of a payload from a planned wrist motion, beside the payload motion, on the twin.
+
+A 3 kg cube of 0.2 m on the flange of UR10 and Panda. The empty arm is identified first from a
+designed motion; then the same payload is carried through both motions, each cut at 20 s.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks import Row
+
+MASS, SIZE = 3.0, 0.2
+LONGEST_S = 20.0
+# Places of Ixx, Iyy, Izz among Ixx, Ixy, Iyy, Ixz, Iyz, Izz.
+ENTRIES = (0, 2, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Moments of inertia about the centre of mass, as found.
+
+    Attributes:
+        kind: Of the motion.
+        seconds: Of the recording.
+        value, low, high: Of Ixx, Iyy, Izz [kg m^2], 95 %.
+        truth: [kg m^2].
+    """
+
+    kind: str
+    seconds: float
+    value: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    truth: float
+
+
+def measured(arm: str, seed: int = 0) -> Iterator[Outcome]:
+    """Both motions on one arm."""
+    import taufit
+    from taufit.excitation import Effort, InertiaGoal, plan
+    from taufit.payload import identify_payload
+    from taufit.robot import read_robot
+    from taufit.sim import Carried, Twin
+    from taufit.sim.preset import typical_effects, typical_rotor
+
+    robot = read_robot(arm)
+    twin = Twin(typical_rotor(robot), typical_effects(robot), rate_hz=250.0)
+    runs = []
+    for kind, number in (("identification", seed), ("validation", seed + 1)):
+        motion = plan(kind, robot, effort=Effort(seed=number)).motion
+        runs.append(twin.run(motion, seed=10 + number).recording)
+    model = taufit.identify(robot, runs).model
+    residual = np.asarray(model.training.score.rmse)
+    centre = robot.tip[:3, 3] + robot.tip[:3, 2] * 0.5 * SIZE
+    moment = MASS * SIZE**2 / 6.0
+    part = Carried.lump(MASS, centre, moment * np.eye(3))
+    for kind in ("payload", "payload-inertia"):
+        goal = InertiaGoal(MASS, SIZE, noise=residual, longest_s=LONGEST_S)
+        found = plan(kind, robot, effort=Effort(seed=seed + 2), inertia=goal)
+        run = twin.run(found.motion, seed=77 + seed, payload=(part,))
+        estimate = identify_payload(model, run.recording).estimate
+        low, high = estimate.inertia_interval
+        value = np.diag(estimate.inertia)
+        yield Outcome(
+            kind,
+            found.motion.duration,
+            tuple(float(x) for x in value),
+            tuple(float(low[i]) for i in ENTRIES),
+            tuple(float(high[i]) for i in ENTRIES),
+            moment,
+        )
+
+
+def rows() -> Iterator[Row]:
+    for arm in ("ur10", "panda"):
+        for one in measured(arm):
+            error = 100.0 * (one.value[2] / one.truth - 1.0)
+            inside = one.low[2] <= one.truth <= one.high[2]
+            target = "<= 10" if one.kind == "payload-inertia" else ""
+            yield Row(
+                f"{arm}, {one.kind}: error of Izz",
+                abs(error),
+                "%",
+                target,
+                f"{one.seconds:.1f} s, 95 % interval {'holds' if inside else 'misses'}",
+            )
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ("ur10", "panda"):
+        for outcome in measured(name):
+            print(name, outcome, flush=True)
