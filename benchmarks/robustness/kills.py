@@ -1,0 +1,177 @@
+"""Kills at random moments over every verb that writes: old outputs or whole new ones, no litter.
+
+Each case is a process of its own, forked from one that has everything imported, so that the moment
+of the kill falls into the verb's work and not into the interpreter's start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from tests.fuzz.families import prepare
+
+OLD = b"precious"
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+
+
+def verbs(base: Path, work: Path) -> dict[str, tuple[list[str], list[Path]]]:
+    """Words and outputs of each writing verb."""
+    arm, run, model = (str(base / x) for x in ("arm.yaml", "run.parquet", "model.json"))
+    out: dict[str, tuple[list[str], list[Path]]] = {}
+    for form in ("urdf", "mjcf", "json", "c"):
+        target = work / f"out.{form}"
+        made = [target, target.with_suffix(".h")] if form == "c" else [target]
+        out[f"export {form}"] = (["export", model, "--format", form, "-o", str(target)], made)
+    for end in ("csv", "csv.gz", "parquet", "npz", "mcap"):
+        target = work / f"copy.{end}"
+        out[f"convert {end}"] = (["convert", run, "-o", str(target)], [target])
+    motion = work / "motion.json"
+    plan = ["design", arm, "--seconds", "0.1", "--free-space", "-o", str(motion)]
+    out["design"] = (plan, [motion])
+    twin = work / "twin.parquet"
+    play = ["simulate", arm, str(base / "motion.json"), "-o", str(twin)]
+    out["simulate"] = (play, [twin, work / "twin.truth.json"])
+    fitted = work / "fitted.json"
+    out["fit"] = (
+        ["fit", arm, run, "--friction", "linear", "--estimator", "ols", "--force",
+         "-o", str(fitted)], [fitted],
+    )  # fmt: skip
+    page = work / "page.html"
+    out["report"] = (["report", model, run, "-o", str(page)], [page])
+    return out
+
+
+def start(words: list[str], prefix: str | None = None) -> int:
+    """The pid of a child that runs the verb with its words thrown away."""
+    child = os.fork()
+    if child:
+        return child
+    code = 99
+    try:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(nowhere, number)
+        from taufit.cli import main
+
+        main(words)
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 0
+    except BaseException:
+        code = 98
+    finally:
+        os._exit(code)
+
+
+def _whole(path: Path) -> bool:
+    """Whether an output can be read to its end."""
+    data = path.read_bytes()
+    if path.suffix in (".json",):
+        import json
+
+        json.loads(data)
+        return True
+    if path.suffix in (".parquet", ".npz", ".mcap", ".gz", ".csv"):
+        from taufit.recording import read_recordings
+
+        return len(read_recordings(path)[0]) > 100
+    ends = {".urdf": b"</robot>", ".mjcf": b"</mujoco>", ".html": b"</html>", ".c": b"}",
+            ".h": b"#endif"}  # fmt: skip
+    return data.rstrip().endswith(ends[path.suffix])
+
+
+def _litter(work: Path) -> list[str]:
+    return [name for name in os.listdir(work) if name.startswith((".taufit-", ".bag-", "tmp"))]
+
+
+def kills(cases: int = 150, seed: int = 1) -> dict[str, int]:
+    """Outcomes of kills by signal; the keys "broken" and "litter" must stay absent."""
+    rng = np.random.default_rng(seed)
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
+        base, work = Path(folder) / "base", Path(folder) / "work"
+        base.mkdir()
+        with contextlib.redirect_stdout(io.StringIO()):
+            prepare(base)
+        durations: dict[str, float] = {}
+        for case in range(cases):
+            shutil.rmtree(work, ignore_errors=True)
+            work.mkdir()
+            named = verbs(base, work)
+            name = list(named)[case % len(named)]
+            words, outputs = named[name]
+            if name not in durations:
+                began = time.monotonic()
+                os.waitpid(start(words), 0)
+                durations[name] = time.monotonic() - began
+            for output in outputs:
+                output.write_bytes(OLD)
+            number = SIGNALS[case // len(named) % len(SIGNALS)]
+            child = start(words)
+            time.sleep(float(rng.uniform(0.0, 1.1 * durations[name])))
+            os.kill(child, number)
+            os.waitpid(child, 0)
+            for output in outputs:
+                old = output.read_bytes() == OLD
+                kind = "old" if old else "new" if _whole(output) else "broken"
+                counts[f"{kind} after {signal.Signals(number).name}"] += 1
+                if kind == "broken":
+                    counts["broken"] += 1
+                    print(f"broken: {name} {output.name}", file=sys.stderr)
+            if number == signal.SIGKILL and _litter(work):
+                counts["left by SIGKILL, removed by the next run"] += 1
+                os.waitpid(start(words), 0)
+            if _litter(work):
+                counts["litter"] += 1
+                print(f"litter: {name} {number} {_litter(work)}", file=sys.stderr)
+    return dict(counts)
+
+
+FULL = """
+import os, sys
+sys.path.insert(0, {root!r})
+from pathlib import Path
+from benchmarks.robustness.kills import OLD, _litter, _whole, start, verbs
+base, work = Path({base!r}), Path({work!r})
+for name, (words, outputs) in verbs(base, work).items():
+    for entry in list(work.iterdir()):
+        entry.unlink()
+    for output in outputs:
+        output.write_bytes(OLD)
+    filler = work / "filler"
+    space = os.statvfs(work)
+    room = space.f_bavail * space.f_frsize
+    filler.write_bytes(bytes(max(0, room - {room})))
+    _, status = os.waitpid(start(words), 0)
+    states = ["old" if o.read_bytes() == OLD else "new" if _whole(o) else "BROKEN" for o in outputs]
+    print(name.replace(" ", "_"), os.waitstatus_to_exitcode(status), *states, len(_litter(work)))
+"""
+
+
+def full_disk(room: int = 4096) -> list[str]:
+    """Every verb on a tmpfs of 2 MB with `room` bytes left; one line each. Needs root."""
+    with tempfile.TemporaryDirectory(prefix="full-") as folder:
+        base, work = Path(folder) / "base", Path(folder) / "work"
+        base.mkdir(), work.mkdir()
+        with contextlib.redirect_stdout(io.StringIO()):
+            prepare(base)
+        root = str(Path(__file__).resolve().parents[2])
+        code = FULL.format(root=root, base=str(base), work=str(work), room=room)
+        script = 'mount -t tmpfs -o size=2m tmpfs "$1" && exec "$2" -c "$3"'
+        ran = subprocess.run(
+            ["unshare", "-m", "sh", "-c", script, "sh", work, sys.executable, code],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return [*ran.stdout.splitlines(), *ran.stderr.splitlines()[-3:]]
