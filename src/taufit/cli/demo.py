@@ -57,8 +57,9 @@ def virtual_controller(robot: str) -> Iterator[str | None]:
     try:
         assert server.stdout is not None
         line = server.stdout.readline()
-        page = json.loads(line) if line else None
-        yield None if page is None else ",".join(f"{k}={v}" for k, v in page["ports"].items())
+        page = json.loads(line) if line else {}
+        other = page.get("protocol") != "ur"
+        yield None if other else ",".join(f"{k}={v}" for k, v in page["ports"].items())
     finally:
         server.terminate()
         server.wait()
