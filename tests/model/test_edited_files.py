@@ -99,6 +99,11 @@ def test_every_removal_is_read_or_named(file):
         (("robot", "drives", "side"), "both", r"robot\.drives\.side is 'both'"),
         (("friction", "model", "width"), -1, r"friction\.model\.width is -1"),
         (("parameters", 4, "value"), None, r"parameters\[4\]\.value is None, expected a number"),
+        (
+            ("score", "doubt", "names", 0),
+            "x",
+            r"score\.doubt\.names\[0\] is 'x', expected a parameter",
+        ),
         (("warnings",), "all", r"warnings is 'all', expected a list"),
     ],
 )

@@ -183,9 +183,11 @@ def _structure(data: Field, names: tuple[str, ...]) -> ResidualStructure | None:
         return None
     own = data["names"].required().texts()
     # Base parameters come first; what repeats with position, speed or load has names of its own.
+    known = True
     for item, name in zip(data["names"].items(), own, strict=True):
-        if parse_name(name).kind == "link" and name not in names:
-            item.fail("the name of a parameter of this model")
+        known = known and name in names
+        if not known and (parse_name(name).kind != "joint" or name in names):
+            item.fail("a parameter of this model, or after all of those a term of a joint")
     size = len(own)
     mean = data["mean"].required().numbers(size)
     factor = data["factor"].required().numbers(size * (size + 1) // 2)

@@ -179,7 +179,8 @@ def prior_of(model: FittedModel) -> tuple[Int[Array, " b"], Spread, Float[Array,
     joints, k = model.robot.joints, len(EXTRAS)
     names = list(model.names)
     fitted, structure = model.training.base, model.training.residuals.structure
-    if fitted is not None and structure is not None and len(structure.names) > joints * k:
+    ours = tuple(joint_parameter(j, extra) for j in range(joints) for extra in EXTRAS)
+    if fitted is not None and structure is not None and structure.names[-joints * k :] == ours:
         size = len(structure.names)
         base = np.array([names.index(name) for name in structure.names[: size - joints * k]])
         order = np.concatenate([np.argsort(base), np.arange(len(base), size)])
