@@ -149,21 +149,40 @@ def test_gaps_are_counted_and_located(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("scale", "guess"), [(180 / np.pi, "degrees per second"), (-1, "wrong sign"), (3, "scale")]
+    ("scale", "kind", "guess"),
+    [
+        (180 / np.pi, "unit", "degrees per second"),
+        (-1, "velocity_sign", "other sign"),
+        (3, "unit", "scale"),
+    ],
 )
-def test_velocities_that_do_not_fit_the_positions(tmp_path, scale, guess):
+def test_velocities_that_do_not_fit_the_positions(tmp_path, scale, kind, guess):
     recording = read(tmp_path, velocity=VELOCITY * [1, scale, 1])
-    finding = found(recording)["velocity_mismatch"]
+    finding = found(recording)[kind]
     assert finding.joint == 2 and guess in finding.message
     assert finding.value == pytest.approx(scale, rel=0.01)
 
 
 def test_degrees_called_radians_are_suspected(tmp_path):
     recording = read(tmp_path, position=np.degrees(POSITION))
-    kinds = found(recording)
-    assert (
-        "unit_suspicion" in kinds and "positions in degrees?" in kinds["velocity_mismatch"].message
-    )
+    assert "positions are in degrees" in found(recording)["unit"].message
+
+
+@pytest.mark.parametrize(
+    ("factor", "kind", "words"),
+    [
+        (180 / np.pi, "unit", "deg/s"),
+        (60 / (2 * np.pi), "unit", "rpm"),
+        (1e3, "unit", "time is in ms"),
+        (101.0, "unit", "motor's own speed"),
+        (2.0, "clock_scale", "rate_hz"),
+        (-1.0, "velocity_sign", "other sign"),
+    ],
+)
+def test_one_finding_names_the_unit_of_all_joints(tmp_path, factor, kind, words):
+    recording = read(tmp_path, velocity=VELOCITY * factor)
+    named = [f for f in recording.findings if f.severity == "error"]
+    assert len(named) == 1 and named[0].kind == kind and words in named[0].message
 
 
 def test_stuck_channels_and_resting_joints_are_told(tmp_path):
@@ -232,8 +251,8 @@ def test_angles_logged_modulo_a_turn_become_continuous(tmp_path):
 
 
 def test_milliseconds_taken_for_seconds_are_suspected(tmp_path):
-    finding = found(read(tmp_path, time=TIME * 1e3, velocity=VELOCITY * 1e-3))["unit_suspicion"]
-    assert "are they in seconds?" in finding.message and finding.value == pytest.approx(0.1)
+    finding = found(read(tmp_path, time=TIME * 1e3, velocity=VELOCITY * 1e-3))["unit"]
+    assert "`unit: ms` at time" in finding.message and finding.value == pytest.approx(0.1)
 
 
 def test_a_logger_faster_than_the_robot_is_found_out(tmp_path):

@@ -43,7 +43,7 @@ def test_every_shared_recording_reads_through_its_map(folder, data_dir):
                 assert recording.gain is None and recording.meta["gains"] == "auto"
             if folder in RATES:
                 assert recording.meta["nominal_rate_hz"] == pytest.approx(RATES[folder], rel=1e-3)
-            assert not {"velocity_mismatch", "unit_suspicion", "jump"} & kinds(recording), file
+            assert not {"velocity_sign", "clock_scale", "unit", "jump"} & kinds(recording), file
 
 
 def test_the_corrupt_file_names_its_ten_rows_and_the_rows_shifted_with_them(data_dir):

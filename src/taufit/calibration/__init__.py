@@ -1,10 +1,9 @@
 """What must be known before a fit. In: a `Robot` and recordings. Out: drive gains, mounting, sign
-of gravity, friction tests, contradictions between robot and recording.
+of gravity, friction tests.
 
 Left to others: the fit (fitting), scores (validation).
 """
 
-from taufit.calibration.contradictions import contradictions
 from taufit.calibration.excitation_check import excitation_findings
 from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, pairs_of, strokes_in
 from taufit.calibration.friction_test import FrictionFit, fit_friction
@@ -23,7 +22,6 @@ __all__ = [
     "FrictionPairs",
     "Gravity",
     "Moved",
-    "contradictions",
     "estimate_gravity",
     "excitation_findings",
     "fit_friction",

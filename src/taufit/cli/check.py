@@ -31,7 +31,7 @@ def command(
     """Test a fitted model on recordings it has not seen.
 
     Both sides pass the same low-pass. Recordings in amperes use the gains found with the training
-    data. With limits of your own the exit code is 1 where one is broken.
+    data. The exit code is 1 where the model fails: where it breaks a limit of yours, or is poor.
 
     Next: `taufit export MODEL --format urdf -o FILE` puts the model to use.
     """
@@ -39,7 +39,7 @@ def command(
 
     from taufit.calibration.mounting import estimate_gravity, spoken
     from taufit.model.model_file import read_model
-    from taufit.validation import residual_spectrum, score, verdict
+    from taufit.validation import floors, grade, residual_spectrum, score, verdict
     from taufit.workflow import condition_like
 
     started = process_time()
@@ -47,6 +47,7 @@ def command(
     limits = required.limits()
     fitted = read_model(model)
     scores: list[Score] = []
+    floor: list[Any] = []
     files: list[dict[str, Any]] = []
     with progress("check") as bar:
         task = bar.add_task("checking", total=len(recording))
@@ -56,6 +57,7 @@ def command(
             one = score(fitted, samples, file=str(path))
             spectrum = residual_spectrum(fitted, samples) if one.samples >= 64 else None
             scores.append(one)
+            floor.append(floors(fitted.robot, samples))
             gravity = estimate_gravity(fitted.robot, samples)
             files.append(
                 {
@@ -72,7 +74,8 @@ def command(
                 }
             )
             bar.advance(task)
-    judged = verdict(scores, limits)
+    grades = grade(scores, floor, unseen=True)
+    judged = verdict(scores, limits, grades)
     trained = fitted.training.score
     if as_json:
         print_json(
@@ -83,16 +86,19 @@ def command(
                 "mean_nrmse": sum(s.mean_nrmse for s in scores) / len(scores),
                 "training_mean_nrmse": None if trained is None else trained.mean_nrmse,
                 **judged.to_dict(),
+                **grades.to_dict(),
+                "findings": [],
                 "warnings": list(fitted.training.warnings),
                 "cpu_seconds": process_time() - started,
             }
         )
     else:
         _show(fitted, scores, files, judged, model)
-    if limits.given and not judged.passed:
+    if not judged.passed:
         from taufit.errors import InfeasibleError
 
-        raise InfeasibleError(f"the model breaks the limits: {'; '.join(judged.reasons)}.")
+        why = "the model breaks the limits" if limits.given else "the model fails"
+        raise InfeasibleError(f"{why}: {'; '.join(judged.reasons)}.")
 
 
 def _spoken(recordings: list[Recording], samples: Samples) -> list[str]:

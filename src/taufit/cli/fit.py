@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from taufit.recording import Recording
     from taufit.recording.files import HoldoutFiles, RecordingFiles
+    from taufit.robot import Robot
     from taufit.signs.hints import SignHint
     from taufit.validation import Verdict
     from taufit.workflow import Identification
@@ -50,6 +51,12 @@ class ModelOptions:
             help="Zero-phase 4th-order low-pass for motion and torque alike, or auto.", metavar="HZ"
         ),
     ] = "10"
+    delay_s: Annotated[
+        str,
+        typer.Option(
+            help="By how much torque was recorded later than the motion, or auto.", metavar="S"
+        ),
+    ] = "0"
     rotor_inertia: Annotated[
         bool | None,
         typer.Option(
@@ -96,6 +103,7 @@ class ModelOptions:
             "friction": friction,
             "estimator": None if self.estimator == "auto" else ESTIMATORS[self.estimator](),
             "cutoff_hz": _cutoff(self.cutoff_hz),
+            "delay_s": _delay(self.delay_s),
             "rotor_inertia": self.rotor_inertia,
             "offset": not self.no_offset,
             "temperature": one_of(self.temperature, TEMPERATURE_CHOICES, "--temperature"),
@@ -239,7 +247,6 @@ def command(
 
     from taufit.model.model_file import write_model
     from taufit.validation import verdict
-    from taufit.workflow import identify
 
     started = process_time()
     keywords = model.keywords()
@@ -250,7 +257,8 @@ def command(
         fitted = kept_out.fitted(recording, source)
         recorded = None if arm.mounting else fitted[0][0].meta.get("mounting")
         nominal = arm.read(robot, recorded_mounting=recorded)
-        done = identify(
+        done = _identified(
+            result.as_json,
             nominal,
             fitted,
             holdout=kept_out.tested(recording, source),
@@ -262,8 +270,8 @@ def command(
             **keywords,
         )
         bar.update(task, completed=_PASSES * len(recording), description="writing")
-        judged = verdict(done.holdout or (done.training,), limits)
-        refused = limits.given and not judged.passed
+        judged = verdict(done.holdout or (done.training,), limits, done.grades)
+        refused = not judged.passed and not result.force
         if not refused:
             write_model(done.model, result.output)
             if result.report is not None:
@@ -280,8 +288,9 @@ def command(
     if refused:
         from taufit.errors import InfeasibleError
 
+        missed = "does not reach the limits" if limits.given else "is poor"
         raise InfeasibleError(
-            "the model does not reach the limits, so nothing was written: "
+            f"the model {missed}, so nothing was written (--force writes it): "
             f"{'; '.join(judged.reasons)}."
         )
 
@@ -289,6 +298,20 @@ def command(
 def _processes(asked: int | None, files: int) -> int | None:
     """As asked for; few files are not worth starting processes for."""
     return asked if asked is not None or files >= _MANY_FILES else 1
+
+
+def _identified(as_json: bool, robot: Robot, recordings: Any, **how: Any) -> Any:
+    """The fit; a refusal is told to machines too, with its findings."""
+    from taufit.diagnosis import RefusedError
+    from taufit.workflow import identify
+
+    try:
+        return identify(robot, recordings, **how)
+    except RefusedError as error:
+        if as_json:
+            found = [finding.to_dict() for finding in error.findings]
+            print_json({"verdict": "REFUSED", "model": None, "findings": found})
+        raise
 
 
 def _provenance(
@@ -320,6 +343,18 @@ def _cutoff(text: str) -> float | Literal["auto"]:
     return value
 
 
+def _delay(text: str) -> float | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not abs(value) < 10.0:
+        wrong("--delay-s", f"must be a time in seconds below 10, or auto, got {text!r}.")
+    return value
+
+
 def _report(done: Identification, path: Path) -> None:
     from taufit.files import write_text
     from taufit.report import fit_page
@@ -339,11 +374,13 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
     kind = "physically possible" if done.consistent else "NOT physically possible"
     console.print(
         headline(
-            judged.word,
+            f"{judged.word} ({done.grades.overall})",
             f"  {done.model.robot.name}: {100 * share:.1f} % of the torque is left unexplained on "
             f"{where}; the arm is {kind}.",
         )
     )
+    for text in done.grades.reasons:
+        console.print(f"  {escape(text)}", highlight=False)
     console.print(score_table(f"nrmse per joint, low-pass {train.cutoff_hz:g} Hz", done))
     links = sum(name.startswith("link") for name in estimate.base_names)
     console.print(
@@ -372,6 +409,13 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
         console.print(text, highlight=False, markup=False)
     for text in done.warnings:
         console.print(f"warning: {text}", highlight=False, markup=False)
+    if not tested:
+        console.print(
+            "Without a hold-out this is the training error, which proves little: add --holdout 30% "
+            "or --holdout FILE.",
+            highlight=False,
+            markup=False,
+        )
     if refused:
         return
     console.print(
@@ -396,6 +440,8 @@ def score_table(title: str, done: Identification) -> Table:
     table.add_column("mean", justify="right", style="bold", no_wrap=True)
     for label, one in (("training", train), *((short_name(s.file), s) for s in done.holdout)):
         table.add_row(label, *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}")
+    words = [grade.grade for grade in done.grades.joints]
+    table.add_row("grade", *words, done.grades.overall)
     table.add_section()
     table.add_row("RMSE training [N m]", *(f"{x:.2f}" for x in train.rmse), "")
     if done.before is not None:

@@ -13,6 +13,7 @@ from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Estimator
 from taufit.fitting.fit_samples import fit_samples
+from taufit.fitting.one_way import ties
 from taufit.friction import FrictionModel, Presliding, TemperatureDependent
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -108,6 +109,8 @@ def fit(
     automatic = estimator is None
     if select is None:
         select = automatic and isinstance(_inner(model.friction), Presliding)
+    bound = ties(model, source.excerpt)
+    dropped = (*dropped, *bound.dropped)
     choice: Choice | None = None
     if automatic or select:
         choice = choose(model, source, select=select, dropped=dropped)
@@ -126,14 +129,16 @@ def fit(
         load=None if choice is None else choice.load,
     )
     values = np.where(np.isin(estimate.names, dropped), 0.0, estimate.values)
-    warnings = list(estimate.warnings)
+    warnings = [*bound.warnings, *estimate.warnings]
     if choice is not None and automatic:
         warnings += unseen_findings(model, estimate, choice.prior_weight)
     warnings += _residual_findings(model, source, estimate)
     settings: dict[str, Any] = {**estimate.settings}
     if choice is not None:
         settings["correlation_samples"] = choice.correlation_samples
-    return replace(estimate, values=values, warnings=tuple(warnings), settings=settings)
+    return replace(
+        estimate, values=values, tied=bound.tied, warnings=tuple(warnings), settings=settings
+    )
 
 
 def fitted_model(

@@ -47,8 +47,9 @@ class Score:
 
     @property
     def mean_nrmse(self) -> float:
-        """Mean over the joints."""
-        return float(np.mean(self.nrmse))
+        """Mean over the joints whose torque varies; nan where none does."""
+        known = self.nrmse[np.isfinite(self.nrmse)]
+        return float(np.mean(known)) if len(known) else float("nan")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

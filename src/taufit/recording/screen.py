@@ -20,6 +20,7 @@ from taufit.recording.finding import Finding, ranges
 from taufit.recording.quantity import QUANTITIES, SIGNAL_UNITS
 from taufit.recording.recording import Recording
 from taufit.recording.timing import timing
+from taufit.recording.units import FAST_HZ, SLOW_HZ, unit_findings
 
 # A file with a larger share of unusable rows is refused: what is left is not the run.
 MOST_BAD = 0.2
@@ -31,8 +32,6 @@ SHORT_FRAGMENT = 10
 JUMP_SPEED, JUMP_LENGTH, JUMP_TIMES = 10.0, 0.05, 5.0
 # Sorting is trusted for rows that came this little too late [s], as from several threads.
 LATE = 0.5
-# No logger of joint torques is slower or faster [Hz]; milliseconds taken for seconds are.
-SLOW_HZ, FAST_HZ = 2.0, 50_000.0
 # A logger that repeats its last row for want of a new one does so for at most this many rows.
 STALE_ROWS = 5
 
@@ -414,18 +413,8 @@ def _impossible_steps(recording: Recording) -> Int[Array, " s"]:
 
 def _timing_findings(recording: Recording, rows: Int[Array, " n"]) -> list[Finding]:
     clock = timing(recording.time)
-    if clock.nominal_hz < SLOW_HZ or clock.nominal_hz > FAST_HZ:
-        return [
-            Finding(
-                "unit_suspicion",
-                "error",
-                f"the time stamps say {clock.nominal_hz:.3g} samples per second; are they in "
-                "seconds?",
-                "taken as the map says",
-                column="time",
-                value=clock.nominal_hz,
-            )
-        ]
+    if not SLOW_HZ <= clock.nominal_hz <= FAST_HZ:
+        return []
     if not len(clock.gaps):
         return []
     longest = int(clock.gaps[np.argmax(np.diff(recording.time)[clock.gaps])])
@@ -469,19 +458,7 @@ def look_over(recording: Recording) -> list[Finding]:
         )
         for joint in np.flatnonzero(stuck)
     )
-    span = np.abs(recording.position).max(0)
-    findings.extend(
-        Finding(
-            "unit_suspicion",
-            "warning",
-            f"joint {joint + 1} reaches {span[joint]:.4g} rad, more than two turns; are these "
-            "degrees, or the motor's own angle?",
-            "taken as the map says",
-            joint=int(joint) + 1,
-            value=float(span[joint]),
-        )
-        for joint in np.flatnonzero(span > 4 * np.pi)
-    )
+    findings += unit_findings(recording)
     stale = _stale(recording)
     if stale > 0.002 * n:
         findings.append(
@@ -494,38 +471,6 @@ def look_over(recording: Recording) -> list[Finding]:
                 value=stale,
             )
         )
-    if recording.velocity is None or n < 10:
-        return findings
-    step = np.diff(recording.time)[:, None]
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        speed = np.diff(recording.position, axis=0) / step
-        mean = 0.5 * (recording.velocity[1:] + recording.velocity[:-1])
-        power = (speed**2).sum(0)
-        ratio = (mean * speed).sum(0) / power
-        fit = np.abs(ratio) * np.sqrt(power / np.maximum((mean**2).sum(0), 1e-300))
-    for joint in np.flatnonzero((power > 1e-4 * n) & (np.ptp(recording.position, axis=0) > 0.02)):
-        # Only where the two agree in shape does their ratio mean a unit or a sign.
-        if fit[joint] > 0.9 and not 0.8 < ratio[joint] < 1.25:
-            guess = (
-                "degrees per second?"
-                if 45 < abs(ratio[joint]) < 70
-                else "positions in degrees?"
-                if 1 / 70 < abs(ratio[joint]) < 1 / 45
-                else "wrong sign?"
-                if -1.25 < ratio[joint] < -0.8
-                else "wrong unit or scale?"
-            )
-            findings.append(
-                Finding(
-                    "velocity_mismatch",
-                    "error",
-                    f"joint {joint + 1}: recorded velocity is {ratio[joint]:.4g} times the change "
-                    f"of position ({guess})",
-                    "taken as the map says",
-                    joint=int(joint) + 1,
-                    value=float(ratio[joint]),
-                )
-            )
     return findings
 
 

@@ -38,6 +38,7 @@ class Estimate:
             or None where friction does not depend on it.
         joint_weights: Factor each joint's rows were given.
         dropped: Terms set to zero because the data do not support them.
+        tied: Parameters that are one column on this motion: known in their sum, not by themselves.
         settings: What the estimator chose from the data.
         warnings: What the user should know.
     """
@@ -54,6 +55,7 @@ class Estimate:
     load: Literal["measured"] | Float[Array, " p"] | None = None
     joint_weights: Float[Array, " j"] | None = None
     dropped: tuple[str, ...] = ()
+    tied: tuple[str, ...] = ()
     settings: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -88,6 +90,7 @@ class Estimate:
         for column in self.base.identifiable:
             if int(column) in own:
                 out[column] = self.base_std[own[int(column)]]
+        out[np.isin(self.names, self.tied)] = np.inf
         return out
 
     @property
@@ -113,6 +116,8 @@ class Estimate:
         for i, name in enumerate(self.names):
             if name in self.dropped:
                 out[i] = "not supported by the data"
+            if name in self.tied:
+                out[i] = "only in combination"
         return tuple(out)
 
     def torque_std(self, regressor: Float[Array, "n j p"]) -> Float[Array, "n j"]:

@@ -57,7 +57,10 @@ def score(
         )
     error = measured - expected
     rmse = np.sqrt(np.mean(error**2, axis=0))
-    spread = np.maximum(measured.std(axis=0), np.finfo(float).tiny)
+    spread = measured.std(axis=0)
+    # Where the torque does not vary there is no such ratio.
+    varies = spread > 1e-9 * np.maximum(np.abs(measured).max(axis=0), 1e-300)
+    spread = np.where(varies, spread, np.nan)
     return Score(
         file=names if file is None else file,
         samples=n,

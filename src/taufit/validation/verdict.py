@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from taufit.errors import TaufitError
+from taufit.validation.grades import Grades
 from taufit.validation.score import Score, short_name
 
-# Without limits of the user's own: a quarter of the torque unexplained is no model for control.
+# Without limits of the user's own and without grades: a quarter of the torque unexplained is no
+# model for control.
 DEFAULT_MEAN_NRMSE = 0.25
 
 
@@ -63,8 +65,15 @@ class Verdict:
         return {"verdict": self.word, "reasons": list(self.reasons)}
 
 
-def verdict(scores: Sequence[Score], limits: Limits | None = None) -> Verdict:
-    """Judge scores; without limits a mean nrmse of 0.25 must not be exceeded."""
+def verdict(
+    scores: Sequence[Score], limits: Limits | None = None, grades: Grades | None = None
+) -> Verdict:
+    """Judge scores by the user's limits, else by their grades: poor fails.
+
+    Without either a mean nrmse of 0.25 must not be exceeded.
+    """
+    if grades is not None and (limits is None or not limits.given):
+        return Verdict(grades.overall != "poor", grades.reasons or (f"{grades.overall} model",))
     limits = limits if limits is not None and limits.given else Limits(DEFAULT_MEAN_NRMSE)
     told = []
     for score in scores:

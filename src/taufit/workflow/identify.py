@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 import taufit
-from taufit.calibration.contradictions import contradictions
+from taufit.diagnosis import CHANNEL_KINDS, Cause, declared_torque, refuse, sample_causes
 from taufit.errors import RecordingError
 from taufit.estimators import Estimator, is_consistent
 from taufit.fitting import automatic_model, fitted_model
@@ -24,7 +24,7 @@ from taufit.friction import FrictionModel, friction_to_dict
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import FitSettings, Provenance
-from taufit.recording import Recording
+from taufit.recording import Finding, Recording
 from taufit.recording.files import RecordingFiles
 from taufit.regression import Estimate
 from taufit.regression.residual_structure import residual_structure
@@ -41,6 +41,8 @@ from taufit.signs.unknown_signs import (
 )
 from taufit.temperature.apply import slopes_of, with_temperature
 from taufit.temperature.over_parts import follow_parts
+from taufit.validation.files import unlike_files
+from taufit.validation.grades import Grades, floors, grade, worse_than_nominal
 from taufit.validation.nominal_comparison import Before
 from taufit.validation.score import Score, score, short_name
 from taufit.validation.score_sums import training_scores
@@ -70,6 +72,8 @@ class Identification:
         warnings: What the user should know, gravest first.
         signs: What was found about torque signs, where they were not recorded.
         files: Its score on each run of the training data.
+        grades: Of the model, per joint and overall.
+        findings: What was found about the recordings, by kind and joint.
     """
 
     model: FittedModel
@@ -80,8 +84,10 @@ class Identification:
     holdout_samples: tuple[Samples, ...]
     before: Before | None
     warnings: tuple[str, ...]
-    signs: Any = None
-    files: tuple[Score, ...] = ()
+    signs: Any
+    files: tuple[Score, ...]
+    grades: Grades
+    findings: tuple[Finding, ...] = ()
 
     @property
     def consistent(self) -> bool:
@@ -120,6 +126,9 @@ class Identification:
             "temperature": slopes_of(self.model),
             "settings": dict(e.settings),
             "warnings": list(self.warnings),
+            "findings": [finding.to_dict() for finding in self.findings],
+            **self.grades.to_dict(),
+            "files": [one.to_dict() for one in self.files],
             "holdout": [one.to_dict() for one in self.holdout],
             "mean_holdout_nrmse": self.mean_holdout_nrmse,
         }
@@ -147,6 +156,7 @@ def identify(
     torque_signs: Literal["recorded", "unknown"] = "recorded",
     sign_hints: Sequence[SignHint] = (),
     temperature: str = "auto",
+    delay_s: float | Literal["auto"] = 0.0,
     provenance: Mapping[str, Any] | None = None,
     force: bool = False,
     processes: int | None = 1,
@@ -171,6 +181,7 @@ def identify(
         sign_hints: Stretches whose sign is known although it was not recorded.
         temperature: How friction follows joint temperature: "none", "linear", "exponential",
             "arrhenius", "thermal-model" (temperatures estimated from heat), or "auto".
+        delay_s: By how much torque was recorded later than the motion it belongs to, or "auto".
         provenance: What the model file should say about where the data came from.
         force: Fit although the recording contradicts the robot or holds impossible numbers.
         processes: That share the files; None for one per processor. Results do not depend on it.
@@ -182,6 +193,8 @@ def identify(
             recordings,
             cutoff_hz=cutoff_hz,
             unsigned=torque_signs == "unknown",
+            delay_s=delay_s,
+            force=force,
             workers=workers,
             watch=watch,
         )
@@ -190,12 +203,12 @@ def identify(
             robot, friction=friction, rotor_inertia=rotor_inertia, offset=offset
         )
         check_enough(model, source)
-        against = contradictions(robot, data.recordings, source.excerpt)
-        if against and not force:
-            raise RecordingError(
-                "\n".join(against)
-                + "\nCorrect that, or fit nevertheless with --force (force=True)."
-            )
+        known = [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
+        causes = sample_causes(
+            robot, data.recordings, source.excerpt, [Cause(finding) for finding in known]
+        )
+        refuse(causes, force)
+        findings = [*known, *(cause.finding for cause in causes), *data.findings]
         signs, source = _with_signs(model, source, sign_hints)
         unsigned = signs is not None
         warmth = follow_parts(model, source, "none" if unsigned else temperature)
@@ -204,10 +217,22 @@ def identify(
         fitted = fitted_model(model, estimate, source, thermal=warmth.thermal)
         scores = training_scores(fitted, robot, source)
         tested, tested_samples = _tested(fitted, holdout or {}, unsigned=unsigned)
+        nominal = None if scores.before is None else scores.before.nominal.rmse
+        findings += worse_than_nominal(scores.all.rmse, nominal)
+        broken = unlike_files(scores.files)
+        refuse([Cause(finding) for finding in broken], force)
+        findings += broken
+        judged = tested_samples or (source.excerpt,)
+        grades = grade(
+            tested or (scores.all,),
+            [floors(robot, one) for one in judged],
+            unseen=bool(tested),
+            findings=findings,
+        )
         found = [f"{short_name(s.file)}: {text}" for s in tested for text in s.findings]
         warnings = dict.fromkeys(
             [
-                *against,
+                *(finding.message for finding in findings),
                 *warmth.findings,
                 *estimate.warnings,
                 *found,
@@ -242,6 +267,8 @@ def identify(
             tuple(warnings),
             signs,
             scores.files,
+            grades,
+            tuple(findings),
         )
 
 
@@ -330,6 +357,8 @@ def condition_like(
         name: For messages.
     """
     ordered = [in_robot_order(model.robot, recording, name) for recording in recordings]
+    if any(recording.meta.get("gravity_removed") for recording in ordered):
+        ordered, _ = declared_torque(model.robot, ordered)
     conditioning = model.training.conditioning
     cutoff = conditioning.cutoff_hz if cutoff_hz is None else cutoff_hz
     needs = any(r.gain is None or not np.all(np.isfinite(r.gain)) for r in ordered)

@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from taufit.diagnosis import declared_torque, recording_causes, refuse, suitable_cutoff
 from taufit.errors import RecordingError
-from taufit.recording import Recording, in_order
+from taufit.recording import Finding, Recording, in_order
 from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot
 from taufit.signals import Samples, condition
@@ -38,11 +39,13 @@ class TrainingData:
         robot: With drives as the recordings have them.
         source: Conditioned samples.
         recordings: Without their rows: names, findings, payloads.
+        findings: What was found about them before they were conditioned.
     """
 
     robot: Robot
     source: SampleSource
     recordings: tuple[Recording, ...]
+    findings: tuple[Finding, ...] = ()
 
 
 def training_data(
@@ -51,6 +54,8 @@ def training_data(
     *,
     cutoff_hz: float | Literal["auto"],
     unsigned: bool = False,
+    delay_s: float | Literal["auto"] = 0.0,
+    force: bool = False,
     workers: Workers | None = None,
     watch: Callable[[], None] | None = None,
 ) -> TrainingData:
@@ -61,55 +66,73 @@ def training_data(
         recordings: In memory, or files that are read one at a time.
         cutoff_hz: Of the low-pass, or "auto".
         unsigned: Whether torque signs are to be taken as unknown.
+        delay_s: Of torque behind motion, or "auto".
+        force: Go on although numbers of a recording cannot be measurements.
         workers: Processes to share the files among.
         watch: Called after each file of each pass.
     """
     if not len(recordings):
         raise RecordingError("there is no recording to fit.")
+    how = _How(cutoff_hz, unsigned, delay_s, force)
     if not isinstance(recordings, RecordingFiles):
-        return _in_memory(robot, [_ordered(robot, r, unsigned) for r in recordings], cutoff_hz)
+        return _in_memory(robot, [_ordered(robot, r, how) for r in recordings], how)
     lead: list[Recording] = []
     rows = files = 0
     while files < len(recordings) and rows < _LEAD:
-        lead += [_ordered(robot, one, unsigned) for one in recordings[files]]
+        lead += [_ordered(robot, one, how) for one in recordings[files]]
         rows = sum(len(one.time) for one in lead)
         files += 1
     if files == len(recordings):
-        return _in_memory(robot, lead, cutoff_hz)
-    return _in_files(robot, lead, recordings, cutoff_hz, unsigned, workers or Workers(), watch)
+        return _in_memory(robot, lead, how)
+    return _in_files(robot, lead, recordings, how, workers or Workers(), watch)
 
 
-def _in_memory(
-    robot: Robot, ordered: list[Recording], cutoff_hz: float | Literal["auto"]
-) -> TrainingData:
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How recordings are conditioned, and what is overlooked."""
+
+    cutoff_hz: float | Literal["auto"]
+    unsigned: bool
+    delay_s: float | Literal["auto"]
+    force: bool
+
+
+def _in_memory(robot: Robot, ordered: list[Recording], how: _How) -> TrainingData:
     robot = with_drives(robot, ordered)
-    samples = condition(ordered, cutoff_hz=cutoff_hz)
     heads = tuple(_without_rows(one) for one in ordered)
-    return TrainingData(_with_gains(robot, samples), SamplesInMemory(samples), heads)
+    ordered, found = declared_torque(robot, ordered)
+    cutoff, slow = suitable_cutoff(ordered, how.cutoff_hz)
+    samples = condition(ordered, cutoff_hz=cutoff, delay_s=how.delay_s)
+    found += [] if slow is None else [slow]
+    data = TrainingData(_with_gains(robot, samples), SamplesInMemory(samples), heads)
+    return replace(data, findings=tuple(found))
 
 
 def _in_files(
     robot: Robot,
     lead: list[Recording],
     recordings: RecordingFiles,
-    cutoff_hz: float | Literal["auto"],
-    unsigned: bool,
+    how: _How,
     workers: Workers,
     watch: Callable[[], None] | None,
 ) -> TrainingData:
+    needing = [_needs_gains(one) for one in lead]
+    lead, found = declared_torque(robot, lead)
+    cutoff_hz, slow = suitable_cutoff(lead, how.cutoff_hz)
+    found += [] if slow is None else [slow]
     gains, gain_findings = joint_gains(lead, None)
-    # An automatic cut-off looks at all that was read; the rest is the same for every recording.
+    # An automatic cut-off or delay looks at all that was read; the rest is the same for every one.
+    every = "auto" in (cutoff_hz, how.delay_s)
     first = condition(
-        lead if cutoff_hz == "auto" else lead[:1], cutoff_hz=cutoff_hz, gains=gains[0]
+        lead if every else lead[:1], cutoff_hz=cutoff_hz, gains=gains[0], delay_s=how.delay_s
     )
-    pooled = next((own for own, one in zip(gains, lead, strict=True) if _needs_gains(one)), None)
+    pooled = next((own for own, needs in zip(gains, needing, strict=True) if needs), None)
     head = replace(first.head(), findings=())
     signed = head.signed
     del lead, first
     store = Store()
-    prepare = _Prepare(
-        robot, recordings, head.cutoff_hz, head.rate_hz, unsigned, pooled, store.folder
-    )
+    how = replace(how, cutoff_hz=head.cutoff_hz, delay_s=head.delay_s)
+    prepare = _Prepare(robot, recordings, how, head.rate_hz, pooled, store.folder)
     while True:
         parts: list[StoredPart] = []
         heads: list[Recording] = []
@@ -144,7 +167,7 @@ def _in_files(
     )
     head = replace(head, names=tuple(names), findings=tuple(findings), noise=noise, signed=signed)
     source = StoredSamples(parts, head, store, workers, watch)
-    return TrainingData(_with_gains(robot, head), source, tuple(heads))
+    return TrainingData(_with_gains(robot, head), source, tuple(heads), tuple(found))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,21 +185,22 @@ class _Prepare:
 
     robot: Robot
     files: RecordingFiles
-    cutoff_hz: float
+    how: _How
     rate_hz: float
-    unsigned: bool
     pooled: Gains | None
     folder: Path
 
     def __call__(self, k: int) -> _Prepared:
-        found = [_ordered(self.robot, one, self.unsigned) for one in self.files[k]]
+        found = [_ordered(self.robot, one, self.how) for one in self.files[k]]
         if self.pooled is not None:
             found = [_filled(one, self.pooled) for one in found]
-        cutoff = None if np.isinf(self.cutoff_hz) else self.cutoff_hz
-        samples = condition(found, cutoff_hz=cutoff)
+        found, _ = declared_torque(self.robot, found)
+        cutoff = None if self.how.cutoff_hz == np.inf else self.how.cutoff_hz
+        delay = self.how.delay_s
+        samples = condition(found, cutoff_hz=cutoff, delay_s=delay)
         own = samples.rate_hz
         if own > self.rate_hz:
-            samples = condition(found, cutoff_hz=cutoff, rate_hz=self.rate_hz)
+            samples = condition(found, cutoff_hz=cutoff, delay_s=delay, rate_hz=self.rate_hz)
         parts = [
             StoredPart.of(samples.rows(run), self.folder / f"{k}_{i}.npy")
             for i, run in enumerate(samples.run_slices())
@@ -185,9 +209,15 @@ class _Prepare:
         return _Prepared(parts, heads, own, list(samples.findings), samples.signed)
 
 
-def _ordered(robot: Robot, recording: Recording, unsigned: bool) -> Recording:
+def _ordered(robot: Robot, recording: Recording, how: _How) -> Recording:
+    """In the robot's order and looked over; numbers that cannot be measurements are refused."""
     ordered = in_robot_order(robot, recording)
-    return without_signs(ordered) if unsigned else ordered
+    if how.unsigned:
+        ordered = without_signs(ordered)
+    causes = recording_causes(robot, [ordered])
+    refuse(causes, how.force)
+    new = [cause.finding for cause in causes if cause.finding not in ordered.findings]
+    return replace(ordered, findings=(*ordered.findings, *new))
 
 
 def in_robot_order(robot: Robot, recording: Recording, name: str | None = None) -> Recording:

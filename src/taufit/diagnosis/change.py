@@ -1,0 +1,276 @@
+"""One thing that may be wrong with a recording, as the change that would put it right.
+
+A `Change` is hypothesis and remedy at once: applied to conditioned rows it says how well the arm
+would explain them, applied to the recording it is what the user is told to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.recording import Recording
+from taufit.robot import Robot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Conditioned rows that hypotheses are tried on.
+
+    Attributes:
+        robot: The arm with its mounting.
+        position, velocity, acceleration: Filtered.
+        slip: Direction of motion, -1 to 1, filtered as the torque was.
+        slow: The same building up over two displacements after each reversal.
+        torque: Filtered.
+        gain: Of each joint's channel where the user gave it; ones where it belongs to the signal.
+    """
+
+    robot: Robot
+    position: Float[Array, "n j"]
+    velocity: Float[Array, "n j"]
+    acceleration: Float[Array, "n j"]
+    slip: Float[Array, "n j"]
+    slow: Float[Array, "n j w"]
+    torque: Float[Array, "n j"]
+    gain: Float[Array, " j"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """A hypothesis.
+
+    Attributes:
+        kind: Of the finding it leads to.
+        message: What is wrong and what to do, in a sentence each.
+        joint: Counted from 1, or None for all or several.
+        rows: The rows as they would be without the fault.
+        recording: The recording as the remedy makes it.
+        robot: The robot as the remedy makes it.
+        rank: Prior complexity: among equals the smaller one is named.
+    """
+
+    kind: str
+    message: str
+    joint: int | None = None
+    rows: Callable[[Rows], Rows] = field(default=lambda rows: rows)
+    recording: Callable[[Recording], Recording] = field(default=lambda recording: recording)
+    robot: Callable[[Robot], Robot] = field(default=lambda robot: robot)
+    rank: float = 1.0
+
+
+def _flipped(values: Array, j: int) -> Array:
+    out = np.array(values)
+    out[:, j] = -out[:, j]
+    return out
+
+
+def _permuted(values: Array | None, order: list[int]) -> Any:
+    return None if values is None else values[..., order]
+
+
+def torque_sign(joints: list[int], total: int) -> Change:
+    """Torque of some joints with the other sign."""
+    signs = np.ones(total)
+    signs[joints] = -1.0
+    listed = ", ".join(str(j + 1) for j in joints)
+    line = ", ".join(f"{s:.0f}" for s in signs)
+    which = f"joint {listed}" if len(joints) == 1 else "every joint"
+    return Change(
+        "torque_sign",
+        f"the torque of {which} has the other sign: with `sign: [{line}]` at the torque (or "
+        "current) in the column map it agrees with the arm",
+        joints[0] + 1 if len(joints) == 1 else None,
+        rows=lambda rows: replace(rows, torque=rows.torque * signs),
+        recording=lambda r: replace(r, signal=r.signal * signs),
+    )
+
+
+def position_sign(j: int) -> Change:
+    """A joint whose positive direction is the other one."""
+    return Change(
+        "torque_sign",
+        f"joint {j + 1} turns the other way than the robot's description says: give `sign: -1` for "
+        "it at position and velocity in the column map (its torque then agrees), or at the torque "
+        "as well if that is counted in the same direction",
+        j + 1,
+        rows=lambda rows: replace(
+            rows,
+            position=_flipped(rows.position, j),
+            velocity=_flipped(rows.velocity, j),
+            acceleration=_flipped(rows.acceleration, j),
+            slip=_flipped(rows.slip, j),
+            slow=_flipped(rows.slow, j),
+        ),
+        recording=lambda r: replace(
+            r,
+            position=_flipped(r.position, j),
+            velocity=None if r.velocity is None else _flipped(r.velocity, j),
+            acceleration=None if r.acceleration is None else _flipped(r.acceleration, j),
+        ),
+        rank=2.0,
+    )
+
+
+def joint_direction(j: int) -> Change:
+    """A joint counted the other way throughout: position, velocity and torque."""
+    base = position_sign(j)
+    return replace(
+        base,
+        message=f"joint {j + 1} is counted the other way throughout: give `sign: -1` for it at "
+        "position, velocity and torque in the column map",
+        rows=lambda rows: replace(base.rows(rows), torque=_flipped(rows.torque, j)),
+        recording=lambda r: replace(base.recording(r), signal=_flipped(r.signal, j)),
+        rank=2.5,
+    )
+
+
+def swapped_torque(i: int, k: int) -> Change:
+    """Torque columns of two joints exchanged."""
+
+    def exchanged(values: Array) -> Array:
+        order = list(range(values.shape[1]))
+        order[i], order[k] = order[k], order[i]
+        return values[:, order]
+
+    return Change(
+        "swapped_torque",
+        f"the torque columns of joints {i + 1} and {k + 1} are exchanged: with those two swapped "
+        "in the column map the arm explains them",
+        i + 1,
+        rows=lambda rows: replace(rows, torque=exchanged(rows.torque / rows.gain) * rows.gain),
+        recording=lambda r: replace(r, signal=exchanged(r.signal)),
+        rank=2.0,
+    )
+
+
+def reordered_joints(order: list[int], words: str) -> Change:
+    """All channels of the joints in another order; `order[i]` is where joint i's channels are."""
+    fields = (
+        "position",
+        "velocity",
+        "acceleration",
+        "signal",
+        "commanded_position",
+        "commanded_velocity",
+        "commanded_acceleration",
+        "target_current",
+        "target_torque",
+        "temperature",
+    )
+    listed = ", ".join(str(i + 1) for i in order)
+    changed = [i for i, k in enumerate(order) if i != k]
+    return Change(
+        "swapped_joints",
+        f"{words}: the joints come in another order than the robot's. With the file's joints taken "
+        f"in the order {listed} for every quantity of the column map (or `joint_names`) the arm "
+        "explains the torque",
+        changed[0] + 1,
+        rows=lambda rows: replace(
+            rows,
+            position=rows.position[:, order],
+            velocity=rows.velocity[:, order],
+            acceleration=rows.acceleration[:, order],
+            slip=rows.slip[:, order],
+            slow=rows.slow[:, order],
+            torque=(rows.torque / rows.gain)[:, order] * rows.gain,
+        ),
+        recording=lambda r: replace(
+            r, **{name: _permuted(getattr(r, name), order) for name in fields}
+        ),
+        rank=2.0 if len(changed) == 2 else 1.5,
+    )
+
+
+def zero_offset(j: int, offset: float) -> Change:
+    """A joint whose zero is elsewhere: q = recorded + offset."""
+
+    def moved(values: Array) -> Array:
+        out = np.array(values)
+        out[:, j] += offset
+        return out
+
+    return Change(
+        "zero_offset",
+        f"the zero of joint {j + 1} is {np.degrees(-offset):.0f} deg off: with `offset` "
+        f"{offset:.4f} rad for it at the position in the column map the arm explains the torque",
+        j + 1,
+        rows=lambda rows: replace(rows, position=moved(rows.position)),
+        recording=lambda r: replace(r, position=moved(r.position)),
+        rank=3.0,
+    )
+
+
+def remounted(mounting: tuple[float, float, float], option: str, message: str) -> Change:
+    """Gravity from another direction."""
+    return Change(
+        "mounting",
+        message,
+        rows=lambda rows: replace(rows, robot=rows.robot.with_mounting(mounting)),
+        robot=lambda robot: robot.with_mounting(mounting),
+        rank=2.0,
+    )
+
+
+def clock_scale(factor: float) -> Change:
+    """Time stamps that run too fast or too slow: true time = factor x recorded."""
+    return Change(
+        "clock_scale",
+        f"the time stamps run {1 / factor:.2f} times too fast for this arm's inertia: with time "
+        f"multiplied by {factor:.3g} (`scale: {factor:.3g}` at time in the column map, or rate_hz "
+        f"divided by it) the arm explains the torque",
+        rows=lambda rows: replace(
+            rows,
+            velocity=rows.velocity / factor,
+            acceleration=rows.acceleration / factor**2,
+        ),
+        recording=lambda r: replace(
+            r,
+            time=r.time[0] + (r.time - r.time[0]) * factor,
+            velocity=None if r.velocity is None else r.velocity,
+        ),
+        rank=3.0,
+    )
+
+
+def gravity_back(gravity: Callable[[Robot, Array], Array]) -> Change:
+    """Torque from which the controller subtracted gravity."""
+
+    def added(recording: Recording) -> Recording:
+        return replace(recording, meta={**recording.meta, "gravity_removed": True})
+
+    return Change(
+        "gravity_removed",
+        "the torque carries no gravity: the controller has subtracted it (UR's "
+        "actual_current_as_torque and newer drivers do, and external torques have none). Say so "
+        "with --effort torque_without_gravity, or record the torque itself",
+        rows=lambda rows: replace(rows, torque=rows.torque + gravity(rows.robot, rows.position)),
+        recording=added,
+        rank=1.0,
+    )
+
+
+def torque_scale(factor: float, message: str) -> Change:
+    """Torque in another unit: true torque = factor x recorded."""
+    return Change(
+        "unit",
+        message,
+        rows=lambda rows: replace(rows, torque=rows.torque * factor),
+        recording=lambda r: replace(r, signal=r.signal * factor),
+        rank=2.0,
+    )
+
+
+def described_by(robot: Robot) -> Change:
+    """Another arm of the same number of joints."""
+    return Change(
+        "wrong_arm",
+        f"the torque is that of another arm: {robot.name} explains it. Fit with `{robot.name}`",
+        rows=lambda rows: replace(rows, robot=replace(robot, mounting=rows.robot.mounting)),
+        robot=lambda given: replace(robot, mounting=given.mounting),
+        rank=2.0,
+    )

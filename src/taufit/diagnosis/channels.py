@@ -1,0 +1,194 @@
+"""Channels of a recording that are stuck, clipped, empty or repeated, before any model is used."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float
+from taufit.recording import Recording
+from taufit.recording.finding import Finding
+from taufit.signals.windows import stretches
+
+# A position that does not change at all for this long [s] while the joint was moving this fast
+# [rad/s or m/s] just before is a stuck sensor: arms slow down before they stop.
+_STUCK_S, _STUCK_SPEED = 0.3, 0.05
+# A limit is held: this share of the moving time at one value that is the largest.
+_CLIPPED = 0.01
+# Fewer different values than this while moving is no measurement of torque.
+_LEVELS = 12
+# Rows that come twice, as a share of the moving ones.
+_REPEATED = 0.2
+
+
+def channel_findings(recording: Recording) -> list[Finding]:
+    """Every channel that cannot be a measurement of this motion."""
+    moving = _moving(recording)
+    if np.count_nonzero(moving) < 20:
+        return []
+    found = []
+    for j in range(recording.joints):
+        found += _stuck(recording, j)
+        found += _torque(recording, j, moving)
+    return [*found, *_magnitudes(recording, moving), *_repeated(recording, moving)]
+
+
+def _moving(recording: Recording) -> Bool[Array, " n"]:
+    speed = np.abs(_slope(recording)).max(axis=1)
+    return speed > max(0.02, 0.02 * float(np.percentile(speed, 99)))
+
+
+def _slope(recording: Recording) -> Float[Array, "n j"]:
+    """Speed over some rows, so that the last digit of the encoder does not matter."""
+    width = max(1, int(0.02 * len(recording) / max(recording.time[-1] - recording.time[0], 1e-9)))
+    q, t = recording.position, recording.time
+    out = np.zeros_like(q)
+    out[width:-width] = (q[2 * width :] - q[: -2 * width]) / (t[2 * width :] - t[: -2 * width])[
+        :, None
+    ]
+    return out
+
+
+def _stuck(recording: Recording, j: int) -> list[Finding]:
+    """Stretches in which a position does not change while the joint moves."""
+    q, t = recording.position[:, j], recording.time
+    if np.ptp(q) == 0.0:
+        return []
+    same = np.concatenate([[False], np.diff(q) == 0.0])
+    width = max(2, int(0.03 / max(float(np.median(np.diff(t))), 1e-9)))
+    for first, end in stretches(same):
+        if t[end - 1] - t[first - 1] < _STUCK_S:
+            continue
+        start = first - 1
+        before = slice(max(0, start - width), start + 1)
+        after = slice(end - 1, min(len(q), end + width))
+        entry = _speed(q[before], t[before])
+        leave = _speed(q[after], t[after])
+        told = 0.0
+        if recording.velocity is not None:
+            told = float(np.percentile(np.abs(recording.velocity[start:end, j]), 75))
+        if max(entry, told) > _STUCK_SPEED or (leave > 20 * _STUCK_SPEED and entry < leave):
+            last = "to its end" if end >= len(q) - 1 else f"to {t[end - 1] - t[0]:.2f} s"
+            good = (
+                f"--to {t[start] - t[0]:.2f}"
+                if t[start] - t[0] > 0.5 * (t[-1] - t[0]) or end >= len(q) - 1
+                else f"--from {t[min(end, len(t) - 1)] - t[0]:.2f}"
+            )
+            return [
+                Finding(
+                    "stuck_encoder",
+                    "error",
+                    f"the position of joint {j + 1} stays at {q[start]:.5g} from "
+                    f"{t[start] - t[0]:.2f} s {last} while the joint moves: its sensor or logger "
+                    f"is stuck. Use the part that is good ({good})",
+                    joint=j + 1,
+                    time=float(t[start]),
+                )
+            ]
+    return []
+
+
+def _speed(q: Float[Array, " k"], t: Float[Array, " k"]) -> float:
+    return float(abs(q[-1] - q[0]) / max(t[-1] - t[0], 1e-9)) if len(q) > 1 else 0.0
+
+
+def _torque(recording: Recording, j: int, moving: Bool[Array, " n"]) -> list[Finding]:
+    """Torque that does not vary, has few levels, or stands at a limit."""
+    x = recording.signal[moving, j]
+    x = x[np.isfinite(x)]
+    if len(x) == 0:
+        return []
+    if np.ptp(x) <= 1e-9 * max(float(np.abs(x).max()), 1e-300):
+        return [
+            Finding(
+                "no_variation",
+                "error",
+                f"the torque of joint {j + 1} is {x[0]:g} throughout: not recorded, or stuck. "
+                "Name the right column in the column map, or record it",
+                joint=j + 1,
+            )
+        ]
+    levels = len(np.unique(x)) if len(x) < 200_000 else _LEVELS
+    if levels < _LEVELS and len(x) > 200:
+        return [
+            Finding(
+                "quantised",
+                "warning",
+                f"the torque of joint {j + 1} takes only {levels} different values: it is rounded "
+                "so coarsely that little can be learnt from it. Log more digits",
+                joint=j + 1,
+                value=float(levels),
+            )
+        ]
+    top, low = float(x.max()), float(x.min())
+    for limit in (top, low):
+        at = np.count_nonzero(x == limit)
+        step = np.unique(x)
+        # On a coarse scale the top level has neighbours that are nearly as full.
+        next_ = np.count_nonzero(x == (step[-2] if limit == top else step[1]))
+        if (
+            at > max(_CLIPPED * len(x), 5)
+            and at > 5 * next_
+            and abs(limit) > 0.3 * max(abs(top), abs(low))
+        ):
+            return [
+                Finding(
+                    "clipping",
+                    "warning",
+                    f"the torque of joint {j + 1} stands at its limit {limit:.4g} for "
+                    f"{at / len(x):.1%} of the motion: it is clipped there. Record slower or with "
+                    "less load, or with a larger range of the sensor",
+                    joint=j + 1,
+                    value=limit,
+                )
+            ]
+    return []
+
+
+def _magnitudes(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
+    """Torque that is never negative in any joint."""
+    signed = recording.signed is None or bool(np.all(recording.signed))
+    x = recording.signal[moving]
+    if not signed or recording.joints < 3 or not np.all(np.isfinite(x)):
+        return []
+    size = np.abs(x).max(axis=0)
+    positive = np.all(x >= 0.0, axis=0) & (x.min(axis=0) < 0.05 * size)
+    if np.count_nonzero(positive) < recording.joints:
+        return []
+    return [
+        Finding(
+            "torque_sign",
+            "error",
+            "no torque is ever negative: only magnitudes were recorded. Say so with --torque-signs "
+            "unknown (or `signed: false` in the column map)",
+        )
+    ]
+
+
+def _repeated(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
+    """Rows of motion and torque that come a second time, number for number."""
+    rows = np.ascontiguousarray(
+        np.concatenate([recording.position[moving], recording.signal[moving]], axis=1)
+    )
+    fresh = np.concatenate([[True], np.any(rows[1:] != rows[:-1], axis=1)])
+    rows = rows[fresh]
+    if len(rows) < 50:
+        return []
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    share = float(np.sum(counts - 1) / len(rows))
+    if share < _REPEATED:
+        return []
+    again = np.setdiff1d(np.arange(len(rows)), first)
+    time = recording.time[moving][fresh]
+    at = float(time[again[0]] - recording.time[0])
+    return [
+        Finding(
+            "repeated_log",
+            "error",
+            f"{share:.0%} of the rows repeat earlier ones number for number, first at {at:.2f} s: "
+            f"the log was appended to itself. Use it once (--to {max(at - 0.05, 0.0):.2f}); twice "
+            "the same data would make every uncertainty too small",
+            time=float(time[again[0]]),
+            value=share,
+        )
+    ]

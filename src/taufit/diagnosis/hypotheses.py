@@ -1,0 +1,105 @@
+"""Which single change makes a recording agree with the arm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.calibration.mounting import Gravity, spoken
+from taufit.diagnosis.change import (
+    Change,
+    clock_scale,
+    gravity_back,
+    joint_direction,
+    position_sign,
+    remounted,
+    reordered_joints,
+    swapped_torque,
+    torque_sign,
+    zero_offset,
+)
+from taufit.diagnosis.evidence import Evidence, Worth
+from taufit.dynamics import gravity_torque
+
+# Zeros that are tried first; mistakes are mostly right angles [deg].
+_ANGLES = (-90.0, 90.0, 180.0, -45.0, 45.0, -20.0, 20.0)
+_CLOCKS = (0.5, 0.8, 1.25, 2.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tried:
+    """A hypothesis and what it is worth."""
+
+    change: Change
+    worth: Worth
+
+
+def hypotheses(evidence: Evidence, gravity: Gravity | None) -> Iterator[Change]:
+    """Every change that is tried, simplest first; continuous ones at a few values."""
+    robot = evidence.rows.robot
+    joints = robot.joints
+    yield torque_sign(list(range(joints)), joints)
+    for j in range(joints):
+        yield torque_sign([j], joints)
+    yield gravity_back(gravity_torque)
+    for j in range(joints):
+        yield position_sign(j)
+        yield joint_direction(j)
+    for i in range(joints):
+        for k in range(i + 1, joints):
+            yield swapped_torque(i, k)
+            order = list(range(joints))
+            order[i], order[k] = k, i
+            yield reordered_joints(order, f"joints {i + 1} and {k + 1} are exchanged")
+    if gravity is not None:
+        yield remounted(gravity.mounting, gravity.name, spoken(gravity, robot))
+    for j in range(joints):
+        if not robot.links[j].prismatic:
+            for angle in _ANGLES:
+                yield zero_offset(j, np.radians(angle))
+    for factor in _CLOCKS:
+        yield clock_scale(factor)
+
+
+def ranked(evidence: Evidence, changes: Sequence[Change]) -> list[Tried]:
+    """Hypotheses by what they are worth, best first, continuous ones refined."""
+    tried = [Tried(change, evidence.worth(change)) for change in changes]
+    tried.sort(key=lambda one: one.worth.cost + one.change.rank)
+    refined = [_refined(evidence, one) for one in tried[:6]]
+    return sorted([*refined, *tried[6:]], key=lambda one: one.worth.cost + one.change.rank)
+
+
+def _refined(evidence: Evidence, tried: Tried) -> Tried:
+    """The best value near the one tried, by golden-section search."""
+    kind, joint = tried.change.kind, tried.change.joint
+    if kind == "zero_offset" and joint is not None:
+        start = float(tried.change.rows(evidence.rows).position[0, joint - 1])
+        start -= float(evidence.rows.position[0, joint - 1])
+        return _search(evidence, lambda x: zero_offset(joint - 1, x), start, 0.4, tried)
+    if kind == "clock_scale":
+        speed = evidence.rows.velocity
+        at = np.unravel_index(np.argmax(np.abs(speed)), speed.shape)
+        start = float(speed[at] / tried.change.rows(evidence.rows).velocity[at])
+        return _search(evidence, lambda x: clock_scale(float(np.exp(x))), np.log(start), 0.2, tried)
+    return tried
+
+
+def _search(evidence: Evidence, make, start: float, width: float, tried: Tried) -> Tried:
+    golden = 0.618
+    low, high = start - width, start + width
+    best = tried
+    inner = [high - golden * (high - low), low + golden * (high - low)]
+    values = [Tried(make(x), evidence.worth(make(x))) for x in inner]
+    for _ in range(8):
+        if values[0].worth.cost < values[1].worth.cost:
+            high, inner[1], values[1] = inner[1], inner[0], values[0]
+            inner[0] = high - golden * (high - low)
+            values[0] = Tried(make(inner[0]), evidence.worth(make(inner[0])))
+        else:
+            low, inner[0], values[0] = inner[0], inner[1], values[1]
+            inner[1] = low + golden * (high - low)
+            values[1] = Tried(make(inner[1]), evidence.worth(make(inner[1])))
+        best = min([best, *values], key=lambda one: one.worth.cost)
+    return best

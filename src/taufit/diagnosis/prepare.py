@@ -1,0 +1,164 @@
+"""Recordings as their users declare them, brought to joint torque before they are conditioned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import gravity_torque, inverse_dynamics
+from taufit.errors import RecordingError
+from taufit.recording import Recording, timing
+from taufit.recording.finding import Finding
+from taufit.robot import Robot
+from taufit.signals import condition, lowpass
+
+# A cut-off this much of the slowest recording's rate can be realised; a logger slower than this
+# many times the default cut-off gets its own.
+_OF_RATE, _LEAST_TIMES = 0.4, 2.0
+# How well the nominal robot's masses, and with them gains taken from it, are known.
+_NOMINAL_STD = 0.3
+
+
+def declared_torque(
+    robot: Robot, recordings: Sequence[Recording]
+) -> tuple[list[Recording], list[Finding]]:
+    """Gravity put back where the controller subtracted it; gains of the nominal robot where there
+    are none. What that means for the result is in the findings.
+    """
+    _refuse_raw(robot, recordings)
+    out = [_with_gravity(robot, recording) for recording in recordings]
+    findings = []
+    if any(r.meta.get("gravity_removed") for r in recordings):
+        findings.append(
+            Finding(
+                "gravity_added",
+                "warning",
+                "the torque was recorded without gravity, as declared; the nominal robot's was "
+                "added. Gravity, and with it masses and centres, is therefore the controller's, "
+                "not measured",
+            )
+        )
+    unknown = [r for r in out if r.meta.get("gains") == "unknown" and r.gain is None]
+    if unknown:
+        gain = nominal_gains(robot, unknown)
+        out = [
+            replace(r, gain=gain, gain_std=_NOMINAL_STD * gain) if r in unknown else r for r in out
+        ]
+        findings.append(
+            Finding(
+                "gains_unknown",
+                "warning",
+                "the drive gains are unknown, so this fit is in ampere: newton metres are those of "
+                "the nominal robot's masses, known to about 30 %. `taufit gains ROBOT RECORDING "
+                "--loaded FILE --mass KG` finds gains from a run with a known mass; write them "
+                "into the column map (gains: [..])",
+            )
+        )
+    return out, findings
+
+
+def _refuse_raw(robot: Robot, recordings: Sequence[Recording]) -> None:
+    for recording in recordings:
+        if recording.signal_unit or recording.gain is not None:
+            continue
+        name = recording.meta.get("file", "the recording")
+        likely = ""
+        if np.any(robot.parameters) and recording.joints == robot.joints:
+            ratio = _ratio(robot, recording)
+            if ratio is not None and 0.4 < ratio < 2.5:
+                likely = f" It is {ratio:.2g} times the nominal robot's gravity: likely torque."
+            elif ratio is not None and abs(ratio) < 0.25:
+                likely = (
+                    f" It is {ratio:.2g} times the nominal robot's gravity: likely current, or "
+                    "torque_without_gravity."
+                )
+        raise RecordingError(
+            f"{name} does not say what its effort is. Say it with --effort torque (N m), current "
+            f"(A) or torque_without_gravity (N m, gravity subtracted by the controller).{likely} "
+            f"For example: `taufit fit {robot.name} {name} --effort torque --holdout 30%`."
+        )
+
+
+def _ratio(robot: Robot, recording: Recording) -> float | None:
+    """Slope of the signal on the nominal robot's gravity, median over loaded joints."""
+    rows = slice(None, None, max(1, len(recording) // 2000))
+    gravity = gravity_torque(robot, np.ascontiguousarray(recording.position[rows]))
+    spread = gravity.std(axis=0)
+    slopes = []
+    for j in np.flatnonzero(spread > max(0.3 * spread.max(), 1e-6)):
+        g = gravity[:, j] - gravity[:, j].mean()
+        slopes.append(float(recording.signal[rows][:, j] @ g / (g @ g)))
+    return float(np.median(slopes)) if slopes else None
+
+
+def _with_gravity(robot: Robot, recording: Recording) -> Recording:
+    if not recording.meta.get("gravity_removed"):
+        return recording
+    if not np.any(robot.parameters):
+        raise RecordingError(
+            "the torque was recorded without gravity, and the robot's description has no masses "
+            "to put it back. Give a description with masses, or record torque with gravity."
+        )
+    gain = np.ones(recording.joints) if recording.gain is None else recording.gain
+    gravity = gravity_torque(robot, recording.position)
+    meta = {key: value for key, value in recording.meta.items() if key != "gravity_removed"}
+    return replace(recording, signal=recording.signal + gravity / gain, meta=meta)
+
+
+def nominal_gains(robot: Robot, recordings: Sequence[Recording]) -> Float[Array, " j"]:
+    """Torque per unit of signal that makes it the nominal robot's, joint by joint.
+
+    With tau_n the nominal rigid-body torque, signal_j = tau_n_j / k_j + friction + offset; joints
+    in which that shows nothing get the median of the others.
+    """
+    if not np.any(robot.parameters):
+        raise RecordingError(
+            "neither the drive gains nor the robot's masses are known, so nothing gives a scale. "
+            "Find the gains with a known mass: `taufit gains ROBOT RECORDING --loaded FILE --mass "
+            "KG`, or give a description of the robot with masses."
+        )
+    samples = condition(recordings, gains=np.ones(robot.joints))
+    rows = samples.in_motion
+    rigid = inverse_dynamics(
+        robot, samples.position[rows], samples.velocity[rows], samples.acceleration[rows]
+    )
+    slip = lowpass(samples, np.tanh(samples.friction_velocity / 0.01))[rows]
+    share = np.full(robot.joints, np.nan)
+    for j in range(robot.joints):
+        v = samples.velocity[rows, j]
+        columns = np.column_stack([rigid[:, j], slip[:, j], v, np.abs(v) * v, np.ones(len(v))])
+        size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+        x = np.linalg.lstsq(columns / size, samples.torque[rows, j], rcond=1e-8)[0] / size
+        part = abs(x[0]) * rigid[:, j].std()
+        if x[0] > 0 and part > 0.1 * samples.torque[rows, j].std():
+            share[j] = x[0]
+    if not np.isfinite(share).any():
+        raise RecordingError(
+            "the current follows the nominal robot's torque in no joint, so nothing gives a scale. "
+            "Check the columns, or find the gains with a known mass (`taufit gains`)."
+        )
+    return 1.0 / np.where(np.isfinite(share), share, np.nanmedian(share))
+
+
+def suitable_cutoff(
+    recordings: Sequence[Recording], cutoff_hz: float | Literal["auto"]
+) -> tuple[float | Literal["auto"], Finding | None]:
+    """The cut-off, or a lower one where a recording is too slow for it, and why."""
+    if cutoff_hz == "auto":
+        return cutoff_hz, None
+    slowest = min(timing(r.time).nominal_hz for r in recordings)
+    if slowest <= 0.0 or cutoff_hz < slowest / _LEAST_TIMES:
+        return cutoff_hz, None
+    chosen = float(f"{_OF_RATE * slowest:.2g}")
+    return chosen, Finding(
+        "too_slow",
+        "warning",
+        f"the slowest recording has {slowest:.4g} samples per second, too few for a low-pass of "
+        f"{cutoff_hz:g} Hz: {chosen:g} Hz is used. Log at 100 Hz or more to see friction and "
+        "inertia well",
+        value=slowest,
+    )

@@ -1,0 +1,203 @@
+"""Units and clocks that cannot be right, told by position against velocity and by sizes.
+
+With v the recorded velocity and dq/dt the slope of position over the recorded time, their ratio is
+one number for all joints where a unit or the clock is wrong:
+
+    57.3 deg/s, 1/57.3 degrees, 9.55 rpm, 1000 ms, -1 sign, 101 the motor's speed, 0.8 the clock.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float
+from taufit.recording.finding import Finding
+from taufit.recording.recording import Recording
+from taufit.recording.timing import USUAL_HZ, timing
+
+# Within this factor of one, velocity and position agree.
+AGREE = 1.15
+# Position and velocity have the same shape above this correlation; below, a ratio means nothing.
+_SHAPE = 0.9
+# No logger of joint torques is slower or faster [Hz]; milliseconds taken for seconds are.
+SLOW_HZ, FAST_HZ = 2.0, 50_000.0
+_NEAR = 0.04
+_TURNS = 4 * np.pi
+
+
+def unit_findings(recording: Recording) -> list[Finding]:
+    """One finding for all joints on time, velocity and position units; nothing where they agree."""
+    found = _clock(recording)
+    if recording.velocity is not None and len(recording) >= 10:
+        found += _velocity(recording)
+    if not found:
+        found = _turns(recording)
+    return found
+
+
+def velocity_ratios(recording: Recording) -> Float[Array, " j"]:
+    """Recorded velocity over the slope of position, per joint; nan where they differ in shape."""
+    out = np.full(recording.joints, np.nan)
+    if recording.velocity is None or len(recording) < 10:
+        return out
+    span = np.ptp(recording.position, axis=0)
+    # Change over windows against the integral of velocity: neither noise nor jitter matters.
+    time = recording.time
+    area = np.vstack(
+        [
+            np.zeros(recording.joints),
+            np.cumsum(
+                0.5 * (recording.velocity[1:] + recording.velocity[:-1]) * np.diff(time)[:, None],
+                axis=0,
+            ),
+        ]
+    )
+    edges = np.unique(np.linspace(0, len(time) - 1, min(400, len(time))).astype(int))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        change, integral = np.diff(recording.position[edges], axis=0), np.diff(area[edges], axis=0)
+        power = np.sum(change**2, axis=0)
+        ratio = np.sum(change * integral, axis=0) / power
+        shape = np.abs(ratio) * np.sqrt(power / np.sum(integral**2, axis=0))
+    fine = (span > 0.02) & (shape > _SHAPE) & np.isfinite(ratio)
+    out[fine] = ratio[fine]
+    return out
+
+
+def _clock(recording: Recording) -> list[Finding]:
+    clock = timing(recording.time)
+    if SLOW_HZ <= clock.nominal_hz <= FAST_HZ or clock.nominal_hz == 0.0:
+        return []
+    step = 1.0 / clock.nominal_hz
+    unit = next(
+        (
+            name
+            for name, factor in (("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("min", 60.0))
+            if 4e-5 <= step * factor <= 0.3
+        ),
+        None,
+    )
+    hint = (
+        f"in {unit} they would be {1 / (step * _TIMES[unit]):.4g} Hz: give `unit: {unit}` at time "
+        "in the column map"
+        if unit is not None
+        else "name the right time column in the column map"
+    )
+    return [
+        Finding(
+            "unit",
+            "error",
+            f"the time stamps say {clock.nominal_hz:.3g} samples per second; {hint}",
+            "taken as the map says",
+            column="time",
+            value=clock.nominal_hz,
+        )
+    ]
+
+
+_TIMES = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
+
+
+def _velocity(recording: Recording) -> list[Finding]:
+    ratios = velocity_ratios(recording)
+    known = np.flatnonzero(np.isfinite(ratios))
+    off = [j for j in known if not 1 / AGREE < ratios[j] < AGREE]
+    if not off:
+        return []
+    together = len(off) == len(known) and _alike(ratios[known])
+    if together:
+        factor = float(np.median(ratios[known]))
+        kind, text = _cause(factor, recording)
+        who = "the recorded velocity" if recording.joints > 1 else "joint 1: the recorded velocity"
+        return [_mismatch(kind, f"{who} is {factor:.4g} times the change of position: {text}", None,
+                          factor)]  # fmt: skip
+    out = []
+    for j in off:
+        kind, text = _cause(float(ratios[j]), recording, one=True)
+        out.append(
+            _mismatch(
+                kind,
+                f"joint {j + 1}: the recorded velocity is {ratios[j]:.4g} times the change of "
+                f"position: {text}",
+                int(j) + 1,
+                float(ratios[j]),
+            )
+        )
+    return out
+
+
+def _mismatch(kind: str, message: str, joint: int | None, value: float) -> Finding:
+    return Finding(kind, "error", message, "taken as the map says", joint=joint, value=value)
+
+
+def _alike(ratios: Float[Array, " k"]) -> bool:
+    middle = float(np.median(ratios))
+    return bool(np.all(np.abs(ratios / middle - 1.0) < 0.1))
+
+
+def _cause(factor: float, recording: Recording, one: bool = False) -> tuple[str, str]:
+    """The kind of finding and the remedy for one ratio of velocity to position."""
+    degree = 180.0 / np.pi
+
+    def near(value: float) -> bool:
+        return abs(factor / value - 1.0) < _NEAR
+
+    if -AGREE < factor < -1 / AGREE:
+        return "velocity_sign", (
+            "it has the other sign. Give `sign: -1` at velocity in the column map, or leave "
+            "velocity out of it"
+        )
+    if near(degree):
+        return "unit", "it is in degrees per second. Give `unit: deg/s` at velocity"
+    if near(1 / degree):
+        return "unit", "positions are in degrees. Give `unit: deg` at position"
+    if near(60.0 / (2 * np.pi)):
+        return "unit", "it is in rpm. Give `unit: rpm` at velocity"
+    for unit, scale in (("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
+        if near(scale) and not one:
+            return "unit", f"time is in {unit}. Give `unit: {unit}` at time"
+    if abs(factor) > 20.0:
+        return "unit", (
+            f"it is the motor's own speed (gear ratio about {abs(factor):.4g})? Give `side: motor` "
+            "at velocity and gear_ratio, or leave velocity out of the column map"
+        )
+    rate = timing(recording.time).nominal_hz
+    agreed = rate * factor
+    usual = float(USUAL_HZ[np.argmin(np.abs(USUAL_HZ / max(abs(agreed), 1e-9) - 1.0))])
+    agreed = usual if abs(usual / agreed - 1.0) < 0.01 else agreed
+    if one:
+        return "unit", (
+            f"wrong unit or scale. Give `scale: {1 / factor:.4g}` for it at velocity, or leave "
+            "velocity out of the column map"
+        )
+    if factor < 0:
+        return "velocity_sign", "wrong sign and scale. Leave velocity out of the column map"
+    return "clock_scale", (
+        f"rate_hz {agreed:.4g} instead of {rate:.4g} (time with `scale: {1 / factor:.4g}`) "
+        f"would make them agree, if the clock is wrong; `scale: {1 / factor:.4g}` at velocity, if "
+        "its unit is"
+    )
+
+
+def _turns(recording: Recording) -> list[Finding]:
+    largest = np.abs(recording.position).max(axis=0)
+    beyond: Bool[Array, " j"] = largest > _TURNS
+    if not beyond.any():
+        return []
+    listed = ", ".join(f"joint {j + 1} reaches {largest[j]:.4g} rad" for j in
+                       np.flatnonzero(beyond)[:3])  # fmt: skip
+    size = float(np.median(largest[largest > 0])) if (largest > 0).any() else 0.0
+    guess = (
+        "degrees? Give `unit: deg` at position (and deg/s at velocity) in the column map"
+        if largest.max() < 800.0 and size < 400.0
+        else "the motor's own angle? Give `side: motor` and gear_ratio in the column map"
+    )
+    return [
+        Finding(
+            "unit",
+            "warning",
+            f"{listed}, more than two turns: {guess}",
+            "taken as the map says",
+            joint=int(np.flatnonzero(beyond)[0]) + 1,
+            value=float(largest.max()),
+        )
+    ]

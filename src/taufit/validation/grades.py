@@ -1,0 +1,228 @@
+"""How good a model is, in words with reasons: good, usable or poor, per joint and overall.
+
+The floor of a recording is what the same columns leave unexplained when fitted to that very
+recording, or the torque's noise behind the low-pass, whichever is more: no parameters come below
+it. With e = nrmse on the recording judged and f its floor,
+
+    good    e <= 1.5 f and e <= 0.15     as good as this recording lets a model be
+    usable  e <= 0.3, or e <= 1.5 f      most of the torque is explained, or all that can be
+    poor    otherwise
+
+The whole model is judged by the means over the joints (0.25 instead of 0.3). It is good only on a
+recording it has not seen, and only if nothing was found wrong with what it was fitted to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.diagnosis.evidence import Evidence
+from taufit.model.score import Score
+from taufit.recording.finding import Finding
+from taufit.robot import Robot
+from taufit.signals.samples import Samples
+
+GRADES = ("good", "usable", "poor")
+# Findings that keep a model from being called good.
+_SPOIL = (
+    "delay", "clipping", "quantised", "too_slow", "gravity_added", "gains_unknown",
+    "worse_than_nominal", "no_variation",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Where the grades lie; every one can be set.
+
+    Attributes:
+        of_floor: Times the floor, up to which nothing better can be expected.
+        good: Largest nrmse that is called good.
+        usable: Largest nrmse of a joint that is called usable.
+        usable_mean: Largest mean nrmse that is called usable.
+    """
+
+    of_floor: float = 1.5
+    good: float = 0.15
+    usable: float = 0.3
+    usable_mean: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """One joint's grade.
+
+    Attributes:
+        joint: Counted from 1.
+        grade: good, usable or poor.
+        nrmse: On the recording judged; nan where the torque does not vary.
+        floor: Below which no model comes on that recording; nan where unknown.
+        reason: Why not better, or "".
+    """
+
+    joint: int
+    grade: str
+    nrmse: float
+    floor: float
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "joint": self.joint,
+            "grade": self.grade,
+            "nrmse": self.nrmse,
+            "floor": self.floor,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Grades:
+    """Of a model on one or several recordings, the worst of which counts.
+
+    Attributes:
+        overall: good, usable or poor.
+        joints: One each.
+        reasons: Why not better.
+        unseen: Whether it was judged on recordings kept out of the fit.
+    """
+
+    overall: str
+    joints: tuple[Grade, ...]
+    reasons: tuple[str, ...]
+    unseen: bool
+
+    @property
+    def floor(self) -> float:
+        """Mean over the joints."""
+        known = [g.floor for g in self.joints if np.isfinite(g.floor)]
+        return float(np.mean(known)) if known else float("nan")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "grade": self.overall,
+            "grades": [grade.to_dict() for grade in self.joints],
+            "grade_reasons": list(self.reasons),
+            "floor": self.floor,
+        }
+
+
+def floors(robot: Robot, samples: Samples) -> Float[Array, " j"]:
+    """The smallest nrmse a model of this robot can have on these samples, per joint."""
+    moving = samples.in_motion
+    spread = samples.torque[moving].std(axis=0)
+    spread = np.where(spread > 0.0, spread, np.nan)
+    noise = np.zeros(samples.joints) if samples.noise is None else samples.noise
+    passed = min(1.0, 2.0 * samples.cutoff_hz / samples.rate_hz)
+    least = noise * np.sqrt(passed) / spread
+    evidence = Evidence(robot, samples)
+    return np.maximum(least, evidence.plain.shares) if evidence.enough else least
+
+
+def grade(
+    scores: Sequence[Score],
+    floor: Sequence[Float[Array, " j"]],
+    *,
+    unseen: bool,
+    findings: Sequence[Finding] = (),
+    thresholds: Thresholds | None = None,
+) -> Grades:
+    """Judge scores against the floors of their recordings.
+
+    Args:
+        scores: Of one or several recordings.
+        floor: Of each, from `floors`.
+        unseen: Whether the recordings were kept out of the fit.
+        findings: What is known about the data of the fit.
+        thresholds: Replaces the default ones.
+    """
+    limits = thresholds or Thresholds()
+    each = [_joints(s.nrmse, f, limits) for s, f in zip(scores, floor, strict=True)]
+    worst = tuple(max(column, key=lambda g: GRADES.index(g.grade)) for column in zip(*each,
+                  strict=True))  # fmt: skip
+    overall, reasons = "good", list[str]()
+    for one, own in zip(scores, floor, strict=True):
+        word, reason = _mean(one, own, limits)
+        if GRADES.index(word) > GRADES.index(overall):
+            overall, reasons = word, [reason]
+    poor = [g.joint for g in worst if g.grade == "poor"]
+    if overall == "good" and poor:
+        overall = "usable"
+        reasons.append(f"joint {', '.join(map(str, poor))} is poor")
+    if overall == "good" and not unseen:
+        overall = "usable"
+        reasons.append("it was not tested on a recording it has not seen (--holdout 30%)")
+    spoilt = [f for f in findings if f.kind in _SPOIL]
+    if overall == "good" and spoilt:
+        overall = "usable"
+        reasons += [f.message.split(":")[0] for f in spoilt]
+    if any(f.severity == "error" for f in findings):
+        overall = "poor"
+        reasons += [f.message.split(":")[0] for f in findings if f.severity == "error"]
+    return Grades(overall, worst, tuple(dict.fromkeys(reasons)), unseen)
+
+
+def _joints(
+    nrmse: Float[Array, " j"], floor: Float[Array, " j"], limits: Thresholds
+) -> list[Grade]:
+    out = []
+    for j, (e, f) in enumerate(zip(nrmse, floor, strict=True)):
+        if not np.isfinite(e):
+            out.append(Grade(j + 1, "poor", float("nan"), float(f), "its torque does not vary"))
+            continue
+        reachable = np.isfinite(f) and e <= limits.of_floor * f
+        if e <= limits.good and reachable:
+            word, reason = "good", ""
+        elif e <= limits.usable or reachable:
+            word = "usable"
+            reason = (
+                f"{e:.3f} is {e / f:.1f} times what this recording allows ({f:.3f})"
+                if not reachable
+                else f"{e:.3f} is all this recording allows ({f:.3f})"
+            )
+        else:
+            word = "poor"
+            reason = f"{e:.3f} of its torque's spread is unexplained; {f:.3f} is possible"
+        out.append(Grade(j + 1, word, float(e), float(f), reason))
+    return out
+
+
+def _mean(score: Score, floor: Float[Array, " j"], limits: Thresholds) -> tuple[str, str]:
+    e, f = score.mean_nrmse, float(np.nanmean(floor)) if np.isfinite(floor).any() else np.nan
+    reachable = np.isfinite(f) and e <= limits.of_floor * f
+    if e <= limits.good and reachable:
+        return "good", ""
+    if e <= limits.usable_mean or reachable:
+        return "usable", f"mean nrmse {e:.3f}; this recording allows {f:.3f}"
+    return "poor", (
+        f"mean nrmse {e:.3f} exceeds {limits.usable_mean:g} and {limits.of_floor:g} times what "
+        f"this recording allows ({f:.3f})"
+    )
+
+
+def worse_than_nominal(
+    rmse: Float[Array, " j"], nominal: Float[Array, " j"] | None
+) -> list[Finding]:
+    """A finding for every joint that the nominal robot explains better than the fit does."""
+    if nominal is None:
+        return []
+    return [
+        Finding(
+            "worse_than_nominal",
+            "warning",
+            f"joint {j + 1}: the fit leaves {rmse[j]:.3g} N m, the nominal robot {nominal[j]:.3g}. "
+            "What the other joints say about the links does not fit this joint: check its torque "
+            "column, gain and sign, and its friction (--friction linear)",
+            joint=int(j) + 1,
+        )
+        for j in np.flatnonzero(rmse > 1.02 * nominal)
+    ]
+
+
+__all__ = ["GRADES", "Grade", "Grades", "Thresholds", "floors", "grade", "worse_than_nominal"]
