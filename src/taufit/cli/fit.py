@@ -380,7 +380,7 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
         )
     )
     for text in done.grades.reasons:
-        console.print(f"  {escape(text)}", highlight=False)
+        console.print(f"  {text}", highlight=False, markup=False)
     console.print(score_table(f"nrmse per joint, low-pass {train.cutoff_hz:g} Hz", done))
     links = sum(name.startswith("link") for name in estimate.base_names)
     console.print(

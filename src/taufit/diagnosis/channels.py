@@ -7,7 +7,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
-from taufit.signals.windows import stretches
+from taufit.signals.windows import intervals
 
 # A position that does not change at all for this long [s] while the joint was moving this fast
 # [rad/s or m/s] just before is a stuck sensor: arms slow down before they stop.
@@ -55,7 +55,7 @@ def _stuck(recording: Recording, j: int) -> list[Finding]:
         return []
     same = np.concatenate([[False], np.diff(q) == 0.0])
     width = max(2, int(0.03 / max(float(np.median(np.diff(t))), 1e-9)))
-    for first, end in stretches(same):
+    for first, end in intervals(same):
         if t[end - 1] - t[first - 1] < _STUCK_S:
             continue
         start = first - 1
