@@ -208,7 +208,7 @@ def _best(evidence: Evidence, gravity: Gravity | None, slopes: np.ndarray) -> Tr
 def _scaled(slopes: np.ndarray) -> bool:
     """Whether gravity is far from the nominal arm's in most joints that carry any."""
     middle = middle_slope(slopes)
-    return bool(np.isfinite(middle) and not _RIGHT[0] < middle < _RIGHT[1] and abs(middle) > 1e-9)
+    return bool(np.isfinite(middle) and middle > 1e-9 and not _RIGHT[0] < middle < _RIGHT[1])
 
 
 def _scale(middle: float) -> Change:
