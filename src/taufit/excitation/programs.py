@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -51,6 +52,9 @@ def to_joint_trajectory(
 # Output register in which a program says what it is doing, for whoever records it.
 PHASE_REGISTER = 24
 APPROACH, PREPARATION, RECORDED, FINISHED = 1, 2, 3, 4
+_SERVO = "servoj(q, t=step, lookahead_time=0.03, gain=1000)"
+# Between the knots of a motion that is no Fourier series.
+_KNOTS_S = 0.1
 
 
 def to_urscript(
@@ -63,17 +67,19 @@ def to_urscript(
     phases: bool = False,
     call: bool = True,
 ) -> str:
-    """A URScript program with the coefficients inside, evaluated on the controller.
+    """A URScript program with the whole motion inside, evaluated on the controller.
 
     Nothing on a network can disturb the motion, and whoever is responsible for the cell can read
     it before it runs. The program moves to the start pose with movej first, waits, then plays the
-    series with servoj at the controller's own step.
+    motion with servoj at the controller's own step.
 
     Args:
-        motion: A Fourier motion of six joints.
+        motion: Of six joints. A Fourier series is evaluated from its coefficients, any other
+            motion from knots every 0.1 s.
         name: Of the program.
         step_s: 0.002 for e-Series, 0.008 for CB3.
-        slow: Play one period at this share of the speed first; 0 for none.
+        slow: Play one period (or the motion, where it has none) at this share of the speed
+            first; 0 for none.
         warm_up_s: Play the motion for this long before it counts [s].
         phases: Say in output register PHASE_REGISTER what is going on: APPROACH, PREPARATION
             (slow and warm-up), RECORDED (half a second of rest, the motion, half a second of
@@ -81,31 +87,33 @@ def to_urscript(
         call: End with a call of the program, as a script file needs it; a program sent to the
             controller needs none.
     """
-    if not isinstance(motion, Fourier) or motion.joints != 6:
+    if motion.joints != 6:
         raise TaufitError(
-            "a URScript program needs a Fourier motion of six joints; write this motion as a table "
-            "(--csv) or a joint trajectory (--ros2) instead."
+            f"a URScript program moves six joints, this motion {motion.joints}; write it as a "
+            "table (--csv) or a joint trajectory (--ros2) instead."
         )
     name = c_identifier(name)
     start = motion.at(np.zeros(1))[0][0]
+    player: _Series | _Table = (
+        _Series(motion, step_s, start)
+        if isinstance(motion, Fourier)
+        else _Table(motion, step_s, start)
+    )
 
     def phase(number: int) -> list[str]:
         return [f"  write_output_integer_register({PHASE_REGISTER}, {number})"] if phases else []
 
-    lines = _urscript_head(motion, name, step_s, start)
-    lines += phase(APPROACH)
+    lines = [f"def {name}():", *player.head(), *phase(APPROACH)]
     lines += [f"  movej({_row(start)}, a=0.5, v=0.3)", "  sleep(1.0)"]
     if slow > 0.0 or warm_up_s > 0.0:
         lines += phase(PREPARATION)
     if slow > 0.0:
-        slowly = _urscript_loop(motion, motion.period, "pace * step")
-        lines += [f"  local pace = {slow:.9g}", *slowly, "  stopj(2.0)", "  sleep(0.5)"]
+        lines += [*player.once(slow), "  stopj(2.0)", "  sleep(0.5)"]
     if warm_up_s > 0.0:
-        whole = np.ceil(warm_up_s / motion.period) * motion.period
-        lines += [*_urscript_loop(motion, whole, "step"), "  stopj(2.0)"]
+        lines += [*player.warm_up(warm_up_s), "  stopj(2.0)"]
     lines += phase(RECORDED)
     lines += ["  sleep(0.5)"] if phases else []
-    lines += [*_urscript_loop(motion, motion.duration, "step"), "  stopj(2.0)"]
+    lines += [*player.whole(), "  stopj(2.0)"]
     lines += ["  sleep(0.5)"] if phases else []
     lines += [*phase(FINISHED), "end"]
     if call:
@@ -113,44 +121,120 @@ def to_urscript(
     return "\n".join(lines) + "\n"
 
 
-def _urscript_head(
-    motion: Fourier, name: str, step_s: float, start: Float[Array, " 6"]
-) -> list[str]:
-    sine, cosine = motion.amplitudes()
-    lines = [
-        f"def {name}():",
-        "  # Fourier excitation, q = q0 + sum_l a_l sin(l w t) - b_l cos(l w t): starts and ends",
-        "  # at rest. Run it at low speed first; set the payload to what is mounted, and the",
-        "  # speed slider to 100 % for the recording itself.",
-        f"  local w = {2 * np.pi * motion.frequency_hz:.12g}",
-        f"  local step = {step_s:.9g}",
-        f"  local q0 = {_row(motion.offset)}",
-    ]
-    for joint in range(6):
-        lines.append(f"  local a{joint} = {_row(sine[joint])}")
-        lines.append(f"  local b{joint} = {_row(cosine[joint])}")
-    return [*lines, "  local duration = 0.0", "  local t = 0.0", f"  local q = {_row(start)}"]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Series:
+    """A Fourier series, evaluated on the controller from its coefficients."""
+
+    motion: Fourier
+    step_s: float
+    start: Float[Array, " 6"]
+
+    def head(self) -> list[str]:
+        sine, cosine = self.motion.amplitudes()
+        lines = [
+            "  # Fourier excitation, q = q0 + sum_l a_l sin(l w t) - b_l cos(l w t): starts and",
+            "  # ends at rest. Run it at low speed first; set the payload to what is mounted, and",
+            "  # the speed slider to 100 % for the recording itself.",
+            f"  local w = {2 * np.pi * self.motion.frequency_hz:.12g}",
+            f"  local step = {self.step_s:.9g}",
+            f"  local q0 = {_row(self.motion.offset)}",
+        ]
+        for joint in range(6):
+            lines.append(f"  local a{joint} = {_row(sine[joint])}")
+            lines.append(f"  local b{joint} = {_row(cosine[joint])}")
+        zero = ["  local duration = 0.0", "  local t = 0.0", "  local pace = 1.0"]
+        return [*lines, *zero, f"  local q = {_row(self.start)}"]
+
+    def once(self, pace: float) -> list[str]:
+        """One period at a share of the speed."""
+        return self._loop(self.motion.period, pace)
+
+    def warm_up(self, seconds: float) -> list[str]:
+        """Whole periods for at least some time."""
+        return self._loop(float(np.ceil(seconds / self.motion.period)) * self.motion.period, 1.0)
+
+    def whole(self) -> list[str]:
+        return self._loop(self.motion.duration, 1.0)
+
+    def _loop(self, duration: float, pace: float) -> list[str]:
+        lines = [
+            f"  duration = {duration:.9g}",
+            f"  pace = {pace:.9g}",
+            "  t = 0.0",
+            "  while t < duration:",
+        ]
+        for joint in range(6):
+            terms = "".join(
+                f" + a{joint}[{k}] * sin({k + 1} * w * t) - b{joint}[{k}] * cos({k + 1} * w * t)"
+                for k in range(self.motion.harmonics)
+            )
+            lines.append(f"    q[{joint}] = q0[{joint}]{terms}")
+        return [*lines, f"    {_SERVO}", "    t = t + pace * step", "  end"]
 
 
-def _urscript_loop(motion: Fourier, duration: float, advance: str) -> list[str]:
-    """The motion up to a time, which grows by `advance` per step."""
-    lines = [
-        f"  duration = {duration:.9g}",
-        "  t = 0.0",
-        "  while t < duration:",
-    ]
-    for joint in range(6):
-        terms = "".join(
-            f" + a{joint}[{k}] * sin({k + 1} * w * t) - b{joint}[{k}] * cos({k + 1} * w * t)"
-            for k in range(motion.harmonics)
-        )
-        lines.append(f"    q[{joint}] = q0[{joint}]{terms}")
-    return [
-        *lines,
-        "    servoj(q, t=step, lookahead_time=0.03, gain=1000)",
-        f"    t = t + {advance}",
-        "  end",
-    ]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """Any other motion: knots every 0.1 s, with cubic Hermite curves in between.
+
+    q(s) = (1 + 2 s) (1 - s)^2 q_a + s (1 - s)^2 u_a + s^2 (3 - 2 s) q_b + s^2 (s - 1) u_b, u being
+    the velocity times the time between knots: the pace only changes how many steps it takes.
+    """
+
+    motion: Motion
+    step_s: float
+    start: Float[Array, " 6"]
+
+    def head(self) -> list[str]:
+        count = max(1, int(np.ceil(self.motion.duration / _KNOTS_S)))
+        between = self.motion.duration / count
+        q, v, _ = self.motion.at(np.linspace(0.0, self.motion.duration, count + 1))
+        lines = [
+            "  # A motion through knots: run it at low speed first; set the payload to what is",
+            "  # mounted, and the speed slider to 100 % for the recording itself.",
+            f"  global step = {self.step_s:.9g}",
+            f"  global steps = {between / self.step_s:.9g}",
+            "  global done = 0.0",
+            f"  global qa = {_row(q[0])}",
+            f"  global ua = {_row(between * v[0])}",
+            "  def to(qb, ub):",
+            f"    local q = {_row(q[0])}",
+            "    while done < steps:",
+            "      local s = done / steps",
+            "      local ha = (1 + 2 * s) * (1 - s) * (1 - s)",
+            "      local ka = s * (1 - s) * (1 - s)",
+            "      local hb = s * s * (3 - 2 * s)",
+            "      local kb = s * s * (s - 1)",
+            "      local i = 0",
+            "      while i < 6:",
+            "        q[i] = ha * qa[i] + ka * ua[i] + hb * qb[i] + kb * ub[i]",
+            "        i = i + 1",
+            "      end",
+            f"      {_SERVO}",
+            "      done = done + 1.0",
+            "    end",
+            "    # What is over belongs to the next curve: steps need not divide the time.",
+            "    done = done - steps",
+            "    qa = qb",
+            "    ua = ub",
+            "  end",
+            "  def motion():",
+            "    done = 0.0",
+            f"    qa = {_row(q[0])}",
+            f"    ua = {_row(between * v[0])}",
+        ]
+        lines += [
+            f"    to({_row(a)}, {_row(between * b)})" for a, b in zip(q[1:], v[1:], strict=True)
+        ]
+        return [*lines, "  end"]
+
+    def once(self, pace: float) -> list[str]:
+        return [f"  steps = steps / {pace:.9g}", "  motion()", f"  steps = steps * {pace:.9g}"]
+
+    def warm_up(self, seconds: float) -> list[str]:
+        return ["  motion()"] * max(1, int(np.ceil(seconds / self.motion.duration)))
+
+    def whole(self) -> list[str]:
+        return ["  motion()"]
 
 
 def _times(motion: Motion, rate_hz: float) -> Float[Array, " n"]:
