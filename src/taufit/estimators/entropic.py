@@ -68,8 +68,8 @@ def entropic_least_squares(
     links, made_up = prior_links(problem)
     inverse = np.linalg.inv(pseudo_inertia(links))
 
-    hessian0 = information.factor.T @ information.factor / noise**2
-    gradient0 = information.factor.T @ information.target / noise**2
+    rows, aim = information.factor / noise, information.target / noise
+    hessian0, gradient0 = rows.T @ rows, rows.T @ aim
     linear = np.zeros(layout.size)
     linear[layout.links] = np.einsum("imn,knm->ki", UNIT, inverse).ravel()
 
@@ -90,8 +90,8 @@ def entropic_least_squares(
     for barrier in level * (least / level) ** (np.arange(steps + 1) / steps):
         theta = _newton(
             theta,
-            hessian0,
-            gradient0,
+            rows,
+            aim,
             weight,
             linear,
             limits,
@@ -145,11 +145,12 @@ def _inside(problem: Problem, limits: Constraints) -> Float[Array, " p"]:
     return theta
 
 
-def _newton(theta, hessian0, gradient0, weight, linear, limits, barrier, last):
+def _newton(theta, rows, aim, weight, linear, limits, barrier, last):
     """Newton with back-tracking for one value of the barrier; to the end where it is the last."""
     # The prior is never lighter than the barrier: it lets go of the nominal arm step by step.
     held = max(weight, barrier)
     joints = limits.layout.joints
+    hessian0 = rows.T @ rows
     enough = 1e-9 * max(weight, 1e-6) if last else 0.1 * barrier
 
     def value(x):
@@ -163,8 +164,7 @@ def _newton(theta, hessian0, gradient0, weight, linear, limits, barrier, last):
             return np.inf
         logs = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
         return (
-            0.5 * x @ (hessian0 @ x)
-            - gradient0 @ x
+            0.5 * np.sum((rows @ x - aim) ** 2)
             + held * (linear @ x - logs[:joints].sum())
             - barrier * (np.log(room).sum() + logs[joints:].sum())
         )
@@ -173,7 +173,8 @@ def _newton(theta, hessian0, gradient0, weight, linear, limits, barrier, last):
     for _ in range(50):
         room = limits.matrix @ theta - limits.bound
         inverse = np.linalg.inv(limits.blocks(theta))
-        gradient = hessian0 @ theta - gradient0 + held * linear
+        # From residuals: differences of normal equations would cost half the digits.
+        gradient = rows.T @ (rows @ theta - aim) + held * linear
         hessian = hessian0 + 1e-10 * np.diag(np.diag(hessian0) <= 0)
         for c, k in enumerate(limits.links):
             at = limits.layout.link(k)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import scipy.linalg
 
 from taufit.arrays import Array, Bool, Float
 from taufit.dynamics import base_parameters
@@ -40,6 +41,8 @@ GUESSED_WEIGHT = 0.005
 # Less trust is tried too, down to this share of it: as much is taken as predicts intervals left
 # out no worse than the best by this factor.
 _WEAKEST = 1e-3
+# Keeps directions that nothing determines from running away, in columns of unit length.
+_RIDGE = 1e-9
 _HARMLESS = 1.02
 
 
@@ -233,9 +236,19 @@ class _Folds:
         power = self._costs(self.total, np.zeros(len(centre)))
         scale = self.count / np.maximum(power, 1e-12)
         every = np.ones(len(centre), bool)
+        values, vectors = np.linalg.eigh(prior)
+        root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
         for _ in range(4):
-            square, right = self._normal(self.total, scale)
-            theta = _solve(square + prior, right + prior @ centre, nonnegative, every)
+            # Loads follow from these parameters, so they are found without squaring a condition.
+            size = np.sqrt(scale)
+            rows = [
+                s * (own.factor @ self.mapping) for s, own in zip(size, self.total, strict=True)
+            ]
+            aims = [s * own.target for s, own in zip(size, self.total, strict=True)]
+            stacked = np.concatenate([*rows, root])
+            theta = _least_squares(
+                stacked, np.concatenate([*aims, root @ centre]), nonnegative, every
+            )
             cost = self._costs(self.total, theta)
             scale = self.count / np.maximum(np.maximum(cost, 1e-12 * power.max()), 1e-300)
         return theta, scale
@@ -282,6 +295,30 @@ class _Folds:
         return np.array([part.cost(own) for part in parts])
 
 
+def _least_squares(
+    rows: Float[Array, "r p"],
+    values: Float[Array, " r"],
+    nonnegative: Bool[Array, " p"],
+    used: Bool[Array, " p"],
+) -> Float[Array, " p"]:
+    """As `_solve`, from rows instead of their normal equations."""
+    size = np.linalg.norm(rows, axis=0)
+    free = used & (size > 0.0)
+    theta = np.zeros(rows.shape[1])
+    for _ in range(20):
+        at = np.flatnonzero(free)
+        scaled = np.concatenate([rows[:, at] / size[at], np.sqrt(_RIDGE) * np.eye(len(at))])
+        aim = np.pad(values, (0, len(at)))
+        upper = np.asarray(np.linalg.qr(np.column_stack([scaled, aim]), mode="r"))
+        theta[:] = 0.0
+        theta[at] = scipy.linalg.solve_triangular(upper[:-1, :-1], upper[:-1, -1]) / size[at]
+        negative = free & nonnegative & (theta < 0.0)
+        if not np.any(negative):
+            break
+        free &= ~negative
+    return theta
+
+
 def _solve(
     square: Float[Array, "p p"],
     right: Float[Array, " p"],
@@ -297,7 +334,7 @@ def _solve(
         at = np.flatnonzero(free)
         s = size[at]
         scaled = square[np.ix_(at, at)] / np.outer(s, s)
-        scaled[np.diag_indices(len(at))] += 1e-9
+        scaled[np.diag_indices(len(at))] += _RIDGE
         theta[:] = 0.0
         theta[at] = np.linalg.solve(scaled, right[at] / s) / s
         negative = free & nonnegative & (theta < 0.0)

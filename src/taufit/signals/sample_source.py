@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
@@ -98,7 +98,7 @@ class Summary:
             extents={name: Extent.of(getattr(part, name)[moving]) for name in names},
             mean=mean,
             square=np.sum(np.where(part.keep, torque - mean, 0.0) ** 2, axis=0),
-            keys=(zlib.crc32(np.ascontiguousarray(part.torque).tobytes(), len(part)),),
+            keys=(part_key(part.torque),),
             lengths=(len(part),),
             uses=(used,),
         )
@@ -136,9 +136,13 @@ class SampleSource(ABC):
 
     Attributes:
         head: A sample of none: rate, cut-off, gains and names, which all parts share.
+        order: Which of the runs, as they were given, each part is. Parts come in an order of their
+            own, made from their content: sums then have the same digits in whatever order
+            recordings are given.
     """
 
     head: Samples
+    order: tuple[int, ...]
 
     @abstractmethod
     def __len__(self) -> int:
@@ -185,10 +189,10 @@ class SampleSource(ABC):
         """
         summary = self.summary
         if summary.samples <= EXCERPT:
-            return self.gathered()
+            return self.part(0) if len(self) == 1 else self._joined(range(len(self)))
         chosen: list[int] = []
         left = EXCERPT
-        for k in np.lexsort((summary.lengths, summary.keys)).tolist():
+        for k in canonical(summary.keys):
             if summary.lengths[k] <= left and summary.uses[k] > 0:
                 chosen.append(k)
                 left -= summary.lengths[k]
@@ -198,15 +202,25 @@ class SampleSource(ABC):
             middle = int(np.median(np.flatnonzero(part.keep.any(axis=1))))
             first = max(0, min(middle - EXCERPT // 2, len(part) - EXCERPT))
             return part.rows(slice(first, first + EXCERPT))
-        return _joined([self.part(k) for k in chosen])
+        return self._joined(chosen)
 
     @property
     def excerpt_is_all(self) -> bool:
         return self.summary.samples <= EXCERPT
 
     def gathered(self) -> Samples:
-        """All parts in memory."""
-        return _joined([self.part(k) for k in range(len(self))])
+        """All parts in memory, in the order they were given."""
+        return self._joined(canonical(self.order))
+
+    def _joined(self, chosen: Iterable[int]) -> Samples:
+        """Parts as one, each keeping its name."""
+        own = []
+        for k in chosen:
+            part = self.part(k)
+            name = part.names[int(part.run[0])] if len(part) else part.names[0]
+            alone = np.zeros(len(part), np.int64)
+            own.append(replace(part, names=(name,), run=alone, findings=()))
+        return replace(Samples.joined(own), findings=self.head.findings)
 
 
 class SamplesInMemory(SampleSource):
@@ -215,7 +229,9 @@ class SamplesInMemory(SampleSource):
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
         self.head = samples.head()
-        self._runs = samples.run_slices()
+        runs = samples.run_slices()
+        self.order = canonical([part_key(samples.torque[run]) for run in runs])
+        self._runs = tuple(runs[k] for k in self.order)
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -229,6 +245,16 @@ class SamplesInMemory(SampleSource):
     def each(self, step: Step, given: Sequence[Any] | None = None) -> Iterator[Any]:
         for k in range(len(self)):
             yield step(self.part(k)) if given is None else step(self.part(k), given[k])
+
+
+def part_key(torque: Float[Array, "n j"]) -> int:
+    """A number made from the samples of a part."""
+    return (len(torque) << 32) + zlib.crc32(np.ascontiguousarray(torque).tobytes())
+
+
+def canonical(keys: Sequence[int]) -> tuple[int, ...]:
+    """An order that does not depend on the one things are in."""
+    return tuple(sorted(range(len(keys)), key=lambda k: (keys[k], k)))
 
 
 def source_of(samples: Samples | SampleSource) -> SampleSource:
@@ -246,11 +272,8 @@ def fold_plan(source: SampleSource, most: int = 20, sections: int = 6) -> list[l
     summary = source.summary
     parts = len(source)
     if parts >= 3:
-        order = np.lexsort((summary.lengths, summary.keys))
-        rank = np.empty(parts, int)
-        rank[order] = np.arange(parts)
-        group = rank % most if parts > most else np.arange(parts)
-        return [[Fold(int(g), 0.0, np.inf)] for g, _ in zip(group, summary.lengths, strict=True)]
+        # Parts come in an order of their own, so groups do not depend on the given one.
+        return [[Fold(k % most if parts > most else k, 0.0, np.inf)] for k in range(parts)]
     edges = np.linspace(0, summary.used, sections + 1)
     out = []
     before = 0
@@ -287,12 +310,3 @@ class Fold:
         low = 0 if self.first <= 0.0 else int(np.searchsorted(counts, self.first))
         high = len(used) if np.isinf(self.last) else int(np.searchsorted(counts, self.last))
         return low, max(low, high)
-
-
-def _joined(parts: Sequence[Samples]) -> Samples:
-    """Parts as one, each keeping its name."""
-    own = []
-    for part in parts:
-        name = part.names[int(part.run[0])] if len(part) else part.names[0]
-        own.append(replace(part, names=(name,), run=np.zeros(len(part), np.int64)))
-    return Samples.joined(own)

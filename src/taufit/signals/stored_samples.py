@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from taufit.errors import TaufitError
-from taufit.signals.sample_source import SampleSource, Step, Summary
+from taufit.signals.sample_source import SampleSource, Step, Summary, canonical
 from taufit.signals.samples import Samples
 from taufit.signals.workers import Workers
 
@@ -104,7 +104,7 @@ class StoredSamples(SampleSource):
     """Parts in files.
 
     Args:
-        parts: In order.
+        parts: As the recordings were given.
         head: What they share.
         store: The folder they lie in; it lasts as long as this does.
         workers: Processes to share passes among.
@@ -121,7 +121,9 @@ class StoredSamples(SampleSource):
         watch: Callable[[], None] | None = None,
         change: Callable[[Samples], Samples] | None = None,
     ) -> None:
-        self.parts, self.head, self._store = tuple(parts), head, store
+        self.order = canonical([part.summary.keys[0] for part in parts])
+        self.parts = tuple(parts[k] for k in self.order)
+        self.head, self._store = head, store
         self._workers, self._watch, self._change = workers, watch, change
 
     def changed(self, change: Callable[[Samples], Samples]) -> StoredSamples:

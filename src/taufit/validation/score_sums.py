@@ -120,9 +120,10 @@ def training_scores(model: FittedModel, nominal: Robot, source: SampleSource) ->
         )
     found = [one.score(names, source.rate_hz, source.cutoff_hz) for one in totals]
     position = source.summary.extents["position"]
+    named = sorted(zip(source.order, parts, strict=True), key=lambda pair: pair[0])
     files = tuple(
-        own[0].score(name, source.rate_hz, source.cutoff_hz)
-        for own, name in zip(parts, _part_names(source, len(parts)), strict=True)
+        own[0].score(source.names[k], source.rate_hz, source.cutoff_hz)
+        for k, own in named
         if own[0].count >= 10
     )
     return TrainingScores(
@@ -130,10 +131,6 @@ def training_scores(model: FittedModel, nominal: Robot, source: SampleSource) ->
         files,
         Before(found[1], found[0], found[2]) if known else None,
     )
-
-
-def _part_names(source: SampleSource, count: int) -> list[str]:
-    return list(source.names) if len(source.names) == count else [source.names[0]] * count
 
 
 @dataclass(frozen=True, slots=True, eq=False)

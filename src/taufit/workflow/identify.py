@@ -259,7 +259,7 @@ def identify(
         return Identification(
             fitted.with_training(record),
             estimate,
-            source.excerpt,
+            source.gathered() if source.excerpt_is_all else source.excerpt,
             scores.all,
             tested,
             tested_samples,

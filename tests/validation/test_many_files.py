@@ -1,0 +1,115 @@
+"""A fit to many files: one at a time, in flat memory, with the same digits in any order."""
+
+from __future__ import annotations
+
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pytest
+import simulated_arm
+
+from taufit.dynamics.batch import Engine
+from taufit.recording import read_recordings, write_recording
+from taufit.recording.files import RecordingFiles
+from taufit.regression import rows
+from taufit.regression.accumulate import accumulate_by_joint
+from taufit.report import fit_page
+from taufit.signals import sample_source
+from taufit.workflow import identify, training_data
+
+
+@pytest.fixture(scope="module")
+def paths(truth, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recordings")
+    out = []
+    for seed in range(4):
+        out.append(folder / f"run{seed}.parquet")
+        one = simulated_arm.recording(truth, 14.0, seed, name=out[-1].name)
+        write_recording(one, out[-1])
+    return tuple(out)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Recordings that count as many: nothing is fitted in memory, excerpts are short."""
+    monkeypatch.setattr(training_data, "_LEAD", 100)
+    monkeypatch.setattr(sample_source, "EXCERPT", 2000)
+
+
+def fitted(arm, paths, **keywords):
+    return identify(arm, RecordingFiles(tuple(paths), read_recordings), cutoff_hz=8.0, **keywords)
+
+
+def apart(one, other):
+    """Largest difference of base parameters, in standard deviations."""
+    assert one.estimate.base_names == other.estimate.base_names
+    away = np.abs(one.estimate.base_values - other.estimate.base_values)
+    return float(np.max(away / one.estimate.base_std))
+
+
+def test_order_tiles_and_processes_do_not_change_the_estimate(arm, paths, few, monkeypatch):
+    first = fitted(arm, paths)
+
+    turned = fitted(arm, [paths[k] for k in (2, 0, 3, 1)])
+    np.testing.assert_array_equal(turned.estimate.values, first.estimate.values)
+    shared = fitted(arm, paths, processes=2)
+    np.testing.assert_array_equal(shared.estimate.values, first.estimate.values)
+    np.testing.assert_array_equal(shared.estimate.base_covariance, first.estimate.base_covariance)
+    monkeypatch.setattr(rows, "accumulate_by_joint", partial(accumulate_by_joint, tile=100))
+    assert apart(first, fitted(arm, paths)) < 1e-9
+
+
+def test_files_and_memory_give_one_estimate(arm, paths, monkeypatch):
+    together = fitted(arm, paths)
+    monkeypatch.setattr(training_data, "_LEAD", 100)
+    apiece = fitted(arm, paths)
+
+    assert apart(together, apiece) < 1e-9
+    np.testing.assert_allclose(apiece.training.nrmse, together.training.nrmse, rtol=1e-9)
+    std = apiece.estimate.base_std / together.estimate.base_std
+    np.testing.assert_allclose(std, 1.0, rtol=1e-6)
+    assert apiece.warnings == together.warnings
+
+
+def test_every_run_has_its_training_score(arm, paths, few):
+    done = fitted(arm, paths)
+
+    assert [score.file for score in done.files] == [path.name for path in paths]
+    total = sum(score.samples for score in done.files)
+    assert total == done.training.samples
+    square = sum(score.samples * score.rmse**2 for score in done.files) / total
+    np.testing.assert_allclose(np.sqrt(square), done.training.rmse, rtol=1e-12)
+
+
+def test_memory_does_not_grow_with_the_number_of_files(arm, paths, few):
+    def peak(files):
+        tracemalloc.start()
+        fitted(arm, files)
+        largest = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return largest
+
+    fitted(arm, paths[:2])  # what is imported and kept on first use counts for nobody
+    assert peak(paths * 3) < 1.15 * peak(paths[:2])
+
+
+def test_a_fit_with_its_report_makes_few_regressor_passes(arm, truth, monkeypatch):
+    one = simulated_arm.recording(truth, 50.0)
+    seen = []
+
+    def counted(method, length):
+        def call(self, *states, **keywords):
+            seen.append(length(*states))
+            return method(self, *states, **keywords)
+
+        return call
+
+    dense = counted(Engine.regressor, lambda q, *_: len(q))
+    compact = counted(Engine.write_columns, lambda q, v, a, first, last, *_: last - first)
+    monkeypatch.setattr(Engine, "regressor", dense)
+    monkeypatch.setattr(Engine, "write_columns", compact)
+    done = identify(arm, [one], cutoff_hz=8.0)
+    fit_page(done)
+
+    assert sum(seen) / len(done.samples) <= 8.0
