@@ -11,11 +11,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 
 if os.environ.get("TAUFIT_SHAPES") == "1":
-    import tests.shapes  # noqa: F401
+    import tests.shapes
     from jaxtyping import install_import_hook
 
     # Before anything imports taufit.
-    install_import_hook("taufit", "tests.shapes.checker")
+    install_import_hook(tests.shapes.ROOMS, "tests.shapes.checker")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

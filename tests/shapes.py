@@ -9,6 +9,9 @@ from __future__ import annotations
 import numpy as np
 from beartype import BeartypeConf, FrozenDict, beartype
 
+# Rooms whose annotations are true; a room joins by being listed and passing.
+ROOMS = ["taufit.robot", "taufit.dynamics", "taufit.signals"]
+
 # NumPy's scalars are numbers wherever numbers are meant, and whole numbers are real ones.
 _NUMBERS = FrozenDict(
     {float: float | int | np.number, int: int | np.integer, bool: bool | np.bool_}

@@ -55,12 +55,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write text to a file, whole or not at all."""
     with replacing(path) as temporary:
         # File names need not be UTF-8; what cannot be written is spelled out.
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: str | os.PathLike[str], data: Any) -> None:
+    """Write data as JSON, whole or not at all."""
     write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 

@@ -23,7 +23,7 @@ TOKENS = [
 VALUE = re.compile(r'(?<=")[^"<>]*(?=")|-?[0-9]+\.?[0-9]*|\b[a-z_]+\b')
 
 
-def mutants(text: str, count: int, rng: np.random.Generator):
+def mutants(text: str, count: int, rng: np.random.Generator):  # noqa: C901 - a list of damages
     """Cut, doubled, swapped, overwritten and truncated versions of a text, as bytes."""
     for _ in range(count):
         data = text

@@ -30,7 +30,7 @@ METHODS = {
 }
 
 
-def identify_gains(
+def identify_gains(  # noqa: PLR0913 - the public call has one keyword per choice
     unloaded_signal: Float[Array, "n j"],
     unloaded_regressor: Float[Array, "n j p"],
     loaded_signal: Float[Array, "m j"],

@@ -297,7 +297,7 @@ class FormOptions:
         return [path for path in (self.csv, self.urscript, self.ros2, self.plot) if path]
 
 
-def command(
+def command(  # noqa: PLR0913 - one parameter per group of options
     robot: RobotName,
     which: RobotOptions,
     series: SeriesOptions,

@@ -110,7 +110,7 @@ def default_limits(robot: Robot) -> Limits:
     )
 
 
-def design(
+def design(  # noqa: PLR0913 - the public call has one keyword per choice
     robot: Robot,
     *,
     model: TorqueModel | None = None,

@@ -74,7 +74,7 @@ class InertiaPlan:
     noise: Float[Array, " j"]
 
 
-def plan_inertia(
+def plan_inertia(  # noqa: PLR0913 - the public call has one keyword per choice
     model: TorqueModel,
     limits: Limits,
     scene: Scene,

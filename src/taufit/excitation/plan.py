@@ -89,7 +89,7 @@ class _Request:
     inertia: InertiaGoal = field(default_factory=InertiaGoal)
 
 
-def plan(
+def plan(  # noqa: PLR0913 - the public call has one keyword per choice
     kind: str,
     robot: Robot,
     *,

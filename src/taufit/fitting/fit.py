@@ -311,12 +311,11 @@ def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estim
     weights = estimate.joint_weights
     if weights is not None and is_consistent(model, estimate.values):
         worse = estimate.torque_rms * weights
-        for i in np.flatnonzero((worse > 1.6) & (share > 0.1)):
-            out.append(
-                f"joint {i + 1}: no physically possible arm comes near the best fit "
-                f"({worse[i]:.1f} times its error). Check the sign and gain of its torque, and the "
-                "mounting."
-            )
+        out += [
+            f"joint {i + 1}: the physically consistent fit is {worse[i]:.1f} times worse than the "
+            "unconstrained one. Check the sign and gain of its torque, and the mounting."
+            for i in np.flatnonzero((worse > 1.6) & (share > 0.1))
+        ]
     return out
 
 

@@ -97,8 +97,10 @@ def show(value: Any) -> str:
 
 
 def paragraph(text: str) -> str:
+    """Words as a paragraph."""
     return f"<p>{html.escape(text)}</p>"
 
 
 def bullets(lines: Sequence[str]) -> str:
+    """Lines as a list."""
     return "<ul>" + "".join(f"<li>{html.escape(line)}</li>" for line in lines) + "</ul>"

@@ -8,6 +8,7 @@ from taufit.arrays import Array, Float
 
 
 def rotation(axis: int, angle: float) -> Float[Array, "4 4"]:
+    """The pose that turns about a coordinate axis by an angle [rad]."""
     c, s = np.cos(angle), np.sin(angle)
     # cos(pi/2) is 6e-17 in floating point; a table that says 90 degrees means zero.
     c, s = (0.0 if abs(x) < 1e-15 else x for x in (c, s))
@@ -19,16 +20,19 @@ def rotation(axis: int, angle: float) -> Float[Array, "4 4"]:
 
 
 def shift(axis: int, length: float) -> Float[Array, "4 4"]:
+    """The pose that moves along a coordinate axis by a length [m]."""
     out = np.eye(4)
     out[axis, 3] = length
     return out
 
 
 def skew(w: Float[Array, " 3"]) -> Float[Array, "3 3"]:
+    """The matrix [w] with [w] x = w cross x."""
     return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
 
 
 def inverse_pose(pose: Float[Array, "4 4"]) -> Float[Array, "4 4"]:
+    """T^-1 of a pose T."""
     out = np.eye(4)
     out[:3, :3] = pose[:3, :3].T
     out[:3, 3] = -pose[:3, :3].T @ pose[:3, 3]

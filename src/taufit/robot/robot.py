@@ -184,7 +184,7 @@ class Robot:
             mounting = parse_mounting(mounting)
         return replace(self, mounting=mounting)
 
-    def with_parameters(self, parameters: Float[Array, " p"]) -> Robot:
+    def with_parameters(self, parameters: Float[Array, " p"] | Float[Array, "j 10"]) -> Robot:
         """The same arm with other inertial parameters (10 j, link after link)."""
         rows = np.asarray(parameters, float).reshape(self.joints, PER_LINK)
         links = tuple(

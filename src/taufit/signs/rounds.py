@@ -42,6 +42,7 @@ class Round:
 
 
 def search_rounds(data: SearchData, rounds: int, node_cap: int) -> Round:
+    """Cut, search and fit in turns; the last round that found segments."""
     samples = data.samples
     keep = np.asarray(samples.keep, bool)
     weight = np.broadcast_to(1.0 / data.noise, data.values.shape)

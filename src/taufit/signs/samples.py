@@ -54,10 +54,12 @@ def without_signs(recording: Recording) -> Recording:
 
 
 def magnitudes(samples: Samples) -> Float[Array, "n j"]:
+    """|torque|, not filtered where that was kept."""
     return np.abs(samples.torque if samples.raw_torque is None else samples.raw_torque)
 
 
 def recorded_joints(samples: Samples) -> Bool[Array, " j"]:
+    """Joints whose torque carries its sign."""
     if samples.signed is None:
         return np.zeros(samples.joints, bool)
     return np.asarray(samples.signed, bool)

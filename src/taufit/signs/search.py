@@ -326,6 +326,7 @@ def _start(quadratic: Float[Array, "s s"], shifted: _Triangle, anchor: int) -> I
 def factor_in_python(
     quadratic: Float[Array, "s s"], last: int
 ) -> tuple[Int[Array, " s"], Float[Array, "s s"]]:
+    """The kernel's function of this name, in NumPy."""
     work = np.array(quadratic, float)
     size = len(work)
     order = np.arange(size)
@@ -386,6 +387,7 @@ def _walk(
 def decode_in_python(
     factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int
 ) -> tuple[Int[Array, " s"], float, int, bool]:
+    """The kernel's function of this name, in NumPy."""
     best, least = np.zeros(len(fixed), np.int8), bound
 
     def leaf(cost: float, signs: Float[Array, " s"]) -> float:
@@ -407,6 +409,7 @@ def margins_in_python(
     cap: int,
     most: int,
 ) -> tuple[Float[Array, " s"], int, int, bool]:
+    """The kernel's function of this name, in NumPy."""
     margin = np.full(len(fixed), np.inf)
     count = 0
 
@@ -426,6 +429,7 @@ def margins_in_python(
 def list_in_python(
     factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int, most: int
 ) -> tuple[Int[Array, "k s"], Float[Array, " k"], int, bool]:
+    """The kernel's function of this name, in NumPy."""
     found: list[Int[Array, " s"]] = []
     costs: list[float] = []
 
@@ -444,6 +448,7 @@ def list_in_python(
 def mix_in_python(
     quadratic: Float[Array, "s s"], start: Float[Array, "s d"], sweeps: int, tolerance: float
 ) -> tuple[Float[Array, "s d"], Float[Array, " s"]]:
+    """The kernel's function of this name, in NumPy."""
     vectors, norms = start.copy(), np.zeros(len(start))
     hollow = quadratic - np.diag(np.diag(quadratic))
     for _ in range(sweeps):

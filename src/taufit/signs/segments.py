@@ -74,7 +74,7 @@ def joint_rms(magnitude: Float[Array, "n j"], keep: Bool[Array, "n j"]) -> Float
     return np.maximum(rms, 1e-12 * (rms.max(initial=0.0) or 1.0))
 
 
-def cut_segments(
+def cut_segments(  # noqa: PLR0913 - arrays of one recording, side by side
     magnitude: Float[Array, "n j"],
     velocity: Float[Array, "n j"],
     time: Float[Array, " n"],

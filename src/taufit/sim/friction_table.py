@@ -35,6 +35,7 @@ class FrictionTable:
 
 
 def no_friction(joints: int) -> FrictionTable:
+    """The table of drives without friction."""
     one = np.ones(joints)
     grid = np.tile(np.array([0.0, 1.0]), (joints, 1))
     return FrictionTable(np.zeros((joints, 2, 1, 1, 2)), grid, one, one, one)

@@ -75,26 +75,12 @@ def follow_temperature(
         RecordingError: No temperatures, or a sensor that jumps, where a law was asked for.
         PoorExcitationError: All joints stayed at one temperature, where a law was asked for.
     """
-    if law not in CHOICES:
-        raise TaufitError(f"temperature law {law!r} is not known: use {', '.join(CHOICES)}.")
     plain = TemperatureChoice(model, samples)
     asked = law != "auto"
-    if law == "none" or model.friction is None or needs(model.friction, "temperature"):
-        if law in LAWS and model.friction is None:
-            raise TaufitError("without friction there is nothing that follows temperature.")
-        return plain
-    if samples.temperature is None:
-        if asked:
-            raise RecordingError(
-                f"{_names(samples)}: not every recording has joint temperatures, and the "
-                f"{law} law needs them. Record them with the motion, leave the law out, or use "
-                "--temperature thermal-model, which estimates them."
-            )
-        return plain
-    terms = [term.name for term in model.friction.terms]
-    affected = tuple(name for name in _FOLLOW if name in terms)
+    affected = _affected(model, samples, law)
     if not affected:
         return plain
+    assert model.friction is not None
     try:
         temperature, messages = repaired_temperature(samples)
     except RecordingError as error:
@@ -167,6 +153,26 @@ def follow_temperature(
         return TemperatureChoice(found, samples, "linear", dropped, spread, tuple(messages))
     found = replace(model, friction=TemperatureDependent(model.friction, law, reference, kept))
     return TemperatureChoice(found, samples, law, (), spread, tuple(messages))
+
+
+def _affected(model: TorqueModel, samples: Samples, law: str) -> tuple[str, ...]:
+    """Friction terms that may follow temperature; raises where a law was asked for in vain."""
+    if law not in CHOICES:
+        raise TaufitError(f"temperature law {law!r} is not known: use {', '.join(CHOICES)}.")
+    if law in LAWS and model.friction is None:
+        raise TaufitError("without friction there is nothing that follows temperature.")
+    if law == "none" or model.friction is None or needs(model.friction, "temperature"):
+        return ()
+    if samples.temperature is None:
+        if law != "auto":
+            raise RecordingError(
+                f"{_names(samples)}: not every recording has joint temperatures, and the "
+                f"{law} law needs them. Record them with the motion, leave the law out, or use "
+                "--temperature thermal-model, which estimates them."
+            )
+        return ()
+    terms = [term.name for term in model.friction.terms]
+    return tuple(name for name in _FOLLOW if name in terms)
 
 
 def temperature_spread(samples: Samples) -> Float[Array, " j"]:

@@ -125,6 +125,7 @@ def command(kind: int, number: int, body: bytes = b"") -> bytes:
 
 
 def connect_request(udp_port: int, version: int = VERSION) -> bytes:
+    """The bytes with which a client asks to connect."""
     return command(CONNECT, 0, _REQUEST.pack(version, udp_port))
 
 
@@ -137,6 +138,7 @@ def read_connect_request(body: bytes) -> tuple[int, int]:
 
 
 def connect_answer(number: int, accepted: bool, version: int = VERSION) -> bytes:
+    """The bytes with which the robot answers."""
     return command(CONNECT, number, _ANSWER.pack(0 if accepted else 1, version))
 
 

@@ -12,18 +12,24 @@ from cyclonedds.util import duration
 
 @dataclass
 class Time(IdlStruct, typename="builtin_interfaces::msg::dds_::Time_"):
+    """Seconds and nanoseconds."""
+
     sec: int32
     nanosec: uint32
 
 
 @dataclass
 class Header(IdlStruct, typename="std_msgs::msg::dds_::Header_"):
+    """Stamp and frame."""
+
     stamp: Time
     frame_id: str
 
 
 @dataclass
 class JointStateMessage(IdlStruct, typename="sensor_msgs::msg::dds_::JointState_"):
+    """Names, positions, velocities and efforts of joints."""
+
     header: Header
     name: sequence[str]  # type: ignore[type-arg]
     position: sequence[float64]  # type: ignore[type-arg]

@@ -143,7 +143,7 @@ class Identification:
         return out
 
 
-def identify(
+def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     robot: Robot,
     recordings: Sequence[Recording] | RecordingFiles,
     *,

@@ -370,7 +370,7 @@ class Compiler:
         def flow(frame: Frame) -> Wait:
             out = []
             for code in codes:
-                out.append((yield from code.run(frame)) if code.waits else code.run(frame))
+                out.append((yield from code.run(frame)) if code.waits else code.run(frame))  # noqa: PERF401 - yields
             return act(out)
 
         return Code(True, flow)

@@ -13,23 +13,31 @@ DEEPEST = 40
 
 @dataclass(frozen=True, slots=True)
 class Literal:
+    """A number, text or truth value."""
+
     value: float | int | str | bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
+    """A variable."""
+
     name: str
     line: int
 
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
+    """A list, or a pose."""
+
     items: tuple[Expression, ...]
     pose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
+    """An element of a list."""
+
     target: Expression
     items: tuple[Expression, ...]
     line: int
@@ -37,12 +45,16 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
+    """An operator before its operand."""
+
     sign: str
     value: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Binary:
+    """An operator between its operands."""
+
     sign: str
     left: Expression
     right: Expression
@@ -51,6 +63,8 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Call:
+    """A call of a function."""
+
     name: str
     given: tuple[Expression, ...]
     named: tuple[tuple[str, Expression], ...]
@@ -71,6 +85,8 @@ Expression = Literal | Name | ListOf | Index | Unary | Binary | Call | Start
 
 @dataclass(frozen=True, slots=True)
 class Define:
+    """A definition of a function or thread."""
+
     kind: str
     name: str
     parameters: tuple[tuple[str, Expression | None], ...]
@@ -80,18 +96,24 @@ class Define:
 
 @dataclass(frozen=True, slots=True)
 class If:
+    """Branches with their conditions."""
+
     arms: tuple[tuple[Expression, tuple[Statement, ...]], ...]
     otherwise: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class While:
+    """A loop."""
+
     condition: Expression
     body: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
+    """A return with its value."""
+
     value: Expression | None
 
 
@@ -113,6 +135,8 @@ class ThreadOrder:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
+    """A value given to a variable."""
+
     scope: str
     target: Name | Index
     value: Expression
@@ -121,6 +145,8 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Do:
+    """An expression for its effect."""
+
     value: Expression
     line: int
 
