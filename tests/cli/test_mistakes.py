@@ -14,7 +14,7 @@ import pytest
 import taufit.files
 from taufit.cli import main
 from taufit.cli.app import VERBS, typer_app
-from taufit.cli.spread import spread
+from taufit.cli.parts.spread import spread
 
 BINARY = bytes(range(256)) * 40
 PRECIOUS = "precious"

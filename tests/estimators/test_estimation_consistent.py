@@ -110,7 +110,7 @@ def test_bounds_hold_and_contradictions_are_named(noisy):
     with pytest.raises(InfeasibleError, match="no physically possible arm"):
         both = ConsistentSdp(mass={"link_2": (5.0, 6.0)}, total_mass=(1.0, 2.0))
         fit_samples(model, samples, both)
-    with pytest.raises(InfeasibleError, match=r"no link of test arm: link_1"):
+    with pytest.raises(InfeasibleError, match=r"not a link of test arm: link_1"):
         fit_samples(model, samples, ConsistentSdp(mass={"gripper": (0.0, 1.0)}))
 
 

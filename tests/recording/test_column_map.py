@@ -165,7 +165,7 @@ def test_runs_payload_rate_and_signs(tmp_path):
         (page(columns={"position": {"columns": "2-3", "sing": 1}}), "Did you mean 'sign'"),
         (page(columns={"position": {"columns": "2-3", "sign": 2}}), "sign must be 1 or -1"),
         (page(columns={"position": 0}), "numbered from 1"),
-        (page(columns={"position": "3-2"}), "no range of columns"),
+        (page(columns={"position": "3-2"}), "not a range of columns"),
         (page(columns={"position": {"columns": "2-3", "side": "motor"}}), "needs gear_ratio"),
         (page(gains="many"), "numbers, auto or unknown"),
         (page(gains=[1, 0]), "must not be zero"),

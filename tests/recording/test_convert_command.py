@@ -91,7 +91,7 @@ def test_report_writes_nothing(csv, capsys):
             ["log.csv", "--map", "log.yaml", "--robot", "ur10e"],
             "expected 6 joints (ur10e), found 2 in log.csv",
         ),
-        (["log.csv", "--map", "log.yaml", "--topic", "/joint_states"], "no ROS bag"),
+        (["log.csv", "--map", "log.yaml", "--topic", "/joint_states"], "not a ROS bag"),
         (["log.csv", "--map", "log.yaml", "-o", "log.docx"], "are written as"),
         (["log.csv", "--map", "log.yaml", "--payload", "-3"], "not possible"),
         (["log.csv", "--map", "log.yaml", "--run", "1", "-o", "log.csv"], "itself"),

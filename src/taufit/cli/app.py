@@ -129,7 +129,7 @@ def typer_app(verb: str) -> Any:
     """The verb as a typer app; the "Next: ..." of its docstring becomes the last line of help."""
     import typer
 
-    from taufit.cli.spread import spread
+    from taufit.cli.parts.spread import spread
 
     module = import_module(f"taufit.cli.{verb}")
     if hasattr(module, "app"):

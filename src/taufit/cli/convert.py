@@ -64,7 +64,7 @@ def command(
     from taufit.recording import in_order, quality, write_recording
 
     if draft is not None:
-        from taufit.cli.draft import write_draft
+        from taufit.cli.parts.draft import write_draft
 
         write_draft(recording, draft, robot=about.robot, topic=source.topic, as_json=as_json)
         return

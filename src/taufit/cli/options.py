@@ -1,8 +1,8 @@
 """Options that verbs share, in groups: what each is called, what it means, what it becomes.
 
 A group is a frozen dataclass whose fields are typer options; a verb takes it as one parameter and
-`cli/spread.py` puts its fields on the command line. Values that are not what an option takes are
-wrong usage (exit code 2), and so is everything raised through `wrong` here.
+`cli/parts/spread.py` puts its fields on the command line. Values that are not what an option takes
+are wrong usage (exit code 2), and so is everything raised through `wrong` here.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, RobotName, mounting_given, one_of, wrong
-from taufit.cli.serve import Served, ServeOptions, serve
+from taufit.cli.parts.serve import Served, ServeOptions, serve
 
 if TYPE_CHECKING:
     from taufit.excitation import Motion

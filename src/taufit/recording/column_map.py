@@ -19,7 +19,7 @@ from typing import Any
 from taufit.errors import RecordingError
 from taufit.plain_data import parse_yaml, read_text
 from taufit.recording.columns import ColumnMap, Columns, locate
-from taufit.recording.map_page import parse_map
+from taufit.recording.map.page import parse_map
 
 
 def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> ColumnMap:

@@ -28,8 +28,8 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import Residuals, ResidualStructure
 from taufit.parameters import joint_parameter
 from taufit.regression.rows import RowsOf
+from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.filtering import lowpass
-from taufit.signals.periodicity import find_period
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def read_robot(
     *,
     base: str | None = None,
     tip: str | None = None,
-    mounting: str | tuple[float, float, float] | None = None,
+    mounting: str | Sequence[float] | None = None,
 ) -> Robot:
     """An arm from a bundled name, a .urdf, a .xacro or a .yaml.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -176,13 +176,14 @@ class Robot:
         """Which of the links' parameters is what; a torque model's begins with the same."""
         return ParameterLayout.of(self.joints)
 
-    def with_mounting(self, mounting: tuple[float, float, float] | str) -> Robot:
+    def with_mounting(self, mounting: Sequence[float] | str) -> Robot:
         """The same arm, mounted another way."""
         if isinstance(mounting, str):
             from taufit.robot.mounting import parse_mounting
 
             mounting = parse_mounting(mounting)
-        return replace(self, mounting=mounting)
+        roll, pitch, yaw = (float(angle) for angle in mounting)
+        return replace(self, mounting=(roll, pitch, yaw))
 
     def with_parameters(self, parameters: Float[Array, " p"] | Float[Array, "j 10"]) -> Robot:
         """The same arm with other inertial parameters (10 j, link after link)."""

@@ -12,13 +12,13 @@ from taufit.arrays import Array, Bool, Float
 from taufit.errors import RecordingError
 from taufit.recording import Recording
 from taufit.signals.clean import clean
-from taufit.signals.cutoff import choose_cutoff
 from taufit.signals.delay import estimate_delay
 from taufit.signals.differentiation import DIFFERENTIATIONS
 from taufit.signals.drive_gains import Gains, joint_gains
+from taufit.signals.estimates.cutoff import choose_cutoff
+from taufit.signals.estimates.periodicity import find_period, fold
 from taufit.signals.filtering import settling_time, smeared, zero_phase
 from taufit.signals.grid import check_cutoff, common_rate, on_grid
-from taufit.signals.periodicity import find_period, fold
 from taufit.signals.samples import Samples
 from taufit.signals.uniform_run import UniformRun
 from taufit.signals.windows import SLOWEST, motion_mask, speed_threshold, standing_mask

@@ -16,8 +16,8 @@ from taufit.robot import Robot
 from taufit.signals.conditioning import condition
 from taufit.signals.delay import estimate_delay, tracking_delay
 from taufit.signals.drive_gains import Gains
+from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.noise import noise_std
-from taufit.signals.periodicity import find_period
 from taufit.signals.resampling import grid_rate, interpolate
 from taufit.signals.samples import Samples
 from taufit.signals.windows import SLOWEST, intervals, motion_mask, speed_threshold

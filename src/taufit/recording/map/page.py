@@ -13,7 +13,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 from taufit.errors import RecordingError
 from taufit.recording.columns import ColumnMap, Columns, Key, is_pattern
-from taufit.recording.map_values import MapValues
+from taufit.recording.map.values import MapValues
 from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNALS, unit_factor
 
 _ENTRY_KEYS = ("columns", "unit", "sign", "scale", "offset", "side", "optional")
