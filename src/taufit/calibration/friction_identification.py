@@ -36,6 +36,7 @@ from taufit.model.training_record import (
     Ranges,
     TrainingRecord,
 )
+from taufit.parameters import joint_parameter
 from taufit.recording import require_joints
 from taufit.robot import Robot
 from taufit.signals.samples import Samples
@@ -257,7 +258,9 @@ def _assembled(
             settings=FitSettings(
                 friction_to_dict(friction),
                 "friction test",
-                dropped=tuple(f"joint_{one.joint}.{t}" for one in found for t in one.fit.dropped),
+                dropped=tuple(
+                    joint_parameter(one.joint - 1, t) for one in found for t in one.fit.dropped
+                ),
                 cutoff_hz=float(joined.cutoff_hz),
             ),
         ),

@@ -13,6 +13,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.dynamics import inverse_dynamics
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import joint_parameter
 from taufit.signals.samples import Samples
 
 # Less of its travel than this in the other direction does not tell friction from offset.
@@ -66,12 +67,12 @@ def ties(model: TorqueModel, samples: Samples) -> Ties:
     dropped: list[str] = []
     tied: list[str] = []
     for j in joints:
-        own = [f"joint_{j + 1}.{name}" for name in constant]
+        own = [joint_parameter(j, name) for name in constant]
         tied += own
         if model.offset:
-            tied.append(f"joint_{j + 1}.offset")
+            tied.append(joint_parameter(j, "offset"))
             # Friction opposes motion: where the constant part drives it, it is an offset.
-            dropped += [f"joint_{j + 1}.offset"] if _resists(model, samples, j) else own
+            dropped += [joint_parameter(j, "offset")] if _resists(model, samples, j) else own
     return Ties(joints, tuple(dropped), tuple(tied))
 
 
