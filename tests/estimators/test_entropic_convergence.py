@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_estimation_recovery import simulated
+from tests.simulated_samples import simulated
 
 from taufit.estimators import ConsistentSdp
 from taufit.estimators.cone import noise_level

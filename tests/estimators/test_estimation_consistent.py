@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_estimation_recovery import simulated
+from tests.simulated_samples import simulated
 
 from taufit.errors import InfeasibleError
 from taufit.estimators import ConsistentSdp, Pbpr, Problem, Wls, is_consistent, smallest_eigenvalues

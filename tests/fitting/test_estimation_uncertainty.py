@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.signal import lfilter
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "estimators"))
-
-from test_estimation_recovery import simulated
+from tests.simulated_samples import simulated
 
 from taufit.errors import InfeasibleError, PoorExcitationError, RecordingError, TaufitError
 from taufit.estimators import ConsistentSdp, Irls, Ols, Tls, Wls

@@ -134,6 +134,6 @@ def test_an_explicit_estimator_and_friction_are_taken_as_they_are(arm, samples):
 
 def test_too_short_is_refused_with_what_it_takes(arm):
     truth = simulated_arm.true_model(arm)
-    short = condition(simulated_arm.recording(truth, 4.0, 0), cutoff_hz=5.0)
+    short = condition(simulated_arm.recording(truth, 1.5, 0), cutoff_hz=5.0)
     with pytest.raises(RecordingError, match=r"too short.*\n.*Record at least"):
         fit(automatic_model(arm), short)

@@ -189,8 +189,10 @@ def test_without_memory_friction_is_that_of_a_long_way_at_constant_speed(model):
     steady = model.steady().columns(at, shape)[-1]
 
     assert model.steady().terms == model.terms and not model.steady().memory
-    # The widest element is 66 widths into its way.
-    np.testing.assert_allclose(model.columns(at, shape)[-1], steady, atol=1e-12)
+    # The widest element is 66 widths into its way; waves over the angle count with their mean.
+    turn = at.replace(position=np.arange(n) * (2.0 * np.pi / 40))
+    columns = model.columns(turn, shape)[-40:].mean(axis=0)
+    np.testing.assert_allclose(columns, steady, atol=1e-12)
 
 
 def test_motors_share_what_the_joints_do():

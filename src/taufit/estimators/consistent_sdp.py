@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from taufit.errors import InfeasibleError
-from taufit.estimators.cone import consistent_least_squares
+from taufit.estimators.cone import consistent_least_squares, noise_level
 from taufit.estimators.constraints import constraints_of, moved_inside
 from taufit.estimators.entropic import cross_validated_weight, entropic_least_squares
 from taufit.estimators.estimator import Problem, Solution
@@ -28,14 +28,20 @@ class ConsistentSdp:
         weighting: Of the rows, see `WEIGHTINGS`.
         prior_weight: 0 for none. A positive number w adds w sum_k D(P_k, P0_k), the log-det
             divergence from the nominal links, in units of one squared noise level.
-            "cross_validated" chooses w by predicting runs left out.
+            "cross_validated" chooses w by predicting runs left out; several numbers are one per
+            link.
+        precision: One per parameter: 1 / variance about zero, in the same unit; none by default.
+        speeds: Up to which each joint's friction must take energy, never give it [rad/s]; by
+            default the robot's rated speeds.
         margin: Smallest eigenvalue of every pseudo-inertia [kg and kg m^2].
         mass, centre, ellipsoid, total_mass: Bounds, as `constraints_of` takes them.
         ridge: Weight of the nominal robot in directions no motion shows, relative to the noise.
     """
 
     weighting: str = "joint"
-    prior_weight: float | str = 0.0
+    prior_weight: float | str | tuple[float, ...] = 0.0
+    precision: tuple[float, ...] = ()
+    speeds: tuple[float, ...] = ()
     margin: float = 1e-6
     mass: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     centre: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +58,9 @@ class ConsistentSdp:
             centre=self.centre,
             ellipsoid=self.ellipsoid,
             total_mass=self.total_mass,
+            speeds=self.speeds,
         )
+        information = self._with_precision(information, problem)
         warnings: list[str] = []
         settings: dict[str, float] = {}
         weight = self.prior_weight
@@ -62,12 +70,25 @@ class ConsistentSdp:
                     f"prior weight {weight!r} is not known: give a number or 'cross_validated'."
                 )
             weight = cross_validated_weight(problem, limits, self.margin)
-        if weight < 0 or not np.isfinite(weight):
-            raise InfeasibleError(f"a prior weight of {weight:g} makes no sense: use 0 or more.")
-        settings["prior_weight"] = float(weight)
-        if weight > 0:
-            theta, messages = entropic_least_squares(information, problem, limits, weight)
+        each = np.asarray(weight, float)
+        if np.any(each < 0) or not np.all(np.isfinite(each)):
+            raise InfeasibleError(f"a prior weight must be 0 or more, found {weight}.")
+        settings["prior_weight"] = float(each.mean())
+        if np.all(each > 0):
+            theta, messages = entropic_least_squares(information, problem, limits, each)
         else:
             theta, messages = consistent_least_squares(information, problem, limits, self.ridge)
         warnings.extend(messages)
         return Solution(moved_inside(model, theta, margin=self.margin), tuple(warnings), settings)
+
+    def _with_precision(self, information: Information, problem: Problem) -> Information:
+        """The same with the terms' prior as rows; what the data leave unexplained stays theirs."""
+        if not self.precision:
+            return information
+        noise = noise_level(information, problem)
+        rows = np.diag(noise * np.sqrt(np.asarray(self.precision, float)))
+        rows = rows[np.any(rows, axis=1)]
+        more = information.with_rows(rows, np.zeros(len(rows)))
+        return Information(
+            more.names, more.factor, more.target, information.residual, information.count
+        )

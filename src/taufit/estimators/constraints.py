@@ -6,16 +6,23 @@ an ellipsoid), and rows G theta >= h (rotor inertia, friction, mass and centre-o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError
+from taufit.friction import FrictionInput, FrictionModel
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import PER_LINK, ParameterLayout, link_name
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
+
+# Shares of the rated speed at which friction must take energy: drag that bends down does so last at
+# the end, Stribeck's dip is near standstill.
+# A solver stops within this share of the terms that cancel.
+_ENERGY = 1e-6
+_SPEEDS = np.array([0.02, 0.1, 0.25, 0.5, 0.75, 1.0])
 
 # P is linear in the ten parameters: P = sum_k theta_k UNIT[k].
 UNIT = pseudo_inertia(np.eye(10))
@@ -56,6 +63,7 @@ def constraints_of(
     ellipsoid: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] | None = None,
     total_mass: tuple[float, float] | None = None,
     signs: bool = True,
+    speeds: Sequence[float] = (),
 ) -> Constraints:
     """Physics plus the user's bounds.
 
@@ -66,13 +74,17 @@ def constraints_of(
         centre: Box for the centre of mass in the link frame, ((xlo, xhi), (ylo, yhi), (zlo, zhi)).
         ellipsoid: (centre, half axes) of an ellipsoid that holds the centre of mass [m].
         total_mass: Least and largest mass of all links together.
-        signs: Rotor inertia and dissipative friction terms >= 0.
+        signs: Rotor inertia and dissipative friction terms >= 0, and friction that takes energy at
+            every speed up to `speeds`.
+        speeds: One per joint [rad/s]; by default the robot's rated speeds.
     """
     layout, joints = model.layout, model.robot.joints
     rows = _Rows(len(model.names))
     if signs:
         for i in np.flatnonzero(model.nonnegative):
             rows.demand({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
+        for entries, label in passive_rows(model, speeds):
+            rows.demand(entries, 0.0, label)
     for name, limits in (mass or {}).items():
         at = layout.link(_link_index(model, name)).start
         rows.between({at: 1.0}, limits, f"mass of {name}")
@@ -162,6 +174,44 @@ def _ellipsoid_block(
     return block
 
 
+def passive_rows(
+    model: TorqueModel, speeds: Sequence[float] = ()
+) -> Iterator[tuple[dict[int, float], str]]:
+    """Linear conditions for friction that takes energy: f(v) sign(v) >= 0 up to a speed.
+
+    In steady motion without load, at a few speeds of either direction; conditions that follow from
+    the signs of single terms are left out. Friction without a known speed has no condition.
+    """
+    if model.friction is None:
+        return
+    steady = model.friction.steady()
+    rated = np.asarray(speeds if len(speeds) else model.robot.limits.velocity, float)
+    for joint in np.flatnonzero(np.isfinite(rated) & (rated > 0.0)).tolist():
+        at = model.layout.friction_of(joint)
+        signed = model.nonnegative[at]
+        velocity = rated[joint] * np.concatenate([_SPEEDS, -_SPEEDS])
+        columns = _columns_at(steady, velocity, model.joint_shape[joint])
+        rows = columns * np.sign(velocity)[:, None]
+        kept: list[Float[Array, " k"]] = []
+        for v, row in zip(velocity, rows, strict=True):
+            implied = np.all(row[signed] >= 0.0) and not np.any(row[~signed])
+            if implied or any(np.allclose(row, other, rtol=1e-9, atol=0.0) for other in kept):
+                continue
+            kept.append(row)
+            entries = {at.start + k: float(x) for k, x in enumerate(row) if x != 0.0}
+            yield entries, f"friction of joint {joint + 1} at {v:.3g} rad/s takes energy"
+
+
+def _columns_at(
+    friction: FrictionModel, velocity: Float[Array, " n"], shape: Float[Array, " s"]
+) -> Float[Array, "n k"]:
+    """Steady columns at the model's reference temperature, without load."""
+    nothing = np.zeros_like(velocity)
+    warm = np.full_like(velocity, getattr(friction, "reference", 25.0))
+    inputs = FrictionInput(velocity, position=nothing, load=nothing, temperature=warm)
+    return friction.columns(inputs, shape)
+
+
 def moved_inside(
     model: TorqueModel, theta: Float[Array, " p"], *, margin: float, signs: bool = True
 ) -> Float[Array, " p"]:
@@ -192,9 +242,17 @@ def smallest_eigenvalues(model: TorqueModel, theta: Float[Array, " p"]) -> Float
 
 
 def is_consistent(model: TorqueModel, theta: Float[Array, " p"], tolerance: float = 1e-9) -> bool:
-    """Whether every link is possible and no dissipative term negative."""
+    """Whether every link is possible, no dissipative term negative and friction takes energy."""
     signs = np.all(theta[model.nonnegative] >= -tolerance)
-    return bool(signs and np.all(smallest_eigenvalues(model, theta) >= -tolerance))
+    passive = all(
+        sum(x * theta[i] for i, x in entries.items()) >= -_ENERGY * _largest(entries, theta)
+        for entries, _ in passive_rows(model)
+    )
+    return bool(signs and passive and np.all(smallest_eigenvalues(model, theta) >= -tolerance))
+
+
+def _largest(entries: dict[int, float], theta: Float[Array, " p"]) -> float:
+    return max((abs(x * theta[i]) for i, x in entries.items()), default=0.0)
 
 
 def _link_index(model: TorqueModel, name: str) -> int:

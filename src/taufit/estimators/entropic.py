@@ -58,10 +58,13 @@ def entropic_least_squares(
     information: Information,
     problem: Problem,
     limits: Constraints,
-    weight: float,
+    weight: float | Float[Array, " j"],
     start: Float[Array, " p"] | None = None,
 ) -> tuple[Float[Array, " p"], list[str]]:
-    """The minimum of f under the constraints; inequalities by a barrier driven to 1e-9."""
+    """The minimum of f under the constraints; inequalities by a barrier driven to 1e-9.
+
+    `weight` is w of all links, or one per link.
+    """
     noise = noise_level(information, problem)
     model = problem.model
     layout = model.layout
@@ -83,9 +86,11 @@ def entropic_least_squares(
 
     # Where the data outweigh the prior by far, Newton's steps from the nominal arm would be tiny:
     # the minimum is followed from a prior as heavy as the data down to the prior's own weight.
-    least = 1e-9 * max(weight, 1.0)
+    weight = np.broadcast_to(np.asarray(weight, float), (layout.joints,))
+    heaviest = float(weight.max())
+    least = 1e-9 * max(heaviest, 1.0)
     gap = information.cost(theta) / (2.0 * noise**2)
-    level = max(weight, 1.0, gap / (4 * len(limits.links) + len(limits.bound)))
+    level = max(heaviest, 1.0, gap / (4 * len(limits.links) + len(limits.bound)))
     steps = int(np.ceil(np.log10(level / least)))
     for barrier in level * (least / level) ** (np.arange(steps + 1) / steps):
         theta = _newton(
@@ -148,10 +153,13 @@ def _inside(problem: Problem, limits: Constraints) -> Float[Array, " p"]:
 def _newton(theta, rows, aim, weight, linear, limits, barrier, last):
     """Newton with back-tracking for one value of the barrier; to the end where it is the last."""
     # The prior is never lighter than the barrier: it lets go of the nominal arm step by step.
-    held = max(weight, barrier)
-    joints = limits.layout.joints
+    layout, joints = limits.layout, limits.layout.joints
+    held = np.maximum(weight, barrier)
+    pull = linear.copy()
+    for k in range(joints):
+        pull[layout.link(k)] *= held[k]
     hessian0 = rows.T @ rows
-    enough = 1e-9 * max(weight, 1e-6) if last else 0.1 * barrier
+    enough = 1e-9 * max(float(weight.max()), 1e-6) if last else 0.1 * barrier
 
     def value(x):
         room = limits.matrix @ x - limits.bound
@@ -165,7 +173,8 @@ def _newton(theta, rows, aim, weight, linear, limits, barrier, last):
         logs = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
         return (
             0.5 * np.sum((rows @ x - aim) ** 2)
-            + held * (linear @ x - logs[:joints].sum())
+            + pull @ x
+            - held @ logs[:joints]
             - barrier * (np.log(room).sum() + logs[joints:].sum())
         )
 
@@ -174,11 +183,11 @@ def _newton(theta, rows, aim, weight, linear, limits, barrier, last):
         room = limits.matrix @ theta - limits.bound
         inverse = np.linalg.inv(limits.blocks(theta))
         # From residuals: differences of normal equations would cost half the digits.
-        gradient = rows.T @ (rows @ theta - aim) + held * linear
+        gradient = rows.T @ (rows @ theta - aim) + pull
         hessian = hessian0 + 1e-10 * np.diag(np.diag(hessian0) <= 0)
         for c, k in enumerate(limits.links):
-            at = limits.layout.link(k)
-            force = held if c < joints else barrier
+            at = layout.link(k)
+            force = held[c] if c < joints else barrier
             product = inverse[c] @ limits.maps[c]
             gradient[at] -= force * np.einsum("imm->i", product)
             hessian[at, at] += force * np.einsum("imn,jnm->ij", product, product)

@@ -14,7 +14,7 @@ from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Estimator
 from taufit.fitting.fit_samples import fit_samples
 from taufit.fitting.one_way import ties
-from taufit.friction import FrictionModel, Presliding, TemperatureDependent
+from taufit.friction import FrictionModel, Presliding
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
@@ -29,12 +29,15 @@ from taufit.model.training_record import (
 from taufit.recording import require_joints
 from taufit.regression.estimate import Estimate
 from taufit.robot import Robot
-from taufit.selection.friction_terms import Choice, choose, gaussian_prior
+from taufit.selection.evidence import Evidence, rated_speed, weigh_evidence
+from taufit.selection.friction_terms import choose, gaussian_prior
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 
 # Fewer independent rows per base parameter than this determine nothing.
 _ROWS_PER_PARAMETER = 4.0
+# With priors on links and friction a fit degrades gracefully: this many are enough to begin with.
+_ROWS_WITH_PRIOR = 2.0
 # A joint that turns less than this shows neither friction nor inertia [rad or m].
 _SMALLEST_RANGE = 0.02
 # Data that leave more than this share of a base parameter's prior variance have not shown it.
@@ -80,7 +83,7 @@ def fit(
     samples: Samples | SampleSource,
     estimator: Estimator | None = None,
     *,
-    select: bool | None = None,
+    select: bool = False,
     require_excitation: bool | None = None,
     dropped: tuple[str, ...] = (),
 ) -> Estimate:
@@ -94,8 +97,8 @@ def fit(
         model: What explains the torque, e.g. from `automatic_model`.
         samples: Conditioned motion and torque of one or several runs, in memory or part by part.
         estimator: Replaces the automatic one.
-        select: Whether friction terms that do not help to predict stretches left out are dropped;
-            by default with the automatic estimator and a `Presliding` friction.
+        select: With an estimator of the caller's: whether friction terms that do not help to
+            predict sections left out are dropped.
         require_excitation: Whether motion that leaves base parameters unseen is refused; by default
             only with an estimator that has no prior.
         dropped: Parameters held at zero whatever the data say.
@@ -104,20 +107,24 @@ def fit(
         RecordingError: Too short, or torque that this robot cannot have.
         PoorExcitationError: Joints that do not move, or too little shown.
     """
-    source = source_of(samples)
-    check_enough(model, source)
     automatic = estimator is None
-    if select is None:
-        select = automatic and isinstance(_inner(model.friction), Presliding)
+    source = source_of(samples)
+    check_enough(model, source, with_prior=automatic)
     bound = ties(model, source.excerpt)
     dropped = (*dropped, *bound.dropped)
-    choice: Choice | None = None
-    if automatic or select:
-        choice = choose(model, source, select=select, dropped=dropped)
-    dropped = choice.dropped if choice and select else dropped
+    evidence: Evidence | None = None
+    load = None
     if estimator is None:
-        assert choice is not None
-        estimator = ConsistentSdp(prior_weight=choice.prior_weight)
+        evidence = weigh_evidence(model, source, dropped=dropped)
+        load = evidence.load
+        estimator = ConsistentSdp(
+            prior_weight=tuple(evidence.link_weight.tolist()),
+            precision=tuple(evidence.precision.tolist()),
+            speeds=tuple(rated_speed(model, source).tolist()),
+        )
+    elif select:
+        choice = choose(model, source, dropped=dropped)
+        dropped, load = choice.dropped, choice.load
     strict = not automatic if require_excitation is None else require_excitation
     estimate = fit_samples(
         model,
@@ -125,17 +132,17 @@ def fit(
         estimator,
         dropped=dropped,
         require_excitation=strict,
-        load_rounds=1 if choice is not None else 12,
-        load=None if choice is None else choice.load,
+        load_rounds=12 if load is None else 1,
+        load=load,
     )
     values = np.where(np.isin(estimate.names, dropped), 0.0, estimate.values)
     warnings = [*bound.warnings, *estimate.warnings]
-    if choice is not None and automatic:
-        warnings += unseen_findings(model, estimate, choice.prior_weight)
+    if evidence is not None:
+        warnings += unseen_findings(model, estimate, evidence.link_weight)
     warnings += _residual_findings(model, source, estimate)
     settings: dict[str, Any] = {**estimate.settings}
-    if choice is not None:
-        settings["correlation_samples"] = choice.correlation_samples
+    if evidence is not None:
+        settings["correlation_samples"] = evidence.correlation_samples
     return replace(
         estimate, values=values, tied=bound.tied, warnings=tuple(warnings), settings=settings
     )
@@ -197,7 +204,9 @@ def _ranges(source: SampleSource) -> Ranges:
     )
 
 
-def check_enough(model: TorqueModel, samples: Samples | SampleSource) -> None:
+def check_enough(
+    model: TorqueModel, samples: Samples | SampleSource, *, with_prior: bool = False
+) -> None:
     """Refuse recordings of another arm, of joints that stand still, and those too short."""
     source = source_of(samples)
     joints = model.robot.joints
@@ -224,9 +233,10 @@ def check_enough(model: TorqueModel, samples: Samples | SampleSource) -> None:
     independent = kept.sum() / source.correlation_guess
     terms = len(model.friction.terms) if model.friction else 0
     wanted = 6 * joints + joints * (model.rotor_inertia + terms + model.offset)
-    if independent < _ROWS_PER_PARAMETER * wanted:
+    per_parameter = _ROWS_WITH_PRIOR if with_prior else _ROWS_PER_PARAMETER
+    if independent < per_parameter * wanted:
         seconds = seen.moving / source.rate_hz
-        least = seconds * _ROWS_PER_PARAMETER * wanted / max(independent, 1.0)
+        least = seconds * per_parameter * wanted / max(independent, 1.0)
         raise RecordingError(
             f"{', '.join(dict.fromkeys(source.names))}: {seconds:.1f} s of motion are too short. "
             f"They are worth about {independent:.0f} independent torque values for about {wanted} "
@@ -235,7 +245,7 @@ def check_enough(model: TorqueModel, samples: Samples | SampleSource) -> None:
         )
 
 
-def shown_by_data(model: TorqueModel, estimate: Estimate, prior_weight: float) -> Bool[Array, " b"]:
+def shown_by_data(model: TorqueModel, estimate: Estimate, link_weight: Array) -> Bool[Array, " b"]:
     """Which base parameters the data, rather than the nominal robot, determine.
 
     A base parameter counts as shown when the data take away at least a tenth of the variance it
@@ -244,15 +254,19 @@ def shown_by_data(model: TorqueModel, estimate: Estimate, prior_weight: float) -
     """
     base = estimate.base
     prior, _, _ = gaussian_prior(model)
+    link_weight = np.broadcast_to(np.asarray(link_weight, float), (model.layout.joints,))
+    for k in range(model.layout.joints):
+        own = model.layout.link(k)
+        prior[own, own] *= max(float(link_weight[k]), 1e-6)
     links = np.flatnonzero(np.diag(prior) > 0.0)
     b = base.mapping
-    inverse = np.linalg.inv(prior[np.ix_(links, links)] * max(prior_weight, 1e-6))
+    inverse = np.linalg.inv(prior[np.ix_(links, links)])
     variance = np.einsum("bi,ij,bj->b", b[:, links], inverse, b[:, links])
     variance[np.any(np.abs(np.delete(b, links, axis=1)) > 1e-9, axis=1)] = 0.0
     information = estimate.information
     noise = _noise(estimate)
     square = information.factor.T @ information.factor / noise**2
-    total = square + prior * max(prior_weight, 1e-6)
+    total = square + prior
     size = np.sqrt(np.diag(total))
     alive = size > 0.0
     scaled = total[np.ix_(alive, alive)] / np.outer(size[alive], size[alive])
@@ -268,9 +282,9 @@ def shown_by_data(model: TorqueModel, estimate: Estimate, prior_weight: float) -
     return shown
 
 
-def unseen_findings(model: TorqueModel, estimate: Estimate, prior_weight: float) -> list[str]:
+def unseen_findings(model: TorqueModel, estimate: Estimate, link_weight: Array) -> list[str]:
     """Parameters not identifiable from the motion, in words; raises where they are most."""
-    shown = shown_by_data(model, estimate, prior_weight)
+    shown = shown_by_data(model, estimate, link_weight)
     names = np.asarray(estimate.base_names)
     links = np.array([name.startswith("link") for name in names])
     unseen = names[links & ~shown]
@@ -317,11 +331,6 @@ def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estim
             for i in np.flatnonzero((worse > 1.6) & (share > 0.1))
         ]
     return out
-
-
-def _inner(friction: Any) -> Any:
-    """The friction model that another one makes depend on temperature, or the model itself."""
-    return friction.model if isinstance(friction, TemperatureDependent) else friction
 
 
 def _noise(estimate: Estimate) -> float:

@@ -22,6 +22,7 @@ from taufit.friction.none import NoFriction
 from taufit.friction.polynomial import Polynomial
 from taufit.friction.power_law import PowerLaw
 from taufit.friction.presliding import Presliding
+from taufit.friction.ripple import Ripple
 from taufit.friction.settings import friction_from_dict, friction_to_dict
 from taufit.friction.stribeck import Stribeck
 from taufit.friction.stribeck_load import StribeckLoad, StribeckLoadSmooth
@@ -40,6 +41,7 @@ FRICTION_MODELS = {
     "asymmetric": Asymmetric,
     "fitted_width": FittedWidth,
     "temperature_dependent": TemperatureDependent,
+    "ripple": Ripple,
 }
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "Polynomial",
     "PowerLaw",
     "Presliding",
+    "Ripple",
     "Shape",
     "State",
     "Stribeck",

@@ -40,7 +40,7 @@ GUESSED_WEIGHT = 0.005
 
 # Less trust is tried too, down to this share of it: as much is taken as predicts intervals left
 # out no worse than the best by this factor.
-_WEAKEST = 1e-3
+WEAKEST = 1e-3
 # Keeps directions that nothing determines from running away, in columns of unit length.
 _RIDGE = 1e-9
 _HARMLESS = 1.02
@@ -98,7 +98,7 @@ def choose(
     loaded = needs(model.friction, "load")
     load: Load = "measured" if loaded else None
     # Residuals tell how they hang together only where no prior keeps the fit from its best.
-    weak = _WEAKEST * trusted * source.correlation_guess
+    weak = WEAKEST * trusted * source.correlation_guess
     theta: Float[Array, " p"] | None = None
     for _ in range(2 if loaded else 1):
         load = load if theta is None else theta
@@ -111,7 +111,7 @@ def choose(
     residuals = rows.residuals(theta)
     correlation = float(np.mean(correlation_samples(residuals, rows.keep, rows.run)))
     everything = ~out_already
-    strengths = trusted * correlation * np.array([1.0, 0.1, 0.01, _WEAKEST])
+    strengths = trusted * correlation * np.array([1.0, 0.1, 0.01, WEAKEST])
     predicted = np.array(
         [
             folds.left_out_cost(scale, w * prior, centre, model.nonnegative, everything)
@@ -208,6 +208,13 @@ def _members(model: TorqueModel, groups: tuple[str, ...]) -> Bool[Array, " p"]:
     )
 
 
+def normal_equations(
+    regression: Regression, scale: Float[Array, " j"]
+) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
+    """W'W and W'y of all rows, joints counted by scale."""
+    return _Folds(regression).normal(scale)
+
+
 def fit_with_prior(
     regression: Regression,
     prior: Float[Array, "p p"],
@@ -267,9 +274,13 @@ class _Folds:
         cost = np.zeros(len(scale))
         for fold, (own, aim) in zip(self.folds, parts, strict=True):
             rest = square - own + prior
-            theta = _solve(rest, right - aim + prior @ centre, nonnegative, used)
+            theta = solve_normal(rest, right - aim + prior @ centre, nonnegative, used)
             cost += self._costs(fold, theta)
         return np.sqrt(cost / self.count)
+
+    def normal(self, scale: Float[Array, " j"]) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
+        """Normal equations of everything."""
+        return self._normal(self.total, scale)
 
     def _weighted(self, scale: tuple[float, ...]) -> list[tuple[Array, Array]]:
         """Normal equations of each fold; made once for all that is tried with one scale."""
@@ -301,7 +312,7 @@ def _least_squares(
     nonnegative: Bool[Array, " p"],
     used: Bool[Array, " p"],
 ) -> Float[Array, " p"]:
-    """As `_solve`, from rows instead of their normal equations."""
+    """As `solve_normal`, from rows instead of their normal equations."""
     size = np.linalg.norm(rows, axis=0)
     free = used & (size > 0.0)
     theta = np.zeros(rows.shape[1])
@@ -319,7 +330,7 @@ def _least_squares(
     return theta
 
 
-def _solve(
+def solve_normal(
     square: Float[Array, "p p"],
     right: Float[Array, " p"],
     nonnegative: Bool[Array, " p"],

@@ -29,6 +29,7 @@ from taufit.recording.files import RecordingFiles
 from taufit.regression import Estimate
 from taufit.regression.residual_structure import residual_structure
 from taufit.robot import Robot
+from taufit.selection.ripple import with_ripple
 from taufit.signals import Samples, condition
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.workers import Workers
@@ -202,7 +203,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         model = automatic_model(
             robot, friction=friction, rotor_inertia=rotor_inertia, offset=offset
         )
-        check_enough(model, source)
+        check_enough(model, source, with_prior=estimator is None)
         known = [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
         causes = sample_causes(
             robot, data.recordings, source.excerpt, [Cause(finding) for finding in known]
@@ -213,7 +214,11 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         unsigned = signs is not None
         warmth = follow_parts(model, source, "none" if unsigned else temperature)
         model, source = warmth.model, warmth.source
-        estimate = _estimated(model, source, estimator, warmth.dropped, signs)
+        dropped = warmth.dropped
+        if friction == "auto" and estimator is None:
+            model, held = with_ripple(model, source)
+            dropped = (*dropped, *held)
+        estimate = _estimated(model, source, estimator, dropped, signs)
         fitted = fitted_model(model, estimate, source, thermal=warmth.thermal)
         scores = training_scores(fitted, robot, source)
         tested, tested_samples = _tested(fitted, holdout or {}, unsigned=unsigned)

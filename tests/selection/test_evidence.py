@@ -1,0 +1,94 @@
+"""Priors as strong as the data support, friction that takes energy, ripple where there is some."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.simulated_samples import simulated
+
+from taufit.estimators import ConsistentSdp, is_consistent
+from taufit.estimators.constraints import passive_rows
+from taufit.fitting import fit, fit_samples
+from taufit.friction import FRICTION_MODELS, Presliding, Ripple
+from taufit.model.torque_model import TorqueModel
+from taufit.selection.evidence import weigh_evidence
+from taufit.selection.ripple import with_ripple
+
+
+def _rated(model: TorqueModel, speed: float) -> TorqueModel:
+    limits = replace(model.robot.limits, velocity=np.full(model.robot.joints, speed))
+    return replace(model, robot=replace(model.robot, limits=limits))
+
+
+@pytest.mark.parametrize("name", [n for n, kind in FRICTION_MODELS.items() if kind().terms])
+def test_no_consistent_fit_has_friction_that_gives_energy_up_to_rated_speed(name):
+    friction = FRICTION_MODELS[name]()
+    model, _, shape, samples = simulated(friction, seed=5, noise=0.5)
+    # Noise alone decides on drag beyond the speeds seen, and a rated speed makes it matter.
+    model = replace(_rated(model, 4.0), shape=shape)
+    noisy = np.random.default_rng(1).normal(size=samples.torque.shape)
+    odd = replace(samples, torque=samples.torque - 0.8 * samples.velocity**3 + noisy)
+
+    estimate = fit_samples(model, odd, ConsistentSdp(), require_excitation=False)
+
+    fitted = model if estimate.shape is None else replace(model, shape=estimate.shape)
+    for entries, _ in passive_rows(fitted):
+        power = sum(x * estimate.values[i] for i, x in entries.items())
+        largest = max(abs(x * estimate.values[i]) for i, x in entries.items())
+        assert power >= -1e-6 * largest
+    assert is_consistent(fitted, estimate.values)
+
+
+def test_possible_includes_friction():
+    model, theta, _, _ = simulated(Presliding(), seed=0)
+    model = _rated(model, 4.0)
+    gives = theta.copy()
+    gives[model.layout.index("joint_2.viscous2")] = -5.0
+
+    assert is_consistent(model, theta)
+    assert not is_consistent(model, gives)
+
+
+def test_trust_in_a_wrong_link_falls_and_in_a_right_one_stays():
+    model, _, _, samples = simulated(Presliding(), seed=2, noise=0.2)
+    links = list(model.robot.parameters.reshape(-1, 10))
+    links[1] = 0.2 * links[1]
+    wrong = replace(model, robot=model.robot.with_parameters(np.concatenate(links)))
+
+    right_trust = weigh_evidence(model, samples).link_weight
+    wrong_trust = weigh_evidence(wrong, samples).link_weight
+
+    assert wrong_trust[1] < 0.5 * right_trust[1]
+
+
+def test_terms_the_motion_shows_are_as_large_with_evidence_as_in_truth():
+    model, theta, _, samples = simulated(Presliding(), seed=3, noise=0.05)
+
+    estimate = fit(model, samples)
+
+    assert estimate.dropped == ()
+    at = model.layout.friction_of(1)
+    shown = [at.start + k for k, t in enumerate(model.layout.what[at]) if t in ("viscous", "load")]
+    np.testing.assert_allclose(estimate.values[shown], theta[shown], rtol=0.15)
+
+
+def test_ripple_is_kept_in_the_joint_that_has_it_and_in_no_other():
+    model, _, _, samples = simulated(Presliding(), seed=4, noise=0.1)
+    waves = np.zeros_like(samples.torque)
+    waves[:, 3] = 0.8 * np.sin(2.0 * samples.position[:, 3]) + 0.5 * np.cos(
+        3.0 * samples.position[:, 3]
+    )
+
+    plain, held = with_ripple(model, samples)
+    assert plain is model and held == ()
+
+    rippled, held = with_ripple(model, replace(samples, torque=samples.torque + waves))
+    assert isinstance(rippled.friction, Ripple)
+    kept = [n for n in rippled.names if ".ripple" in n and n not in held]
+    assert kept and all(name.startswith("joint_4.") for name in kept)
+
+    estimate = fit(rippled, replace(samples, torque=samples.torque + waves), dropped=held)
+    # The joint turns too little to tell its waves apart; together they are found.
+    assert estimate.torque_rms[3] < 1.2 * 0.1
