@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from taufit.recording.recording import Recording
@@ -25,7 +25,9 @@ class RecordingFiles:
         return len(self.paths)
 
     def __getitem__(self, k: int) -> list[Recording]:
-        return self.read(self.paths[k])
+        """The runs of one file, each with the file's name where it has none of its own."""
+        path = self.paths[k]
+        return [replace(one, meta={"file": path.name, **one.meta}) for one in self.read(path)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,127 @@
+"""`taufit fit` on more and more files: CPU time per further row, and memory that stays where it is.
+
+Recordings are simulated once (UR10e, 61 s at 500 Hz, 30,501 rows each) and given again under other
+names for the larger counts. Compared with a dense regressor stack solved by NumPy's QR, and with
+the kernel's own floor: one pass of compact columns and triangles over as many samples.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import Row
+
+FILES = (1, 4, 16)
+RUNS = 4
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+MEASURED = """
+import json, resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "mb": used.ru_maxrss / 1024}))
+"""
+
+DENSE = """
+import resource, time, json
+import numpy as np
+from taufit.model.torque_model import TorqueModel
+from taufit.regression.base import base_of
+from taufit.robot import read_robot
+model = TorqueModel(read_robot("ur10e"))
+columns = base_of(model).columns
+q, v, a, y = np.random.default_rng(0).normal(size=(4, 100_000, 6))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.process_time()
+rows = model.regressor(q, v, a)[..., columns].reshape(-1, len(columns))
+np.linalg.qr(np.column_stack([rows, y.ravel()]), mode="r")
+cpu = time.process_time() - start
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({"us": 1e6 * cpu / len(q), "kb": (peak - before) / len(q)}))
+"""
+
+FLOOR = """
+import time
+import numpy as np
+from taufit.model.torque_model import TorqueModel
+from taufit.regression import Batch, accumulate as accumulate
+from taufit.regression.base import base_of
+from taufit.robot import read_robot
+model = TorqueModel(read_robot("ur10e"))
+states = np.random.default_rng(0).normal(size=(4, 100_000, 6))
+columns = base_of(model).columns
+start = time.process_time()
+accumulate(model, Batch(*states), columns=columns)
+print(1e6 * (time.process_time() - start) / 100_000)
+"""
+
+
+def rows() -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        paths = _recordings(folder)
+        n = 30_501
+        used = {k: _fit(folder, paths[:k]) for k in FILES}
+        few, many = FILES[1], FILES[-1]
+        each = 1e6 * (used[many]["cpu"] - used[few]["cpu"]) / ((many - few) * n)
+        page = _fit(folder, paths, "--report", str(folder / "page.html"))
+        alone = _fit(folder, paths[:1], "--report", str(folder / "page.html"))
+    note = f"`taufit fit`, {many} files of {n:,} rows against {few}, one process"
+    yield Row("fit, further rows", each, "us CPU", "<= 15", note)
+    more = (page["cpu"] - used[many]["cpu"]) - (alone["cpu"] - used[1]["cpu"])
+    yield Row("report, further rows", 1e6 * more / ((many - 1) * n), "us CPU", "<= 5", note)
+    growth = used[many]["mb"] / used[1]["mb"]
+    yield Row("fit, memory", used[many]["mb"], "MB", "<= 450", f"{many} files")
+    yield Row("fit, memory over that of one file", growth, "x", "<= 1.15", f"{many} files")
+    dense = json.loads(_python(DENSE))
+    floor = float(_python(FLOOR))
+    # A row of 500 Hz is half a sample of the grid.
+    yield Row("dense stack, per sample", dense["us"], "us CPU", "", "100,000 samples, QR, no file")
+    yield Row("dense stack, memory", dense["kb"], "kB", "", "per sample")
+    yield Row(
+        "fit over the dense stack", 2.0 * each / dense["us"], "x", "", "the whole fit, per sample"
+    )
+    yield Row("fit over the kernel's floor", 2.0 * each / floor, "x", "", "one pass of triangles")
+
+
+def _recordings(folder: Path) -> list[Path]:
+    _taufit(
+        "simulate", "ur10e", "--periods", "6", "--runs", str(RUNS), "--seed", "100",
+        "-o", str(folder / "r.parquet"), "--json",
+    )  # fmt: skip
+    made = sorted(folder.glob("r_*.parquet"))
+    out = []
+    for k in range(max(FILES)):
+        out.append(folder / f"file_{k:03d}.parquet")
+        os.link(made[k % len(made)], out[-1])
+    return out
+
+
+def _fit(folder: Path, paths: list[Path], *more: str) -> dict[str, float]:
+    command = [
+        sys.executable, "-m", "taufit", "fit", "ur10e", *map(str, paths),
+        "--processes", "1", "-o", str(folder / "model.json"), "--json", *more,
+    ]  # fmt: skip
+    found: dict[str, float] = json.loads(_python(MEASURED, *command))
+    return found
+
+
+def _taufit(*arguments: str) -> None:
+    command = [sys.executable, "-m", "taufit", *arguments]
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, **ONE_THREAD})
+
+
+def _python(script: str, *arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **ONE_THREAD},
+    ).stdout
