@@ -58,7 +58,7 @@ class Served:
 
     def record(self, path, *arguments, **settings):
         command = [*TAUFIT, "record", self.host, str(path), "--ports", self.ports, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, **settings)
+        return subprocess.run(command, capture_output=True, text=True, timeout=900, **settings)
 
 
 def recorded(served, path, output, *arguments):
@@ -119,7 +119,7 @@ def said(*arguments):
     command = [*TAUFIT, *(str(a) for a in arguments), "--json"]
     if "-o" not in command and arguments[0] == "fit":
         command += ["-o", str(arguments[2].with_name("other.json"))]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert ran.returncode == 0, ran.stderr[-2000:]
     return json.loads(ran.stdout)
 

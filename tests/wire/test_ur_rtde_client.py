@@ -105,7 +105,7 @@ def session(request, tmp_path_factory):
     pid = os.getpid()
     host = f"127.{1 + pid // 62500 % 250}.{pid // 250 % 250}.{1 + pid % 250}"
     command = [sys.executable, "-m", "taufit", "simulate", "ur10", "--serve", "--json"]
-    command += ["--bind", host, "--software", request.param, "--seconds", "150"]
+    command += ["--bind", host, "--software", request.param, "--seconds", "300"]
     errors = tmp_path_factory.mktemp("client") / "errors.txt"
     with (
         errors.open("w") as log,
@@ -115,7 +115,7 @@ def session(request, tmp_path_factory):
             page = json.loads(server.stdout.readline())
             assert page["host"] == host
             client = [sys.executable, "-c", CLIENT, host, str(page["rate_hz"]), json.dumps(START)]
-            ran = subprocess.run(client, capture_output=True, text=True, timeout=140)
+            ran = subprocess.run(client, capture_output=True, text=True, timeout=400)
             assert ran.returncode == 0, ran.stderr[-2000:] + errors.read_text()[-2000:]
             yield json.loads(ran.stdout.splitlines()[-1])
         finally:
