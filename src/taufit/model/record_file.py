@@ -182,11 +182,12 @@ def _structure(data: Field, names: tuple[str, ...]) -> ResidualStructure | None:
     if data.missing:
         return None
     own = data["names"].required().texts()
-    # Base parameters come first; what repeats with position, speed or load has names of its own.
+    # Base parameters come first; what repeats with position, speed or load follows, as a term of a
+    # joint, which a friction term of the model may be called too.
     known = True
     for item, name in zip(data["names"].items(), own, strict=True):
         known = known and name in names
-        if not known and (parse_name(name).kind != "joint" or name in names):
+        if not known and parse_name(name).kind != "joint":
             item.fail("a parameter of this model, or after all of those a term of a joint")
     size = len(own)
     mean = data["mean"].required().numbers(size)
