@@ -142,7 +142,7 @@ def test_speedj_and_stopj(offline):
     np.testing.assert_allclose(controller.target_speed, 0.0, atol=1e-12)
 
 
-def test_a_runtime_error_stops_the_program_and_is_told(offline):
+def test_a_runtime_error_stops_the_program_and_is_reported(offline):
     controller = offline()
     controller.play("x = [1, 2]\nsync()\nmovej(x)")
     ticks(controller, 0.1)
