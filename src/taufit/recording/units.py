@@ -53,8 +53,13 @@ def velocity_ratios(recording: Recording) -> Float[Array, " j"]:
         ]
     )
     edges = np.unique(np.linspace(0, len(time) - 1, min(400, len(time))).astype(int))
+    step = np.diff(time)
+    gaps = np.concatenate([[0], np.cumsum(step > 3.0 * np.median(step))])
+    # Nobody knows the velocity within a gap.
+    whole = np.diff(gaps[edges]) == 0
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        change, integral = np.diff(recording.position[edges], axis=0), np.diff(area[edges], axis=0)
+        change = np.diff(recording.position[edges], axis=0)[whole]
+        integral = np.diff(area[edges], axis=0)[whole]
         power = np.sum(change**2, axis=0)
         ratio = np.sum(change * integral, axis=0) / power
         shape = np.abs(ratio) * np.sqrt(power / np.sum(integral**2, axis=0))
