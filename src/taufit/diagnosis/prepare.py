@@ -19,6 +19,7 @@ from taufit.signals import condition, lowpass
 # A cut-off this much of the slowest recording's rate can be realised; a logger slower than this
 # many times the default cut-off gets its own.
 _OF_RATE, _LEAST_TIMES = 0.4, 2.0
+_USUAL_HZ = 10.0
 # How well the nominal robot's masses, and with them gains taken from it, are known.
 _NOMINAL_STD = 0.3
 
@@ -148,7 +149,8 @@ def suitable_cutoff(
     recordings: Sequence[Recording], cutoff_hz: float | Literal["auto"]
 ) -> tuple[float | Literal["auto"], Finding | None]:
     """The cut-off, or a lower one where a recording is too slow for it, and why."""
-    if cutoff_hz == "auto":
+    # A higher one was asked for by hand: conditioning refuses it and says what is possible.
+    if cutoff_hz == "auto" or cutoff_hz > _USUAL_HZ:
         return cutoff_hz, None
     slowest = min(timing(r.time).nominal_hz for r in recordings)
     if slowest <= 0.0 or cutoff_hz < slowest / _LEAST_TIMES:
