@@ -37,6 +37,9 @@ ODDS, BETTER, CLOSER = 40.0, 0.93, 10.0
 # Nothing is put right that leaves more than this unexplained, and hypotheses are compared on this
 # many rows before the best is confirmed on all.
 _WRONG, _QUICK_ROWS = 0.5, 400
+# Joints whose velocities are correlated more than this move as one; these causes cannot be told.
+_AS_ONE = 0.98
+_MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale")
 # A file that leaves this many times what the others do has a fault of its own.
 _UNLIKE = 1.8
 # Gravity in the torque, relative to the nominal arm: none; as it should be.
@@ -182,10 +185,11 @@ def suspicious(evidence: Evidence, gravity: Gravity | None, slopes: np.ndarray) 
 def _best(evidence: Evidence, gravity: Gravity | None, slopes: np.ndarray) -> Tried | None:
     """The hypothesis that puts things right, or None."""
     middle = middle_slope(slopes)
+    untested = _MOTION_KINDS if _together(evidence) else ()
     changes = [
         change
         for change in hypotheses(evidence, gravity)
-        if change.kind != "gravity_removed" or abs(middle) < _NONE
+        if (change.kind != "gravity_removed" or abs(middle) < _NONE) and change.kind not in untested
     ]
     if _scaled(slopes):
         changes.append(_scale(middle))
@@ -203,6 +207,16 @@ def _best(evidence: Evidence, gravity: Gravity | None, slopes: np.ndarray) -> Tr
         if gained > ODDS and (better or closer):
             return one
     return None
+
+
+def _together(evidence: Evidence) -> bool:
+    """Whether joints move as one: such a motion cannot tell one joint's angle from another's."""
+    velocity = evidence.rows.velocity
+    active = velocity[:, velocity.std(axis=0) > 1e-3]
+    if active.shape[1] < 2:
+        return False
+    correlation = np.abs(np.corrcoef(active.T))
+    return bool(np.max(correlation - np.eye(len(correlation))) > _AS_ONE)
 
 
 def _scaled(slopes: np.ndarray) -> bool:
