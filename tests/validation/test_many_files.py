@@ -10,12 +10,15 @@ import pytest
 import simulated_arm
 
 from taufit.dynamics.batch import Engine
+from taufit.estimators import ConsistentSdp, Wls
+from taufit.fitting import automatic_model
+from taufit.fitting import fit_samples as fit_samples
 from taufit.recording import read_recordings, write_recording
 from taufit.recording.files import RecordingFiles
 from taufit.regression import rows
 from taufit.regression.accumulate import accumulate_by_joint
 from taufit.report import fit_page
-from taufit.signals import sample_source
+from taufit.signals import condition, sample_source
 from taufit.workflow import identify, training_data
 
 
@@ -48,16 +51,29 @@ def apart(one, other):
     return float(np.max(away / one.estimate.base_std))
 
 
-def test_order_tiles_and_processes_do_not_change_the_estimate(arm, paths, few, monkeypatch):
+def test_order_and_processes_change_no_digit(arm, paths, few):
     first = fitted(arm, paths)
 
-    turned = fitted(arm, [paths[k] for k in (2, 0, 3, 1)])
-    np.testing.assert_array_equal(turned.estimate.values, first.estimate.values)
-    shared = fitted(arm, paths, processes=2)
-    np.testing.assert_array_equal(shared.estimate.values, first.estimate.values)
-    np.testing.assert_array_equal(shared.estimate.base_covariance, first.estimate.base_covariance)
+    for other in (
+        fitted(arm, [paths[k] for k in (2, 0, 3, 1)]),
+        fitted(arm, paths, processes=2),
+    ):
+        np.testing.assert_array_equal(other.estimate.values, first.estimate.values)
+        np.testing.assert_array_equal(
+            other.estimate.base_covariance, first.estimate.base_covariance
+        )
+
+
+@pytest.mark.parametrize("estimator", [Wls(), ConsistentSdp(prior_weight=10.0)])
+def test_tiles_do_not_change_the_estimate(arm, runs, estimator, monkeypatch):
+    model, samples = automatic_model(arm), condition(runs, cutoff_hz=8.0)
+
+    first = fit_samples(model, samples, estimator, load_rounds=2)
     monkeypatch.setattr(rows, "accumulate_by_joint", partial(accumulate_by_joint, tile=100))
-    assert apart(first, fitted(arm, paths)) < 1e-9
+    other = fit_samples(model, samples, estimator, load_rounds=2)
+
+    away = np.abs(first.base_values - other.base_values)
+    assert np.max(away / first.base_std) < 1e-9
 
 
 def test_files_and_memory_give_one_estimate(arm, paths, monkeypatch):
@@ -95,7 +111,7 @@ def test_memory_does_not_grow_with_the_number_of_files(arm, paths, few):
 
 
 def test_a_fit_with_its_report_makes_few_regressor_passes(arm, truth, monkeypatch):
-    one = simulated_arm.recording(truth, 50.0)
+    """Regressors per further sample: looks at a bounded number of samples are no pass."""
     seen = []
 
     def counted(method, length):
@@ -109,7 +125,12 @@ def test_a_fit_with_its_report_makes_few_regressor_passes(arm, truth, monkeypatc
     compact = counted(Engine.write_columns, lambda q, v, a, first, last, *_: last - first)
     monkeypatch.setattr(Engine, "regressor", dense)
     monkeypatch.setattr(Engine, "write_columns", compact)
-    done = identify(arm, [one], cutoff_hz=8.0)
-    fit_page(done)
+    made, samples = [], []
+    for seconds in (60.0, 120.0):
+        seen.clear()
+        done = identify(arm, [simulated_arm.recording(truth, seconds)], cutoff_hz=8.0)
+        fit_page(done)
+        made.append(sum(seen))
+        samples.append(len(done.samples))
 
-    assert sum(seen) / len(done.samples) <= 8.0
+    assert (made[1] - made[0]) / (samples[1] - samples[0]) <= 8.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.fft import rfft, rfftfreq
 
 from taufit.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
@@ -41,8 +42,6 @@ def residual_spectrum(
     model: FittedModel, samples: Samples, *, predicted: Float[Array, "n j"] | None = None
 ) -> Spectrum:
     """Welch's averaged periodograms over the intervals in motion, up to the low-pass."""
-    from scipy.signal import welch
-
     if predicted is None:
         predicted = predicted_torque(model, samples)
     error = samples.torque - predicted
@@ -59,9 +58,7 @@ def residual_spectrum(
     weight = 0
     for rows in intervals:
         for i, signal in enumerate((samples.torque, error)):
-            frequency, density = welch(
-                signal[rows], samples.rate_hz, nperseg=length, axis=0, detrend="constant"
-            )
+            frequency, density = welch(signal[rows], samples.rate_hz, length)
             if len(sums) <= i:
                 sums.append(len(rows) * density)
             else:
@@ -70,3 +67,28 @@ def residual_spectrum(
     top = min(2.0 * samples.cutoff_hz, 0.5 * samples.rate_hz)
     below = frequency <= top
     return Spectrum(frequency[below], sums[0][below] / weight, sums[1][below] / weight)
+
+
+def welch(
+    signal: Float[Array, "n j"], rate_hz: float, length: int
+) -> tuple[Float[Array, " f"], Float[Array, "f j"]]:
+    """One-sided power per hertz of each column: mean over sections that overlap by half.
+
+    Each section loses its mean and passes Hann's window.
+
+    Args:
+        signal: At least `length` samples.
+        rate_hz: Of the samples.
+        length: Of a section.
+    """
+    window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(length) / length)
+    starts = range(0, len(signal) - length + 1, length - length // 2)
+    density = np.zeros((length // 2 + 1, signal.shape[1]))
+    for start in starts:
+        section = signal[start : start + length]
+        density += np.abs(rfft((section - section.mean(axis=0)) * window[:, None], axis=0)) ** 2
+    density *= 2.0 / (rate_hz * np.sum(window**2) * len(starts))
+    density[0] /= 2.0
+    if length % 2 == 0:
+        density[-1] /= 2.0
+    return rfftfreq(length, 1.0 / rate_hz), density
