@@ -29,13 +29,13 @@ print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "mb": used.ru_maxrss / 1
 """
 
 DENSE = """
-import resource, time, json
+import json, resource, time
 import numpy as np
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.base import base_of
+from taufit.dynamics import base_parameters
 from taufit.robot import read_robot
 model = TorqueModel(read_robot("ur10e"))
-columns = base_of(model).columns
+columns = base_parameters(model).columns
 q, v, a, y = np.random.default_rng(0).normal(size=(4, 100_000, 6))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.process_time()
@@ -51,11 +51,11 @@ import time
 import numpy as np
 from taufit.model.torque_model import TorqueModel
 from taufit.regression import Batch, accumulate as accumulate
-from taufit.regression.base import base_of
+from taufit.dynamics import base_parameters
 from taufit.robot import read_robot
 model = TorqueModel(read_robot("ur10e"))
 states = np.random.default_rng(0).normal(size=(4, 100_000, 6))
-columns = base_of(model).columns
+columns = base_parameters(model).columns
 start = time.process_time()
 accumulate(model, Batch(*states), columns=columns)
 print(1e6 * (time.process_time() - start) / 100_000)
