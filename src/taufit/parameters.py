@@ -97,40 +97,40 @@ class ParameterLayout:
         """The same as the constructor, made once: names and owners are kept with it."""
         return ParameterLayout(joints, terms, rotor_inertia, offset)
 
-    @property
+    @cached_property
     def links(self) -> slice:
         """Inertial parameters of all links."""
         return slice(0, PER_LINK * self.joints)
 
-    @property
+    @cached_property
     def rotors(self) -> slice:
         """Rotor inertias; empty where the model has none."""
         start = PER_LINK * self.joints
         return slice(start, start + self.joints * self.rotor_inertia)
 
-    @property
+    @cached_property
     def friction(self) -> slice:
         """Friction terms of all joints."""
         start = self.rotors.stop
         return slice(start, start + self.joints * len(self.terms))
 
-    @property
+    @cached_property
     def offsets(self) -> slice:
         """Constant torques; empty where the model has none."""
         start = self.friction.stop
         return slice(start, start + self.joints * self.offset)
 
-    @property
+    @cached_property
     def rest(self) -> slice:
         """Everything behind the links: rotor inertias, friction, offsets."""
         return slice(self.links.stop, self.size)
 
-    @property
+    @cached_property
     def masses(self) -> slice:
         """One entry per link: its mass."""
         return slice(0, self.links.stop, PER_LINK)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many parameters there are."""
         return int(self.offsets.stop)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
-from taufit.friction import FrictionInput, FrictionModel, Linear, start_shape
+from taufit.friction import FrictionInput, FrictionModel, Linear, remembers, start_shape
 from taufit.model.columns import Columns
 from taufit.parameters import ParameterLayout
 from taufit.robot import Robot
@@ -148,8 +148,9 @@ class TorqueModel:
         return columns.dense(position, velocity, acceleration, motor)
 
     def _following(self, inputs: FrictionInput) -> TorqueModel:
-        """For samples that follow each other the model itself, else its steady form."""
-        return self if inputs.has("travel") else self.steady()
+        """The model itself; its steady form where friction remembers a path that is not known."""
+        known = inputs.has("travel") or not remembers(self.friction)
+        return self if known else self.steady()
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:
         """This model with parameters, and an empty record of how they were found."""

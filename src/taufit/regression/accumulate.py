@@ -22,8 +22,8 @@ from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information, triangularise
 from taufit.signals.samples import Samples
 
-# Samples per tile: all joints' columns of a six-axis arm then stay in a core's cache.
-TILE = 1024
+# Samples per tile: one joint's columns of a six-axis arm then stay in a core's cache.
+TILE = 2048
 # The normal equations square the condition; above this they lose more than half the digits.
 FAST_CONDITION = 1e5
 
