@@ -94,7 +94,7 @@ def _litter(work: Path) -> list[str]:
     return [name for name in os.listdir(work) if name.startswith((".taufit-", ".bag-", "tmp"))]
 
 
-def kills(cases: int = 150, seed: int = 1) -> dict[str, int]:
+def kills(cases: int = 200, seed: int = 1) -> dict[str, int]:
     """Outcomes of kills by signal; the keys "broken" and "litter" must stay absent."""
     rng = np.random.default_rng(seed)
     counts: Counter[str] = Counter()

@@ -196,6 +196,8 @@ def fuzz(
                 of[name] = of.get(name, 0) + 1
                 if kind:
                     failures.append(Failure(family, seed, kind, text))
+                    # At once: a run that is stopped has said what it found.
+                    print(failures[-1], file=sys.stderr, flush=True)
                 done += 1
                 if report is not None and done % 500 == 0:
                     report(done, len(failures))

@@ -117,6 +117,16 @@ def test_hostile_json_is_refused_in_a_sentence(tmp_path, read, text):
     assert len(str(caught.value)) < 400 and str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize("frequency", [1e-300, 1e-9, 0.0, -1.0])
+def test_a_motion_without_end_is_refused(arm, tmp_path, frequency):
+    data = json.loads((arm / "motion.json").read_text())
+    data["frequency_hz"] = frequency
+    path = tmp_path / "motion.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(TaufitError):
+        read_motion(path)
+
+
 @pytest.mark.parametrize("option", ["--after", "--envelope"])
 def test_nested_json_of_design_is_refused(tmp_path, capsys, option):
     path = tmp_path / "file.json"

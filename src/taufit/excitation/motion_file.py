@@ -12,8 +12,11 @@ from taufit.excitation.sampled import Sampled
 from taufit.excitation.spline import Spline
 from taufit.excitation.stroke_motion import Strokes
 from taufit.files import write_json
+from taufit.limits import lifted
 from taufit.plain_data import read_json
 
+# Two hours: what is computed along a motion takes memory in proportion.
+LONGEST = 7200.0
 MOTIONS: dict[str, Any] = {
     "fourier": Fourier,
     "sampled": Sampled,
@@ -42,9 +45,15 @@ def motion_from_dict(data: dict[str, Any], where: str = "this motion") -> Motion
             "`taufit design` writes motion files."
         )
     try:
-        return MOTIONS[kind].from_dict(data)
-    except (KeyError, TypeError, ValueError) as error:
+        motion: Motion = MOTIONS[kind].from_dict(data)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise TaufitError(f"{where} is incomplete or damaged: {error!r}.") from None
+    if not (0.0 < motion.duration <= LONGEST or lifted()):
+        raise TaufitError(
+            f"{where} lasts {motion.duration:g} s; a motion lasts at most {LONGEST:g} s. If it is "
+            "really that long, give --large."
+        )
+    return motion
 
 
 def write_motion(motion: Motion, path: str | os.PathLike[str], **notes: Any) -> None:
