@@ -40,6 +40,7 @@ def command(
     from taufit.calibration.mounting import estimate_gravity, spoken
     from taufit.model.model_file import read_model
     from taufit.validation import floors, grade, residual_spectrum, score, verdict
+    from taufit.validation.grades import graded_score
     from taufit.workflow import condition_like
 
     started = process_time()
@@ -47,6 +48,7 @@ def command(
     limits = required.limits()
     fitted = read_model(model)
     scores: list[Score] = []
+    graded: list[Score] = []
     floor: list[Any] = []
     files: list[dict[str, Any]] = []
     with progress("check") as bar:
@@ -57,6 +59,7 @@ def command(
             one = score(fitted, samples, file=str(path))
             spectrum = residual_spectrum(fitted, samples) if one.samples >= 64 else None
             scores.append(one)
+            graded.append(graded_score(fitted, samples, one))
             floor.append(floors(fitted.robot, samples))
             gravity = estimate_gravity(fitted.robot, samples)
             files.append(
@@ -74,7 +77,7 @@ def command(
                 }
             )
             bar.advance(task)
-    grades = grade(scores, floor, unseen=True)
+    grades = grade(graded, floor, unseen=True)
     judged = verdict(scores, limits, grades)
     trained = fitted.training.score
     if as_json:

@@ -11,7 +11,7 @@ from taufit.signals.windows import intervals
 
 # A position that does not change at all for this long [s] while the joint was moving this fast
 # [rad/s or m/s] just before is a stuck sensor: arms slow down before they stop.
-_STUCK_S, _STUCK_SPEED = 0.3, 0.05
+_STUCK_S, _STUCK_SPEED = 1.0, 0.1
 # A limit is held: this share of the moving time at one value that is the largest.
 _CLIPPED = 0.01
 # Fewer different values than this while moving is no measurement of torque.
@@ -66,7 +66,7 @@ def _stuck(recording: Recording, j: int) -> list[Finding]:
         told = 0.0
         if recording.velocity is not None:
             told = float(np.percentile(np.abs(recording.velocity[start:end, j]), 75))
-        if max(entry, told) > _STUCK_SPEED or (leave > 20 * _STUCK_SPEED and entry < leave):
+        if told > 0.5 * _STUCK_SPEED or entry > _STUCK_SPEED or leave > 20 * _STUCK_SPEED:
             last = "to its end" if end >= len(q) - 1 else f"to {t[end - 1] - t[0]:.2f} s"
             good = (
                 f"--to {t[start] - t[0]:.2f}"

@@ -18,7 +18,7 @@ from taufit.calibration.mounting import Gravity, estimate_gravity, spoken
 from taufit.diagnosis.alternatives import other_arms
 from taufit.diagnosis.change import Change, torque_scale
 from taufit.diagnosis.channels import channel_findings
-from taufit.diagnosis.evidence import Evidence
+from taufit.diagnosis.evidence import Evidence, Worth
 from taufit.diagnosis.hypotheses import Tried, hypotheses, ranked
 from taufit.diagnosis.lag import delay_finding
 from taufit.diagnosis.slopes import gravity_slopes, middle_slope
@@ -34,6 +34,11 @@ _WORSE, _FAR, _SHARE = 1.4, 5.0, 0.08
 # A hypothesis is named when it gains this many log odds (twice) and explains this much more, or
 # brings the links back to the nominal arm by this much.
 ODDS, BETTER, CLOSER = 40.0, 0.93, 10.0
+# It is refused, not only named, when it gains this many and leaves this share of what was left.
+SURE, _HALF = 100.0, 0.7
+# Gravity relative to the nominal arm that no tool or bad description explains: of a unit, of
+# another arm.
+_ABSURD, _ANOTHER = (0.15, 6.5), (0.55, 1.9)
 # Nothing is put right that leaves more than this unexplained, and hypotheses are compared on this
 # many rows before the best is confirmed on all.
 _WRONG, _QUICK_ROWS = 0.5, 400
@@ -161,9 +166,11 @@ def _by_model(robot: Robot, recordings: Sequence[Recording], samples: Samples) -
     if suspicious(evidence, gravity, slopes):
         best = _best(evidence, gravity, slopes)
         if best is None and _scaled(slopes):
-            return [_cause(Tried(_scale(middle_slope(slopes)), evidence.plain), gravity, robot)]
+            tried = Tried(_scale(middle_slope(slopes)), evidence.plain)
+            return [_cause(tried, gravity, robot, _severity(tried, evidence.plain, slopes))]
         if best is not None:
-            return [_cause(best, gravity, robot)]
+            severity = _severity(best, evidence.plain, slopes)
+            return [_cause(best, gravity, robot, severity)]
         if gravity is not None and gravity.wrong:
             return [Cause(Finding("mounting", "error", spoken(gravity, robot)))]
     lag = delay_finding(evidence)
@@ -248,12 +255,29 @@ def _scale(middle: float) -> Change:
     )
 
 
-def _cause(best: Tried, gravity: Gravity | None, robot: Robot) -> Cause:
+def _severity(best: Tried, plain: Worth, slopes: np.ndarray) -> str:
+    """Refused where the evidence is overwhelming, else only named.
+
+    A unit or another arm explains no more torque, it only moves the links: there gravity itself
+    must be out of all proportion.
+    """
+    kind = best.change.kind
+    middle = middle_slope(slopes)
+    if kind in ("unit", "wrong_arm"):
+        low, high = _ABSURD if kind == "unit" else _ANOTHER
+        return "warning" if low < middle < high else "error"
+    if kind in ("mounting", "gravity_removed"):
+        return "error"
+    sure = plain.cost - best.worth.cost > SURE
+    return "error" if sure and best.worth.share < _HALF * plain.share else "warning"
+
+
+def _cause(best: Tried, gravity: Gravity | None, robot: Robot, severity: str = "error") -> Cause:
     change = best.change
     message = change.message
     if change.kind == "mounting" and gravity is not None:
         message = spoken(gravity, robot)
-    return Cause(Finding(change.kind, "error", message, joint=change.joint), change)
+    return Cause(Finding(change.kind, severity, message, joint=change.joint), change)
 
 
 def _names(robot: Robot, recordings: Sequence[Recording]) -> list[Cause]:

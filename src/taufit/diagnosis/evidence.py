@@ -32,6 +32,7 @@ from taufit.signals.samples import Samples
 
 _MOST_ROWS = 1200
 _ROUNDS = 3
+_LEAST_SECONDS = 5.0
 # Independent residuals per second of motion: those of real arms are correlated over about 0.5 s.
 _PER_SECOND = 2.0
 # Shares below this are noise; to reach one that is smaller still is no evidence.
@@ -116,7 +117,8 @@ class Evidence:
 
     @property
     def enough(self) -> bool:
-        return len(self.picked) >= 100
+        """Whether there is motion enough to tell causes apart."""
+        return len(self.picked) >= 100 and self.seconds >= _LEAST_SECONDS
 
     def worth(self, change: Change | None = None, rows: Rows | None = None) -> Worth:
         """The worth of the rows as they are, or as a change would make them."""

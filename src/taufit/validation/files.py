@@ -10,29 +10,30 @@ from taufit.arrays import Array
 from taufit.model.score import Score
 from taufit.recording.finding import Finding
 
-# A file whose error is this many times the others' median, and this much larger, is not like them.
-_TIMES, _MORE = 2.5, 0.05
+# A file whose RMSE is this many times the others' in most joints, or on average, is not like them.
+_TIMES, _MEAN_TIMES = 2.5, 6.0
 
 
 def unlike_files(scores: Sequence[Score]) -> list[Finding]:
     """A finding for every file whose training error is far above the others'."""
     if len(scores) < 3:
         return []
-    errors = np.array([one.mean_nrmse for one in scores])
-    usual = float(np.median(errors))
+    errors = np.stack([one.rmse for one in scores])
+    usual = np.maximum(np.median(errors, axis=0), 1e-12)
     out = []
     for one, error in zip(scores, errors, strict=True):
-        if error > _TIMES * usual and error > usual + _MORE:
-            worst: Array = np.argsort(-one.nrmse)[:2] + 1
+        times: Array = error / usual
+        if np.median(times) > _TIMES or np.mean(times) > _MEAN_TIMES:
+            worst = np.argsort(-times)[:2]
+            told = ", ".join(f"joint {j + 1} {times[j]:.1f} times" for j in worst)
             out.append(
                 Finding(
                     "broken_file",
-                    "error",
-                    f"{one.file} is not like the other {len(scores) - 1} recordings: mean nrmse "
-                    f"{error:.3f} where they have {usual:.3f} (worst joints "
-                    f"{', '.join(map(str, worst))}). Leave it out, or look at it with `taufit "
+                    "error" if np.mean(times) > _MEAN_TIMES else "warning",
+                    f"{one.file} is not like the other {len(scores) - 1} recordings: its RMSE is "
+                    f"larger than theirs ({told}). Leave it out, or look at it with `taufit "
                     f"convert {one.file} --report`",
-                    value=float(error),
+                    value=float(np.mean(times)),
                 )
             )
     return out

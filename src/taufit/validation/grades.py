@@ -2,7 +2,7 @@
 
 The floor of a recording is what the same columns leave unexplained when fitted to that very
 recording, or the torque's noise behind the low-pass, whichever is more: no parameters come below
-it. With e = nrmse on the recording judged and f its floor,
+it. With e = nrmse on the recording judged, over rows in which the joint moves, and f its floor,
 
     good    e <= 1.5 f and e <= 0.15     as good as this recording lets a model be
     usable  e <= 0.3, or e <= 1.5 f      most of the torque is explained, or all that can be
@@ -15,13 +15,15 @@ recording it has not seen, and only if nothing was found wrong with what it was 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.diagnosis.evidence import Evidence
+from taufit.model.fitted_model import FittedModel
+from taufit.model.predict import predicted_torque
 from taufit.model.score import Score
 from taufit.recording.finding import Finding
 from taufit.robot import Robot
@@ -125,6 +127,22 @@ def floors(robot: Robot, samples: Samples) -> Float[Array, " j"]:
     return np.maximum(least, evidence.plain.shares) if evidence.enough else least
 
 
+def graded_score(model: FittedModel, samples: Samples, score: Score) -> Score:
+    """The score with nrmse over the rows in which each joint itself moves.
+
+    A joint that stands while others move is held by stiction, which no model predicts.
+    """
+    error = samples.torque - predicted_torque(model, samples)
+    kept = samples.keep & samples.in_motion[:, None]
+    out = np.array(score.nrmse)
+    for j in range(samples.joints):
+        rows = kept[:, j]
+        spread = samples.torque[rows, j].std() if np.count_nonzero(rows) >= 10 else 0.0
+        if spread > 0.0 and np.isfinite(out[j]):
+            out[j] = np.sqrt(np.mean(error[rows, j] ** 2)) / spread
+    return replace(score, nrmse=out)
+
+
 def grade(
     scores: Sequence[Score],
     floor: Sequence[Float[Array, " j"]],
@@ -225,4 +243,13 @@ def worse_than_nominal(
     ]
 
 
-__all__ = ["GRADES", "Grade", "Grades", "Thresholds", "floors", "grade", "worse_than_nominal"]
+__all__ = [
+    "GRADES",
+    "Grade",
+    "Grades",
+    "Thresholds",
+    "floors",
+    "grade",
+    "graded_score",
+    "worse_than_nominal",
+]

@@ -43,7 +43,13 @@ from taufit.signs.unknown_signs import (
 from taufit.temperature.apply import slopes_of, with_temperature
 from taufit.temperature.over_parts import follow_parts
 from taufit.validation.files import unlike_files
-from taufit.validation.grades import Grades, floors, grade, worse_than_nominal
+from taufit.validation.grades import (
+    Grades,
+    floors,
+    grade,
+    graded_score,
+    worse_than_nominal,
+)
 from taufit.validation.nominal_comparison import Before
 from taufit.validation.score import Score, score, short_name
 from taufit.validation.score_sums import training_scores
@@ -229,7 +235,10 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         findings += broken
         judged = tested_samples or (source.excerpt,)
         grades = grade(
-            tested or (scores.all,),
+            [
+                graded_score(fitted, one, own)
+                for one, own in zip(judged, tested or (scores.all,), strict=True)
+            ],
             [floors(robot, one) for one in judged],
             unseen=bool(tested),
             findings=findings,
