@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from typing import Any
@@ -60,7 +61,7 @@ def edited(data: Any, rng: np.random.Generator) -> str:
             raw = RAW[rng.integers(len(RAW))]
             holder[last] = _MARK
         else:
-            holder[last] = VALUES[rng.integers(len(VALUES))]
+            holder[last] = copy.deepcopy(VALUES[rng.integers(len(VALUES))])
     text = json.dumps(data)
     if raw is not None:
         text = text.replace(json.dumps(_MARK), raw)
