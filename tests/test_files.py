@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -275,13 +276,13 @@ def as_nobody(work) -> str:
 
 
 @pytest.fixture
-def home(tmp_path_factory):
-    """A directory of the user nobody."""
-    home = tmp_path_factory.mktemp("nobody")
-    for folder in (home, home.parent, home.parent.parent):
-        folder.chmod(folder.stat().st_mode | 0o055)
-    os.chown(home, 65534, 65534)
-    return home
+def home():
+    """A directory of the user nobody; pytest's own are closed to other users."""
+    with tempfile.TemporaryDirectory(prefix="nobody") as name:
+        home = Path(name)
+        home.chmod(0o755)
+        os.chown(home, 65534, 65534)
+        yield home
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can become another user")

@@ -97,4 +97,4 @@ def test_a_gain_deviation_that_says_nothing_is_refused(files, capsys):
     code = run(files / "model.json", files / "loaded.parquet", "--gain-std", "1e300")
 
     assert code != 0
-    assert "gain_std" in capsys.readouterr().err
+    assert "gain-std" in capsys.readouterr().err

@@ -147,7 +147,10 @@ def test_expressions_read_as_in_the_textbooks():
 
 @pytest.mark.parametrize("name", FRICTION_MODELS)
 def test_every_friction_model_adds_its_terms(name):
-    """Friction has nothing in common with the links: each term is its own base parameter."""
+    """Friction has nothing in common with the links: each term is its own base parameter.
+
+    Ripple has: a wave per turn of joint 2, whose axis is level, is gravity of the links behind it.
+    """
     robot = read_robot("ur3")
     friction = FRICTION_MODELS[name]()
     bare = base_parameters(TorqueModel(robot, None, rotor_inertia=True, offset=False)).rank
@@ -155,7 +158,8 @@ def test_every_friction_model_adds_its_terms(name):
     found = base_parameters(TorqueModel(robot, friction, rotor_inertia=True, offset=True))
 
     assert bare == 40
-    assert found.rank == bare + robot.joints * (len(friction.terms) + 1)
+    shared = 2 if name == "ripple" else 0
+    assert found.rank == bare + robot.joints * (len(friction.terms) + 1) - shared
 
 
 def test_states_and_seeds_do_not_matter():

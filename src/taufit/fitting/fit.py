@@ -37,7 +37,7 @@ from taufit.signals.samples import Samples
 # Fewer independent rows per base parameter than this determine nothing.
 _ROWS_PER_PARAMETER = 4.0
 # With priors on links and friction a fit degrades gracefully: this many are enough to begin with.
-_ROWS_WITH_PRIOR = 2.0
+_ROWS_WITH_PRIOR = 4.0
 # A joint that turns less than this shows neither friction nor inertia [rad or m].
 _SMALLEST_RANGE = 0.02
 # Data that leave more than this share of a base parameter's prior variance have not shown it.
@@ -137,9 +137,10 @@ def fit(
     )
     values = np.where(np.isin(estimate.names, dropped), 0.0, estimate.values)
     warnings = [*bound.warnings, *estimate.warnings]
+    explained = _residual_findings(model, source, estimate)
     if evidence is not None:
         warnings += unseen_findings(model, estimate, evidence.link_weight)
-    warnings += _residual_findings(model, source, estimate)
+    warnings += explained
     settings: dict[str, Any] = {**estimate.settings}
     if evidence is not None:
         settings["correlation_samples"] = evidence.correlation_samples

@@ -111,7 +111,7 @@ def from_yaml(text: str) -> Robot:
     )
 
 
-def load_yaml(text: str) -> dict[str, Any]:
+def load_yaml(text: str) -> dict[Any, Any]:
     """One mapping of plain data. Aliases are refused: a few of them expand to gigabytes."""
     data = parse_yaml(text, "this", "valid YAML", error=RobotError)
     if not isinstance(data, dict):

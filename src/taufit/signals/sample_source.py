@@ -22,6 +22,8 @@ from taufit.signals.samples import Samples
 # Samples that are held in memory for what needs neighbours in time or many looks: friction shapes,
 # the colour of the noise, pictures. Two minutes at 250 Hz.
 EXCERPT = 2**15
+# A run's part of them is never shorter than this.
+_LEAST = 2**11
 
 Step = Callable[..., Any]
 Watch = Callable[[], None]
@@ -183,26 +185,17 @@ class SampleSource(ABC):
 
     @cached_property
     def excerpt(self) -> Samples:
-        """Whole runs of at most `EXCERPT` samples together; all of them where there are no more.
+        """The middles of runs, at most `EXCERPT` samples; all of them where there are no more.
 
         Which runs does not depend on the order of the recordings.
         """
         summary = self.summary
         if summary.samples <= EXCERPT:
             return self.part(0) if len(self) == 1 else self._joined(range(len(self)))
-        chosen: list[int] = []
-        left = EXCERPT
-        for k in canonical(summary.keys):
-            if summary.lengths[k] <= left and summary.uses[k] > 0:
-                chosen.append(k)
-                left -= summary.lengths[k]
-        if not chosen:
-            longest = max(range(len(self)), key=lambda k: (summary.uses[k], summary.keys[k]))
-            part = self.part(longest)
-            middle = int(np.median(np.flatnonzero(part.keep.any(axis=1))))
-            first = max(0, min(middle - EXCERPT // 2, len(part) - EXCERPT))
-            return part.rows(slice(first, first + EXCERPT))
-        return self._joined(chosen)
+        # The middle of as many runs as can be long enough: each may move joints others do not.
+        used = [k for k in canonical(summary.keys) if summary.uses[k] > 0][: EXCERPT // _LEAST]
+        each = EXCERPT // max(len(used), 1)
+        return self._joined(used, each)
 
     @property
     def excerpt_is_all(self) -> bool:
@@ -212,11 +205,15 @@ class SampleSource(ABC):
         """All parts in memory, in the order they were given."""
         return self._joined(canonical(self.order))
 
-    def _joined(self, chosen: Iterable[int]) -> Samples:
-        """Parts as one, each keeping its name."""
+    def _joined(self, chosen: Iterable[int], most: int | None = None) -> Samples:
+        """Parts as one, each keeping its name; of long ones the middle of what is in use."""
         own = []
         for k in chosen:
             part = self.part(k)
+            if most is not None and len(part) > most:
+                middle = int(np.median(np.flatnonzero(part.keep.any(axis=1))))
+                first = max(0, min(middle - most // 2, len(part) - most))
+                part = part.rows(slice(first, first + most))
             name = part.names[int(part.run[0])] if len(part) else part.names[0]
             alone = np.zeros(len(part), np.int64)
             own.append(replace(part, names=(name,), run=alone, findings=()))
