@@ -193,7 +193,8 @@ class SampleSource(ABC):
         if summary.samples <= EXCERPT:
             return self.part(0) if len(self) == 1 else self._joined(range(len(self)))
         # The middle of as many runs as can be long enough: each may move joints others do not.
-        used = [k for k in canonical(summary.keys) if summary.uses[k] > 0][: EXCERPT // _LEAST]
+        most = max(EXCERPT // _LEAST, 1)
+        used = [k for k in canonical(summary.keys) if summary.uses[k] > 0][:most]
         each = EXCERPT // max(len(used), 1)
         return self._joined(used, each)
 
