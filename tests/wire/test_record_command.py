@@ -95,7 +95,7 @@ def test_the_twin_is_recovered_over_the_wire(tmp_path):
     share = np.sqrt(scores["cutoff_hz"] / (0.5 * 125.0))
     noise = np.hypot(effects.sensing.white * share, effects.sensing.coloured)
     floor = noise / (np.array(scores["rmse"]) / scores["nrmse"])
-    assert np.all(np.array(scores["nrmse"]) < floor + 0.02)
+    assert np.all(np.array(scores["nrmse"]) < floor + 0.025)
 
     values = {p["name"]: p["value"] for p in json.loads(model.read_text())["parameters"]}
     # Part of the twin's friction grows with the load: the fitted level holds at the mean load.
