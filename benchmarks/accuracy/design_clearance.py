@@ -1,7 +1,7 @@
-"""Do designed motions touch the real arm? Boxes and cylinders after drawings, in MuJoCo.
+"""Do designed motions touch the real arm? Boxes and cylinders of about its size, in MuJoCo.
 
-The search keeps capsules apart. Here the bodies of UR5 and KR5 are cylinders and boxes with the
-outer dimensions of the manufacturers' drawings, posed by the arm's kinematics and compared by
+The search keeps capsules apart. Here the bodies of UR5 and KR5 are cylinders and boxes with
+estimated outer dimensions, posed by the arm's kinematics and compared by
 MuJoCo's own distances; nothing of the search's geometry is used.
 """
 

@@ -1,7 +1,8 @@
 """JSON and YAML from anybody: read with limits, refused in one sentence where they break a rule.
 
 Nesting and digits are bounded, a key may be given once, numbers are finite, YAML has no aliases
-and no tags. What the values mean is checked by `fields`.
+and no tags. What the values mean is checked by `fields`. `plain` is the way back: results as JSON
+takes them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from taufit.errors import TaufitError
 from taufit.limits import check_text
@@ -155,3 +158,18 @@ def _finite(text: str) -> float:
 
 def _no_constant(text: str) -> float:
     raise _Rule(f"{text} is not a number")
+
+
+def plain(value: Any) -> Any:
+    """Plain Python for JSON: arrays become lists, what is not finite becomes null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -144,7 +144,7 @@ def _call(function, *arrays):
 @pytest.mark.parametrize("name", FRICTION_MODELS)
 def test_compiled_c_gives_the_whole_torque(tmp_path, name):
     if "ripple" in str(name).lower():
-        pytest.xfail("known defect: exported C leaves out position ripple and does not name it as dropped")
+        pytest.xfail("known defect: C leaves out position ripple and does not name it as dropped")
     model = _model(ARMS["standard"], FRICTION_MODELS[name]())
     library, lost = _compiled(tmp_path, model)
     assert lost == ()

@@ -21,6 +21,8 @@ from tests.fuzz.families import FAMILIES, SHARES, prepare
 
 LONGEST = 20.0
 MOST_MEMORY = 1_000_000_000
+# A worker that keeps more than this is replaced, so that the next case starts small.
+KEPT_MEMORY = 500_000_000
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,11 @@ def run_case(family: str, seed: int, base: Path, work: Path) -> tuple[str, str]:
     return "", str(code)
 
 
-def _memory() -> int:
-    """Largest memory of this process so far, the forked parent's share taken out by the caller."""
+def _memory(line_name: str) -> int:
+    """VmHWM: the most this process has had; VmRSS: what it has now; in bytes."""
     with open("/proc/self/status") as file:
         for line in file:
-            if line.startswith("VmHWM"):
+            if line.startswith(line_name):
                 return int(line.split()[1]) * 1024
     return 0
 
@@ -93,9 +95,11 @@ def _worker(pipe: Any, base: Path) -> None:
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir()
             kind, text = run_case(family, seed, base, work)
-            if not kind and _memory() > MOST_MEMORY:
-                kind, text = "memory", f"{_memory() / 1e9:.2f} GB"
-            pipe.send((kind, text))
+            most = _memory("VmHWM")
+            if not kind and most > MOST_MEMORY:
+                kind, text = "memory", f"{most / 1e9:.2f} GB"
+            large = max(most, _memory("VmRSS")) > KEPT_MEMORY
+            pipe.send((kind, text, large))
 
 
 class Runner:
@@ -103,7 +107,10 @@ class Runner:
 
     def __init__(self, base: Path) -> None:
         self.base = base
-        self.context = multiprocessing.get_context("fork")
+        # Workers come from a server process that holds the imports and nothing else: a fork of the
+        # caller would count the caller's memory as the case's.
+        self.context = multiprocessing.get_context("forkserver")
+        self.context.set_forkserver_preload(["taufit.cli.app", "tests.fuzz.harness"])
         self.process: Any = None
 
     def start(self) -> None:
@@ -137,13 +144,13 @@ class Runner:
         """What the case came to; None while it runs."""
         if self.pipe.poll(0.02):
             try:
-                kind, text = self.pipe.recv()
+                kind, text, large = self.pipe.recv()
             except (EOFError, OSError):
                 self.process.join()
                 code = self.process.exitcode
                 self.process = None
                 return "crash", f"the process died ({code})"
-            if kind == "memory":
+            if large:
                 self.stop()
             return kind, text
         slow = self._cpu() - self.cpu > LONGEST or time.monotonic() - self.since > 10 * LONGEST

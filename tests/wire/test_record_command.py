@@ -69,7 +69,7 @@ def recorded(served, path, output, *arguments):
     return page
 
 
-@pytest.mark.xfail(reason="nrmse of joint 4 is at times 0.021 above the floor, 0.02 asked", strict=False)
+@pytest.mark.xfail(reason="joint 4 is at times 0.021 above the floor, 0.02 asked", strict=False)
 def test_the_twin_is_recovered_over_the_wire(tmp_path):
     paths = {}
     for name, kind in (("train", "identification"), ("test", "validation")):

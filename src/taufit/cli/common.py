@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from taufit.plain_data import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
-
-
-def plain(value: Any) -> Any:
-    """Plain Python for JSON: arrays become lists, what is not finite becomes null."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def print_json(data: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.recording import Recording
+from taufit.recording.screen import FIELDS
 from taufit.robot import Robot
 
 
@@ -150,18 +151,6 @@ def swapped_torque(i: int, k: int) -> Change:
 
 def reordered_joints(order: list[int], words: str) -> Change:
     """All channels of the joints in another order; `order[i]` is where joint i's channels are."""
-    fields = (
-        "position",
-        "velocity",
-        "acceleration",
-        "signal",
-        "commanded_position",
-        "commanded_velocity",
-        "commanded_acceleration",
-        "target_current",
-        "target_torque",
-        "temperature",
-    )
     listed = ", ".join(str(i + 1) for i in order)
     changed = [i for i, k in enumerate(order) if i != k]
     return Change(
@@ -180,7 +169,7 @@ def reordered_joints(order: list[int], words: str) -> Change:
             torque=(rows.torque / rows.gain)[:, order] * rows.gain,
         ),
         recording=lambda r: replace(
-            r, **{name: _permuted(getattr(r, name), order) for name in fields}
+            r, **{name: _permuted(getattr(r, name), order) for name in FIELDS}
         ),
         rank=2.0 if len(changed) == 2 else 1.5,
     )

@@ -22,9 +22,9 @@ from taufit.fields import Field
 from taufit.files import write_text
 from taufit.friction import NoFriction, friction_from_dict, friction_to_dict
 from taufit.model.fitted_model import FittedModel, require_fitted
-from taufit.model.record_file import plain, record_from_dict, record_to_dict
+from taufit.model.record_file import record_from_dict, record_to_dict
 from taufit.model.torque_model import TorqueModel
-from taufit.plain_data import read_json
+from taufit.plain_data import plain, read_json
 from taufit.robot.from_data import robot_from_field
 
 FORMAT = "taufit-model"

@@ -31,6 +31,7 @@ from taufit.model.training_record import (
     TrainingRecord,
 )
 from taufit.parameters import parse_name
+from taufit.plain_data import plain
 
 _VERSIONS = ("taufit", "python", "numpy", "created", "robot")
 
@@ -103,21 +104,6 @@ def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
     own = {name: getattr(provenance, name) for name in _VERSIONS}
     own["settings"] = {one.name: getattr(settings, one.name) for one in fields(settings)}
     return plain({**own, **provenance.sources})
-
-
-def plain(value: Any) -> Any:
-    """Plain Python; what is not finite becomes null."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def _conditioning(data: Field, joints: int) -> Conditioning:

@@ -2,8 +2,8 @@
 
 Link i spans from its joint's axis to the next joint's, through the link frame's origin; the base's
 column from the base to the foot of the first joint's axis, which does not turn with that joint.
-Radii, and how far a link's body stands beside its skeleton along the joint's axis, come from the
-manufacturers' drawings for the arms in `DRAWINGS`, else from the arm's length.
+Radii, and how far a link's body stands beside its skeleton along the joint's axis, are
+estimates of the outer dimensions for the arms in `BODIES`, else follow from the arm's length.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def _ur(
     return Drawing(lengths, base, radii, (0.0, *beside, 0.0, 0.0, 0.0))
 
 
-# Universal Robots: footprint, housings and tubes, upper arm and forearm beside the shoulder's axis.
+# Estimated, not taken from data sheets; least certain for KR5. Universal Robots: footprint,
+# housings and tubes, upper arm and forearm beside the shoulder's axis.
 # Franka and iiwa: housings. KR5 sixx: column and housings.
-DRAWINGS = {
+BODIES = {
     "ur3": _ur((0.24365, 0.21325), 0.064, (0.05, 0.045, 0.036, 0.036, 0.036, 0.036), 0.12, 0.027),
     "ur3e": _ur((0.24355, 0.2132), 0.064, (0.05, 0.045, 0.036, 0.036, 0.036, 0.036), 0.12, 0.028),
     "ur5": _ur((0.425, 0.39225), 0.075, (0.062, 0.057, 0.042, 0.04, 0.04, 0.04), 0.136, 0.016),
@@ -62,7 +63,7 @@ DRAWINGS = {
 
 def drawing_of(robot: Robot) -> Drawing | None:
     """The arm's drawing, where its name and its two longest links are those of a known arm."""
-    drawing = DRAWINGS.get(robot.name)
+    drawing = BODIES.get(robot.name)
     if drawing is None or len(drawing.radii) != robot.joints:
         return None
     spans = sorted(_spans(robot))[-2:]
