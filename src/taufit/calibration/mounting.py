@@ -4,7 +4,7 @@ Torque is linear in gravity g as it is in the links' parameters,
 
     tau = (Y_0 + g_x Y_x + g_y Y_y + g_z Y_z) theta + friction, rotor, offset,
 
-so for every direction of g the best theta follows by linear least squares, and what is left over is
+so for every direction of g the best theta follows by linear least squares, and the residual is
 a function of two angles. Its minimum is the direction gravity comes from; the nominal links stand
 by as a weak prior (100 % each), which decides between a direction and its opposite where motion is
 slow.
@@ -56,7 +56,7 @@ class Gravity:
         std: Standard deviation of the direction found, in its least certain sense [rad].
         gain: By how much the declared direction explains less, in squared noise levels of
             independent samples.
-        left: Share of the torque that is left over with the direction found, mean over joints.
+        left: Share of the torque that is unexplained with the direction found, mean over joints.
     """
 
     direction: Float[Array, " 3"]
@@ -109,9 +109,9 @@ def mounting_name(direction: Float[Array, " 3"], within_deg: float = 7.0) -> str
             return name
     roll = np.degrees(np.arctan2(-unit[1], -unit[2]))
     pitch = np.degrees(np.arcsin(np.clip(unit[0], -1.0, 1.0)))
-    told = f"{round(roll)},{round(pitch)},0"
+    described = f"{round(roll)},{round(pitch)},0"
     side = np.degrees(np.arcsin(min(1.0, abs(unit[2]))))
-    return f"a wall ({told})" if side < within_deg else f"a tilt ({told})"
+    return f"a wall ({described})" if side < within_deg else f"a tilt ({described})"
 
 
 def estimate_gravity(robot: Robot, samples: Samples, *, trust: float = 1.0) -> Gravity | None:
@@ -214,7 +214,7 @@ class _Scene:
         return square, np.concatenate([factors @ right[: 4 * p].reshape(4, p), right[4 * p :]])
 
     def best(self, g: Float[Array, " 3"]) -> tuple[float, Float[Array, " p"]]:
-        """What is left over with gravity from a direction, and the parameters that leave it."""
+        """Residual with gravity from a direction, and the parameters that leave it."""
         square, right = self._folded(g, self.gram, self.right)
         p = self.links
         square[:p, :p] += self.weight * self.prior
@@ -393,7 +393,7 @@ def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -
     effect = np.abs(columns[..., after.columns[rows]]).max(axis=0).T if rows else np.zeros((0, 0))
     said, now = mounting_name(model.robot.gravity), mounting_name(moved.robot.gravity)
     if not rows:
-        told = (
+        described = (
             f"from {said} to {now}: every base parameter that acts there is known from the old "
             "mounting; torques are predicted as well as before."
         )
@@ -403,15 +403,15 @@ def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -
             f"{int(np.argmax(row)) + 1} by up to {0.1 * row.max():.3g} N m)"
             for text, value, row in zip(expressions, values, effect, strict=True)
         )
-        told = (
+        described = (
             f"from {said} to {now}: {len(rows)} base parameters act there that no motion in the "
             f"old mounting can show, and the model has them from the nominal robot: {sizes}. "
             "Record a run in the new mounting and fit both together to know them."
         )
     # Other parameters act in the new mounting: what was known of the old ones' errors is not kept.
-    record = replace(model.training, base=None, std=None).with_warnings(f"moved {told}")
+    record = replace(model.training, base=None, std=None).with_warnings(f"moved {described}")
     moved = moved.with_training(record)
-    return Moved(moved, expressions, names, values, effect, told)
+    return Moved(moved, expressions, names, values, effect, described)
 
 
 def _new_rows(before: BaseParameters, after: BaseParameters) -> list[int]:

@@ -45,7 +45,7 @@ class Cone:
         size = np.linalg.norm(columns, axis=0)
         size[size == 0.0] = 1.0
         q, r = np.linalg.qr(columns / size)
-        # Columns that nearly coincide are told apart by a ridge far below the noise.
+        # Columns that nearly coincide are separated by a ridge far below the noise.
         r = r + 1e-10 * np.eye(len(r))
         inside = q.T @ y
         limits = self.rows[:, live] / size

@@ -301,7 +301,7 @@ def _processes(asked: int | None, files: int) -> int | None:
 
 
 def _identified(as_json: bool, robot: Robot, recordings: Any, **how: Any) -> Any:
-    """The fit; a refusal is told to machines too, with its findings."""
+    """The fit; a refusal reaches machines too, with its findings."""
     from taufit.diagnosis import RefusedError
     from taufit.workflow import identify
 
@@ -394,7 +394,7 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
         console.print(
             f"Torque signs: {len(found.segments)} segments, {int(found.ambiguous.sum())} "
             f"ambiguous; {'proven optimal' if found.certified else 'not proven'}, "
-            f"{'trustworthy' if found.confident else 'in doubt: see the warnings'}.",
+            f"{'trustworthy' if found.confident else 'uncertain: see the warnings'}.",
             highlight=False,
         )
     if estimate.dropped:

@@ -1,7 +1,7 @@
 """One thing that may be wrong with a recording, as the change that would put it right.
 
 A `Change` is hypothesis and remedy at once: applied to conditioned rows it says how well the arm
-would explain them, applied to the recording it is what the user is told to do.
+would explain them, applied to the recording it is what the user is advised to do.
 """
 
 from __future__ import annotations

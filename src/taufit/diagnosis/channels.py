@@ -49,7 +49,7 @@ def _slope(recording: Recording) -> Float[Array, "n j"]:
 
 
 def _stuck(recording: Recording, j: int) -> list[Finding]:
-    """Stretches in which a position does not change while the joint moves."""
+    """Segments in which a position does not change while the joint moves."""
     q, t = recording.position[:, j], recording.time
     if np.ptp(q) == 0.0:
         return []
@@ -63,10 +63,10 @@ def _stuck(recording: Recording, j: int) -> list[Finding]:
         after = slice(end - 1, min(len(q), end + width))
         entry = _speed(q[before], t[before])
         leave = _speed(q[after], t[after])
-        told = 0.0
+        fastest = 0.0
         if recording.velocity is not None:
-            told = float(np.percentile(np.abs(recording.velocity[start:end, j]), 75))
-        if told > 0.5 * _STUCK_SPEED or entry > _STUCK_SPEED or leave > 20 * _STUCK_SPEED:
+            fastest = float(np.percentile(np.abs(recording.velocity[start:end, j]), 75))
+        if fastest > 0.5 * _STUCK_SPEED or entry > _STUCK_SPEED or leave > 20 * _STUCK_SPEED:
             last = "to its end" if end >= len(q) - 1 else f"to {t[end - 1] - t[0]:.2f} s"
             good = (
                 f"--to {t[start] - t[0]:.2f}"

@@ -42,7 +42,7 @@ _ABSURD, _ANOTHER = (0.15, 6.5), (0.55, 1.9)
 # Nothing is put right that leaves more than this unexplained, and hypotheses are compared on this
 # many rows before the best is confirmed on all.
 _WRONG, _QUICK_ROWS = 0.5, 400
-# Joints whose velocities are correlated more than this move as one; these causes cannot be told.
+# Joints whose velocities are correlated more than this move as one: no cause can be separated.
 _AS_ONE = 0.98
 _MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale")
 # A file that leaves this many times what the others do has a fault of its own.
@@ -333,7 +333,7 @@ def _limits(
         j = int(np.flatnonzero(outside)[0])
         turning = np.array([not link.prismatic for link in robot.links])
         k, unit = (180.0 / np.pi, "deg") if turning[j] else (1.0, "m")
-        told = (
+        listed = (
             f"joint {j + 1} goes {k * q[:, j].min():.0f} .. {k * q[:, j].max():.0f} {unit}, its "
             f"limits are {k * low[j]:.0f} .. {k * high[j]:.0f}"
         )
@@ -351,7 +351,7 @@ def _limits(
             Finding(
                 kind,
                 "error",
-                f"positions are outside what {robot.name} can reach: {told}. Cause: {cause}",
+                f"positions are outside what {robot.name} can reach: {listed}. Cause: {cause}",
                 joint=j + 1,
             )
         ]

@@ -167,7 +167,7 @@ def _without_cones(
         return None
     rest = factor @ u - target
     theta = scale * u
-    # Without any constraint nothing at all would be left over: so little is as good as optimal.
+    # Without any constraint the residual would vanish: so little is as good as optimal.
     optimal = np.sum(rest**2) <= 1e-7 * count or np.all(factor[:, held].T @ rest >= 0.0)
     inside = (
         optimal

@@ -44,7 +44,7 @@ _SMALLEST_RANGE = 0.02
 _SHOWN = 0.9
 # More than this share of the links' base parameters unseen: there is no model to speak of.
 _MOST_UNSEEN = 0.6
-# Torque left over relative to torque measured beyond which the model explains nothing.
+# Residual torque relative to torque measured beyond which the model explains nothing.
 _NONSENSE = 0.6
 
 

@@ -58,7 +58,7 @@ def one_way_joints(samples: Samples) -> tuple[int, ...]:
 
 
 def ties(model: TorqueModel, samples: Samples) -> Ties:
-    """What cannot be told apart on this motion, and what is held at zero for it."""
+    """What cannot be separated on this motion, and what is held at zero for it."""
     terms = () if model.friction is None else tuple(term.name for term in model.friction.terms)
     constant = [name for name in terms if name.startswith(("coulomb", "presliding", "static"))]
     if not constant:

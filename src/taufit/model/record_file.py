@@ -227,16 +227,16 @@ def _thermal(data: Field, joints: int) -> ThermalState | None:
 def _provenance(data: Field) -> Provenance | None:
     if data.missing:
         return None
-    told, standard = data["settings"], FitSettings()
+    given, standard = data["settings"], FitSettings()
     settings = FitSettings(
-        friction=dict(told["friction"].mapping()),
-        estimator=told["estimator"].text(standard.estimator),
-        estimator_settings=dict(told["estimator_settings"].mapping()),
-        dropped=told["dropped"].texts(),
-        cutoff_hz=told["cutoff_hz"].number(math.inf, above=0.0),
-        cutoff_reason=told["cutoff_reason"].text(""),
-        torque_signs=told["torque_signs"].text(standard.torque_signs),
-        temperature=told["temperature"].text(standard.temperature),
+        friction=dict(given["friction"].mapping()),
+        estimator=given["estimator"].text(standard.estimator),
+        estimator_settings=dict(given["estimator_settings"].mapping()),
+        dropped=given["dropped"].texts(),
+        cutoff_hz=given["cutoff_hz"].number(math.inf, above=0.0),
+        cutoff_reason=given["cutoff_reason"].text(""),
+        torque_signs=given["torque_signs"].text(standard.torque_signs),
+        temperature=given["temperature"].text(standard.temperature),
     )
     own = {name: data[name].text("") for name in _VERSIONS}
     sources = {

@@ -98,7 +98,7 @@ class Template:
     def residual(
         self, q: Float[Array, "n j"], v: Float[Array, "n j"]
     ) -> tuple[Float[Array, "n j"], Float[Array, " n"]]:
-        """What the model left over at this motion, and 1 where there was such a motion, else 0."""
+        """Residuals of the model at this motion, and 1 where there was such a motion, else 0."""
         at, there = self._found(q, v)
         return np.where(there[:, None], self._left[at], 0.0), there.astype(float)
 

@@ -364,7 +364,7 @@ def _reachable(
                 rows=listed,
             )
         )
-    # Steps between long stretches are told, not cured.
+    # Steps between long segments are reported, not repaired.
     rest, rest_rows = rows_of(recording, keep), rows[keep]
     steps = _impossible_steps(rest)
     for index in steps[:20]:

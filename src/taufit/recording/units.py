@@ -1,4 +1,4 @@
-"""Units and clocks that cannot be right, told by position against velocity and by sizes.
+"""Units and clocks that cannot be right, found from position against velocity and by sizes.
 
 With v the recorded velocity and dq/dt the slope of position over the recorded time, their ratio is
 one number for all joints where a unit or the clock is wrong:

@@ -319,7 +319,7 @@ class _Layout:
 
 
 def _part(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:
-    """A stretch of a batch, contiguous, with its friction columns."""
+    """A segment of a batch, contiguous, with its friction columns."""
     part = slice(first, last)
 
     def cut(values: Float[Array, "n j"] | None) -> Float[Array, "n j"] | None:
@@ -394,5 +394,5 @@ def _not_finite(batch: Batch) -> RecordingError:
             )
     return RecordingError(
         "friction columns, loads, temperatures or whitening are not finite. "
-        "Repair the recording or cut that stretch out."
+        "Repair the recording or cut that segment out."
     )

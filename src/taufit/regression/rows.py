@@ -411,5 +411,5 @@ def _check_samples(model: TorqueModel, samples: Samples) -> None:
             run = samples.names[int(samples.run[sample])]
             raise RecordingError(
                 f"{run}: {quantity} of joint {joint + 1} is not finite at sample {sample}. "
-                "Repair the recording or cut that stretch out."
+                "Repair the recording or cut that segment out."
             )

@@ -53,7 +53,7 @@ class Choice:
     Attributes:
         dropped: Friction terms that do not help to predict data left out.
         prior_weight: Of the nominal links, in squared noise levels of a row.
-        correlation_samples: Rows that hang together: residuals are independent only that far apart.
+        correlation_samples: Residuals are independent only when this many rows apart.
         cost: Root mean square of the torque predicted for intervals left out, per joint [N m].
         load: Parameters of a first fit, whose links' torque friction depends on, else None.
     """
@@ -97,7 +97,7 @@ def choose(
     base = base_parameters(model)
     loaded = needs(model.friction, "load")
     load: Load = "measured" if loaded else None
-    # Residuals tell how they hang together only where no prior keeps the fit from its best.
+    # Residuals show their correlation only where no prior keeps the fit from its best.
     weak = WEAKEST * trusted * source.correlation_guess
     theta: Float[Array, " p"] | None = None
     for _ in range(2 if loaded else 1):

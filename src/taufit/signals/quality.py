@@ -34,7 +34,7 @@ def quality_report(
     The reader's findings come first, then: rate and jitter, gaps, saturated, frozen and missing
     channels, units, rest and motion, repetition, joints that only move together, drive gains,
     delay, noise. What needs a model of the arm (excitation per base parameter, sign against
-    gravity) is told by `validation.excitation`.
+    gravity) is reported by `validation.excitation`.
 
     Args:
         recording: As it was read.
@@ -173,14 +173,14 @@ def _windows(samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
         time = samples.time[rows]
         if not inside:
             continue
-        told = ", ".join(f"{time[a]:.2f} to {time[b - 1]:.2f} s" for a, b in inside[:8])
+        listed = ", ".join(f"{time[a]:.2f} to {time[b - 1]:.2f} s" for a, b in inside[:8])
         more = f" and {len(inside) - 8} more" if len(inside) > 8 else ""
         before, after = inside[0][0], len(time) - inside[-1][1]
         findings.append(
             Finding(
                 "motion",
                 "info",
-                f"moves from {told}{more}; {before / samples.rate_hz:.2f} s of rest before and "
+                f"moves from {listed}{more}; {before / samples.rate_hz:.2f} s of rest before and "
                 f"{after / samples.rate_hz:.2f} s after",
                 "fits use the part in motion, rest lets the filter settle",
                 time=float(time[inside[0][0]]),
@@ -423,10 +423,10 @@ def _delays(recording: Recording, samples: Samples, moving: Bool[Array, " n"]) -
 def _noise(samples: Samples, moving: Bool[Array, " n"], unit: str) -> list[Finding]:
     if samples.noise is None:
         return []
-    told = ", ".join(f"{x:.3g}" for x in samples.noise)
+    listed = ", ".join(f"{x:.3g}" for x in samples.noise)
     findings = [
         Finding(
-            "noise", "info", f"torque noise per joint {told} {unit}".rstrip(), "used as weights"
+            "noise", "info", f"torque noise per joint {listed} {unit}".rstrip(), "used as weights"
         )
     ]
     if moving.any():

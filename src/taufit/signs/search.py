@@ -42,7 +42,7 @@ class SignSearch:
         radius: How far above `cost` the margins were looked for.
         certified: Whether `signs` is proven optimal. Where it is not, margins are zero; where
             it is, a margin that could not be settled is zero.
-        block: Which signs hang together; each block without an anchor is known up to its sign.
+        block: Which signs depend on each other; a block without an anchor has one free sign.
         nodes: Partial sign vectors visited.
     """
 
@@ -106,7 +106,7 @@ def blocks(quadratic: Float[Array, "s s"], tolerance: float = 1e-9) -> Int[Array
         return np.zeros(0, np.int64)
     scale = np.sqrt(np.maximum(np.diag(quadratic), 0.0))
     linked = np.abs(quadratic) > tolerance * np.outer(scale, scale)
-    # Breadth first; an arm's signs nearly always hang together and are met in two steps.
+    # Breadth first; an arm's signs nearly always depend on each other and are found in two steps.
     block = np.full(len(linked), -1, np.int64)
     number = 0
     while np.any(block < 0):

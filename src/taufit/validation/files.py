@@ -25,13 +25,13 @@ def unlike_files(scores: Sequence[Score]) -> list[Finding]:
         times: Array = error / usual
         if np.median(times) > _TIMES or np.mean(times) > _MEAN_TIMES:
             worst = np.argsort(-times)[:2]
-            told = ", ".join(f"joint {j + 1} {times[j]:.1f} times" for j in worst)
+            listed = ", ".join(f"joint {j + 1} {times[j]:.1f} times" for j in worst)
             out.append(
                 Finding(
                     "broken_file",
                     "error" if np.mean(times) > _MEAN_TIMES else "warning",
                     f"{one.file} is not like the other {len(scores) - 1} recordings: its RMSE is "
-                    f"larger than theirs ({told}). Leave it out, or look at it with `taufit "
+                    f"larger than theirs ({listed}). Leave it out, or look at it with `taufit "
                     f"convert {one.file} --report`",
                     value=float(np.mean(times)),
                 )

@@ -53,7 +53,7 @@ def score(
         sample, joint = np.argwhere(bad)[0]
         raise RecordingError(
             f"{names}: the torque of joint {joint + 1} is not finite at sample "
-            f"{int(np.flatnonzero(counted)[sample])}. Repair the recording or cut that stretch out."
+            f"{int(np.flatnonzero(counted)[sample])}. Repair the recording or cut that segment out."
         )
     error = measured - expected
     rmse = np.sqrt(np.mean(error**2, axis=0))

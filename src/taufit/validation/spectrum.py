@@ -15,7 +15,7 @@ from taufit.signals.samples import Samples
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spectrum:
-    """Power of measured torque and of what is left over.
+    """Power of measured torque and of the residuals.
 
     Densities integrate to variances: sum(density) * step of frequency = mean square.
 

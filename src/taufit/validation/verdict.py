@@ -75,13 +75,15 @@ def verdict(
     if grades is not None and (limits is None or not limits.given):
         return Verdict(grades.overall != "poor", grades.reasons or (f"{grades.overall} model",))
     limits = limits if limits is not None and limits.given else Limits(DEFAULT_MEAN_NRMSE)
-    told = []
+    reasons = []
     for score in scores:
         name = short_name(score.file)
         if limits.mean_nrmse is not None and not score.mean_nrmse <= limits.mean_nrmse:
-            told.append(f"{name}: mean nrmse {score.mean_nrmse:.3f} exceeds {limits.mean_nrmse:g}")
+            reasons.append(
+                f"{name}: mean nrmse {score.mean_nrmse:.3f} exceeds {limits.mean_nrmse:g}"
+            )
         if limits.nrmse is not None:
-            told += [
+            reasons += [
                 f"{name}: nrmse of joint {j + 1} is {x:.3f}, above {limits.nrmse:g}"
                 for j, x in enumerate(score.nrmse)
                 if not x <= limits.nrmse
@@ -94,19 +96,19 @@ def verdict(
                     "or one per joint."
                 )
             bounds = bounds * len(score.rmse) if len(bounds) == 1 else bounds
-            told += [
+            reasons += [
                 f"{name}: RMSE of joint {j + 1} is {x:.3g} N m, above {bound:g}"
                 for j, (x, bound) in enumerate(zip(score.rmse, bounds, strict=True))
                 if not x <= bound
             ]
         if limits.correlation is not None:
-            told += [
+            reasons += [
                 f"{name}: correlation of joint {j + 1} is {x:.3f}, below {limits.correlation:g}"
                 for j, x in enumerate(score.correlation)
                 if not x >= limits.correlation
             ]
-    if told:
-        return Verdict(False, tuple(told))
+    if reasons:
+        return Verdict(False, tuple(reasons))
     held = [
         f"{label} {value:g}" if not isinstance(value, tuple) else f"{label} {list(value)}"
         for label, value in (

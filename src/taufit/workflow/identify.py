@@ -185,7 +185,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         rotor_inertia: Whether joints have one; by default where torque was measured at the motor.
         offset: Whether joints have a torque offset.
         torque_signs: "unknown" where only magnitudes were recorded.
-        sign_hints: Stretches whose sign is known although it was not recorded.
+        sign_hints: Segments whose sign is known although it was not recorded.
         temperature: How friction follows joint temperature: "none", "linear", "exponential",
             "arrhenius", "thermal-model" (temperatures estimated from heat), or "auto".
         delay_s: By how much torque was recorded later than the motion it belongs to, or "auto".
@@ -294,7 +294,7 @@ def _with_signs(
     if signed is None or np.all(signed):
         if hints:
             raise RecordingError(
-                "signs of single stretches were given, but the torque carries its sign everywhere. "
+                "signs of single segments were given, but the torque carries its sign everywhere. "
                 "Leave them out, or say that signs are unknown (--torque-signs unknown)."
             )
         return None, source
@@ -314,7 +314,7 @@ def _estimated(
     try:
         estimate = fit(model, source, estimator, dropped=dropped)
     except RecordingError as error:
-        # Signs in doubt are the likely reason why nothing fits them.
+        # Uncertain signs are the likely reason why nothing fits them.
         doubts = () if signs is None else signs.warnings
         raise RecordingError("\n".join([str(error), *doubts])) from None
     if signs is None:
@@ -412,15 +412,15 @@ def _recording_warnings(data: TrainingData) -> list[str]:
     grave = [f for f in found if f.severity == "error"] + [
         f for f in found if f.severity == "warning"
     ]
-    told = [str(finding) for finding in grave]
+    reasons = [str(finding) for finding in grave]
     carried = {r.payload for r in data.recordings if r.payload}
     if carried:
         masses = ", ".join(f"{mass:g} kg" for mass in sorted(carried))
-        told.append(
+        reasons.append(
             f"the arm carried {masses}: the fitted last link contains that payload. Fit an empty "
             "arm for `taufit payload`."
         )
-    return told
+    return reasons
 
 
 __all__ = [

@@ -63,7 +63,7 @@ class Rows:
         return np.clip(self.packed[:, self.edges[-1] :], 0.0, 1.0)
 
     def less(self, left: Float[Array, "n j"], there: Float[Array, " n"]) -> Rows:
-        """Rows less what an empty run left over, where there is such a run."""
+        """Rows less the residuals of an empty run, where there is such a run."""
         packed = self.packed.copy()
         packed[:, self.edges[1:] - 1] -= left
         # Where the motion is another one nothing is known: as at standstill.

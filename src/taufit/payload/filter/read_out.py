@@ -131,7 +131,7 @@ def warnings(
         which = ", ".join(str(j + 1) for j in strange)
         messages.append(
             f"the model does not explain the torque of joint {which}: "
-            f"{np.sqrt(scale.max()):.0f} times what it left over in training. Is it this "
+            f"{np.sqrt(scale.max()):.0f} times its residuals in training. Is it this "
             "robot, mounted so, with these gains? Do not use the result before that "
             "is clear."
         )

@@ -211,7 +211,7 @@ def prior_of(model: FittedModel) -> tuple[Int[Array, " b"], Spread, Float[Array,
 def noise_of(
     model: FittedModel, settings: PayloadSettings
 ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-    """Noise density and rms per joint, from what the model left over in training.
+    """Noise density and rms per joint, from the model's residuals in training.
 
     Residuals are correlated over a time T_c, so a second of them is worth 1/(2 T_c) values; the
     density is their variance times 2 T_c.

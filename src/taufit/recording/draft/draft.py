@@ -106,7 +106,7 @@ def _nothing(table: Table, has_position: bool) -> RecordingError:
     missing = "torque or current" if has_position else "positions"
     labels = ", ".join(table.labels[:30]) + (", ..." if len(table.labels) > 30 else "")
     return RecordingError(
-        f"{table.source}: no {missing} can be told from names or numbers of its columns "
+        f"{table.source}: no {missing} can be recognised from names or numbers of its columns "
         f"({labels}). Write the map by hand: `columns:` with time, position and torque or "
         "current; the maps that taufit ships are patterns (docs, Recordings)."
     )
@@ -321,7 +321,7 @@ class _Writer:
                 self.reasons.append("two smoother channels go with it: target current and torque")
                 return "current"
             self.open.append(
-                "whether the torque channel is N m or A cannot be told without the robot: "
+                "whether the torque channel is N m or A cannot be decided without the robot: "
                 "`--robot ROBOT` compares it with gravity"
             )
             return "torque"
@@ -372,7 +372,7 @@ class _Writer:
         if velocity is None:
             raise RecordingError(
                 f"{self.table.source} has no time column and no velocity, so its sampling rate "
-                "cannot be told. Add `rate_hz:` to a map you write by hand, or a time column."
+                "cannot be decided. Add `rate_hz:` to a map you write by hand, or a time column."
             )
         shape = layout(
             self.table.values[:, [*position.columns, *velocity.columns]],
