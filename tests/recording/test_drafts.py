@@ -209,7 +209,7 @@ def test_a_draft_reads_every_layout_as_it_was_meant(layout, told, tmp_path, run)
 def test_a_table_without_torque_is_refused_with_what_to_do(run):
     time, q, _, _ = run
     table = Table.from_columns("x.csv", {"t": time, **{f"q{i + 1}": q[:, i] for i in range(6)}})
-    with pytest.raises(RecordingError, match="no torque or current can be told"):
+    with pytest.raises(RecordingError, match="no torque or current can be recognised"):
         draft_map(table)
 
 
