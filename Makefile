@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 SOURCES := $(wildcard kernel/*) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test bench docs check setup lock clean fuzz sanitize dist
+.PHONY: demo test bench docs check setup lock clean fuzz sanitize dist wheel-check
 
 setup: .venv/.installed
 
@@ -60,6 +60,10 @@ lock:
 	$(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url requirements/uv.in -o requirements/uv.txt
 	$(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --extra test --extra dev pyproject.toml requirements/build.in -o requirements/test.txt
 	$(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --extra docs pyproject.toml -o requirements/docs.txt
+
+# The wheel in an empty environment outside the checkout, as somebody else has it.
+wheel-check: dist
+	$(BIN)/python tests/packaging/wheel_check.py dist
 
 clean:
 	rm -rf .venv build site

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import taufit
 from taufit.cli import process
 from taufit.errors import TaufitError
+from taufit.extras import EXTRAS, installed_extras
 from taufit.limits import large_files
 from taufit.names import printable
 
@@ -56,7 +57,7 @@ def _help() -> str:
     lines += [f"  {verb:<10} {text}" for verb, text in VERBS.items()]
     lines += [
         "",
-        "  --version  version and engine",
+        "  --version  version, engine and extras",
         "  --large    read files beyond the size limits; goes with any verb",
         "  --help     this text; `taufit VERB --help` explains a verb",
         "",
@@ -68,6 +69,15 @@ def _help() -> str:
 def engine() -> str:
     """Which regressor engine this installation runs."""
     return "compiled" if find_spec("taufit._kernel") else "NumPy (no compiled kernel: slower)"
+
+
+def version() -> str:
+    """The version, its engine and the optional libraries it finds."""
+    found = installed_extras()
+    there = ", ".join(f"{name} ({EXTRAS[name].library} {v})" for name, v in found.items() if v)
+    absent = ", ".join(f"{name} ({EXTRAS[name].library})" for name, v in found.items() if not v)
+    lines = [f"taufit {taufit.__version__}, engine: {engine()}", f"extras: {there or 'none'}"]
+    return "\n".join([*lines, f"not installed: {absent}"] if absent else lines)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -101,7 +111,7 @@ def _run(arguments: list[str]) -> None:
         print(_help())
         sys.exit(0)
     if arguments[0] == "--version":
-        print(f"taufit {taufit.__version__}, engine: {engine()}")
+        print(version())
         sys.exit(0)
     verb = arguments[0]
     if verb not in VERBS:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from taufit.errors import MissingExtraError, RobotError
+from taufit.extras import missing_extra
 from taufit.files import write_text
 from taufit.robot.from_urdf import from_urdf
 from taufit.robot.from_yaml import from_yaml, to_yaml
@@ -107,10 +108,8 @@ def _xacro(path: Path) -> str:
     try:
         from xacrodoc import XacroDoc
     except ImportError:
-        raise MissingExtraError(
-            f"{path} needs xacrodoc: install it with `pip install 'taufit[xacro]'`, or expand the "
-            "file with `xacro FILE > robot.urdf`."
-        ) from None
+        instead = "expand the file with `xacro FILE > robot.urdf`"
+        raise missing_extra("xacro", str(path), instead) from None
     try:
         # Meshes are not opened, so the packages they lie in need not exist.
         document = XacroDoc.from_file(str(path), resolve_packages=False)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError, MissingExtraError, RobotError
+from taufit.errors import InfeasibleError, RobotError
+from taufit.extras import missing_extra
 from taufit.parameters import joint_name, link_name
 from taufit.robot import Robot, pseudo_inertia
 from taufit.robot.inertia import to_centre_of_mass
@@ -29,9 +30,7 @@ def import_mujoco() -> Any:
     try:
         import mujoco
     except ImportError:
-        raise MissingExtraError(
-            "the simulated arm needs MuJoCo: install it with `pip install 'taufit[sim]'`."
-        ) from None
+        raise missing_extra("sim", "the simulated arm") from None
     return mujoco
 
 

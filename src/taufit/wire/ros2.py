@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from taufit.errors import MissingExtraError, WireError
+from taufit.errors import WireError
+from taufit.extras import missing_extra
 from taufit.wire.source import EFFORTS, Block, Description, Gap
 
 # A step this many times the usual one is a gap; publishers' clocks jitter.
@@ -207,10 +208,8 @@ def _listener(topic: str) -> Listener:
     try:
         import cyclonedds  # noqa: F401
     except ImportError:
-        raise MissingExtraError(
-            "ROS 2 topics need rclpy (source your ROS 2 installation and use its Python) or "
-            "Cyclone DDS: `pip install 'taufit[ros2]'`."
-        ) from None
+        instead = "source your ROS 2 installation and use its Python, which has rclpy"
+        raise missing_extra("ros2", "reading ROS 2 topics", instead) from None
     return _Cyclone(topic)
 
 

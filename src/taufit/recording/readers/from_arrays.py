@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array
-from taufit.errors import MissingExtraError, RecordingError
+from taufit.errors import RecordingError
+from taufit.extras import missing_extra
 from taufit.limits import LARGEST_UNPACKED, check_unpacked, lifted
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
@@ -148,9 +149,7 @@ def read_hdf5(path: Path, column_map: ColumnMap | None = None) -> list[Recording
     try:
         import h5py
     except ImportError:
-        raise MissingExtraError(
-            f"{path} is HDF5; reading it needs h5py: pip install 'taufit[hdf5]'."
-        ) from None
+        raise missing_extra("hdf5", f"{path} is HDF5; reading it") from None
     arrays: dict[str, Array] = {}
 
     chosen: dict[str, Any] = {}

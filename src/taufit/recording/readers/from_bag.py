@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.errors import MissingExtraError, RecordingError
+from taufit.errors import RecordingError
+from taufit.extras import missing_extra
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
@@ -107,9 +108,7 @@ def _messages(path: Path, topic: str | None, own: bool) -> tuple[list[Any], Reco
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
-        raise MissingExtraError(
-            f"{path} is a ROS bag; reading it needs rosbags: pip install 'taufit[ros]'."
-        ) from None
+        raise missing_extra("ros", f"{path} is a ROS bag; reading it") from None
     store = get_typestore(Stores.ROS1_NOETIC if path.suffix == ".bag" else Stores.ROS2_HUMBLE)
     try:
         check_bag(path)

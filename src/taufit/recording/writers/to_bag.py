@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from taufit.errors import MissingExtraError, TaufitError
+from taufit.errors import TaufitError
+from taufit.extras import missing_extra
 from taufit.files import replacing
 from taufit.parameters import joint_name
 from taufit.recording.canonical import to_columns, to_text
@@ -41,9 +42,7 @@ def _write(recording: Recording, bag: Path) -> None:
         from rosbags.rosbag2 import StoragePlugin, Writer
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
-        raise MissingExtraError(
-            "writing bags and MCAP needs rosbags: pip install 'taufit[ros]'."
-        ) from None
+        raise missing_extra("ros", "writing bags and MCAP") from None
     store = get_typestore(Stores.ROS2_HUMBLE)
     types = store.types
     State, Header = types["sensor_msgs/msg/JointState"], types["std_msgs/msg/Header"]

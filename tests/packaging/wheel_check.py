@@ -1,0 +1,88 @@
+"""Install the built wheel into an empty environment outside the checkout and use it there.
+
+    python tests/packaging/wheel_check.py DIST [--extras]
+
+The wheel's own dependencies come from the package index; --extras installs every extra as well and
+tries what it is for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+# What shows that an extra works: a program that fails where it does not.
+PROBES = {
+    "sim": "import taufit; r = taufit.read_robot('ur3e'); taufit.Twin(r)",
+    "ros": "import taufit, rosbags.highlevel",
+    "hdf5": "import h5py, taufit",
+    "xacro": "import xacrodoc, taufit; taufit.read_robot('arm.urdf.xacro')",
+    "ros2": "import cyclonedds.domain",
+    "plot": "import matplotlib.pyplot",
+    "pinocchio": "import pinocchio",
+}
+XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:property name="mass" value="${2 * 1.5}"/>
+<link name="base"/>
+<link name="rod"><inertial><origin xyz="0.2 0 0"/><mass value="${mass}"/>
+<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial></link>
+<joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" velocity="2" effort="50"/></joint></robot>
+"""
+
+
+def run(words: list[str], folder: Path) -> str:
+    print("$ " + " ".join(words), flush=True)
+    start = time.perf_counter()
+    done = subprocess.run(
+        words, cwd=folder, text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    print("  " + "\n  ".join(done.stdout.strip().splitlines()[-4:]))
+    print(f"  ({time.perf_counter() - start:.0f} s)", flush=True)
+    if done.returncode:
+        sys.exit(f"{words[0]} failed with exit code {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def size_mb(folder: Path) -> float:
+    return sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("dist", type=Path)
+    parser.add_argument("--extras", action="store_true")
+    asked = parser.parse_args()
+    tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    wheels = sorted(asked.dist.resolve().glob("taufit-*.whl"), key=lambda p: p.stat().st_mtime)
+    if not wheels:
+        sys.exit(f"there is no taufit wheel for {tag} in {asked.dist}: build it with `make dist`.")
+    wheel = wheels[-1]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run([sys.executable, "-m", "venv", "venv"], folder)
+        python, taufit = str(folder / "venv/bin/python"), str(folder / "venv/bin/taufit")
+        run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", str(wheel)], folder)
+        print(f"installed: {size_mb(folder / 'venv'):.0f} MB")
+        version = run([taufit, "--version"], folder)
+        assert "engine: compiled" in version, version
+        listed = run([taufit, "inspect"], folder)
+        assert "ur10e" in listed
+        run([taufit, "demo", "-o", "out"], folder)
+        assert (folder / "out/report.html").stat().st_size > 100_000
+        print(f"the demo's files: {size_mb(folder / 'out'):.0f} MB")
+        if asked.extras:
+            (folder / "arm.urdf.xacro").write_text(XACRO)
+            for extra, probe in PROBES.items():
+                line = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+                run([*line, f"{wheel}[{extra}]"], folder)
+                run([python, "-c", probe], folder)
+    print(f"{wheel.name} works in an empty environment.")
+
+
+if __name__ == "__main__":
+    main()
