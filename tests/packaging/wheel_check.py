@@ -66,7 +66,10 @@ def main() -> None:
         folder = Path(name)
         run([sys.executable, "-m", "venv", "venv"], folder)
         python, taufit = str(folder / "venv/bin/python"), str(folder / "venv/bin/taufit")
-        run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", str(wheel)], folder)
+        run(
+            [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", str(wheel)],
+            folder,
+        )
         print(f"installed: {size_mb(folder / 'venv'):.0f} MB")
         version = run([taufit, "--version"], folder)
         assert "engine: compiled" in version, version
