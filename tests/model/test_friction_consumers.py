@@ -199,10 +199,12 @@ def twin(scene):
     return Twin.from_model(scene.truth).run(Sampled(np.arange(len(q)) / RATE, q))
 
 
-def c_code(scene):
+def c_code_reads_the_position(scene):
     from taufit.export.to_c import to_c
 
-    return to_c(scene.truth)
+    source, _, dropped = to_c(scene.truth)
+    assert dropped == ()
+    assert "sin(position)" in source.split("_friction(")[1]
 
 
 def friction_test(scene):
@@ -228,9 +230,10 @@ WORKS = [
     design_follows_it,
     health_sees_no_wear,
     accumulated_rows_have_it,
+    c_code_reads_the_position,
     report_says_that_no_curve_can_be_drawn,
 ]
-REFUSED = [twin, c_code, friction_test]
+REFUSED = [twin, friction_test]
 
 
 @pytest.mark.parametrize("consumer", WORKS, ids=lambda f: f.__name__)

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from taufit.errors import TaufitError
-from taufit.export.c_files import write_c
+from taufit.export.c import c_name
+from taufit.export.c.files import write_c
 from taufit.export.form import Form, Written, as_text
 from taufit.export.model_json import write_json
-from taufit.export.to_c import c_name
 from taufit.export.to_mjcf import to_mjcf
 from taufit.export.to_urdf import to_urdf
 from taufit.model.fitted_model import FittedModel, require_fitted

@@ -5,7 +5,8 @@ No model needs a second formula for C, so none can drift from its first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -148,7 +149,7 @@ def _array_function(function: Any, args: Any) -> Any:
         return Columns([symbol for part in parts for symbol in part])
     if name == "where":
         program = next(x.program for x in args if isinstance(x, Symbol))
-        return program.store("({} ? {} : {})".format(*(_text(x) for x in args)))
+        return program.store("({} != 0.0 ? {} : {})".format(*(_text(x) for x in args)))
     if name == "result_type":
         return np.dtype(float)
     if name in ("zeros_like", "ones_like"):
@@ -168,7 +169,8 @@ def _text(value: Any) -> str:
 class FrictionProgram:
     """Friction of one joint at one sample, as C.
 
-    Inputs are called `v`, `load`, `temperature` and `travel`, entries of the memory `m0`, `m1`, ...
+    Inputs are called `velocity`, `position`, `load`, `degrees` and `travel`, entries of the memory
+    `m0`, `m1`, ...
 
     Attributes:
         statements: To be run in order.
@@ -182,14 +184,21 @@ class FrictionProgram:
     memory: list[str]
     start: list[float | None]
 
+    def statements_for(self, wanted: Iterable[str]) -> list[str]:
+        """Those that some values are made of, and no others: C warns of values nobody uses."""
+        used, kept = set(wanted), []
+        for line in reversed(self.statements):
+            if line.split()[2] in used:
+                used |= set(re.findall(r"[a-z]\w*", line))
+                kept.append(line)
+        return kept[::-1]
+
 
 def friction_program(model: FrictionModel, shape: np.ndarray) -> FrictionProgram:
     """One step of `advance`, written down."""
     program = Program()
-    v, load, temperature, travel = (
-        cast(Any, program.symbol(name)) for name in ("v", "load", "temperature", "travel")
-    )
-    inputs = FrictionInput(v, load=load, temperature=temperature, travel=travel)
+    names_in_c = ("velocity", "position", "load", "degrees", "travel")
+    inputs = FrictionInput(*(cast(Any, program.symbol(name)) for name in names_in_c))
     before = model.start(shape)
     start = _leaves(before) if model.memory else []
     names = iter(range(len(start)))

@@ -1,0 +1,265 @@
+/* Written by taufit; the header says what each function does. */
+#include "@FILE@.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#define N ARM_JOINTS
+
+@TABLES@
+
+static void cross(const double *a, const double *b, double *c) {
+  c[0] = a[1] * b[2] - a[2] * b[1];
+  c[1] = a[2] * b[0] - a[0] * b[2];
+  c[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+static void add_cross(const double *a, const double *b, double *c) {
+  c[0] += a[1] * b[2] - a[2] * b[1];
+  c[1] += a[2] * b[0] - a[0] * b[2];
+  c[2] += a[0] * b[1] - a[1] * b[0];
+}
+
+/* Pose of link i in the one before it: R = R0 + s R1 + (1 - c) R2, p likewise and + q p3. */
+static void pose(int i, double q, double *r, double *p) {
+  const double s = sin(q), c = 1.0 - cos(q);
+  for (int k = 0; k < 9; k++) r[k] = turn[i][k] + s * turn[i][9 + k] + c * turn[i][18 + k];
+  for (int k = 0; k < 3; k++)
+    p[k] = shift[i][k] + s * shift[i][3 + k] + c * shift[i][6 + k] + q * shift[i][9 + k];
+}
+
+/* A twist of the previous frame seen from the child frame. */
+static void to_child(const double *r, const double *p, const double *x, double *y) {
+  double l[3];
+  cross(x, p, l);
+  for (int k = 0; k < 3; k++) l[k] += x[3 + k];
+  for (int k = 0; k < 3; k++) {
+    y[k] = r[k] * x[0] + r[3 + k] * x[1] + r[6 + k] * x[2];
+    y[3 + k] = r[k] * l[0] + r[3 + k] * l[1] + r[6 + k] * l[2];
+  }
+}
+
+/* A wrench (moment; force) of the child frame seen from the previous one, added to y. */
+static void add_to_parent(const double *r, const double *p, const double *x, double *y) {
+  double f[3];
+  for (int k = 0; k < 3; k++) {
+    y[k] += r[3 * k] * x[0] + r[3 * k + 1] * x[1] + r[3 * k + 2] * x[2];
+    f[k] = r[3 * k] * x[3] + r[3 * k + 1] * x[4] + r[3 * k + 2] * x[5];
+    y[3 + k] += f[k];
+  }
+  add_cross(p, f, y);
+}
+
+/* Inertia of link i times a twist. */
+static void times_inertia(int i, const double *x, double *y) {
+  const double *m = link[i];
+  y[0] = m[4] * x[0] + m[5] * x[1] + m[7] * x[2];
+  y[1] = m[5] * x[0] + m[6] * x[1] + m[8] * x[2];
+  y[2] = m[7] * x[0] + m[8] * x[1] + m[9] * x[2];
+  for (int k = 0; k < 3; k++) y[3 + k] = m[0] * x[3 + k];
+  add_cross(m + 1, x + 3, y);
+  add_cross(x, m + 1, y + 3);
+}
+
+/* Twists and accelerations of all links; the base accelerates upwards in the place of gravity. */
+static void motion(const double *q, const double *v, const double *a, const double *gravity,
+                   double r[N][9], double p[N][3], double twist[N][6], double acc[N][6]) {
+  double still[6] = {0}, base[6] = {0};
+  if (gravity)
+    for (int k = 0; k < 3; k++) base[3 + k] = -gravity[k];
+  for (int i = 0; i < N; i++) {
+    pose(i, q[i], r[i], p[i]);
+    to_child(r[i], p[i], i ? acc[i - 1] : base, acc[i]);
+    if (v) {
+      double own[6];
+      to_child(r[i], p[i], i ? twist[i - 1] : still, twist[i]);
+      for (int k = 0; k < 6; k++) own[k] = screw[i][k] * v[i];
+      add_cross(twist[i], own, acc[i]);
+      add_cross(twist[i] + 3, own, acc[i] + 3);
+      add_cross(twist[i], own + 3, acc[i] + 3);
+      for (int k = 0; k < 6; k++) twist[i][k] += own[k];
+    }
+    if (a)
+      for (int k = 0; k < 6; k++) acc[i][k] += screw[i][k] * a[i];
+  }
+}
+
+/* Torque of the links; v, a and gravity may be NULL for none. */
+static void links(const double *q, const double *v, const double *a, const double *gravity,
+                  double *tau) {
+  double r[N][9], p[N][3], twist[N][6], acc[N][6], wrench[N][6];
+  motion(q, v, a, gravity, r, p, twist, acc);
+  for (int i = 0; i < N; i++) {
+    times_inertia(i, acc[i], wrench[i]);
+    if (v) {
+      double h[6];
+      times_inertia(i, twist[i], h);
+      add_cross(twist[i], h, wrench[i]);
+      add_cross(twist[i] + 3, h + 3, wrench[i]);
+      add_cross(twist[i], h + 3, wrench[i] + 3);
+    }
+  }
+  for (int i = N - 1; i >= 0; i--) {
+    tau[i] = 0.0;
+    for (int k = 0; k < 6; k++) tau[i] += wrench[i][k] * screw[i][k];
+    if (i) add_to_parent(r[i], p[i], wrench[i], wrench[i - 1]);
+  }
+}
+
+static void add_rotors(const double *a, double *tau) {
+  for (int i = 0; i < N; i++)
+    for (int k = 0; k < N; k++) tau[i] += rotor[N * i + k] * a[k];
+}
+
+void arm_inverse_dynamics(const double *q, const double *v, const double *a, double *tau) {
+  links(q, v, a, base_gravity, tau);
+  add_rotors(a, tau);
+}
+
+void arm_gravity(const double *q, double *tau) { links(q, NULL, NULL, base_gravity, tau); }
+
+void arm_coriolis(const double *q, const double *v, double *tau) { links(q, v, NULL, NULL, tau); }
+
+void arm_mass_matrix(const double *q, double *m) {
+  for (int i = 0; i < N; i++) {
+    double one[N] = {0}, column[N];
+    one[i] = 1.0;
+    links(q, NULL, one, NULL, column);
+    for (int k = 0; k < N; k++) m[N * k + i] = column[k] + rotor[N * k + i];
+  }
+  for (int i = 0; i < N; i++)
+    for (int k = 0; k < i; k++) m[N * i + k] = m[N * k + i];
+}
+
+/* M a = tau by Cholesky, in the lower triangle of m. */
+static void solve(double *m, double *tau) {
+  for (int i = 0; i < N; i++)
+    for (int j = 0; j <= i; j++) {
+      double sum = m[N * i + j];
+      for (int k = 0; k < j; k++) sum -= m[N * i + k] * m[N * j + k];
+      m[N * i + j] = i == j ? sqrt(sum) : sum / m[N * j + j];
+    }
+  for (int i = 0; i < N; i++) {
+    for (int k = 0; k < i; k++) tau[i] -= m[N * i + k] * tau[k];
+    tau[i] /= m[N * i + i];
+  }
+  for (int i = N - 1; i >= 0; i--) {
+    for (int k = i + 1; k < N; k++) tau[i] -= m[N * k + i] * tau[k];
+    tau[i] /= m[N * i + i];
+  }
+}
+
+void arm_acceleration(const double *q, const double *v, const double *tau, double *a) {
+  double m[N * N], bias[N];
+  links(q, v, NULL, base_gravity, bias);
+  for (int i = 0; i < N; i++) a[i] = tau[i] - bias[i];
+  arm_mass_matrix(q, m);
+  solve(m, a);
+}
+
+void arm_forward_kinematics(const double *q, double *flange) {
+  double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, p[3] = {0};
+  for (int i = 0; i <= N; i++) {
+    double own_r[9], own_p[3], next_r[9];
+    if (i < N) {
+      pose(i, q[i], own_r, own_p);
+    } else {
+      memcpy(own_r, tip_r, sizeof own_r);
+      memcpy(own_p, tip_p, sizeof own_p);
+    }
+    for (int j = 0; j < 3; j++)
+      for (int k = 0; k < 3; k++) {
+        p[j] += r[3 * j + k] * own_p[k];
+        next_r[3 * j + k] =
+            r[3 * j] * own_r[k] + r[3 * j + 1] * own_r[3 + k] + r[3 * j + 2] * own_r[6 + k];
+      }
+    memcpy(r, next_r, sizeof r);
+  }
+  for (int j = 0; j < 3; j++) {
+    for (int k = 0; k < 3; k++) flange[4 * j + k] = r[3 * j + k];
+    flange[4 * j + 3] = p[j];
+    flange[12 + j] = 0.0;
+  }
+  flange[15] = 1.0;
+}
+
+@FRICTION@
+
+void arm_start(arm_state *state) { memset(state, 0, sizeof *state); }
+
+void arm_torque(const double *q, const double *v, const double *a, const double *temperature,
+                double *tau) {
+  double rigid[N];
+  links(q, v, a, base_gravity, rigid);
+  arm_friction(q, v, rigid, temperature, tau);
+  for (int i = 0; i < N; i++) tau[i] += rigid[i];
+  add_rotors(a, tau);
+}
+
+void arm_step(arm_state *state, const double *q, const double *v, const double *a,
+              const double *temperature, double dt, double *tau) {
+  double rigid[N];
+  links(q, v, a, base_gravity, rigid);
+  arm_friction_step(state, q, v, rigid, temperature, dt, tau);
+  for (int i = 0; i < N; i++) tau[i] += rigid[i];
+  add_rotors(a, tau);
+}
+
+void arm_residual(arm_state *state, const double *q, const double *v, const double *a,
+                  const double *temperature, double dt, const double *measured,
+                  double *residual) {
+  double tau[N];
+  arm_step(state, q, v, a, temperature, dt, tau);
+  for (int i = 0; i < N; i++) residual[i] = measured[i] - tau[i];
+}
+
+/* The wrench (moment; force) a link needs, per unit of each of its ten parameters. */
+static void wrench_columns(const double *twist, const double *acc6, double out[6][10]) {
+  const double *w = twist, *al = acc6;
+  double f[3];
+  cross(w, twist + 3, f);
+  for (int k = 0; k < 3; k++) f[k] += acc6[3 + k];
+  const double ww = w[0] * w[0] + w[1] * w[1] + w[2] * w[2];
+  const double ha[9] = {0, -al[2], al[1], al[2], 0, -al[0], -al[1], al[0], 0};
+  const double hf[9] = {0, -f[2], f[1], f[2], 0, -f[0], -f[1], f[0], 0};
+  memset(out, 0, sizeof(double) * 60);
+  for (int j = 0; j < 3; j++) {
+    out[3 + j][0] = f[j];
+    for (int k = 0; k < 3; k++) {
+      out[3 + j][1 + k] = ha[3 * j + k] + w[j] * w[k] - (j == k) * ww;
+      out[j][1 + k] = -hf[3 * j + k];
+    }
+  }
+  static const int row[6] = {0, 0, 1, 0, 1, 2}, column[6] = {0, 1, 1, 2, 2, 2};
+  for (int c = 0; c < 6; c++) {
+    double iw[3] = {0, 0, 0}, ia[3] = {0, 0, 0}, g[3];
+    iw[row[c]] += w[column[c]];
+    ia[row[c]] += al[column[c]];
+    if (row[c] != column[c]) {
+      iw[column[c]] += w[row[c]];
+      ia[column[c]] += al[row[c]];
+    }
+    cross(w, iw, g);
+    for (int k = 0; k < 3; k++) out[k][4 + c] = ia[k] + g[k];
+  }
+}
+
+void arm_regressor(const double *q, const double *v, const double *a, double *y) {
+  double r[N][9], p[N][3], twist[N][6], acc[N][6], carried[N][6];
+  motion(q, v, a, base_gravity, r, p, twist, acc);
+  memset(y, 0, sizeof(double) * N * 10 * N);
+  for (int b = 0; b < N; b++) {
+    double columns[6][10];
+    for (int i = 0; i < b; i++) {
+      double moved[6];
+      to_child(r[b], p[b], carried[i], moved);
+      memcpy(carried[i], moved, sizeof moved);
+    }
+    memcpy(carried[b], screw[b], sizeof carried[b]);
+    wrench_columns(twist[b], acc[b], columns);
+    for (int i = 0; i <= b; i++)
+      for (int c = 0; c < 10; c++)
+        for (int k = 0; k < 6; k++) y[i * 10 * N + 10 * b + c] += carried[i][k] * columns[k][c];
+  }
+}

@@ -1,0 +1,10 @@
+# include() this file, then: target_link_libraries(your_program PRIVATE arm_dynamics)
+if(NOT TARGET arm_dynamics)
+  add_library(arm_dynamics STATIC "${CMAKE_CURRENT_LIST_DIR}/@FILE@.c")
+  target_include_directories(arm_dynamics PUBLIC "${CMAKE_CURRENT_LIST_DIR}")
+  set_target_properties(arm_dynamics PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON
+                                                POSITION_INDEPENDENT_CODE ON)
+  if(UNIX)
+    target_link_libraries(arm_dynamics PUBLIC m)
+  endif()
+endif()

@@ -1,0 +1,100 @@
+"""Friction as C: the statements of the traced model, joint by joint, between inputs and torque."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.export.c.traced import FrictionProgram, friction_program
+from taufit.export.friction_parts import friction_coefficients
+from taufit.friction import FrictionModel, remembers
+from taufit.model.fitted_model import FittedModel
+
+
+def memory_entries(model: FittedModel) -> int:
+    """Numbers that friction remembers per joint."""
+    if not remembers(model.friction):
+        return 0
+    assert model.friction is not None
+    return len(friction_program(model.friction, model.joint_shape[0]).memory)
+
+
+def friction_functions(model: FittedModel) -> str:
+    """arm_friction, of steady motion where friction has memory, and arm_friction_step."""
+    alone = (
+        "void arm_friction(const double *q, const double *v, const double *rigid,\n"
+        "                  const double *temperature, double *tau) {"
+    )
+    step = (
+        "void arm_friction_step(arm_state *state, const double *q, const double *v,\n"
+        "                       const double *rigid, const double *temperature, double dt,\n"
+        "                       double *tau) {"
+    )
+    if not remembers(model.friction):
+        call = (
+            "  (void)dt;\n  state->started = 1;\n  arm_friction(q, v, rigid, temperature, tau);\n}"
+        )
+        return _function(model, alone, model.friction) + f"\n\n{step}\n{call}"
+    assert model.friction is not None
+    return "\n\n".join(
+        [
+            _function(model, alone, model.friction.steady()),
+            _function(model, step, model.friction),
+        ]
+    )
+
+
+def _function(model: FittedModel, signature: str, friction: FrictionModel | None) -> str:
+    coefficients = friction_coefficients(model)
+    coupling = model.robot.drives.coupling
+    # v_m = C v and tau = C' tau_m, so a motor carries C^-T tau.
+    to_motors = np.linalg.inv(coupling).T
+    lines = [signature, "  double motor[N];", "  (void)q, (void)v, (void)rigid, (void)temperature;"]
+    for i in range(model.robot.joints):
+        inputs = {
+            "velocity": _sum(coupling[i], "v"),
+            "position": _sum(coupling[i], "q"),
+            "load": _sum(to_motors[i], "rigid"),
+            "degrees": f"temperature ? temperature[{i}] : usual_temperature[{i}]",
+        }
+        lines.append("  {")
+        for name, text in inputs.items():
+            lines += [f"    const double {name} = {text};", f"    (void){name};"]
+        total = "0.0"
+        if friction is not None:
+            program = friction_program(friction, model.joint_shape[i])
+            pairs = zip(coefficients[i], program.columns, strict=True)
+            used = [(float(c), column) for c, column in pairs if c != 0.0]
+            lines += [f"    {line}" for line in _statements(program, i, [name for _, name in used])]
+            total = " + ".join(f"{c!r} * {name}" for c, name in used) or total
+        lines += [f"    motor[{i}] = {total};", "  }"]
+    lines += [
+        f"  tau[{i}] = offset[{i}] + {_sum(coupling[:, i], 'motor')};" for i in range(len(coupling))
+    ]
+    if remembers(friction):
+        lines.append("  state->started = 1;")
+    lines.append("}")
+    return "\n".join(lines)
+
+
+def _statements(program: FrictionProgram, joint: int, columns: list[str]) -> list[str]:
+    """What the columns need, between reading the joint's memory and writing it."""
+    if not program.memory:
+        return program.statements_for(columns)
+    own = f"state->memory[{joint}]"
+    read = [
+        f"const double m{k} = state->started ? {own}[{k}] : "
+        f"{'travel' if first is None else repr(float(first))};"
+        for k, first in enumerate(program.start)
+    ]
+    body = program.statements_for([*columns, *program.memory])
+    write = [f"{own}[{k}] = {name};" for k, name in enumerate(program.memory)]
+    return ["const double travel = velocity * dt;", *read, *body, *write]
+
+
+def _sum(factors: np.ndarray, array: str) -> str:
+    """factors . array as C, without the zeros and ones."""
+    return " + ".join(
+        f"{array}[{k}]" if c == 1.0 else f"{float(c)!r} * {array}[{k}]"
+        for k, c in enumerate(factors)
+        if c != 0.0
+    )
