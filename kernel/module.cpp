@@ -1,6 +1,7 @@
 // taufit._kernel: the compiled loops. Each file beside this one binds its own functions.
 #include <nanobind/nanobind.h>
 
+void bind_contact(nanobind::module_& m);
 void bind_payload_body(nanobind::module_& m);
 void bind_recursive_filter(nanobind::module_& m);
 void bind_regressor(nanobind::module_& m);
@@ -10,6 +11,7 @@ void bind_twin(nanobind::module_& m);
 
 NB_MODULE(_kernel, m) {
     m.doc() = "taufit's compiled loops";
+    bind_contact(m);
     bind_payload_body(m);
     bind_recursive_filter(m);
     bind_regressor(m);

@@ -6,6 +6,7 @@ Left to others: finding the parameters (regression, estimators, fitting).
 
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_file import read_model, write_model
+from taufit.model.noise_by_state import AlarmTail, NoiseByState
 from taufit.model.predict import predicted_rows, predicted_torque, rigid_torque
 from taufit.model.score import Score
 from taufit.model.torque_model import TorqueModel
@@ -23,10 +24,12 @@ from taufit.model.training_record import (
 )
 
 __all__ = [
+    "AlarmTail",
     "BaseRecord",
     "Conditioning",
     "FitSettings",
     "FittedModel",
+    "NoiseByState",
     "Provenance",
     "Range",
     "Ranges",

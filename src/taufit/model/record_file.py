@@ -14,6 +14,8 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.fields import Field
+from taufit.friction.states import STATES
+from taufit.model.noise_by_state import AlarmTail, NoiseByState
 from taufit.model.score import Score
 from taufit.model.training_record import (
     DEFAULT_CORRELATION_S,
@@ -61,6 +63,8 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
         out["residuals"]["structure"] = {
             one.name: getattr(residuals.structure, one.name) for one in fields(ResidualStructure)
         }
+    if record.noise is not None:
+        out["noise_by_state"] = _noise_to_dict(record.noise)
     if record.thermal is not None:
         out["thermal"] = {
             one.name: getattr(record.thermal, one.name) for one in fields(ThermalState)
@@ -91,6 +95,7 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
         verdicts=words if any(words) else (),
         base=_base(data["base"], names),
         residuals=_residuals(data, joints, names, conditioning.rate_hz),
+        noise=_noise(data["noise_by_state"], joints),
         score=_score(data["score"], joints),
         thermal=_thermal(data["thermal"], joints),
         provenance=_provenance(data["provenance"]),
@@ -203,6 +208,58 @@ def _score(data: Field, joints: int) -> Score | None:
         bias=each("bias"),
         largest=each("largest"),
         e_n=data["e_n"].number(math.nan),
+    )
+
+
+_BY_STATE = ("level", "white", "walk", "seconds")
+
+
+def _noise_to_dict(noise: NoiseByState) -> dict[str, Any]:
+    """One entry per friction state, by name."""
+    tail = noise.tail
+    return {
+        "rate_hz": noise.rate_hz,
+        "cutoff_hz": noise.cutoff_hz,
+        "standstill": noise.standstill,
+        "runs": noise.runs,
+        "states": {
+            state: {name: getattr(noise, name)[k] for name in _BY_STATE}
+            for k, state in enumerate(STATES)
+        },
+        "tail": None if tail is None else {o.name: getattr(tail, o.name) for o in fields(tail)},
+    }
+
+
+def _noise(data: Field, joints: int) -> NoiseByState | None:
+    if data.missing:
+        return None
+    rows = [data["states"].required()[state].required() for state in STATES]
+
+    def each(name: str, **limits: float) -> Float[Array, "s j"]:
+        return np.array([row[name].required().numbers(joints, **limits) for row in rows])
+
+    return NoiseByState(
+        data["rate_hz"].required().number(above=0.0, most=1e6),
+        data["cutoff_hz"].required().number(above=0.0),
+        data["standstill"].required().number(above=0.0),
+        each("level", above=0.0),
+        each("white", above=0.0),
+        each("walk", above=0.0),
+        each("seconds", low=0.0),
+        _tail(data["tail"]),
+        int(data["runs"].number(0.0, low=0.0)),
+    )
+
+
+def _tail(data: Field) -> AlarmTail | None:
+    if data.missing:
+        return None
+    return AlarmTail(
+        data["start"].required().number(),
+        data["scale"].required().number(above=0.0),
+        data["share"].required().number(above=0.0, most=1.0),
+        data["block"].required().number(above=0.0),
+        data["minutes"].required().number(low=0.0),
     )
 
 

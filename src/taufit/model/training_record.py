@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
+from taufit.model.noise_by_state import NoiseByState
 from taufit.model.score import Score
 from taufit.signals.samples import Samples
 
@@ -254,6 +255,7 @@ class TrainingRecord:
         verdicts: How well each standard parameter is known, in words; () where not known.
         base: Base parameters with their covariance, or None.
         residuals: What the fit left unexplained.
+        noise: Residuals by friction state, where nothing touches the arm, or None.
         score: On the training data, or None.
         thermal: Heat stores where temperature is estimated, or None.
         provenance: Where the model came from, or None.
@@ -266,6 +268,7 @@ class TrainingRecord:
     verdicts: tuple[str, ...] = ()
     base: BaseRecord | None = None
     residuals: Residuals = field(default_factory=Residuals)
+    noise: NoiseByState | None = None
     score: Score | None = None
     thermal: ThermalState | None = None
     provenance: Provenance | None = None

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 import taufit
+from taufit.contact.noise import training_noise
 from taufit.diagnosis import CHANNEL_KINDS, Cause, declared_torque, refuse, sample_causes
 from taufit.errors import RecordingError
 from taufit.estimators import Estimator, is_consistent
@@ -267,6 +268,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             fitted.training,
             score=replace(scores.all, findings=()),
             residuals=residual_structure(fitted, source),
+            noise=None if unsigned else training_noise(fitted, source.excerpt),
             provenance=_provenance(robot, settings, provenance),
             warnings=tuple(warnings),
         )

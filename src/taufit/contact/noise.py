@@ -1,0 +1,241 @@
+"""Noise by friction state, learnt from motion in which nothing touched the arm.
+
+White noise and wandering of a joint's residual r come from its increments,
+
+    var(r(t + T) - r(t)) = 2 white^2 + walk^2 T,
+
+taken over two cells and over a longer time, where the joint is in the state at the end of it. The
+level is that of the 95 % quantile of |r| behind the observer. Where several recordings are known,
+it is widened until each holds 95 % of its motion within what the others say: one day is not like
+another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.contact.external_torque import FASTEST_HZ, WIDEST_HZ, ExternalTorque, Felt
+from taufit.friction import needs
+from taufit.friction.states import FAST, REST, SLOW, STANDING, STATES, TURNING, StateSettings
+from taufit.model.fitted_model import FittedModel
+from taufit.model.noise_by_state import NoiseByState
+from taufit.payload.filter.unknowns import friction_level
+from taufit.signals.samples import Samples
+from taufit.statistics import NORMAL_95
+
+# Lags of the long increments [s].
+_LAGS = {FAST: 0.32, SLOW: 0.16, TURNING: 0.16, STANDING: 0.32, REST: 0.32}
+# A state is learnt from at least this much of it [s].
+_ENOUGH_S = 3.0
+# Nothing is learnt before filters and friction have settled [s].
+_SETTLE_S = 0.5
+# In friction levels: the band of a state that training does not show, and the least wandering.
+_LEVELS = {TURNING: 0.35, STANDING: 0.5, REST: 0.5}
+_WALKS = {SLOW: 0.4, TURNING: 1.2, STANDING: 0.1}
+# Wandering of joints that stand while others move is not of one size: loads shift in steps.
+_STANDING_WALK = 2.5
+# New motion is not the training's: what a fit leaves is smaller than what it meets.
+_UNSEEN = 1.3
+# Increments beyond this quantile count as much as it.
+_LARGEST = 0.999
+# Velocity noise of joints that stand, and what still counts as standing [rad/s or m/s].
+_STILL_QUANTILE, _MOST_STANDSTILL = 0.999, 0.02
+
+
+def contact_rate(rate_hz: float) -> float:
+    """Rate of the cells: the training's, or a whole part of it."""
+    return rate_hz / float(np.ceil(rate_hz / FASTEST_HZ - 1e-9))
+
+
+def standstill_of(samples: Samples) -> float:
+    """Speed below which a joint does not move, from those that stand."""
+    still = samples.friction_velocity[~samples.in_motion]
+    if len(still) < 50:
+        return StateSettings().standstill
+    loud = float(np.quantile(np.abs(still).max(axis=1), _STILL_QUANTILE))
+    return float(np.clip(1.5 * loud, StateSettings().standstill, _MOST_STANDSTILL))
+
+
+def training_noise(model: FittedModel, samples: Samples) -> NoiseByState | None:
+    """Noise by state of the training samples; None where torques have no sign.
+
+    Args:
+        model: Fitted to them.
+        samples: Conditioned, with what they were before the low-pass.
+    """
+    if samples.signed is not None and not np.all(samples.signed):
+        return None
+    rate = contact_rate(samples.rate_hz)
+    standstill = standstill_of(samples)
+    felt = []
+    for run in samples.run_slices():
+        part = _felt_training(model, samples.rows(run), rate, standstill)
+        if part is not None:
+            felt.append(part)
+    level = np.maximum(friction_level(model), 1e-3)
+    return learnt_noise(felt, level, _assumed(model, rate, standstill, level), unseen=_UNSEEN)
+
+
+def free_noise(
+    model: FittedModel, felt: Sequence[Felt], base: NoiseByState, runs: int | None = None
+) -> NoiseByState:
+    """`base` with every state replaced that contact-free recordings show for long enough.
+
+    Args:
+        model: Of the arm.
+        felt: External torque of each recording, as `base.rate_hz` has its cells.
+        base: Noise known so far.
+        runs: How many recordings these are.
+    """
+    level = np.maximum(friction_level(model), 1e-3)
+    found = learnt_noise(list(felt), level, base)
+    return replace(found, runs=len(felt) if runs is None else runs)
+
+
+def default_noise(model: FittedModel) -> NoiseByState:
+    """Of a model whose record has none: from its score and the size of its friction."""
+    conditioning = model.training.conditioning
+    level = np.maximum(friction_level(model), 1e-3)
+    rate = contact_rate(conditioning.rate_hz)
+    return _assumed(model, rate, StateSettings().standstill, level)
+
+
+def _assumed(
+    model: FittedModel, rate_hz: float, standstill: float, friction: Float[Array, " j"]
+) -> NoiseByState:
+    score = model.training.score
+    fast = 0.2 * friction if score is None else np.maximum(score.rmse, 0.02 * friction)
+    level = np.tile(_UNSEEN * fast, (len(STATES), 1))
+    walk = np.tile(fast, (len(STATES), 1))
+    for state, share in _LEVELS.items():
+        level[state] = np.maximum(level[state], share * friction)
+    for state, share in _WALKS.items():
+        walk[state] = np.maximum(walk[state], share * friction)
+    cutoff = min(model.training.conditioning.cutoff_hz, WIDEST_HZ)
+    white = np.tile(fast, (len(STATES), 1))
+    return NoiseByState(rate_hz, cutoff, standstill, level, white, walk, np.zeros_like(level))
+
+
+def _felt_training(
+    model: FittedModel, run: Samples, rate_hz: float, standstill: float
+) -> Felt | None:
+    """External torque of a run on the grid of training, averaged cell by cell."""
+    every = round(run.rate_hz / rate_hz)
+    torque = run.torque if run.raw_torque is None else run.raw_torque
+    parts = [run.position, run.friction_velocity, torque]
+    if needs(model.friction, "temperature"):
+        if run.temperature is None:
+            return None
+        parts.append(run.temperature)
+    cells = np.concatenate(parts, axis=1)
+    n = len(cells) // every
+    if n < 3:
+        return None
+    cells = cells[: n * every].reshape(n, every, -1).mean(axis=1)
+    time = np.arange(n) / rate_hz
+    sensed = ExternalTorque(model, rate_hz, run.cutoff_hz, StateSettings(standstill=standstill))
+    return sensed(time, cells)
+
+
+def learnt_noise(
+    felt: Sequence[Felt],
+    friction: Float[Array, " j"],
+    base: NoiseByState,
+    *,
+    unseen: float = 1.0,
+) -> NoiseByState:
+    """`base` with what these runs show.
+
+    Args:
+        felt: External torque, run by run.
+        friction: Level of friction of each joint [N m].
+        base: For states that are not shown for long enough.
+        unseen: Factor on levels: new motion is larger than that a model was fitted to.
+    """
+    level, white, walk = base.level.copy(), base.white.copy(), base.walk.copy()
+    seconds = base.seconds.copy()
+    step = 1.0 / base.rate_hz
+    joints = len(friction)
+    seen = [_Seen(one, step) for one in felt]
+    for state in range(len(STATES)):
+        factor = unseen * _spread([one.smooth_of(state) for one in seen], joints)
+        for j in range(joints):
+            smooth = [one.smooth_of(state)[j] for one in seen]
+            here = sum(map(len, smooth)) * step
+            if here < _ENOUGH_S:
+                continue
+            seconds[state, j] = here
+            level[state, j] = max(factor * _level(smooth), 1e-9)
+            short = _increments(seen, state, j, 2)
+            lag = max(round(_LAGS[state] / step), 4)
+            long = _increments(seen, state, j, lag)
+            white[state, j] = max(np.sqrt(0.5 * short), 1e-9)
+            growth = max((long - short) / ((lag - 2) * step), 0.002 * short / step)
+            walk[state, j] = np.sqrt(growth) * (_STANDING_WALK if state == STANDING else 1.0)
+    for state, share in _WALKS.items():
+        walk[state] = np.maximum(walk[state], share * friction)
+    return replace(base, level=level, white=white, walk=walk, seconds=seconds)
+
+
+class _Seen:
+    """One run with what of it counts."""
+
+    def __init__(self, felt: Felt, step: float) -> None:
+        self.felt = felt
+        first = np.arange(len(felt)) >= round(_SETTLE_S / step)
+        self.counts = first & (felt.jolt <= 0.0)
+        # An increment across the moment a joint begins to stand is one of definition.
+        self.jumps = np.cumsum(felt.switched, axis=0)
+
+    def smooth_of(self, state: int) -> list[Float[Array, " n"]]:
+        """Behind the observer, in one state, per joint."""
+        felt = self.felt
+        rows = self.counts[:, None] & (felt.state == state)
+        return [felt.smooth[rows[:, j], j] for j in range(felt.state.shape[1])]
+
+    def increments(self, state: int, j: int, lag: int) -> Float[Array, " n"]:
+        felt = self.felt
+        if len(felt) <= lag:
+            return np.empty(0)
+        change = felt.torque[lag:, j] - felt.torque[:-lag, j]
+        rows = (felt.state[lag:, j] == state) & self.counts[lag:]
+        return change[rows & (self.jumps[lag:, j] == self.jumps[:-lag, j])]
+
+
+def _increments(seen: Sequence[_Seen], state: int, j: int, lag: int) -> float:
+    """Mean square of increments, the largest of them cut."""
+    every = np.concatenate([one.increments(state, j, lag) for one in seen])
+    if len(every) == 0:
+        return 0.0
+    most = np.quantile(np.abs(every), _LARGEST)
+    return float(np.mean(np.clip(every, -most, most) ** 2))
+
+
+def _level(smooth: Sequence[Array]) -> float:
+    """Standard deviation of a normal distribution with the same 95 % quantile, run by run."""
+    every = np.abs(np.concatenate(smooth))
+    return float(np.quantile(every, 0.95)) / NORMAL_95
+
+
+def _spread(runs: Sequence[Sequence[Array]], joints: int) -> float:
+    """Factor by which levels must grow for each run to hold 95 % within what the others say."""
+    ratios, weights = [], []
+    for k, own in enumerate(runs):
+        for j in range(joints):
+            others = [one[j] for i, one in enumerate(runs) if i != k and len(one[j])]
+            if len(own[j]) < 50 or sum(map(len, others)) < 100:
+                continue
+            bound = _level(others) * NORMAL_95
+            ratios.append(np.abs(own[j]) / max(bound, 1e-12))
+            # Neither runs nor samples are what is drawn anew: their root counts.
+            weights.append(np.full(len(own[j]), len(own[j]) ** -0.5))
+    if not ratios:
+        return 1.0
+    ratio, weight = np.concatenate(ratios), np.concatenate(weights)
+    order = np.argsort(ratio)
+    reached = np.searchsorted(np.cumsum(weight[order]), 0.95 * weight.sum())
+    return float(max(ratio[order][min(reached, len(order) - 1)], 1.0))

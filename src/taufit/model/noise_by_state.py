@@ -1,0 +1,85 @@
+"""How far measured torque is from the model where nothing touches the arm, by friction state.
+
+A joint that slides fast is predicted several times better than one that turns, starts or stands, so
+one number per joint is wrong for most of the time. Learnt at fit time from the training samples;
+states they do not show (standing joints) come from the size of friction until contact-free
+recordings say more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float, Int
+from taufit.friction.states import StateSettings
+from taufit.statistics import NORMAL_95
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmTail:
+    """How often contact-free motion gives evidence for contact, far out.
+
+    In a `share` of blocks of `block` seconds the largest evidence exceeds `start`, by an excess
+    that is exponential with mean `scale`.
+
+    Attributes:
+        start, scale: Of the evidence, 2 ln B.
+        share: Of the blocks.
+        block: [s].
+        minutes: Of contact-free motion that this rests on; 0 for an assumption.
+    """
+
+    start: float
+    scale: float
+    share: float = 0.1
+    block: float = 2.0
+    minutes: float = 0.0
+
+    def threshold(self, alarms_per_hour: float) -> float:
+        """Evidence that contact-free motion exceeds this often."""
+        blocks = 3600.0 / self.block
+        return self.start + self.scale * float(np.log(self.share * blocks / alarms_per_hour))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoiseByState:
+    """Residual torque of contact-free motion, one row per entry of `friction.states.STATES`.
+
+    The residual of a joint is white noise from cell to cell plus a level that wanders:
+
+        var(r(t + T) - r(t)) = 2 white^2 + walk^2 T      for short T,
+
+    and low-passed it stays within +-1.96 `level` for 95 % of the time.
+
+    Attributes:
+        rate_hz: Of the cells that `white` belongs to.
+        cutoff_hz: Of the low-pass that `level` belongs to.
+        standstill: Slower than this a joint does not move [rad/s or m/s].
+        level: [N m].
+        white: [N m].
+        walk: [N m / sqrt(s)].
+        seconds: Of motion each row rests on; 0 where it was taken from the size of friction.
+        tail: Of the evidence for contact, or None.
+        runs: Contact-free recordings it was refined with.
+    """
+
+    rate_hz: float
+    cutoff_hz: float
+    standstill: float
+    level: Float[Array, "s j"]
+    white: Float[Array, "s j"]
+    walk: Float[Array, "s j"]
+    seconds: Float[Array, "s j"]
+    tail: AlarmTail | None = None
+    runs: int = 0
+
+    @property
+    def states(self) -> StateSettings:
+        """When a joint is in which state."""
+        return StateSettings(standstill=self.standstill)
+
+    def band(self, state: Int[Array, "n j"]) -> Float[Array, "n j"]:
+        """Half width of the 95 % interval of the low-passed residual, given the states [N m]."""
+        return NORMAL_95 * self.level[state, np.arange(state.shape[-1])]

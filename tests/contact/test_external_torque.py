@@ -1,0 +1,100 @@
+"""External torque from the balance of momentum: zero where nothing pushes, J' F where something."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from taufit.contact.external_torque import ExternalTorque
+from taufit.dynamics import coriolis_torque, gravity_torque, jacobian, mass_matrix
+from taufit.friction import Linear
+from taufit.model import TorqueModel
+from taufit.robot import read_robot
+from taufit.sim import random_fourier
+
+STEP = 0.002
+
+
+@pytest.fixture(scope="module")
+def arm():
+    """A model without any error, and cells of a smooth motion of it."""
+    robot = read_robot("ur5e")
+    structure = TorqueModel(robot, friction=Linear(), rotor_inertia=True, offset=True)
+    layout = structure.layout
+    values = np.zeros(layout.size)
+    values[layout.links] = robot.parameters
+    values[layout.rotors], values[layout.offsets] = 0.5, 0.3
+    values[layout.friction] = np.tile([4.0, 6.0], robot.joints)
+    model = structure.with_values(values)
+    motion = random_fourier(robot, seed=3)
+    time = np.arange(0.2, 4.0, STEP)
+    return model, time, *motion.at(time)
+
+
+def cells_of(model, time, q, v, a, external=0.0):
+    load = model.torque(q, v, a) - external
+    return np.concatenate([q, v, load], axis=1)
+
+
+def test_nothing_is_felt_where_nothing_pushes(arm):
+    model, time, q, v, a = arm
+    felt = ExternalTorque(model, 1.0 / STEP)(time, cells_of(*arm))
+    moving = ~felt.standing & (np.sign(v[1:]) == np.sign(v[:-1]))
+    # The balance over a step is exact to the square of the step; the torque is tens of N m.
+    assert np.abs(felt.torque[moving]).max() < 2e-3
+
+
+def test_the_sign_is_what_the_outside_does(arm):
+    model, time, q, v, a = arm
+    # A mass of 1 kg hung on the flange pulls it down.
+    weight = np.array([0.0, 0.0, -9.81])
+    outside = np.einsum("nij,i->nj", jacobian(model.robot, q)[:, 3:], weight)
+    felt = ExternalTorque(model, 1.0 / STEP)(time, cells_of(*arm, outside))
+    expected = 0.5 * (outside[1:] + outside[:-1])
+    moving = ~felt.standing & (np.sign(v[1:]) == np.sign(v[:-1]))
+    np.testing.assert_allclose(felt.torque[moving], expected[moving], atol=3e-3)
+
+
+def test_the_balance_of_momentum_is_kept_without_acceleration(arm):
+    """p' - p = h (tau - friction - offset + C' v - g + tau_ext), C' from dM/dt = C + C'."""
+    model, time, q, v, a = arm
+    outside = np.full_like(q, 2.0)
+    cells = cells_of(*arm, outside)
+    felt = ExternalTorque(model, 1.0 / STEP)(time, cells)
+    robot = model.robot
+    momentum = np.einsum("nij,nj->ni", mass_matrix(robot, q), v) + 0.5 * v
+    eps = 1e-6
+    rate = mass_matrix(robot, q + eps * v) - mass_matrix(robot, q - eps * v)
+    turned = np.einsum("nij,nj->ni", rate, v) / (2 * eps) - coriolis_torque(robot, q, v)
+    friction = 4.0 * np.sign(v) + 6.0 * v
+    flow = cells[:, 12:18] - friction - 0.3 + turned - gravity_torque(robot, q)
+    known = np.diff(momentum, axis=0) / STEP - 0.5 * (flow[1:] + flow[:-1])
+    moving = ~felt.standing & (np.sign(v[1:]) == np.sign(v[:-1]))
+    # Two ways to write one integral over a step: they differ by its square.
+    np.testing.assert_allclose(felt.torque[moving], known[moving], atol=3e-3)
+
+
+def test_the_observer_is_a_first_order_low_pass_of_the_balance(arm):
+    model, time, q, v, a = arm
+    outside = np.where(time > 2.0, 5.0, 0.0)[:, None] * np.ones(6)
+    sensed = ExternalTorque(model, 1.0 / STEP)
+    felt = sensed(time, cells_of(*arm, outside))
+    share = sensed._observer[0][0]
+    lagging = felt.torque[0].copy()
+    for torque, smooth in zip(felt.torque, felt.smooth, strict=True):
+        lagging += share * (torque - lagging)
+        np.testing.assert_allclose(smooth, lagging, atol=1e-9)
+
+
+@pytest.mark.parametrize("cuts", [(1,), (2, 3, 700), (500, 501, 502)])
+def test_a_stream_cut_anywhere_feels_the_same(arm, cuts):
+    time, cells = arm[1], cells_of(*arm)
+    whole = ExternalTorque(arm[0], 1.0 / STEP)(time, cells)
+    sensed = ExternalTorque(arm[0], 1.0 / STEP)
+    edges = [0, *cuts, len(time)]
+    parts = [sensed(time[i:k], cells[i:k]) for i, k in zip(edges[:-1], edges[1:], strict=True)]
+    joined = type(whole).joined([part for part in parts if part is not None])
+    for name in ("torque", "smooth", "jolt", "state", "sure", "switched"):
+        np.testing.assert_allclose(
+            getattr(joined, name).astype(float), getattr(whole, name).astype(float), atol=1e-9
+        )

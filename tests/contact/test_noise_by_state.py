@@ -1,0 +1,70 @@
+"""Noise by friction state: learnt, kept with the model, true of motion that was not learnt from."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from taufit.contact.external_torque import ExternalTorque
+from taufit.contact.noise import default_noise, free_noise
+from taufit.friction.states import FAST, REST, STANDING, STATES
+from taufit.model import AlarmTail
+from taufit.model.model_file import model_from_dict, model_to_dict
+from taufit.payload import stream
+from taufit.payload.filter.grid import Grid
+
+
+def felt(model, recording, noise):
+    """External torque of a recording, all cells at once."""
+    source = stream(model, recording)
+    rows = np.concatenate([source.position, source.velocity, source.torque], axis=1)
+    grid = Grid(1.0 / noise.rate_hz, rows.shape[1], 0.1)
+    for time, row in zip(source.time, rows, strict=True):
+        grid.push(float(time), row)
+    sensed = ExternalTorque(model, noise.rate_hz, noise.cutoff_hz, noise.states)
+    return sensed(*grid.take())
+
+
+def test_a_fit_learns_the_noise_of_its_own_motion(bench):
+    noise = bench.model.training.noise
+    assert noise is not None and noise.runs == 0 and noise.tail is None
+    assert np.all(noise.seconds[FAST] > 10.0)
+    assert np.all(noise.level > 0.0) and np.all(noise.white > 0.0) and np.all(noise.walk > 0.0)
+
+
+def test_noise_survives_the_model_file(bench):
+    noise = dataclasses.replace(bench.model.training.noise, tail=AlarmTail(20.0, 5.0, minutes=3.0))
+    record = dataclasses.replace(bench.model.training, noise=noise)
+    data = json.loads(json.dumps(model_to_dict(bench.model.with_training(record)), allow_nan=False))
+    again = model_from_dict(data).training.noise
+    for field in dataclasses.fields(noise):
+        np.testing.assert_array_equal(getattr(again, field.name), getattr(noise, field.name))
+
+
+def test_a_model_without_noise_gets_one_from_its_friction(bench):
+    record = dataclasses.replace(bench.model.training, noise=None)
+    noise = default_noise(bench.model.with_training(record))
+    assert np.all(noise.level[STANDING] > noise.level[FAST])
+
+
+def test_free_runs_give_bands_that_hold_on_other_runs(bench):
+    base = bench.model.training.noise
+    runs = [felt(bench.model, bench.run(s).recording, base) for s in (11, 12, 13)]
+    noise = free_noise(bench.model, runs, base)
+    assert noise.runs == 3 and np.all(noise.seconds[REST] > 0.0)
+    other = [felt(bench.model, bench.run(s, periods=2).recording, noise) for s in (21, 22, 23)]
+    for state in (FAST, REST):
+        inside = np.concatenate(
+            [(np.abs(f.smooth) <= noise.band(f.state))[50:][f.state[50:] == state] for f in other]
+        )
+        # Three short runs on each side: 95 % within what three others allow.
+        assert 0.88 < inside.mean() <= 1.0, STATES[state]
+
+
+def test_a_threshold_grows_by_the_scale_for_every_factor_e():
+    tail = AlarmTail(20.0, 5.0)
+    assert tail.threshold(1.0) - tail.threshold(np.e) == pytest.approx(5.0)
+    assert tail.threshold(0.1 * 1800.0) == pytest.approx(20.0)
