@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,7 @@ def cells_of(model, time, q, v, a, external=0.0):
 
 
 def test_nothing_is_felt_where_nothing_pushes(arm):
-    model, time, q, v, a = arm
+    model, time, _q, v, _a = arm
     felt = ExternalTorque(model, 1.0 / STEP)(time, cells_of(*arm))
     moving = ~felt.standing & (np.sign(v[1:]) == np.sign(v[:-1]))
     # The balance over a step is exact to the square of the step; the torque is tens of N m.
@@ -45,7 +47,7 @@ def test_nothing_is_felt_where_nothing_pushes(arm):
 
 
 def test_the_sign_is_what_the_outside_does(arm):
-    model, time, q, v, a = arm
+    model, time, q, v, _a = arm
     # A mass of 1 kg hung on the flange pulls it down.
     weight = np.array([0.0, 0.0, -9.81])
     outside = np.einsum("nij,i->nj", jacobian(model.robot, q)[:, 3:], weight)
@@ -57,7 +59,7 @@ def test_the_sign_is_what_the_outside_does(arm):
 
 def test_the_balance_of_momentum_is_kept_without_acceleration(arm):
     """p' - p = h (tau - friction - offset + C' v - g + tau_ext), C' from dM/dt = C + C'."""
-    model, time, q, v, a = arm
+    model, time, q, v, _a = arm
     outside = np.full_like(q, 2.0)
     cells = cells_of(*arm, outside)
     felt = ExternalTorque(model, 1.0 / STEP)(time, cells)
@@ -75,7 +77,7 @@ def test_the_balance_of_momentum_is_kept_without_acceleration(arm):
 
 
 def test_the_observer_is_a_first_order_low_pass_of_the_balance(arm):
-    model, time, q, v, a = arm
+    model, time, _q, _v, _a = arm
     outside = np.where(time > 2.0, 5.0, 0.0)[:, None] * np.ones(6)
     sensed = ExternalTorque(model, 1.0 / STEP)
     felt = sensed(time, cells_of(*arm, outside))
@@ -92,7 +94,7 @@ def test_a_stream_cut_anywhere_feels_the_same(arm, cuts):
     whole = ExternalTorque(arm[0], 1.0 / STEP)(time, cells)
     sensed = ExternalTorque(arm[0], 1.0 / STEP)
     edges = [0, *cuts, len(time)]
-    parts = [sensed(time[i:k], cells[i:k]) for i, k in zip(edges[:-1], edges[1:], strict=True)]
+    parts = [sensed(time[i:k], cells[i:k]) for i, k in itertools.pairwise(edges)]
     joined = type(whole).joined([part for part in parts if part is not None])
     for name in ("torque", "smooth", "jolt", "state", "sure", "switched"):
         np.testing.assert_allclose(

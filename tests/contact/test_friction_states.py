@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -15,9 +17,7 @@ def walked(position, cuts=()):
     velocity = np.gradient(position, 1.0 / RATE, axis=0)
     states = FrictionStates(position.shape[1], 1.0 / RATE)
     edges = [0, *cuts, len(position)]
-    rows = [
-        states(position[a:b], velocity[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)
-    ]
+    rows = [states(position[a:b], velocity[a:b]) for a, b in itertools.pairwise(edges)]
     return [np.concatenate([getattr(row, name) for row in rows]) for name in rows[0]._fields]
 
 

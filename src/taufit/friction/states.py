@@ -84,8 +84,8 @@ class FrictionStates:
     def __init__(self, joints: int, step: float, settings: StateSettings | None = None) -> None:
         self.joints, self.step = joints, step
         self.settings = own = settings or StateSettings()
-        times = (own.slow_for, own.reversal, own.change, own.settle)
-        times += (own.quiet, own.blind_change, own.blind_start)
+        times = [own.slow_for, own.reversal, own.change, own.settle]
+        times += [own.quiet, own.blind_change, own.blind_start]
         # Times in cells.
         self._numbers = np.array(
             [own.standstill, own.slow, own.displaced, *(t / step - 1e-9 for t in times)]
