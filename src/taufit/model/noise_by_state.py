@@ -51,7 +51,7 @@ class NoiseByState:
 
         var(r(t + T) - r(t)) = 2 white^2 + walk^2 T      for short T,
 
-    and low-passed it stays within +-1.96 `level` for 95 % of the time.
+    and low-passed it stays within +- NORMAL_95 `level` for 95 % of the time.
 
     Attributes:
         rate_hz: Of the cells that `white` belongs to.
