@@ -64,8 +64,18 @@ def test_order_and_processes_change_no_digit(arm, paths, few):
         )
 
 
+@pytest.mark.parametrize("tile", [100, 1000])
+def test_tiles_do_not_change_the_estimate(arm, paths, few, tile, monkeypatch):
+    first = fitted(arm, paths)
+    monkeypatch.setattr(rows, "accumulate_by_joint", partial(accumulate_by_joint, tile=tile))
+    other = fitted(arm, paths)
+
+    assert apart(first, other) < 1e-9
+    np.testing.assert_allclose(other.estimate.base_std, first.estimate.base_std, rtol=1e-9)
+
+
 @pytest.mark.parametrize("estimator", [Wls(), ConsistentSdp(prior_weight=10.0)])
-def test_tiles_do_not_change_the_estimate(arm, runs, estimator, monkeypatch):
+def test_tiles_do_not_change_other_estimators(arm, runs, estimator, monkeypatch):
     model, samples = automatic_model(arm), condition(runs, cutoff_hz=8.0)
 
     first = fit_samples(model, samples, estimator, load_rounds=2)

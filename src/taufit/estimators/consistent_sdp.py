@@ -60,7 +60,6 @@ class ConsistentSdp:
             total_mass=self.total_mass,
             speeds=self.speeds,
         )
-        information = self._with_precision(information, problem)
         warnings: list[str] = []
         settings: dict[str, float] = {}
         weight = self.prior_weight
@@ -75,9 +74,13 @@ class ConsistentSdp:
             raise InfeasibleError(f"a prior weight must be 0 or more, found {weight}.")
         settings["prior_weight"] = float(each.mean())
         if np.all(each > 0):
-            theta, messages = entropic_least_squares(information, problem, limits, each)
+            own = np.asarray(self.precision, float) if self.precision else None
+            theta, messages = entropic_least_squares(
+                information, problem, limits, each, precision=own
+            )
         else:
-            theta, messages = consistent_least_squares(information, problem, limits, self.ridge)
+            held = self._with_precision(information, problem)
+            theta, messages = consistent_least_squares(held, problem, limits, self.ridge)
         warnings.extend(messages)
         return Solution(moved_inside(model, theta, margin=self.margin), tuple(warnings), settings)
 

@@ -60,10 +60,12 @@ def entropic_least_squares(
     limits: Constraints,
     weight: float | Float[Array, " j"],
     start: Float[Array, " p"] | None = None,
+    precision: Float[Array, " p"] | None = None,
 ) -> tuple[Float[Array, " p"], list[str]]:
     """The minimum of f under the constraints; inequalities by a barrier driven to 1e-9.
 
-    `weight` is w of all links, or one per link.
+    `weight` is w of all links, or one per link; `precision` of every parameter adds
+    precision theta^2 / 2.
     """
     noise = noise_level(information, problem)
     model = problem.model
@@ -72,6 +74,11 @@ def entropic_least_squares(
     inverse = np.linalg.inv(pseudo_inertia(links))
 
     rows, aim = information.factor / noise, information.target / noise
+    if precision is not None:
+        # Beside the triangle, not merged into it: it has base columns only, and rounding of what
+        # depends on them would pass for noise.
+        known = np.diag(np.sqrt(precision))[precision > 0.0]
+        rows, aim = np.concatenate([rows, known]), np.pad(aim, (0, len(known)))
     hessian0, gradient0 = rows.T @ rows, rows.T @ aim
     linear = np.zeros(layout.size)
     linear[layout.links] = np.einsum("imn,knm->ki", UNIT, inverse).ravel()
