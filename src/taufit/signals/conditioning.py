@@ -21,7 +21,13 @@ from taufit.signals.filtering import settling_time, smeared, zero_phase
 from taufit.signals.grid import check_cutoff, common_rate, on_grid
 from taufit.signals.samples import Samples
 from taufit.signals.uniform_run import UniformRun
-from taufit.signals.windows import SLOWEST, motion_mask, speed_threshold, standing_mask
+from taufit.signals.windows import (
+    SLOWEST,
+    broken_loose,
+    motion_mask,
+    speed_threshold,
+    standing_mask,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,6 +275,7 @@ def _rows(
     reach = 0.5 * settling_time(cutoff)
     if how.trim and not how.periodic:
         motion = motion_mask(speed, rate_hz, threshold=threshold, margin_s=how.margin_s)
+        motion = broken_loose(run.position, motion, rate_hz)
         standing = standing_mask(speed, rate_hz, threshold=threshold)
         keep &= ~smeared(standing, rate_hz, reach)
     if not how.periodic:

@@ -8,6 +8,10 @@ from taufit.arrays import Array, Bool, Float
 
 # Slower than this nothing counts as moving [rad/s or m/s].
 SLOWEST = 1e-3
+# Travel after which friction has forgotten which way it was strained before [rad or m].
+_FORGOTTEN = 3e-3
+# Joints that start later than this after the first one are not waited for [s].
+_TOGETHER_S = 1.0
 
 
 def speed_threshold(
@@ -55,6 +59,29 @@ def standing_mask(
     still = np.abs(velocity) <= threshold
     shortest = max(1, int(lasting_s * rate_hz))
     return np.stack([~_fill(~column, shortest, ends=True) for column in still.T], axis=1)
+
+
+def broken_loose(
+    position: Float[Array, "n j"], motion: Bool[Array, " n"], rate_hz: float
+) -> Bool[Array, " n"]:
+    """The rows in motion without the start of a run, where friction depends on what was before it.
+
+    At rest friction may be anything up to breakaway, in either direction: whatever the approach and
+    the controller left. Nothing recorded later says how much, until each joint that sets off has
+    travelled far enough. A run that is in motion at its first sample has no such start.
+    """
+    moving = intervals(motion)
+    if not moving or moving[0][0] == 0:
+        return motion
+    start, stop = moving[0]
+    stop = min(stop, start + round(_TOGETHER_S * rate_hz))
+    away = np.abs(position[start:stop] - position[start]) > _FORGOTTEN
+    waited = away.any(axis=0)
+    if not waited.any():
+        return motion
+    out = motion.copy()
+    out[start : start + int(away.argmax(axis=0)[waited].max())] = False
+    return out
 
 
 def intervals(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
