@@ -30,6 +30,7 @@ from taufit.sim import (
     Timing,
     Twin,
     effects_from_dict,
+    effects_to_dict,
     random_fourier,
     typical_effects,
     typical_rotor,
@@ -310,7 +311,7 @@ def test_divergence_is_detected_and_said(compiled):
 
 
 def test_effects_survive_as_plain_data():
-    effects = effects_from_dict(EVERYTHING.to_dict())
+    effects = effects_from_dict(effects_to_dict(EVERYTHING))
     mine = Twin(ARM, EVERYTHING).run(MOTION, seed=1).recording
     other = Twin(ARM, effects).run(MOTION, seed=1).recording
     np.testing.assert_array_equal(mine.signal, other.signal)

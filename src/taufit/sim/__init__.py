@@ -14,8 +14,8 @@ from taufit.sim.effects import (
     Sensing,
     Thermal,
     Timing,
-    effects_from_dict,
 )
+from taufit.sim.effects_file import effects_from_dict, effects_to_dict
 from taufit.sim.payload import Carried
 from taufit.sim.plant import Envelope
 from taufit.sim.preset import Preset, presets, read_preset, typical_effects, typical_rotor
@@ -43,6 +43,7 @@ __all__ = [
     "Trace",
     "Twin",
     "effects_from_dict",
+    "effects_to_dict",
     "presets",
     "random_fourier",
     "read_preset",

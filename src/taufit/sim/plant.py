@@ -14,7 +14,8 @@ from taufit.friction import Presliding
 from taufit.robot import Robot
 from taufit.sim import measure
 from taufit.sim.controller import Controller, check_stable, effective_inertia
-from taufit.sim.effects import Effects, Elasticity, check_effects, per_joint
+from taufit.sim.effects import Effects, Elasticity, per_joint
+from taufit.sim.effects_check import check_effects
 from taufit.sim.friction_table import (
     WARMTH,
     FrictionTable,

@@ -19,14 +19,8 @@ from taufit.excitation import Motion
 from taufit.excitation.motion_file import motion_from_dict
 from taufit.robot import Robot, read_robot
 from taufit.sim.controller import Controller
-from taufit.sim.effects import (
-    Effects,
-    Encoder,
-    Friction,
-    Ripple,
-    Sensing,
-    effects_from_dict,
-)
+from taufit.sim.effects import Effects, Encoder, Friction, Ripple, Sensing
+from taufit.sim.effects_file import effects_from_dict
 from taufit.sim.payload import Carried
 from taufit.sim.random_motion import random_fourier
 from taufit.sim.twin import Twin

@@ -17,7 +17,9 @@ from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.sim import measure
 from taufit.sim.controller import Controller
-from taufit.sim.effects import Effects, Friction, check_effects, per_joint
+from taufit.sim.effects import Effects, Friction, per_joint
+from taufit.sim.effects_check import check_effects
+from taufit.sim.effects_file import effects_to_dict
 from taufit.sim.loop import OUTPUTS, TICK
 from taufit.sim.payload import Carried, check_payload, timeline
 from taufit.sim.plant import SETTLE, Envelope, Plant, PlantStart
@@ -388,7 +390,7 @@ class _Simulation:
             "seed": self.seed,
             "robot": twin.robot.to_dict(),
             "rotor_inertia": self.plant.rotor.tolist(),
-            "effects": twin.effects.to_dict(),
+            "effects": effects_to_dict(twin.effects),
             "friction_scale": self.plant.scale.tolist(),
             "presliding": self.plant.slip.tolist() if twin.effects.friction is not None else None,
             "gain_ratio": ratio.tolist(),

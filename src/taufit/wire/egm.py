@@ -16,7 +16,8 @@ import numpy as np
 
 from taufit.errors import WireError
 from taufit.wire.datagrams import Datagrams
-from taufit.wire.source import Block, Clock, Description, Gap
+from taufit.wire.mending import Mending
+from taufit.wire.source import Block, Clock, Description
 
 PORT = 6510
 # Field numbers of an EgmRobot message.
@@ -175,7 +176,7 @@ def _angles(data: bytes) -> tuple[float, ...]:
     return tuple(math.radians(value) for value in _joints(data))
 
 
-class AbbEgm:
+class AbbEgm(Mending):
     """Datagrams of an ABB controller; nothing is ever sent back.
 
     Args:
@@ -187,21 +188,11 @@ class AbbEgm:
     def __init__(
         self, address: str = "127.0.0.1", port: int = PORT, *, give_up: float = 30.0
     ) -> None:
-        self.address, self.port, self.give_up = address, port, give_up
-        self.messages: list[str] = []
+        super().__init__("the robot", 250.0, patience=give_up, give_up=give_up)
+        self.address, self.port = address, port
         self._udp: Datagrams | None = None
-        self._clock = Clock(250.0)
         self._waiting: list[EgmState] = []
         self._joints = 0
-        self._heard = time.monotonic()
-
-    @property
-    def gaps(self) -> list[Gap]:
-        return self._clock.gaps
-
-    @property
-    def duplicated(self) -> int:
-        return self._clock.duplicated
 
     def connect(self) -> Description:
         """Wait for the robot; its first datagrams say how many joints it has and how fast it is."""
@@ -247,17 +238,14 @@ class AbbEgm:
         states, self._waiting = self._waiting, []
         if not states:
             states = self._receive(seconds)
-        now = time.monotonic()
         states = [s for s in states if len(s.position) == len(s.torque) == self._joints]
         if not states:
-            if now - self._heard > self.give_up:
-                raise WireError(f"the robot has sent nothing for {now - self._heard:.0f} s.")
+            self._give_up_if_silent()
             return None
-        self._heard = now
-        stamps, keep = self._clock.order(
+        stamps, keep = self._ordered(
             np.array([s.time for s in states]),
             np.array([s.number for s in states]),
-            why="datagrams lost",
+            "datagrams lost",
         )
         if not len(stamps):
             return None
@@ -285,7 +273,5 @@ class AbbEgm:
             try:
                 out.append(decode(data))
             except WireError as error:
-                if str(error) not in self.messages:
-                    self.messages.append(str(error))
-                    del self.messages[:-100]
+                self._note(str(error), once=True)
         return out

@@ -18,7 +18,8 @@ from taufit.arrays import Array
 from taufit.errors import WireError
 from taufit.wire.datagrams import Datagrams
 from taufit.wire.line import Line
-from taufit.wire.source import Block, Clock, Description, Gap
+from taufit.wire.mending import Mending
+from taufit.wire.source import Block, Description
 
 PORT = 1337
 VERSION = 10
@@ -142,7 +143,7 @@ def connect_answer(number: int, accepted: bool, version: int = VERSION) -> bytes
     return command(CONNECT, number, _ANSWER.pack(0 if accepted else 1, version))
 
 
-class FrankaState:
+class FrankaState(Mending):
     """States of a Franka robot; read only.
 
     Args:
@@ -154,21 +155,10 @@ class FrankaState:
     def __init__(
         self, host: str, *, port: int = PORT, patience: float = 2.0, give_up: float = 30.0
     ) -> None:
-        self.host, self.port, self.patience, self.give_up = host, port, patience, give_up
-        self.messages: list[str] = []
-        self._clock = Clock(1000.0)
+        super().__init__(host, 1000.0, patience=patience, give_up=give_up)
+        self.port = port
         self._line: Line | None = None
         self._udp: Datagrams | None = None
-        self._heard = time.monotonic()
-        self._broken = ""
-
-    @property
-    def gaps(self) -> list[Gap]:
-        return self._clock.gaps
-
-    @property
-    def duplicated(self) -> int:
-        return self._clock.duplicated
 
     def connect(self) -> Description:
         """Ask for the states."""
@@ -184,35 +174,16 @@ class FrankaState:
 
     def read(self, seconds: float) -> Block | None:
         """States that arrive within `seconds`, or None; opens a dead line anew."""
-        now = time.monotonic()
-        if self._udp is None:
-            if now - self._heard > self.give_up:
-                raise WireError(
-                    f"{self.host} has sent nothing for {now - self._heard:.0f} s ({self._broken})."
-                )
-            try:
-                self._open()
-            except WireError as error:
-                self.messages.append(str(error))
-                del self.messages[:-100]
-                time.sleep(min(seconds, 0.2))
-                return None
+        if self._udp is None and not self._mend(seconds):
+            return None
         assert self._udp is not None
         # The system keeps about 0.1 s of states: never leave them longer than a few milliseconds.
         data = [d for d in self._udp.receive(seconds, gather=0.004) if self._sound(d)]
-        now = time.monotonic()
         if not data:
-            if now - self._heard > self.patience:
-                self._broken = f"no state for {self.patience:g} s"
-                self.close()
+            self._drop_if_silent("state")
             return None
         table = read_states(data)
-        silence = now - self._heard if self._broken else None
-        why = self._broken or "datagrams lost"
-        stamps, keep = self._clock.order(
-            table["number"] * 1e-3, table["number"], why=why, silence=silence
-        )
-        self._broken, self._heard = "", now
+        stamps, keep = self._ordered(table["number"] * 1e-3, table["number"], "datagrams lost")
         if not len(stamps):
             return None
         values = {field: table[name][keep].astype(float) for field, name in FIELDS.items()}
@@ -229,9 +200,7 @@ class FrankaState:
         if len(data) == STATE_BYTES:
             return True
         text = f"a datagram of {len(data)} bytes is no state of interface version {VERSION}"
-        if text not in self.messages:
-            self.messages.append(text)
-            del self.messages[:-100]
+        self._note(text, once=True)
         return False
 
     def _open(self) -> None:

@@ -13,7 +13,8 @@ from taufit.arrays import Array
 from taufit.errors import WireError
 from taufit.wire import rtde
 from taufit.wire.line import Line
-from taufit.wire.source import Block, Clock, Description, Gap
+from taufit.wire.mending import Mending
+from taufit.wire.source import Block, Clock, Description
 
 # Field of a recording <- RTDE variable.
 FIELDS = {
@@ -56,7 +57,7 @@ class UrPorts:
     rtde: int = 30004
 
 
-class UrRtde:
+class UrRtde(Mending):
     """Samples of a controller with RTDE (CB3 from 3.3, e-Series, PolyScope X).
 
     Args:
@@ -76,26 +77,14 @@ class UrRtde:
         patience: float = 3.0,
         give_up: float = 30.0,
     ) -> None:
-        self.host, self.ports = host, ports or UrPorts()
-        self.patience, self.give_up = patience, give_up
-        self.messages: list[str] = []
+        super().__init__(host, 500.0, patience=patience, give_up=give_up)
+        self.ports = ports or UrPorts()
         self.version = (0, 0, 0, 0)
         self._asked_hz = rate_hz
         self._missing: set[str] = set()
         self._line: Line | None = None
         self._recipe: rtde.Recipe | None = None
-        self._clock = Clock(500.0)
         self._waiting: list[bytes] = []
-        self._heard = time.monotonic()
-        self._broken = ""
-
-    @property
-    def gaps(self) -> list[Gap]:
-        return self._clock.gaps
-
-    @property
-    def duplicated(self) -> int:
-        return self._clock.duplicated
 
     def connect(self) -> Description:
         """Agree with the controller on what it sends, and start it."""
@@ -130,8 +119,7 @@ class UrRtde:
             if left <= 0.0 and self._line is not None:
                 return None
             if self._line is None:
-                self._mend(end)
-                if self._line is None:
+                if not self._mend(left):
                     return None
                 continue
             bodies = self._receive(min(left, 0.25))
@@ -159,38 +147,14 @@ class UrRtde:
                         )
                     bodies.append(body)
                 elif kind == rtde.TEXT:
-                    self._note(body)
+                    self._text(body)
         except WireError as error:
             self._drop(str(error).rstrip("."))
         if bodies:
             self._heard = time.monotonic() if self._line is not None else self._heard
-        elif self._line is not None and time.monotonic() - self._heard > self.patience:
-            self._drop(f"no data for {self.patience:g} s")
+        elif self._line is not None:
+            self._drop_if_silent("data")
         return bodies
-
-    def _drop(self, why: str) -> None:
-        self.close()
-        self._broken = why
-
-    def _mend(self, end: float) -> None:
-        """Open the line anew, until `end` or until it is time to give up."""
-        while True:
-            silent = time.monotonic() - self._heard
-            if silent > self.give_up:
-                raise WireError(
-                    f"{self.host} has sent nothing for {silent:.0f} s ({self._broken}); what was "
-                    "recorded until then is kept."
-                )
-            try:
-                self._open()
-                return
-            except WireError as error:
-                self.messages.append(str(error))
-                del self.messages[:-100]
-                self.close()
-            if time.monotonic() >= end:
-                return
-            time.sleep(0.2)
 
     def _open(self) -> None:
         """Connect and start the stream; asks again without what the controller does not know."""
@@ -246,33 +210,26 @@ class UrRtde:
                 raise WireError(f"{self._line.name} does not answer an RTDE request.")
             for got, body in self._frames.feed(self._line.receive(left)):
                 if got == rtde.TEXT:
-                    self._note(body)
+                    self._text(body)
                 elif got == rtde.DATA:
                     self._waiting.append(body)
                 elif got == kind and answer is None:
                     answer = body
         return answer
 
-    def _note(self, body: bytes) -> None:
+    def _text(self, body: bytes) -> None:
         text, source, level = rtde.read_text_message(body)
         names = ("exception", "error", "warning", "information")
-        self.messages.append(f"{names[min(level, 3)]}: {text}" + (f" ({source})" if source else ""))
-        del self.messages[:-100]
+        self._note(f"{names[min(level, 3)]}: {text}" + (f" ({source})" if source else ""))
 
     def _block(self, bodies: list[bytes]) -> Block | None:
         assert self._recipe is not None
         table = self._recipe.table(bodies)
-        now = time.monotonic()
         number = table["control_step"] if "control_step" in self._recipe.names else None
-        silence = now - self._last_block if self._broken else None
-        why = self._broken or "samples missing"
-        stamps, keep = self._clock.order(table["timestamp"], number, why=why, silence=silence)
-        self._broken, self._last_block, self._heard = "", now, now
+        stamps, keep = self._ordered(table["timestamp"], number)
         if not len(stamps):
             return None
         return Block(stamps, _fields(table, keep, FIELDS), _status(table, keep))
-
-    _last_block = 0.0
 
 
 def _fields(table: Array, keep: Array, names: Mapping[str, str]) -> dict[str, Array]:

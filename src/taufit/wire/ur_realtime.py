@@ -9,11 +9,12 @@ import numpy as np
 from taufit.errors import WireError
 from taufit.wire import ur_state
 from taufit.wire.line import Line
-from taufit.wire.source import Block, Clock, Description, Gap
+from taufit.wire.mending import Mending
+from taufit.wire.source import Block, Clock, Description
 from taufit.wire.ur import FIELDS, UrPorts
 
 
-class UrRealtime:
+class UrRealtime(Mending):
     """Samples of a controller without RTDE; its packets' common beginning is what is read.
 
     Args:
@@ -30,23 +31,11 @@ class UrRealtime:
         patience: float = 3.0,
         give_up: float = 30.0,
     ) -> None:
-        self.host, self.ports = host, ports or UrPorts()
-        self.patience, self.give_up = patience, give_up
-        self.messages: list[str] = []
-        self._clock = Clock(125.0)
+        super().__init__(host, 125.0, patience=patience, give_up=give_up)
+        self.ports = ports or UrPorts()
         self._line: Line | None = None
         self._waiting: list[bytes] = []
         self._size = 0
-        self._heard = time.monotonic()
-        self._broken = ""
-
-    @property
-    def gaps(self) -> list[Gap]:
-        return self._clock.gaps
-
-    @property
-    def duplicated(self) -> int:
-        return self._clock.duplicated
 
     def connect(self) -> Description:
         """Open the line; the first packets say what they hold and how fast they come."""
@@ -83,12 +72,8 @@ class UrRealtime:
             packets = self._receive(seconds)
         if not packets:
             return None
-        now = time.monotonic()
         table = ur_state.read_realtime(packets)
-        silence = now - self._heard if self._broken else None
-        why = self._broken or "samples missing"
-        stamps, keep = self._clock.order(table["time"], why=why, silence=silence)
-        self._broken, self._heard = "", now
+        stamps, keep = self._ordered(table["time"], None)
         if not len(stamps):
             return None
         values = {field: table[name][keep] for field, name in FIELDS.items() if name in table}
@@ -105,17 +90,6 @@ class UrRealtime:
         self._line = Line(self.host, self.ports.realtime)
         self._packages = ur_state.Packages(ur_state.SHORTEST)
 
-    def _mend(self, seconds: float) -> None:
-        silent = time.monotonic() - self._heard
-        if silent > self.give_up:
-            raise WireError(f"{self.host} has sent nothing for {silent:.0f} s ({self._broken}).")
-        try:
-            self._open()
-        except WireError as error:
-            self.messages.append(str(error))
-            del self.messages[:-100]
-            time.sleep(min(seconds, 0.2))
-
     def _receive(self, seconds: float) -> list[bytes]:
         assert self._line is not None
         packets: list[bytes] = []
@@ -129,9 +103,9 @@ class UrRealtime:
                     f"{self._size})"
                 )
         except WireError as error:
-            self._broken = str(error).rstrip(".")
-            self.close()
-        if not packets and time.monotonic() - self._heard > self.patience:
-            self._broken = self._broken or f"no data for {self.patience:g} s"
-            self.close()
+            self._drop(str(error).rstrip("."))
+        if packets:
+            self._heard = time.monotonic()
+        else:
+            self._drop_if_silent("data")
         return packets

@@ -1,0 +1,165 @@
+"""Effects as plain data, for YAML and JSON, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from taufit.errors import TaufitError
+from taufit.friction import FRICTION_MODELS, FrictionModel
+from taufit.sim.effects import (
+    Effects,
+    Elasticity,
+    Encoder,
+    Friction,
+    Push,
+    Ripple,
+    Sensing,
+    Thermal,
+    Timing,
+)
+
+_PARTS: dict[str, Any] = {
+    "friction": Friction,
+    "thermal": Thermal,
+    "ripple": Ripple,
+    "elasticity": Elasticity,
+    "sensing": Sensing,
+    "encoder": Encoder,
+    "timing": Timing,
+}
+
+
+def effects_to_dict(effects: Effects) -> dict[str, Any]:
+    """Plain data of what is on; `effects_from_dict` reads it."""
+    out: dict[str, Any] = {}
+    for item in fields(effects):
+        value = getattr(effects, item.name)
+        if value is None or (item.name == "pushes" and not value):
+            continue
+        if item.name == "pushes":
+            out["pushes"] = [_plain(push) for push in value]
+        else:
+            out[item.name] = _plain(value) if item.name in _PARTS else value
+    return out
+
+
+def effects_from_dict(data: Mapping[str, Any], where: str = "the effects") -> Effects:
+    """Effects from plain data, e.g. a YAML file:
+
+    friction: {model: linear, coefficients: [[10, 15], [12, 14]], presliding: 0.001}
+    sensing: {white: 0.3, gain_scatter: 0.01}
+    pushes: [{start: 2.0, force: [20, 0, 0]}]
+    """
+    if not isinstance(data, Mapping):
+        raise TaufitError(f"{where}: expected names of effects with their settings.")
+    known = [item.name for item in fields(Effects)]
+    made: dict[str, Any] = {}
+    for name, value in data.items():
+        if name not in known:
+            raise TaufitError(f"{where}: {name!r} is not an effect; there are {', '.join(known)}.")
+        if value is None:
+            continue
+        if name == "saturation":
+            if value is False:
+                continue
+            made[name] = 1.0 if value is True else _setting(Effects, name, value, where)
+        elif name == "pushes":
+            if not isinstance(value, (list, tuple)):
+                raise TaufitError(f"{where}: pushes is a list, found {value!r}.")
+            made[name] = tuple(_build(Push, item, f"{where}: pushes") for item in value)
+        else:
+            made[name] = _build(_PARTS[name], value, f"{where}: {name}")
+    return Effects(**made)
+
+
+def _build(cls: Any, data: Mapping[str, Any], where: str) -> Any:
+    known = [item.name for item in fields(cls)]
+    if not isinstance(data, Mapping):
+        raise TaufitError(f"{where}: expected settings, e.g. {{{known[0]}: ...}}.")
+    values: dict[str, Any] = {}
+    for name, value in data.items():
+        if name not in known:
+            raise TaufitError(f"{where} has no setting {name!r}; it has {', '.join(known)}.")
+        values[name] = _setting(cls, name, value, where)
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise TaufitError(f"{where}: {error}.") from None
+
+
+_WORDS = ("side", "encoder")
+_SWITCHES = ("absolute", "velocity", "acceleration")
+_ROWS = {"intervals": 2, "cycles": 1, "slow_widths": 1, "force": 1, "moment": 1}
+
+
+def _setting(cls: Any, name: str, value: Any, where: str) -> Any:
+    """One setting as its effect wants it, or an error that names it."""
+    if cls is Friction and name == "model":
+        return friction_model(value, where)
+    if name in _WORDS or name in _SWITCHES:
+        kind = str if name in _WORDS else bool
+        if not isinstance(value, kind):
+            raise TaufitError(
+                f"{where}: {name} is {'a word' if kind is str else 'true or false'}, not {value!r}."
+            )
+        return value
+    if value is None and name in ("shape", "slow", "initial", "initial_housing"):
+        return None
+    try:
+        numbers = np.array(value, float)
+    except (TypeError, ValueError):
+        raise TaufitError(f"{where}: {name} needs numbers, found {value!r}.") from None
+    if isinstance(value, (str, bool)) or not np.all(np.isfinite(numbers)) or numbers.ndim > 2:
+        raise TaufitError(f"{where}: {name} needs finite numbers, found {value!r}.")
+    if name in _ROWS:
+        if numbers.size and numbers.ndim != _ROWS[name]:
+            raise TaufitError(f"{where}: {name} needs a list, found {value!r}.")
+        if name in ("force", "moment") and numbers.shape != (3,):
+            raise TaufitError(f"{where}: {name} has three numbers, found {value!r}.")
+        if name == "intervals" and numbers.size and numbers.shape[1] != 2:
+            raise TaufitError(f"{where}: intervals are pairs of seconds and probability.")
+        return tuple(tuple(row) if isinstance(row, list) else row for row in numbers.tolist())
+    return float(numbers) if numbers.ndim == 0 else numbers
+
+
+def friction_model(name: Any, where: str = "friction") -> FrictionModel:
+    """A friction model by its command-line name, with settings as {name: ..., setting: ...}."""
+    settings: dict[str, Any] = {}
+    if isinstance(name, Mapping):
+        settings = dict(name)
+        name = settings.pop("name", None)
+    if not isinstance(name, str) or name not in FRICTION_MODELS:
+        raise TaufitError(
+            f"{where}: {name!r} is not a friction model; there are {', '.join(FRICTION_MODELS)}."
+        )
+    try:
+        return FRICTION_MODELS[name](**settings)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise TaufitError(f"{where}: {error}.") from None
+
+
+def _plain(part: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for item in fields(part):
+        value = getattr(part, item.name)
+        if item.name == "model":
+            name = next(
+                (key for key, cls in FRICTION_MODELS.items() if type(value) is cls),
+                type(value).__name__,
+            )
+            settings = {f.name: getattr(value, f.name) for f in fields(value)}
+            value = {"name": name, **{k: v for k, v in settings.items() if _simple(v)}}
+        elif isinstance(value, np.ndarray):
+            value = value.tolist()
+        elif isinstance(value, tuple):
+            value = [list(x) if isinstance(x, tuple) else x for x in value]
+        out[item.name] = value
+    return out
+
+
+def _simple(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
