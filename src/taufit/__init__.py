@@ -1,4 +1,13 @@
-"""taufit: from a robot arm's recorded motion to a validated torque model."""
+"""taufit: from a robot arm's recorded motion to a validated torque model.
+
+    import taufit
+
+    done = taufit.identify("ur10e", "run.csv", map="columns.yaml", holdout="30%")
+    taufit.write_model(done.model, "model.json")
+
+`__all__` lists the names a first script needs. Friction models, estimators and the steps in between
+are here by name as well; the rooms (`taufit.friction`, `taufit.estimators`, ...) have them all.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +16,35 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# Where each public name lives; imported when first used, so `import taufit` stays quick.
-_NAMES = {
+# Where each name lives; imported when first used, so `import taufit` stays quick. `__init__.pyi`
+# says the same to type checkers.
+_FIRST = {
     "Robot": "taufit.robot",
     "read_robot": "taufit.robot",
-    "write_robot": "taufit.robot",
     "bundled_robots": "taufit.robot",
-    "base_parameters": "taufit.dynamics",
     "Recording": "taufit.recording",
-    "Finding": "taufit.recording",
     "read_recording": "taufit.recording",
-    "read_recordings": "taufit.recording",
     "write_recording": "taufit.recording",
     "Samples": "taufit.signals",
     "condition": "taufit.signals",
     "TorqueModel": "taufit.model",
     "FittedModel": "taufit.model",
+    "Identification": "taufit.workflow",
+    "identify": "taufit.workflow",
+    "fit": "taufit.fitting",
+    "check": "taufit.validation",
+    "design": "taufit.excitation",
+    "identify_payload": "taufit.payload",
+    "write_model": "taufit.model",
+    "read_model": "taufit.model",
+    "export_model": "taufit.export",
+    "Twin": "taufit.sim",
+}
+_MORE = {
+    "write_robot": "taufit.robot",
+    "base_parameters": "taufit.dynamics",
+    "Finding": "taufit.recording",
+    "read_recordings": "taufit.recording",
     "TrainingRecord": "taufit.model",
     "Information": "taufit.regression",
     "ESTIMATORS": "taufit.estimators",
@@ -47,31 +69,23 @@ _NAMES = {
     "TemperatureDependent": "taufit.friction",
     "NoFriction": "taufit.friction",
     "Presliding": "taufit.friction",
-    "fit": "taufit.fitting",
     "automatic_model": "taufit.fitting",
     "fitted_model": "taufit.fitting",
     "fit_unsigned": "taufit.signs.unknown_signs",
     "find_signs": "taufit.signs.unknown_signs",
     "predicted_torque": "taufit.model",
-    "check": "taufit.validation",
-    "identify_payload": "taufit.payload",
     "PayloadFilter": "taufit.payload",
     "PayloadSettings": "taufit.payload",
     "move_model": "taufit.calibration",
-    "identify": "taufit.workflow",
-    "design": "taufit.excitation",
     "read_motion": "taufit.excitation",
     "write_motion": "taufit.excitation",
-    "export_model": "taufit.export",
     "write_urdf": "taufit.export",
-    "write_model": "taufit.model",
-    "read_model": "taufit.model",
     "FRICTION_MODELS": "taufit.friction",
-    "Twin": "taufit.sim",
     "read_preset": "taufit.sim",
 }
+_NAMES = {**_FIRST, **_MORE}
 
-__all__ = [*_NAMES, "__version__"]
+__all__ = [*_FIRST]
 
 
 def __getattr__(name: str) -> Any:
@@ -81,4 +95,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*_NAMES, "__version__"])

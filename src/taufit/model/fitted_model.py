@@ -8,7 +8,9 @@ The structure's robot carries the link parameters among the values, so that what
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +22,17 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import TrainingRecord
 from taufit.parameters import ParameterLayout
 from taufit.robot import Robot
+from taufit.views import Shown, drawn
+
+if TYPE_CHECKING:
+    from taufit.signals import Samples
 
 # Joint temperature where neither the record nor the friction model says one [degC].
 ROOM_TEMPERATURE = 25.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FittedModel:
+class FittedModel(Shown):
     """A torque model with its parameters and what is known of them.
 
     Attributes:
@@ -55,6 +61,18 @@ class FittedModel:
             )
         robot = structure.robot.with_parameters(values[structure.layout.links])
         return cls(replace(structure, robot=robot), values, training or TrainingRecord())
+
+    def __repr__(self) -> str:
+        friction = type(self.friction).__name__ if self.friction else "no friction"
+        return f"FittedModel({self.robot.name}: {self.robot.joints} joints, {friction})"
+
+    def plot_friction(self, joints: Sequence[int] | None = None) -> Any:
+        """Friction over speed, with matplotlib; returns the axes. Joints count from 0."""
+        return drawn("plot_friction", self, joints)
+
+    def plot_torque(self, samples: Samples, joints: Sequence[int] | None = None) -> Any:
+        """Measured and predicted torque over time, with matplotlib; returns the axes."""
+        return drawn("plot_torque", self, samples, joints)
 
     @property
     def robot(self) -> Robot:

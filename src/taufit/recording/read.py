@@ -21,17 +21,20 @@ from taufit.recording.loggers import logger_map
 from taufit.recording.readers.from_arrays import read_hdf5, read_mat, read_npz
 from taufit.recording.readers.from_bag import EFFORTS, bag_table, read_bag
 from taufit.recording.readers.from_csv import read_csv_table
+from taufit.recording.readers.from_frame import is_frame, read_frame
 from taufit.recording.readers.from_lerobot import read_lerobot
 from taufit.recording.readers.from_parquet import read_parquet
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 
 Map = str | os.PathLike[str] | Mapping[str, Any] | ColumnMap
+# A table of columns in memory: pandas, polars and Arrow have no type in common.
+Frame = Any
 _Reader = Callable[[Path, ColumnMap | None], list[Recording]]
 
 
 def read_recording(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Frame,
     *,
     map: Map | None = None,
     run: int | None = None,
@@ -45,7 +48,8 @@ def read_recording(
 
     Args:
         path: .parquet, .csv, .tsv, .txt (also .gz), .npz, .mat, .h5, .mcap, .bag, a ROS 2 bag
-            or LeRobot directory, or a .live file of a recording that was not finished.
+            or LeRobot directory, or a .live file of a recording that was not finished; or a
+            pandas or polars frame or an Arrow table.
         map: What the columns are: a YAML file, the same as a dict, or a `ColumnMap`. taufit's
             own files, UR RTDE records and joint states need none.
         run: Which run, where the file holds several.
@@ -76,7 +80,7 @@ def read_recording(
 
 
 def read_recordings(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Frame,
     *,
     map: Map | None = None,
     topic: str | None = None,
@@ -86,17 +90,11 @@ def read_recordings(
     end: float | None = None,
 ) -> list[Recording]:
     """Read every run of a file; one recording each, never mixed. Arguments as `read_recording`."""
-    path = Path(path)
-    if not path.exists():
-        raise RecordingError(f"there is no file {path}.")
     column_map = None if map is None else read_map(map)
-    read = _reader(path)
-    if read is read_bag:
-        recordings = read_bag(path, column_map, topic=topic, effort=effort)
-    elif topic is not None:
-        raise RecordingError(f"{path} is not a ROS bag: --topic (topic) does not apply to it.")
+    if is_frame(path):
+        recordings = [declared(one, effort) for one in read_frame(path, column_map)]
     else:
-        recordings = [declared(one, effort) for one in read(path, column_map)]
+        recordings = _from_file(_existing(path), column_map, topic, effort)
     if payload is not None:
         if not 0 <= payload < 1e5:
             raise RecordingError(f"a payload of {payload:g} kg is not possible.")
@@ -104,6 +102,29 @@ def read_recordings(
     if start is not None or end is not None:
         recordings = [cut(recording, start, end) for recording in recordings]
     return recordings
+
+
+def _existing(path: object) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise RecordingError(
+            f"a recording is a file, a pandas or polars frame or an Arrow table; got "
+            f"{type(path).__name__}."
+        )
+    file = Path(path)
+    if not file.exists():
+        raise RecordingError(f"there is no file {file}.")
+    return file
+
+
+def _from_file(
+    path: Path, column_map: ColumnMap | None, topic: str | None, effort: str | None
+) -> list[Recording]:
+    read = _reader(path)
+    if read is read_bag:
+        return read_bag(path, column_map, topic=topic, effort=effort)
+    if topic is not None:
+        raise RecordingError(f"{path} is not a ROS bag: --topic (topic) does not apply to it.")
+    return [declared(one, effort) for one in read(path, column_map)]
 
 
 def declared(recording: Recording, effort: str | None) -> Recording:
@@ -141,9 +162,7 @@ def declared(recording: Recording, effort: str | None) -> Recording:
 
 def read_table(path: str | os.PathLike[str], *, topic: str | None = None) -> Table | None:
     """What a file holds, before anybody says what it is; None where it says so itself."""
-    path = Path(path)
-    if not path.exists():
-        raise RecordingError(f"there is no file {path}.")
+    path = _existing(path)
     read = _reader(path)
     if read is read_bag:
         return bag_table(path, topic)

@@ -8,10 +8,11 @@ from typing import Any
 from taufit.arrays import Array, Bool, Float
 from taufit.names import clean_name
 from taufit.recording.finding import Finding
+from taufit.views import Shown, drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recording:
+class Recording(Shown):
     """One run of one robot.
 
     Attributes:
@@ -78,6 +79,14 @@ class Recording:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def __repr__(self) -> str:
+        seconds = self.time[-1] - self.time[0] if len(self) else 0.0
+        return f"Recording({self.name}: {len(self)} rows, {seconds:.1f} s, {self.joints} joints)"
+
+    def plot(self) -> Any:
+        """Motion and torque over time, with matplotlib; returns the axes."""
+        return drawn("plot_recording", self)
 
 
 def _clean(value: Any) -> Any:

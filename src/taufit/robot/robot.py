@@ -13,6 +13,7 @@ from taufit.errors import RobotError
 from taufit.names import clean_name, printable
 from taufit.parameters import PER_LINK, ParameterLayout
 from taufit.robot.mounting import MOUNTINGS, gravity_in_base
+from taufit.views import Shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +99,7 @@ class Drives:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Robot:
+class Robot(Shown):
     """A serial arm.
 
     Attributes:
@@ -130,6 +131,9 @@ class Robot:
         # What a file calls itself is shown in many places; nothing in it may act there.
         object.__setattr__(self, "name", clean_name(self.name))
         object.__setattr__(self, "source", clean_name(self.source, 2000))
+
+    def __repr__(self) -> str:
+        return f"Robot({self.name}: {self.joints} joints)"
 
     @property
     def joints(self) -> int:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
+from taufit.views import Shown, drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Samples:
+class Samples(Shown):
     """One or several runs, resampled uniformly and filtered alike.
 
     Torque at the joints [N m], rows in time order, run after run. The low-pass that shaped
@@ -70,6 +71,13 @@ class Samples:
     delay_s: float = 0.0
     reason: str = ""
     findings: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Samples({len(self)} at {self.rate_hz:g} Hz, low-pass {self.cutoff_hz:g} Hz)"
+
+    def plot(self) -> Any:
+        """Motion and torque over time, with matplotlib; returns the axes."""
+        return drawn("plot_samples", self)
 
     @property
     def joints(self) -> int:

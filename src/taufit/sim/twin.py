@@ -123,6 +123,14 @@ class Twin:
             effects = replace(effects, thermal=thermal)
         return cls(robot, effects, **settings)
 
+    @classmethod
+    def typical(cls, robot: Robot, **settings: Any) -> Twin:
+        """An arm with the rotors, friction, noise and warmth that arms of its size have."""
+        from taufit.sim.preset import typical_effects, typical_rotor
+
+        arm = typical_rotor(robot)
+        return cls(arm, typical_effects(arm), **settings)
+
     def run(
         self,
         motion: Motion,

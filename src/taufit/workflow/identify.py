@@ -26,7 +26,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import FitSettings, Provenance
 from taufit.recording import Finding, Recording
-from taufit.recording.files import RecordingFiles
+from taufit.recording.read import Map
 from taufit.regression import Estimate
 from taufit.regression.residual_structure import residual_structure
 from taufit.robot import Robot
@@ -54,6 +54,17 @@ from taufit.validation.grades import (
 from taufit.validation.nominal_comparison import Before
 from taufit.validation.score import Score, score, short_name
 from taufit.validation.score_sums import training_scores
+from taufit.views import Shown, drawn
+from taufit.workflow.inputs import (
+    File,
+    Holdout,
+    Reader,
+    Recordings,
+    as_holdout,
+    as_recordings,
+    as_robot,
+    share_of,
+)
 from taufit.workflow.training_data import (
     TrainingData,
     in_robot_order,
@@ -66,7 +77,7 @@ DEFAULT_CUTOFF_HZ = 10.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Identification:
+class Identification(Shown):
     """A fitted model and everything that says how far to trust it.
 
     Attributes:
@@ -96,6 +107,24 @@ class Identification:
     files: tuple[Score, ...]
     grades: Grades
     findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        unseen = self.mean_holdout_nrmse
+        share = self.training.mean_nrmse if unseen is None else unseen
+        where = (
+            "its training data" if unseen is None else f"{len(self.holdout)} unseen recording(s)"
+        )
+        name = self.model.robot.name
+        return f"Identification({name}: {self.grades.overall}, nrmse {share:.3f} on {where})"
+
+    def plot_torque(self, joints: Sequence[int] | None = None) -> Any:
+        """Measured and predicted torque on the first unseen recording, or on the training data."""
+        shown = self.holdout_samples[0] if self.holdout_samples else self.samples
+        return drawn("plot_torque", self.model, shown, joints)
+
+    def plot_friction(self, joints: Sequence[int] | None = None) -> Any:
+        """Friction over speed, with matplotlib; returns the axes. Joints count from 0."""
+        return drawn("plot_friction", self.model, joints)
 
     @property
     def consistent(self) -> bool:
@@ -152,10 +181,12 @@ class Identification:
 
 
 def identify(  # noqa: PLR0913 - the public call has one keyword per choice
-    robot: Robot,
-    recordings: Sequence[Recording] | RecordingFiles,
+    robot: Robot | File,
+    recordings: Recordings,
     *,
-    holdout: Mapping[str, Sequence[Recording]] | None = None,
+    holdout: Holdout = None,
+    map: Map | None = None,
+    effort: str | None = None,
     friction: FrictionModel | str | None = "auto",
     estimator: Estimator | None = None,
     cutoff_hz: Cutoff = DEFAULT_CUTOFF_HZ,
@@ -176,10 +207,13 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     hold-out recordings are conditioned with the same low-pass and the same gains.
 
     Args:
-        robot: The arm, with its mounting.
-        recordings: Of one robot, fitted together; files are gone through one at a time, in memory
-            that does not grow with their number.
-        holdout: Recordings kept out, by the name they are to be called.
+        robot: The arm, with its mounting; or a bundled name or a file.
+        recordings: Of one robot, fitted together: recordings, files, pandas or polars frames. Files
+            are gone through one at a time, in memory that does not grow with their number.
+        holdout: Recordings kept out, likewise or by the name they are to be called; or a share
+            such as "30%", the last part of every recording.
+        map: What the columns of files and frames are, as `read_recording` takes it.
+        effort: What their torque channel is, as `read_recording` takes it.
         friction: A friction model, None, or "auto".
         estimator: Replaces the automatic one.
         cutoff_hz: Of the low-pass on motion and torque alike, or "auto".
@@ -195,6 +229,10 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         processes: That share the files; None for one per processor. Results do not depend on it.
         watch: Called whenever a file has been gone through, as happens about nine times to each.
     """
+    reader = Reader(map, effort, share_of(holdout))
+    kept_out = as_holdout(holdout, recordings, reader)
+    recordings = as_recordings(recordings, reader)
+    robot = as_robot(robot, recordings)
     with Workers(processes) as workers:
         data = training_data(
             robot,
@@ -228,7 +266,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         estimate = _estimated(model, source, estimator, dropped, signs)
         fitted = fitted_model(model, estimate, source, thermal=warmth.thermal)
         scores = training_scores(fitted, robot, source)
-        tested, tested_samples = _tested(fitted, holdout or {}, unsigned=unsigned)
+        tested, tested_samples = _tested(fitted, kept_out, unsigned=unsigned)
         nominal = None if scores.before is None else scores.before.nominal.rmse
         findings += worse_than_nominal(scores.all.rmse, nominal)
         broken = unlike_files(scores.files)

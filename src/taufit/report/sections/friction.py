@@ -67,20 +67,21 @@ def _points(view: ModelView, joint: int) -> list[Series]:
 def _curves(view: ModelView, speed: Float[Array, " n"], joint: int) -> list[Series]:
     model = view.model
     if not (needs(model.friction, "load") and view.runs):
-        return [Series("model", _curve(model, speed, joint, 0.0), colour=MODEL)]
+        return [Series("model", friction_curve(model, speed, joint, 0.0), colour=MODEL)]
     moving = view.runs[-1].samples.in_motion
     carried = np.quantile(np.abs(view.predictions[-1].links[moving, joint]), _LOADS)
     return [
-        Series(f"{name} ({load:.3g} N m)", _curve(model, speed, joint, load), colour=colour)
+        Series(f"{name} ({load:.3g} N m)", friction_curve(model, speed, joint, load), colour=colour)
         for load, name, colour in zip(
             carried.tolist(), ("model", "model, high load"), (MODEL, SECOND_MODEL), strict=True
         )
     ]
 
 
-def _curve(
+def friction_curve(
     model: FittedModel, speed: Float[Array, " n"], joint: int, load: float
 ) -> Float[Array, " n"]:
+    """Friction at steady speed and the load given, at the model's typical temperature [N m]."""
     velocity = np.zeros((len(speed), model.robot.joints))
     velocity[:, joint] = speed
     temperature = np.broadcast_to(model.typical_temperature, velocity.shape)

@@ -1,0 +1,63 @@
+"""Data frames (pandas, polars, Arrow tables): taufit's own columns, or any through a column map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from taufit.errors import RecordingError
+from taufit.recording.assemble import assemble
+from taufit.recording.canonical import from_columns, from_text, looks_canonical
+from taufit.recording.column_map import ColumnMap
+from taufit.recording.draft.needs_map import needs_map
+from taufit.recording.finding import Finding
+from taufit.recording.loggers import logger_map
+from taufit.recording.readers.from_parquet import META_KEY, flat
+from taufit.recording.recording import Recording
+from taufit.recording.table import Table
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a table of named columns that Arrow can look into."""
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__dataframe__")
+
+
+def read_frame(frame: Any, column_map: ColumnMap | None = None) -> list[Recording]:
+    """The runs of a frame; columns that hold no numbers are left out."""
+    import pyarrow as pa
+
+    source = f"the {type(frame).__module__.partition('.')[0]} frame"
+    try:
+        if hasattr(frame, "__arrow_c_stream__"):
+            table = pa.table(frame)
+        else:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+        parts = [flat(table.column(k), str(n)) for k, n in enumerate(table.column_names)]
+    except (pa.ArrowException, TypeError, ValueError, KeyError) as error:
+        raise RecordingError(f"{source} cannot be read: {str(error)[:200]}.") from None
+    columns = {name: values for part in parts for name, values in part.items()}
+    if not columns or not len(next(iter(columns.values()))):
+        raise RecordingError(f"{source} has no rows of numbers.")
+    whole = Table.from_columns(source, columns)
+    page = (table.schema.metadata or {}).get(META_KEY)
+    if column_map is None and page is not None:
+        return [from_columns(columns, from_text(page, source), source)]
+    if column_map is None and looks_canonical(tuple(columns)):
+        return [_without_page(from_columns(columns, None, source))]
+    column_map = column_map or logger_map(whole)
+    if column_map is None:
+        raise needs_map(whole)
+    return assemble(whole, column_map)
+
+
+def _without_page(recording: Recording) -> Recording:
+    """A frame has taufit's columns but no room for what is known of them."""
+    found = tuple(finding for finding in recording.findings if finding.kind != "metadata")
+    torque = recording.signal_unit == "N m"
+    text = "a frame says no units and no side of the gear"
+    done = "SI units, torque of the motors at the joint" if torque else "SI units; gains unknown"
+    told = Finding("units_assumed", "info", text, done)
+    gain = np.ones(recording.joints) if torque else recording.gain
+    return replace(recording, gain=gain, findings=(*found, told))
