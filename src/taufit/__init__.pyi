@@ -4,6 +4,7 @@ from typing import Any
 
 from taufit.calibration import fit_friction as fit_friction
 from taufit.calibration import move_model as move_model
+from taufit.dynamics.base_parameters import base_parameters as base_parameters
 from taufit.estimators import ESTIMATORS as ESTIMATORS
 from taufit.estimators import ConsistentSdp as ConsistentSdp
 from taufit.estimators import Irls as Irls

@@ -156,6 +156,13 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
         condition_limit: Column-scaled condition number above which the result is refused; by
             default 30 for linear friction, more for friction whose columns are alike.
         progress: Called with (share of the budget, best criterion).
+
+    Example:
+        >>> import taufit
+        >>> found = taufit.design(taufit.read_robot("ur3e"), seconds=0.2)
+        >>> bool(found.feasible)
+        True
+        >>> taufit.write_motion(found.motion, "motion.json")
     """
     if criterion not in CRITERIA:
         raise InfeasibleError(

@@ -32,6 +32,12 @@ def export_model(
         path: `arm.urdf`, `arm.xml` (MJCF), `arm.json`, `arm.c`, which gets a header beside it, or
             the ending of any other entry of `EXPORTS`.
         format: A name in `EXPORTS`; by default what the ending of `path` says.
+
+    Example:
+        >>> import taufit
+        >>> dropped = taufit.export_model(taufit.read_model("model.json"), "arm.urdf")
+        >>> "rotor inertia" in " ".join(dropped)
+        True
     """
     if format is None:
         endings = {form.ending: name for name, form in EXPORTS.items()}

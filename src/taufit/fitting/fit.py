@@ -106,6 +106,14 @@ def fit(
     Raises:
         RecordingError: Too short, or torque that this robot cannot have.
         PoorExcitationError: Joints that do not move, or too little shown.
+
+    Example:
+        >>> import taufit
+        >>> samples = taufit.condition(taufit.read_recording("run.parquet"))
+        >>> model = taufit.TorqueModel(taufit.read_robot("ur3e"), friction=taufit.Linear())
+        >>> estimate = taufit.fit(model, samples, taufit.Wls())
+        >>> len(estimate.values) == len(model.names)
+        True
     """
     automatic = estimator is None
     source = source_of(samples)

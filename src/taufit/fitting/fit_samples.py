@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.dynamics import BaseParameters, base_parameters
-from taufit.dynamics.base_parameters import sampled_regressor
+from taufit.dynamics.base_parameters import BaseParameters, base_parameters, sampled_regressor
 from taufit.errors import PoorExcitationError, TaufitError
 from taufit.estimators.estimator import Estimator, Problem, Solution
 from taufit.estimators.irls import Irls

@@ -39,6 +39,15 @@ class FittedModel(Shown):
         structure: What the torque is made of; its robot carries the fitted links.
         values: Parameters in the order of `names`, SI.
         training: How they were found, where they hold, how sure they are.
+
+    Example:
+        >>> import numpy as np, taufit
+        >>> model = taufit.read_model("model.json")
+        >>> model
+        FittedModel(ur3e: 6 joints, ...)
+        >>> rest = np.zeros((1, 6))
+        >>> model.torque(rest, rest, rest).shape
+        (1, 6)
     """
 
     structure: TorqueModel

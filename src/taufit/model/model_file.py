@@ -122,7 +122,12 @@ def _structure(file: Field) -> TorqueModel:
 
 
 def write_model(model: FittedModel, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model; the file appears whole or not at all."""
+    """Write a fitted model; the file appears whole or not at all.
+
+    Example:
+        >>> import taufit
+        >>> taufit.write_model(taufit.read_model("model.json"), "copy.json")
+    """
     data = model_to_dict(model)
     # One line per part keeps the file small and still readable.
     lines = [f" {json.dumps(key)}: {_dumps(key, value)}" for key, value in data.items()]
@@ -130,7 +135,13 @@ def write_model(model: FittedModel, path: str | os.PathLike[str]) -> None:
 
 
 def read_model(path: str | os.PathLike[str]) -> FittedModel:
-    """Read a fitted model."""
+    """Read a fitted model.
+
+    Example:
+        >>> import taufit
+        >>> taufit.read_model("model.json").robot
+        Robot(ur3e: 6 joints)
+    """
     if not Path(path).exists():
         raise TaufitError(f"there is no model {path}. `taufit fit` writes one.")
     data = read_json(path, "a taufit model")

@@ -36,6 +36,12 @@ class TorqueModel:
         rotor_inertia: Whether each joint has a reflected rotor inertia.
         offset: Whether each joint has a constant torque offset.
         shape: The friction model's nonlinear parameters, one row per joint.
+
+    Example:
+        >>> import taufit
+        >>> model = taufit.TorqueModel(taufit.read_robot("ur3e"), friction=taufit.Linear())
+        >>> len(model.names), model.names[0], model.names[-1]
+        (84, 'link_1.m', 'joint_6.offset')
     """
 
     robot: Robot

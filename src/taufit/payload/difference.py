@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.dynamics import base_parameters, engine
+from taufit.dynamics import engine
+from taufit.dynamics.base_parameters import base_parameters
 from taufit.errors import RecordingError, TaufitError
 from taufit.friction import needs
 from taufit.model.fitted_model import FittedModel

@@ -218,6 +218,13 @@ def identify_payload(
         settings: Accuracy, prior knowledge, noise.
         template: The same motion recorded empty, once or several times, for the filter.
         watch: Called at every read-out, for displays.
+
+    Example:
+        >>> import taufit
+        >>> model = taufit.read_model("model.json")
+        >>> found = taufit.identify_payload(model, taufit.read_recording("other_day.parquet"))
+        >>> abs(found.estimate.mass) < 0.5
+        True
     """
     from taufit.payload import METHODS
 

@@ -59,6 +59,14 @@ def read_recording(
             not say it; elsewhere it goes before what the file or map says.
         payload: Mass the robot carried [kg]; goes before what the file or map says.
         start, end: Only what was recorded between them [s after the first sample].
+
+    Example:
+        >>> import pandas, taufit
+        >>> recording = taufit.read_recording("run.parquet")
+        >>> recording.joints, recording.signal_unit
+        (6, 'N m')
+        >>> taufit.read_recording(pandas.read_parquet("run.parquet")).joints
+        6
     """
     recordings = read_recordings(
         path, map=map, topic=topic, effort=effort, payload=payload, start=start, end=end

@@ -35,6 +35,13 @@ class Recording(Shown):
         payload: Mass the robot carried [kg], or None where unknown.
         meta: Provenance: robot, joint names, mounting, file, firmware, lost samples, ...
         findings: What the reader noticed and did about it, in order.
+
+    Example:
+        >>> import numpy as np, taufit
+        >>> t = np.arange(0.0, 2.0, 0.01)
+        >>> q = 0.5 * np.sin(3.0 * t)[:, None]
+        >>> taufit.Recording(t, position=q, signal=20.0 * np.cos(q), signal_unit="N m")
+        Recording(the recording: 200 rows, 2.0 s, 1 joints)
     """
 
     time: Float[Array, " n"]

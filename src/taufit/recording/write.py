@@ -28,6 +28,13 @@ def write_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
 
     A name without an ending becomes a ROS 2 bag, which is a directory; a device or a pipe without
     one gets Parquet.
+
+    Example:
+        >>> import taufit
+        >>> recording = taufit.read_recording("run.parquet")
+        >>> taufit.write_recording(recording, "run.csv")
+        >>> (taufit.read_recording("run.csv").position == recording.position).all()
+        np.True_
     """
     name = Path(path).name.lower()
     for ending, write in WRITERS.items():

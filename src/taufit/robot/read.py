@@ -19,7 +19,13 @@ _LARGEST = 32_000_000
 
 
 def bundled_robots() -> tuple[str, ...]:
-    """The names of the arms taufit knows."""
+    """The names of the arms taufit knows.
+
+    Example:
+        >>> import taufit
+        >>> "ur10e" in taufit.bundled_robots()
+        True
+    """
     folder = files("taufit.robot") / "bundled"
     return tuple(
         sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".yaml"))
@@ -41,6 +47,13 @@ def read_robot(
         tip: For URDF and xacro, the link the chain ends at.
         mounting: "ground", "ceiling", "wall", "ROLL,PITCH,YAW" in degrees, or three angles in
             radians; None keeps the description's own.
+
+    Example:
+        >>> import taufit
+        >>> taufit.read_robot("panda")
+        Robot(panda: 7 joints)
+        >>> taufit.read_robot("ur10e", mounting="wall").gravity.round(2).tolist()
+        [...]
     """
     name = os.fspath(path_or_name)
     try:

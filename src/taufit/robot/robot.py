@@ -114,6 +114,14 @@ class Robot(Shown):
             length; empty where the description names none.
         source: Where the numbers come from.
         urdf: The text it was read from, when it was a URDF; exports edit it in place.
+
+    Example:
+        >>> import taufit
+        >>> robot = taufit.read_robot("ur3e")
+        >>> robot, robot.joint_names[0], robot.gravity.round(2).tolist()
+        (Robot(ur3e: 6 joints), 'shoulder_pan_joint', [0.0, 0.0, -9.81])
+        >>> robot.with_mounting("ceiling").gravity.round(2).tolist()
+        [0.0, 0.0, 9.81]
     """
 
     name: str

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
-from taufit.dynamics import base_parameters
+from taufit.dynamics.base_parameters import base_parameters
 from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression

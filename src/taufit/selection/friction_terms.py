@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from taufit.arrays import Array, Bool, Float
-from taufit.dynamics import base_parameters
+from taufit.dynamics.base_parameters import base_parameters
 from taufit.estimators.constraints import UNIT
 from taufit.estimators.entropic import prior_links
 from taufit.estimators.estimator import Problem

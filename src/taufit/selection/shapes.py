@@ -21,7 +21,7 @@ from itertools import combinations, product
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
-from taufit.dynamics import base_parameters
+from taufit.dynamics.base_parameters import base_parameters
 from taufit.friction import FrictionModel, NoFriction, Shape, remembers
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import joint_parameter

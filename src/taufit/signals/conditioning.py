@@ -106,6 +106,12 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
         outliers: Bridge single impossible samples.
         average_periods: Fold a periodic motion onto one averaged period.
         gains: Joint torque per unit of the recorded signal, instead of the recording's own.
+
+    Example:
+        >>> import taufit
+        >>> samples = taufit.condition(taufit.read_recording("run.parquet"), cutoff_hz=5.0)
+        >>> samples.joints, samples.cutoff_hz
+        (6, 5.0)
     """
     if differentiation not in DIFFERENTIATIONS:
         raise RecordingError(

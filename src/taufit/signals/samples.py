@@ -47,6 +47,14 @@ class Samples(Shown):
         delay_s: By how much torque was recorded later than motion; already compensated.
         reason: Why this cut-off, in words.
         findings: What was noticed and done on the way.
+
+    Example:
+        >>> import taufit
+        >>> samples = taufit.condition(taufit.read_recording("run.parquet"), cutoff_hz=10.0)
+        >>> samples
+        Samples(... at ... Hz, low-pass 10 Hz)
+        >>> samples.torque.shape == samples.position.shape == samples.keep.shape
+        True
     """
 
     time: Float[Array, " n"]

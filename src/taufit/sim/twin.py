@@ -82,6 +82,13 @@ class Twin:
         rate_hz: Rows per second, up to 1000.
         temperature: Of every joint where there is no thermal effect [degC].
         name: Of the preset, for the sidecar.
+
+    Example:
+        >>> import taufit
+        >>> from taufit.sim import random_fourier
+        >>> robot = taufit.read_robot("ur3e")
+        >>> taufit.Twin.typical(robot).run(random_fourier(robot, seed=0)).recording.joints
+        6
     """
 
     robot: Robot

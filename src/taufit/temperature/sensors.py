@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
-from taufit.dynamics import base_parameters
+from taufit.dynamics.base_parameters import base_parameters
 from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import joint_parameter

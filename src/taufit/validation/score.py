@@ -96,7 +96,16 @@ def standing_findings(span: Float[Array, " j"]) -> tuple[str, ...]:
 def check(
     model: FittedModel, samples: Samples | Sequence[Samples], *, names: Sequence[str] | None = None
 ) -> tuple[Score, ...]:
-    """Scores of a fitted model on samples it has not seen, one per recording."""
+    """Scores of a fitted model on samples it has not seen, one per recording.
+
+    Example:
+        >>> import taufit
+        >>> model = taufit.read_model("model.json")
+        >>> samples = taufit.condition(taufit.read_recording("other_day.parquet"))
+        >>> (score,) = taufit.check(model, samples)
+        >>> score.nrmse.shape, score.mean_nrmse < 0.2
+        ((6,), True)
+    """
     many = [samples] if isinstance(samples, Samples) else list(samples)
     labels: Sequence[str | None] = names if names is not None else [None] * len(many)
     return tuple(score(model, one, file=label) for one, label in zip(many, labels, strict=True))

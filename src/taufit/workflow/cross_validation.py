@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from taufit.errors import RecordingError
 from taufit.estimators import Estimator
-from taufit.fitting import fit as fit
 from taufit.fitting import fitted_model
+from taufit.fitting.fit import fit
 from taufit.model.torque_model import TorqueModel
 from taufit.signals.samples import Samples
 from taufit.validation.score import Score, score

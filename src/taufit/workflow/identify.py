@@ -19,8 +19,7 @@ from taufit.diagnosis import CHANNEL_KINDS, Cause, declared_torque, refuse, samp
 from taufit.errors import RecordingError
 from taufit.estimators import Estimator, is_consistent
 from taufit.fitting import automatic_model, fitted_model
-from taufit.fitting import fit as fit
-from taufit.fitting.fit import check_enough
+from taufit.fitting.fit import check_enough, fit
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -93,6 +92,13 @@ class Identification(Shown):
         files: Its score on each run of the training data.
         grades: Of the model, per joint and overall.
         findings: What was found about the recordings, by kind and joint.
+
+    Example:
+        >>> import taufit
+        >>> done = taufit.identify("ur3e", "run.parquet", holdout="other_day.parquet")
+        >>> done.consistent, done.grades.overall, done.mean_holdout_nrmse < 0.2
+        (True, 'good', True)
+        >>> axes = done.plot_friction()
     """
 
     model: FittedModel
@@ -228,6 +234,13 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         force: Fit although the recording contradicts the robot or holds impossible numbers.
         processes: That share the files; None for one per processor. Results do not depend on it.
         watch: Called whenever a file has been gone through, as happens about nine times to each.
+
+    Example:
+        >>> import taufit
+        >>> done = taufit.identify("ur3e", "run.parquet", holdout="other_day.parquet")
+        >>> done
+        Identification(ur3e: good, nrmse ... on 1 unseen recording(s))
+        >>> taufit.write_model(done.model, "model.json")
     """
     reader = Reader(map, effort, share_of(holdout))
     kept_out = as_holdout(holdout, recordings, reader)

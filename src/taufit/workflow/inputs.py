@@ -65,8 +65,9 @@ def as_recordings(given: Recordings, reader: Reader) -> Sequence[Recording] | Re
     if isinstance(given, RecordingFiles):
         return given
     many = _listed(given)
-    if many and all(isinstance(one, (str, os.PathLike)) for one in many):
-        return RecordingFiles(tuple(Path(one) for one in many), reader)
+    paths = _paths(many)
+    if paths:
+        return RecordingFiles(paths, reader)
     return [run for one in many for run in reader(one)]
 
 
@@ -82,9 +83,9 @@ def as_holdout(
         many, read = _listed(recordings), Reader(reader.map, reader.effort, reader.share, end=True)
     else:
         many, read = _listed(given), Reader(reader.map, reader.effort)
-    if many and all(isinstance(one, (str, os.PathLike)) for one in many):
-        named = {Path(one).name if read.end else str(one): Path(one) for one in many}
-        return HoldoutFiles(named, read)
+    paths = _paths(many)
+    if paths:
+        return HoldoutFiles({path.name if read.end else str(path): path for path in paths}, read)
     named_runs: dict[str, list[Recording]] = {}
     for number, one in enumerate(many, 1):
         named_runs.setdefault(_name(one, number), []).extend(read(one))
@@ -112,6 +113,12 @@ def _listed(given: Recordings) -> list[RecordingLike]:
     if not isinstance(given, Iterable):
         raise RecordingError(f"expected recordings, files or frames, got {type(given).__name__}.")
     return list(given)
+
+
+def _paths(many: list[RecordingLike]) -> tuple[Path, ...]:
+    """The files, where all are files."""
+    files = [Path(one) for one in many if isinstance(one, (str, os.PathLike))]
+    return tuple(files) if len(files) == len(many) else ()
 
 
 def _name(one: RecordingLike, number: int) -> str:
