@@ -43,7 +43,7 @@ def run(capsys, *arguments):
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recordings")
     truth = simulated_arm.true_model(read_robot("ur5e"))
-    for name, seconds, seed in (("train", 20.0, 0), ("test", 15.0, 1), ("short", 1.0, 2)):
+    for name, seconds, seed in (("train", 20.0, 0), ("test", 15.0, 1), ("short", 0.6, 2)):
         recording = simulated_arm.recording(truth, seconds, seed, name=name)
         write_recording(recording, folder / f"{name}.parquet")
     return folder

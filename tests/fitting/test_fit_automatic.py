@@ -22,6 +22,7 @@ from taufit.friction import Linear
 from taufit.robot import read_robot
 from taufit.selection.friction_terms import choose, correlation_samples
 from taufit.signals import condition
+from taufit.validation.score import score
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +135,28 @@ def test_an_explicit_estimator_and_friction_are_taken_as_they_are(arm, samples):
 
 def test_too_short_is_refused_with_what_it_takes(arm):
     truth = simulated_arm.true_model(arm)
-    short = condition(simulated_arm.recording(truth, 1.5, 0), cutoff_hz=5.0)
+    short = condition(simulated_arm.recording(truth, 0.9, 0), cutoff_hz=5.0)
     with pytest.raises(RecordingError, match=r"too short.*\n.*Record at least"):
         fit(automatic_model(arm), short)
+
+
+def test_a_short_recording_gives_a_model_that_leans_on_the_nominal_arm(arm):
+    """Two seconds determine little: the model must still be nearer the truth than the nominal."""
+    truth = simulated_arm.true_model(arm)
+    short = condition(simulated_arm.recording(truth, 2.0, 0), cutoff_hz=5.0)
+    model = automatic_model(arm)
+    estimate = fit(model, short)
+    assert any("s of motion are short" in text for text in estimate.warnings)
+    fitted = fitted_model(model, estimate, short)
+    other = condition(simulated_arm.recording(truth, 10.0, 1), cutoff_hz=5.0)
+    plain = automatic_model(arm, friction=None)
+    bare = plain.with_values(plain.nominal)
+    assert score(fitted, other).mean_nrmse < 0.6 * score(bare, other).mean_nrmse
+
+
+def test_without_nominal_links_a_short_recording_is_refused(arm):
+    truth = simulated_arm.true_model(arm)
+    short = condition(simulated_arm.recording(truth, 2.0, 0), cutoff_hz=5.0)
+    unknown = arm.with_parameters(np.zeros_like(arm.parameters))
+    with pytest.raises(RecordingError, match="too short"):
+        fit(automatic_model(unknown), short)

@@ -111,7 +111,7 @@ def test_impossible_numbers_are_refused_unless_forced(arm, runs):
 
 def test_too_short_and_unmoved_are_refused(arm, truth, runs):
     with pytest.raises(RecordingError, match="too short"):
-        identify(arm, [simulated_arm.recording(truth, 1.5)])
+        identify(arm, [simulated_arm.recording(truth, 0.6)])
     still = runs[0]
     frozen = np.array(still.position)
     frozen[:, 3:] = frozen[0, 3:]

@@ -33,7 +33,7 @@ def noise_level(information: Information, problem: Problem) -> float:
     own = np.sqrt(information.unexplained(problem.base.columns) / spare)
     # Clean data have no noise; a millionth of the signal stands in for it.
     signal = np.sqrt(np.sum(information.target**2) / max(information.count, 1))
-    return float(max(own, 1e-6 * signal, np.finfo(float).tiny))
+    return float(max(own, problem.least_noise, 1e-6 * signal, np.finfo(float).tiny))
 
 
 def compressed(

@@ -33,6 +33,7 @@ class ConsistentSdp:
         precision: One per parameter: 1 / variance about zero, in the same unit; none by default.
         speeds: Up to which each joint's friction must take energy, never give it [rad/s]; by
             default the robot's rated speeds.
+        least_noise: Below which no joint's noise is taken to be [N m]; none by default.
         margin: Smallest eigenvalue of every pseudo-inertia [kg and kg m^2].
         mass, centre, ellipsoid, total_mass: Bounds, as `constraints_of` takes them.
         ridge: Weight of the nominal robot in directions no motion shows, relative to the noise.
@@ -42,6 +43,7 @@ class ConsistentSdp:
     prior_weight: float | str | tuple[float, ...] = 0.0
     precision: tuple[float, ...] = ()
     speeds: tuple[float, ...] = ()
+    least_noise: tuple[float, ...] = ()
     margin: float = 1e-6
     mass: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     centre: Mapping[str, Any] = field(default_factory=dict)

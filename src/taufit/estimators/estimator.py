@@ -23,11 +23,13 @@ class Problem:
         base: Its base parameters.
         folds: Gives information on parts of the data, weighted like the whole, for choosing
             settings by cross-validation; None where there is only the whole.
+        least_noise: Below which the noise of a weighted row is not taken to be.
     """
 
     model: TorqueModel
     base: BaseParameters
     folds: Callable[[], tuple[Information, ...]] | None = None
+    least_noise: float = 0.0
 
     @classmethod
     def of(cls, model: TorqueModel) -> Problem:

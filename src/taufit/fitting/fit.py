@@ -12,6 +12,7 @@ from taufit.errors import PoorExcitationError, RecordingError
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Estimator
+from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit_samples import fit_samples
 from taufit.fitting.one_way import ties
 from taufit.friction import FrictionModel, Presliding
@@ -26,7 +27,6 @@ from taufit.model.training_record import (
     ThermalState,
     TrainingRecord,
 )
-from taufit.recording import require_joints
 from taufit.regression.estimate import Estimate
 from taufit.robot import Robot
 from taufit.selection.evidence import Evidence, rated_speed, weigh_evidence
@@ -34,12 +34,6 @@ from taufit.selection.friction_terms import choose, gaussian_prior
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 
-# Fewer independent rows per base parameter than this determine nothing.
-_ROWS_PER_PARAMETER = 4.0
-# With priors on links and friction a fit degrades gracefully: this many are enough to begin with.
-_ROWS_WITH_PRIOR = 4.0
-# A joint that turns less than this shows neither friction nor inertia [rad or m].
-_SMALLEST_RANGE = 0.02
 # Data that leave more than this share of a base parameter's prior variance have not shown it.
 _SHOWN = 0.9
 # More than this share of the links' base parameters unseen: there is no model to speak of.
@@ -118,21 +112,28 @@ def fit(
     automatic = estimator is None
     source = source_of(samples)
     check_enough(model, source, with_prior=automatic)
+    amount = Amount.of(model, source)
     bound = ties(model, source.excerpt)
     dropped = (*dropped, *bound.dropped)
     evidence: Evidence | None = None
-    load = None
+    load, rounds = None, 12
     if estimator is None:
-        evidence = weigh_evidence(model, source, dropped=dropped)
-        load = evidence.load
+        least = amount.least_noise(source)
+        evidence = weigh_evidence(model, source, dropped=dropped, least_noise=least)
+        # A fit without priors says nothing about the load where the data are few.
+        few = amount.missing > 0.0 and evidence.load is not None
+        load = evidence.theta if few else evidence.load
+        rounds = 0 if few else 1 if load is not None else rounds
         estimator = ConsistentSdp(
             prior_weight=tuple(evidence.link_weight.tolist()),
             precision=tuple(evidence.precision.tolist()),
             speeds=tuple(rated_speed(model, source).tolist()),
+            least_noise=tuple(least.tolist()),
         )
     elif select:
         choice = choose(model, source, dropped=dropped)
         dropped, load = choice.dropped, choice.load
+        rounds = 12 if load is None else 1
     strict = not automatic if require_excitation is None else require_excitation
     estimate = fit_samples(
         model,
@@ -140,13 +141,14 @@ def fit(
         estimator,
         dropped=dropped,
         require_excitation=strict,
-        load_rounds=12 if load is None else 1,
+        load_rounds=rounds,
         load=load,
     )
     values = np.where(np.isin(estimate.names, dropped), 0.0, estimate.values)
     warnings = [*bound.warnings, *estimate.warnings]
     explained = _residual_findings(model, source, estimate)
     if evidence is not None:
+        warnings += amount.findings()
         warnings += unseen_findings(model, estimate, evidence.link_weight)
     warnings += explained
     settings: dict[str, Any] = {**estimate.settings}
@@ -213,47 +215,6 @@ def _ranges(source: SampleSource) -> Ranges:
     )
 
 
-def check_enough(
-    model: TorqueModel, samples: Samples | SampleSource, *, with_prior: bool = False
-) -> None:
-    """Refuse recordings of another arm, of joints that stand still, and those too short."""
-    source = source_of(samples)
-    joints = model.robot.joints
-    require_joints(source.joints, joints, name=source.names[0], robot=model.robot.name)
-    seen = source.summary
-    kept, span = seen.kept_moving, seen.extents["position"].span
-    lost = np.flatnonzero((span >= _SMALLEST_RANGE) & (kept == 0))
-    if len(lost):
-        which = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in lost)
-        raise PoorExcitationError(
-            f"joint {which} moves, but no sample of it can be used: its velocity is lost in noise "
-            "or shaking.\n"
-            "Look at the recording with `taufit convert RECORDING --report`, and move faster."
-        )
-    still = np.flatnonzero(span < _SMALLEST_RANGE)
-    if len(still):
-        which = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in still)
-        raise PoorExcitationError(
-            f"joint {which} does not move: neither its friction nor the inertia it turns can be "
-            "seen.\n"
-            "Add a recording in which every joint turns back and forth, or plan one with "
-            "`taufit design`."
-        )
-    independent = kept.sum() / source.correlation_guess
-    terms = len(model.friction.terms) if model.friction else 0
-    wanted = 6 * joints + joints * (model.rotor_inertia + terms + model.offset)
-    per_parameter = _ROWS_WITH_PRIOR if with_prior else _ROWS_PER_PARAMETER
-    if independent < per_parameter * wanted:
-        seconds = seen.moving / source.rate_hz
-        least = seconds * per_parameter * wanted / max(independent, 1.0)
-        raise RecordingError(
-            f"{', '.join(dict.fromkeys(source.names))}: {seconds:.1f} s of motion are too short. "
-            f"They are worth about {independent:.0f} independent torque values for about {wanted} "
-            f"parameters.\nRecord at least {max(least, 5.0):.0f} s, raise --cutoff-hz, or choose "
-            "simpler friction (--friction linear)."
-        )
-
-
 def shown_by_data(model: TorqueModel, estimate: Estimate, link_weight: Array) -> Bool[Array, " b"]:
     """Which base parameters the data, rather than the nominal robot, determine.
 
@@ -292,12 +253,16 @@ def shown_by_data(model: TorqueModel, estimate: Estimate, link_weight: Array) ->
 
 
 def unseen_findings(model: TorqueModel, estimate: Estimate, link_weight: Array) -> list[str]:
-    """Parameters not identifiable from the motion, in words; raises where they are most."""
+    """Parameters not identifiable from the motion, in words.
+
+    Raises where they are most and the nominal robot has no values for them either.
+    """
     shown = shown_by_data(model, estimate, link_weight)
     names = np.asarray(estimate.base_names)
     links = np.array([name.startswith("link") for name in names])
     unseen = names[links & ~shown]
-    if len(unseen) > _MOST_UNSEEN * np.count_nonzero(links):
+    described = bool(np.any(model.robot.parameters))
+    if len(unseen) > _MOST_UNSEEN * np.count_nonzero(links) and not described:
         raise PoorExcitationError(
             f"{np.count_nonzero(links & shown)} of {np.count_nonzero(links)} base parameters of "
             "the links are identifiable from this motion; not identifiable: "

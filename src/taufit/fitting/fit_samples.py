@@ -21,7 +21,7 @@ from taufit.regression.estimate import Estimate
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression, spread_out
 from taufit.regression.rows import Load, RowsOf, SampleRows, weighted_sum
-from taufit.regression.weights import WEIGHTINGS, Weights
+from taufit.regression.weights import WEIGHTINGS, AtLeast, Weighting, Weights
 from taufit.selection.shapes import fit_shapes
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
@@ -50,7 +50,8 @@ def fit_samples(
         dropped: Parameters held at zero.
         shapes: Whether friction shapes are fitted; by default where the model has none yet.
         require_excitation: Refuse motion that does not show every base parameter.
-        load_rounds: Most rounds for load-dependent friction, which needs the torque being fitted.
+        load_rounds: Most rounds for load-dependent friction, which needs the torque being fitted;
+            0 where the load given is as good as any.
         load: Parameters whose links' torque those rounds begin with; by default the measured
             torque.
     """
@@ -73,9 +74,9 @@ def fit_samples(
     base = base_parameters(model, dropped=dropped)
 
     start, turn = model, 0
-    for stage in _stages(estimator, load):
+    for stage in _stages(estimator, load, settled=load_rounds == 0):
         change = np.inf
-        for _ in range(load_rounds):
+        for _ in range(max(load_rounds, 1)):
             if wanted:
                 # The first load is only the measured torque: search again with a fitted one.
                 search = turn < 2 and start.shape is None
@@ -119,9 +120,9 @@ def fit_samples(
     )
 
 
-def _stages(estimator: Estimator, load: Load) -> tuple[Estimator, ...]:
+def _stages(estimator: Estimator, load: Load, *, settled: bool) -> tuple[Estimator, ...]:
     """Loads settle on unconstrained fits: cheap, and not shaken by a solver's tolerances."""
-    if load is None or isinstance(estimator, Ols | Wls | Irls):
+    if load is None or settled or isinstance(estimator, Ols | Wls | Irls):
         return (estimator,)
     return Wls(estimator.weighting), estimator
 
@@ -146,8 +147,13 @@ def solve_rows(
         raise TaufitError(
             f"weighting {estimator.weighting!r} is not known: use {', '.join(WEIGHTINGS)}."
         )
-    rule, base = WEIGHTINGS[estimator.weighting], regression.base
-    problem = Problem(model, base)
+    rule: Weighting = WEIGHTINGS[estimator.weighting]
+    base = regression.base
+    least = np.asarray(getattr(estimator, "least_noise", ()), float)
+    floored = bool(np.any(least > 0.0))
+    if floored:
+        rule = AtLeast(rule, least)
+    problem = Problem(model, base, least_noise=1.0 if floored else 0.0)
     weights = rule.first(regression.torque)
     information = regression.information(weights)
     last = None
@@ -167,7 +173,7 @@ def solve_rows(
     def folds() -> tuple[Information, ...]:
         return regression.folds(weights)
 
-    return estimator.solve(information, Problem(model, base, folds)), weights, information
+    return estimator.solve(information, replace(problem, folds=folds)), weights, information
 
 
 def check_excitation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -190,6 +190,28 @@ class Robust:
         scale = fit.robust_scale()
         scale = _checked(floored(scale, np.nanmax(scale)))
         return Weights(1.0 / scale, Bounded(fit.theta, scale, self.loss))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtLeast:
+    """Another rule, with no joint's noise taken to be less than given.
+
+    Attributes:
+        rule: The other one.
+        least: Per joint [N m]; 0 for no bound.
+    """
+
+    rule: Weighting
+    least: Float[Array, " j"]
+
+    def first(self, torque: TorqueSums) -> Weights:
+        return self.rule.first(torque)
+
+    def after(self, fit: FitResiduals) -> Weights | None:
+        weights = self.rule.after(fit)
+        if weights is None or weights.whitener is not None:
+            return weights
+        return replace(weights, joint=1.0 / np.maximum(1.0 / weights.joint, self.least))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@
     drag, load      theta_i ~ N(0, (kappa_j s_i)^2)           s_i: all friction seen, at rated speed
     ripple          theta_i ~ N(0, (a_j f_j)^2)
     other terms     theta_i ~ N(0, (3 f_j)^2)                 f_j: friction seen in joint j
+    offset          theta_i ~ N(0, f_j^2)
 
 w_k, kappa_j and a_j maximise the evidence (MacKay's fixed point) under weak hyperpriors; rows count
 as often as their residuals are independent. Nothing is dropped: a term that the data do not show
@@ -43,9 +44,10 @@ _DRAG = {"viscous": 1, "viscous2": 2, "viscous3": 3}
 _NU_LINK, _NU_DRAG = 10.0, 4.0
 # Trust in a link never falls below this share of the trust in a described one.
 _LEAST_TRUST = 0.1
-# Prior standard deviation of Coulomb friction, pre-sliding and offset over the friction seen: only
-# columns that coincide feel it.
-_WIDE = 3.0
+# Prior standard deviation of Coulomb friction and pre-sliding, and of the offset, over the friction
+# seen: only columns that coincide feel it, and of Coulomb friction and an offset it is the offset
+# that gives way.
+_WIDE, _OFFSET = 3.0, 1.0
 # Rounds of the fixed point, always as many: a stopping rule would turn rounding into a choice.
 _ROUNDS = 25
 
@@ -72,7 +74,11 @@ class Evidence:
 
 
 def weigh_evidence(
-    model: TorqueModel, samples: Samples | SampleSource, *, dropped: tuple[str, ...] = ()
+    model: TorqueModel,
+    samples: Samples | SampleSource,
+    *,
+    dropped: tuple[str, ...] = (),
+    least_noise: Float[Array, " j"] | None = None,
 ) -> Evidence:
     """Prior scales from the samples.
 
@@ -80,8 +86,9 @@ def weigh_evidence(
         model: What explains the torque.
         samples: Conditioned motion and torque, in memory or part by part.
         dropped: Parameters held at zero.
+        least_noise: Below which no joint's noise is taken to be [N m].
     """
-    search = searched(model, source_of(samples), dropped)
+    search = searched(model, source_of(samples), dropped, least_noise)
     rippled = bool(np.any(search.scales.is_ripple))
     return Evidence(
         search.trust * search.correlation,
@@ -93,7 +100,12 @@ def weigh_evidence(
     )
 
 
-def searched(model: TorqueModel, source: SampleSource, dropped: tuple[str, ...]) -> Search:
+def searched(
+    model: TorqueModel,
+    source: SampleSource,
+    dropped: tuple[str, ...],
+    least_noise: Float[Array, " j"] | None = None,
+) -> Search:
     """The settled search for the scales."""
     prior, centre, guessed = gaussian_prior(model)
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
@@ -105,7 +117,9 @@ def searched(model: TorqueModel, source: SampleSource, dropped: tuple[str, ...])
     for _ in range(1 if load is None else 2):
         load = load if theta is None else theta
         regression = Regression(source, RowsOf(model, load), base)
-        theta, scale = fit_with_prior(regression, weak, centre, model.nonnegative)
+        theta, scale = fit_with_prior(
+            regression, weak, centre, model.nonnegative, least_noise
+        )
     assert theta is not None
     rows = regression.excerpt
     assert isinstance(rows, SampleRows)
@@ -170,7 +184,9 @@ def _scales(
             unit[i] = (full[j] / friction[j]) ** 2
         elif what.startswith("ripple"):
             ripple[i] = True
-        elif what in ("coulomb", "offset") or what.startswith("presliding"):
+        elif what == "offset":
+            fixed[i] = 1.0 / (_OFFSET * level[j]) ** 2
+        elif what == "coulomb" or what.startswith("presliding"):
             fixed[i] = 1.0 / (_WIDE * level[j]) ** 2
     assert len(friction) == joints
     return _Scales(unit, fixed, ripple, friction, np.asarray(layout.owner))

@@ -220,9 +220,10 @@ def fit_with_prior(
     prior: Float[Array, "p p"],
     centre: Float[Array, " p"],
     nonnegative: Bool[Array, " p"],
+    least_noise: Float[Array, " j"] | None = None,
 ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
     """Parameters from all rows and a Gaussian prior, and one over each joint's variance."""
-    return _Folds(regression).weighted_fit(prior, centre, nonnegative)
+    return _Folds(regression).weighted_fit(prior, centre, nonnegative, least_noise)
 
 
 class _Folds:
@@ -238,9 +239,13 @@ class _Folds:
         prior: Float[Array, "p p"],
         centre: Float[Array, " p"],
         nonnegative: Bool[Array, " p"],
+        least_noise: Float[Array, " j"] | None = None,
     ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
         """Parameters from everything, and one over the residual variance of each joint."""
         power = self._costs(self.total, np.zeros(len(centre)))
+        floor = 1e-12 * power.max()
+        if least_noise is not None:
+            floor = np.maximum(floor, self.count * least_noise**2)
         scale = self.count / np.maximum(power, 1e-12)
         every = np.ones(len(centre), bool)
         values, vectors = np.linalg.eigh(prior)
@@ -257,7 +262,7 @@ class _Folds:
                 stacked, np.concatenate([*aims, root @ centre]), nonnegative, every
             )
             cost = self._costs(self.total, theta)
-            scale = self.count / np.maximum(np.maximum(cost, 1e-12 * power.max()), 1e-300)
+            scale = self.count / np.maximum(np.maximum(cost, floor), 1e-300)
         return theta, scale
 
     def left_out_cost(

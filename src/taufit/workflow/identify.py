@@ -19,7 +19,8 @@ from taufit.diagnosis import CHANNEL_KINDS, Cause, declared_torque, refuse, samp
 from taufit.errors import RecordingError
 from taufit.estimators import Estimator, is_consistent
 from taufit.fitting import automatic_model, fitted_model
-from taufit.fitting.fit import check_enough, fit
+from taufit.fitting.enough import Amount, check_enough
+from taufit.fitting.fit import fit
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -273,7 +274,8 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         warmth = follow_parts(model, source, "none" if unsigned else temperature)
         model, source = warmth.model, warmth.source
         dropped = warmth.dropped
-        if friction == "auto" and estimator is None:
+        enough = Amount.of(model, source).missing == 0.0
+        if friction == "auto" and estimator is None and enough:
             model, held = with_ripple(model, source)
             dropped = (*dropped, *held)
         estimate = _estimated(model, source, estimator, dropped, signs)
