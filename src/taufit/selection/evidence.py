@@ -117,9 +117,7 @@ def searched(
     for _ in range(1 if load is None else 2):
         load = load if theta is None else theta
         regression = Regression(source, RowsOf(model, load), base)
-        theta, scale = fit_with_prior(
-            regression, weak, centre, model.nonnegative, least_noise
-        )
+        theta, scale = fit_with_prior(regression, weak, centre, model.nonnegative, least_noise)
     assert theta is not None
     rows = regression.excerpt
     assert isinstance(rows, SampleRows)
