@@ -1,46 +1,80 @@
 """Designs over arms, seeds, criteria, mountings and kinds: none may fail, shrink or be poor.
 
-Column-scaled condition number of every motion, worst and median. Arms of this file beyond the
-bundled ones are drawn at random or built here; they were not used to choose any setting.
+Column-scaled condition number of every motion, worst and median. Arms beyond the bundled ones are
+drawn at random (`benchmarks.unseen_arms`); they were not used to choose any setting.
 
-    python -m benchmarks.accuracy.design_seeds SEEDS [SLICE ...]
+    python -m benchmarks.accuracy.design_seeds FOLDER [--seconds S] [--table] [SLICE ...]
 
-prints one line per run; slices are arms, criteria, mountings, kinds, unseen.
+goes on with the grid in FOLDER/designs.jsonl, one line per run, until S seconds are over; the
+seeds are drawn when the file begins and kept in its first line. Slices are arms, criteria,
+mountings, kinds, unseen. `--table` prints worst and median per arm of what is there.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import secrets
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks import Row
+from benchmarks.unseen_arms import unseen_arms
 
 ARMS = ("ur3", "ur5", "ur10", "ur3e", "ur5e", "ur10e", "panda", "fr3", "iiwa7", "iiwa14", "kr5")
 LIMIT = 30.0
 SEARCHED = ("validation", "payload", "payload-inertia")
+CRITERIA = (
+    "a",
+    "d",
+    "cond",
+    "cond_scaled",
+    "product",
+    "three_stage",
+    "worst_case",
+    "weighted_blocks",
+)
 MOUNTINGS = ("ground", "ceiling", "wall", "20,-35,0")
+SLICES = ("arms", "unseen", "kinds", "mountings", "criteria")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One design to ask for.
+
+    Attributes:
+        part: Slice of the grid.
+        arm: A bundled name, or the number of an unseen arm.
+        seed: Of the search.
+        kind, criterion, mounting: As `plan` takes them.
+    """
+
+    part: str
+    arm: str
+    seed: int
+    kind: str = "identification"
+    criterion: str = "a"
+    mounting: str = "ground"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One design.
+    """What came of it.
 
     Attributes:
-        case: What was asked for.
-        arm: Of which arm.
-        condition: Column-scaled condition number; NaN where refused.
+        condition: Column-scaled condition number; NaN where refused or without a search.
         shrunk_to: Share of the searched motion.
         log_det: ln det W'W/N.
         cpu_seconds: Spent.
         refused: The message, where there is no motion.
     """
 
-    case: str
-    arm: str
     condition: float
     shrunk_to: float
     log_det: float
@@ -48,179 +82,124 @@ class Outcome:
     refused: str = ""
 
 
-def run_one(case: str, robot, kind: str = "identification", **settings) -> Outcome:
-    """One plan, with its figures or the reason it was refused."""
+def cases(part: str, seeds: Sequence[int]) -> list[Case]:
+    """All runs of one slice: ten seeds for the defaults, three for the rest, one for unseen arms.
+
+    Fewer seeds make a smaller grid.
+    """
+    if part == "arms":
+        return [Case(part, arm, seed) for seed in seeds for arm in ARMS]
+    few = seeds[:3]
+    if part == "criteria":
+        return [
+            Case(part, arm, s, criterion=one) for s in few for one in CRITERIA[1:] for arm in ARMS
+        ]
+    if part == "mountings":
+        return [
+            Case(part, arm, s, mounting=one) for s in few for one in MOUNTINGS[1:] for arm in ARMS
+        ]
+    if part == "kinds":
+        kinds = (*SEARCHED, "friction-test", "warm-up")
+        return [Case(part, arm, s, kind=one) for s in few for one in kinds for arm in ARMS]
+    if part == "unseen":
+        return [Case(part, str(k), seeds[0]) for k in range(len(unseen_arms(seeds[0])))]
+    raise SystemExit(f"slice {part!r} is not known: use {', '.join(SLICES)}.")
+
+
+def run_one(case: Case) -> tuple[str, Outcome]:
+    """The arm's name and one plan's figures, or the reason it was refused."""
     from taufit.errors import TaufitError
-    from taufit.excitation import plan
-
-    began = time.process_time()
-    try:
-        design = plan(kind, robot, **settings).design
-    except TaufitError as error:
-        spent = time.process_time() - began
-        return Outcome(case, robot.name, np.nan, np.nan, np.nan, spent, str(error))
-    return Outcome(
-        case,
-        robot.name,
-        design.condition_number_scaled,
-        design.shrunk_to,
-        design.log_det,
-        time.process_time() - began,
-    )
-
-
-def cases(name: str, seeds: range) -> Iterator[Outcome]:
-    """All runs of one slice."""
-    from taufit.excitation import CRITERIA, Effort
+    from taufit.excitation import Effort, plan
     from taufit.robot import read_robot
 
-    if name == "unseen":
-        for robot in unseen_arms(seeds.start):
-            yield run_one("unseen", robot, effort=Effort(seed=seeds.start))
-        return
-    for arm in ARMS:
-        robot = read_robot(arm)
-        for seed in seeds:
-            effort = Effort(seed=seed)
-            if name == "arms":
-                yield run_one("default", robot, effort=effort)
-            if name == "criteria":
-                for criterion in CRITERIA:
-                    yield run_one(
-                        f"criterion {criterion}", robot, criterion=criterion, effort=effort
-                    )
-            if name == "mountings":
-                for mounting in MOUNTINGS:
-                    mounted = read_robot(arm, mounting=mounting)
-                    yield run_one(f"mounting {mounting}", mounted, effort=effort)
-            if name == "kinds":
-                for kind in SEARCHED:
-                    yield run_one(f"kind {kind}", robot, kind, effort=effort)
+    if case.part == "unseen":
+        robot = unseen_arms(case.seed)[int(case.arm)]
+    else:
+        robot = read_robot(case.arm, mounting=case.mounting)
+    began = time.process_time()
+    try:
+        found = plan(case.kind, robot, criterion=case.criterion, effort=Effort(seed=case.seed))
+    except TaufitError as error:
+        spent = time.process_time() - began
+        return robot.name, Outcome(np.nan, np.nan, np.nan, spent, str(error))
+    spent, one = time.process_time() - began, found.design
+    if one is None:
+        return robot.name, Outcome(np.nan, 1.0, np.nan, spent)
+    return robot.name, Outcome(one.condition_number_scaled, one.shrunk_to, one.log_det, spent)
 
 
-def unseen_arms(seed: int) -> list:
-    """Random standard tables with a1 != 0 (20), SCARA, gantry with 4R, UR20 on a track, random 5R.
+def resume(folder: Path, parts: Sequence[str], seconds: float) -> list[dict[str, Any]]:
+    """Go on with the grid for some seconds; all lines there are then."""
+    path = folder / "designs.jsonl"
+    if not path.exists():
+        seeds = [int(s) for s in np.random.default_rng(secrets.randbits(63)).integers(1e6, size=10)]
+        path.write_text(json.dumps({"seeds": seeds}) + "\n")
+    first, *rest = [json.loads(line) for line in path.read_text().splitlines()]
+    done = {Case(**line["case"]) for line in rest}
+    until = time.monotonic() + seconds
+    for case in (one for part in parts for one in cases(part, first["seeds"])):
+        if time.monotonic() > until:
+            break
+        if case in done:
+            continue
+        name, outcome = run_one(case)
+        rest.append({"case": asdict(case), "robot": name, **asdict(outcome)})
+        with path.open("a") as file:
+            file.write(json.dumps(rest[-1]) + "\n")
+    return rest
 
-    Nothing but geometry and plausible masses is given for the random ones: limits are the defaults.
-    """
-    from taufit.robot.from_dh import from_dh
-    from taufit.robot.robot import Limits
 
-    rng = np.random.default_rng(seed)
-    half = np.pi / 2
-    arms = []
-    for k in range(20):
-        turn = rng.choice([-1.0, 1.0], 4) * half
-        rows = [
-            [0.0, rng.uniform(0.2, 0.45), rng.uniform(0.05, 0.2), turn[0]],
-            [0.0, 0.0, rng.uniform(0.25, 0.5), 0.0],
-            [0.0, 0.0, rng.uniform(0.0, 0.1), turn[1]],
-            [0.0, rng.uniform(0.25, 0.5), 0.0, turn[2]],
-            [0.0, 0.0, 0.0, turn[3]],
-            [0.0, rng.uniform(0.08, 0.12), 0.0, 0.0],
-        ]
-        arms.append(from_dh(np.array(rows), name=f"random 6R {k}", parameters=_bodies(6, rng)))
-    for k in range(3):
-        turn = rng.choice([-1.0, 1.0], 3) * half
-        rows = [
-            [0.0, 0.4, 0.1, turn[0]],
-            [0.0, 0.0, rng.uniform(0.25, 0.5), 0.0],
-            [0.0, 0.0, rng.uniform(0.2, 0.4), 0.0],
-            [0.0, 0.0, 0.0, turn[1]],
-            [0.0, 0.15, 0.0, 0.0],
-        ]
-        arms.append(from_dh(np.array(rows), name=f"random 5R {k}", parameters=_bodies(5, rng)))
-    # SCARA with the data sheet's ranges of a 0.6 m arm.
-    table = [[0, 0.4, 0.325, 0], [0, 0, 0.275, np.pi], [0, 0.0, 0, 0], [0, 0.05, 0, 0]]
-    ranges = Limits(
-        np.array([-2.3, -2.5, 0.0, -6.28]),
-        np.array([2.3, 2.5, 0.21, 6.28]),
-        np.array([6.6, 11.5, 1.1, 26.0]),
-        np.array([40.0, 60.0, 12.0, 100.0]),
-        np.full(4, np.inf),
-    )
-    slides = (False, False, True, False)
-    arms.append(
-        from_dh(
-            np.array(table),
-            name="scara",
-            prismatic=slides,
-            limits=ranges,
-            parameters=_bodies(4, rng),
+def table(lines: list[dict[str, Any]]) -> Iterator[str]:
+    """Worst and median per arm as a table of Markdown, then every run that is not good enough."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        name = line["robot"]
+        group = " ".join(name.split()[:2]) if line["case"]["part"] == "unseen" else name
+        groups.setdefault(group, []).append(line)
+    yield "| arm | designs | median | worst | least share | refused | CPU s, median |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for group, own in groups.items():
+        condition = [one["condition"] for one in own if np.isfinite(one["condition"])]
+        shrunk = min((one["shrunk_to"] for one in own if not one["refused"]), default=np.nan)
+        refused = sum(bool(one["refused"]) for one in own)
+        middle, worst = (np.median(condition), max(condition)) if condition else (np.nan,) * 2
+        spent = np.median([one["cpu_seconds"] for one in own])
+        yield (
+            f"| {group} | {len(own)} | {middle:.1f} | {worst:.1f} | {shrunk:.2f} | {refused} | "
+            f"{spent:.1f} |"
         )
-    )
-    # Three rails and four turning joints hanging from the last.
-    rails = [[0, 1.0, 0, half], [half, 1.0, 0, half], [0, 0.5, 0, np.pi]]
-    wrist = [[0, 0.2, 0, half], [0, 0, 0.4, 0], [0, 0, 0.3, half], [0, 0.1, 0, 0]]
-    slides = (True, True, True, False, False, False, False)
-    arms.append(
-        from_dh(
-            np.array(rails + wrist), name="gantry 4R", prismatic=slides, parameters=_bodies(7, rng)
-        )
-    )
-    # A UR20 upright on a track along the base's y axis, modified table.
-    table = [
-        [0, 0, 0, half],
-        [0, 0.2363, 0, -half],
-        [0, 0, 0, half],
-        [0, 0, -0.862, 0],
-        [0, 0.201, -0.7287, 0],
-        [0, 0.1593, 0, half],
-        [0, 0.1543, 0, -half],
-    ]
-    arms.append(
-        from_dh(
-            np.array(table),
-            convention="modified",
-            name="track UR20",
-            prismatic=(True, *(False,) * 6),
-            parameters=_bodies(7, rng),
-        )
-    )
-    return arms
-
-
-def _bodies(joints: int, rng: np.random.Generator) -> np.ndarray:
-    """Plausible link parameters: 20 kg down to 1 kg, centres within 0.1 m, rods of 0.2 m."""
-    out = np.zeros((joints, 10))
-    for i in range(joints):
-        mass = 20.0 * 0.5**i + 1.0
-        c = rng.uniform(-0.1, 0.1, 3)
-        inertia = mass * 0.01 * np.eye(3) + mass * (c @ c * np.eye(3) - np.outer(c, c))
-        out[i] = [mass, *(mass * c), *inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
-    return out
+    for line in lines:
+        if line["refused"] or line["condition"] > LIMIT or line["shrunk_to"] < 0.9:
+            yield json.dumps(line)
 
 
 def rows() -> Iterator[Row]:
-    """Fresh seeds: one of every slice, ten for the defaults of the arms that used to fail."""
-    seeds = range(int(time.time()) % 1_000_000, int(time.time()) % 1_000_000 + 1)
-    for name in ("arms", "kinds", "mountings", "unseen"):
-        outcomes = list(cases(name, seeds))
-        done = [one.condition for one in outcomes if not one.refused]
-        shrunk = [one.shrunk_to for one in outcomes if not one.refused]
-        refused = len(outcomes) - len(done)
-        note = f"seed {seeds.start}, {len(outcomes)} designs, {refused} refused"
-        yield Row(f"{name}: worst column-scaled condition number", max(done), "", "< 30", note)
-        yield Row(f"{name}: least share after the certificate", min(shrunk), "", ">= 0.9", note)
+    """Fresh seeds: one of every slice but the criteria, which take long."""
+    seed = secrets.randbelow(10**6)
+    for part in ("arms", "kinds", "mountings", "unseen"):
+        found = [run_one(case)[1] for case in cases(part, [seed])]
+        done = [one.condition for one in found if np.isfinite(one.condition)]
+        shrunk = [one.shrunk_to for one in found if not one.refused]
+        refused = sum(bool(one.refused) for one in found)
+        note = f"seed {seed}, {len(found)} designs, {refused} refused"
+        yield Row(f"{part}: worst column-scaled condition number", max(done), "", "< 30", note)
+        yield Row(f"{part}: least share after the certificate", min(shrunk), "", ">= 0.9", note)
 
 
-def main(arguments: list[str]) -> None:
-    """Print every run of the slices asked for, then worst and median per arm."""
-    first, _, count = arguments[0].partition("+")
-    seeds = range(int(first), int(first) + int(count or 1))
-    found: list[Outcome] = []
-    for name in arguments[1:] or ["arms"]:
-        for one in cases(name, seeds):
-            found.append(one)
-            print(
-                f"{one.arm:12s} {one.case:24s} scaled {one.condition:7.2f} shrunk "
-                f"{one.shrunk_to:.3f} ln det {one.log_det:7.1f} cpu {one.cpu_seconds:5.1f} "
-                f"{one.refused}",
-                flush=True,
-            )
-    for arm in dict.fromkeys(one.arm for one in found):
-        own = [one.condition for one in found if one.arm == arm]
-        print(f"{arm}: {len(own)} runs, median {np.nanmedian(own):.1f}, worst {np.nanmax(own):.1f}")
+def main(words: list[str]) -> None:
+    """Go on with the grid, or print what it has found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("slices", nargs="*", default=SLICES)
+    parser.add_argument("--seconds", type=float, default=400.0)
+    parser.add_argument("--table", action="store_true")
+    given = parser.parse_args(words)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    lines = resume(given.folder, given.slices, 0.0 if given.table else given.seconds)
+
+    first = json.loads((given.folder / "designs.jsonl").read_text().splitlines()[0])
+    total = sum(len(cases(part, first["seeds"])) for part in given.slices)
+    print(*table(lines), f"{len(lines)} of {total} designs", sep="\n")
 
 
 if __name__ == "__main__":
