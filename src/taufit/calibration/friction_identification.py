@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.calibration.friction_pairs import FrictionPairs, pairs_in
+from taufit.arrays import Array, Float
+from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, weighted
 from taufit.calibration.friction_test import FrictionFit, fit_friction
 from taufit.errors import PoorExcitationError, TaufitError
 from taufit.friction import (
@@ -23,6 +24,7 @@ from taufit.friction import (
     Stribeck,
     StribeckLoad,
     StribeckLoadSmooth,
+    TemperatureDependent,
     friction_to_dict,
     needs,
     start_shape,
@@ -43,6 +45,8 @@ from taufit.signals.samples import Samples
 
 # What `auto` chooses from, and the same curve for a joint that carries no load.
 AUTOMATIC = ("linear", "linear_load", "power_law", "polynomial", "stribeck", "stribeck_load_smooth")
+# Temperature range within which friction is taken as it is [K].
+_WARMED = 4.0
 _UNLOADED: dict[type, type] = {
     StribeckLoad: Stribeck,
     StribeckLoadSmooth: Stribeck,
@@ -113,26 +117,54 @@ def identify_friction(
         )
     measured, missing = _measured(robot, samples, joints)
     top = robot.limits.velocity
-    fits: dict[str, list[FrictionFit]] = {}
+    tried: dict[str, tuple[FrictionModel, list[FrictionFit]]] = {}
     for name in names:
-        model = FRICTION_MODELS[name]()
-        fits[name] = [
-            fit_joint(pairs, model, passive=passive, top_speed=_finite(top[pairs.joint - 1]))
-            for pairs in measured
-        ]
-    scores = {name: float(sum(fit.score for fit in found)) for name, found in fits.items()}
+        tried[name] = _fitted(measured, FRICTION_MODELS[name](), passive, top)
+    warm = _warming(measured, friction == "auto")
+    if warm is not None:
+        best = min(tried, key=lambda name: _score(tried[name][1]))
+        following = TemperatureDependent(tried[best][0], "linear", warm)
+        tried[f"{best}, temperature"] = _fitted(measured, following, passive, top)
+    scores = {name: _score(found) for name, (_, found) in tried.items()}
     chosen = min(scores, key=lambda name: scores[name])
+    curve, fits = tried[chosen]
     found = tuple(
-        JointFriction(pairs.joint, pairs, fit)
-        for pairs, fit in zip(measured, fits[chosen], strict=True)
+        JointFriction(pairs.joint, pairs, fit) for pairs, fit in zip(measured, fits, strict=True)
     )
     warnings = [f"joint {one.joint}: {text}" for one in found for text in one.fit.warnings]
     if missing:
         numbers = ", ".join(str(joint) for joint in missing)
         warnings.append(f"joint {numbers} not tested: friction set to zero there")
-    model = _assembled(robot, samples, chosen, found, links, tuple(warnings))
-    compared = {name: [fit.rms for fit in tried] for name, tried in fits.items()}
+    model = _assembled(robot, samples, curve, found, links, tuple(warnings))
+    compared = {name: [fit.rms for fit in tried[name][1]] for name in tried}
     return FrictionIdentification(chosen, found, model, scores, tuple(warnings), compared)
+
+
+def _score(fits: Sequence[FrictionFit]) -> float:
+    return float(sum(fit.score for fit in fits))
+
+
+def _fitted(
+    measured: Sequence[FrictionPairs],
+    model: FrictionModel,
+    passive: bool,
+    top: Float[Array, " j"],
+) -> tuple[FrictionModel, list[FrictionFit]]:
+    """One model, fitted to every joint."""
+    return model, [
+        fit_joint(pairs, model, passive=passive, top_speed=_finite(top[pairs.joint - 1]))
+        for pairs in measured
+    ]
+
+
+def _warming(measured: Sequence[FrictionPairs], automatic: bool) -> float | None:
+    """Reference temperature where a joint warmed up enough to see what that does, else None."""
+    warm = [pairs.temperature for pairs in measured if pairs.temperature is not None]
+    if not automatic or len(warm) < len(measured):
+        return None
+    if max(float(np.ptp(one)) for one in warm) < _WARMED:
+        return None
+    return round(float(np.median(np.concatenate(warm))), 1)
 
 
 def fit_joint(
@@ -146,10 +178,10 @@ def fit_joint(
     try:
         return fit_friction(pairs, model, passive=passive, top_speed=top_speed)
     except PoorExcitationError:
-        plain = _UNLOADED.get(type(model))
-        if plain is None or not needs(model, "load"):
+        plain = _unloaded(model)
+        if plain is None:
             raise
-    fit = fit_friction(pairs, plain(), passive=passive, top_speed=top_speed)
+    fit = fit_friction(pairs, plain, passive=passive, top_speed=top_speed)
     terms = [term.name for term in model.terms]
     own = [term.name for term in fit.model.terms]
     coefficients, std = np.zeros(len(terms)), np.zeros(len(terms))
@@ -169,6 +201,15 @@ def fit_joint(
         dropped=(*fit.dropped, *load_terms),
         warnings=(*fit.warnings, f"carries no load; {', '.join(load_terms)} set to zero"),
     )
+
+
+def _unloaded(model: FrictionModel) -> FrictionModel | None:
+    """The same curve without its load terms; None where there is none."""
+    if isinstance(model, TemperatureDependent):
+        inner = _unloaded(model.model)
+        return None if inner is None else replace(model, model=inner)
+    plain = _UNLOADED.get(type(model))
+    return None if plain is None or not needs(model, "load") else plain()
 
 
 def _finite(speed: float) -> float | None:
@@ -192,7 +233,7 @@ def _measured(
             except PoorExcitationError as error:
                 last = error
         if parts:
-            found.append(_with_friction(FrictionPairs.joined(parts)))
+            found.append(weighted(_with_friction(FrictionPairs.joined(parts))))
         elif joints is not None:
             assert last is not None
             raise last
@@ -207,7 +248,7 @@ def _measured(
 
 def _with_friction(pairs: FrictionPairs) -> FrictionPairs:
     """The pairs, refused where they show no friction at all."""
-    labels = np.zeros(len(pairs.torque), int) if pairs.stroke is None else pairs.stroke
+    labels = pairs.labels
     levels = np.array([np.mean(pairs.torque[labels == k]) for k in np.unique(labels)])
     scatter = float(np.std(levels)) / np.sqrt(len(levels))
     if np.mean(levels) < 4.0 * scatter and np.mean(levels) < 0.05 * np.abs(pairs.torque).max():
@@ -222,13 +263,12 @@ def _with_friction(pairs: FrictionPairs) -> FrictionPairs:
 def _assembled(
     robot: Robot,
     samples: Sequence[Samples],
-    name: str,
+    friction: FrictionModel,
     found: tuple[JointFriction, ...],
     links: FittedModel | None,
     warnings: tuple[str, ...],
 ) -> FittedModel:
     """The torque model with this friction; standard deviations are known for friction alone."""
-    friction = FRICTION_MODELS[name]()
     base = robot if links is None else links.robot
     rotors = bool(np.any(base.rotor_inertias > 0)) if links is None else links.rotor_inertia
     structure = TorqueModel(base, friction, rotor_inertia=rotors, offset=True)

@@ -6,13 +6,15 @@ At equal position and opposite velocity the links' torque is the same and fricti
 
 Any offset cancels in the first and stays in the second. Velocity is the position's difference over
 a quarter of a second (less for fast strokes), so that strokes far slower than the noise of a
-velocity signal are found; a stroke goes on as long as that velocity keeps its sign and size.
+velocity signal are found; a stroke goes on as long as that velocity keeps its sign and size. Of a
+stroke that begins with a reversal the first part is left out: friction may build up over some
+tenths of a radian.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +29,12 @@ _SHORTEST_S = 0.15
 _SLOWEST = 4e-4
 _ALIKE = 0.1
 _AHEAD = 5
+# A joint has turned round when it has gone back this far; friction is there after the second.
+_TURN = 1e-3
+_BUILT_UP = 0.3
+# Bins longer than this have noise of their own; no curve follows friction closer than the share.
+_INDEPENDENT_S = 0.5
+_CURVE_ERROR = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +48,8 @@ class FrictionPairs:
         joint: Number of the joint, from 1, for messages.
         stroke: Which pair of strokes each belongs to; all to one where None.
         temperature: Of the joint [degC], where it was recorded.
+        seconds: Time the mean behind each pair was taken over; unknown where None.
+        weight: Of each pair in a fit, 1/standard deviation; all alike where None.
     """
 
     velocity: Float[Array, " n"]
@@ -48,25 +58,27 @@ class FrictionPairs:
     joint: int = 1
     stroke: Int[Array, " n"] | None = None
     temperature: Float[Array, " n"] | None = None
+    seconds: Float[Array, " n"] | None = None
+    weight: Float[Array, " n"] | None = None
 
     @classmethod
     def joined(cls, parts: Sequence[FrictionPairs]) -> FrictionPairs:
         """Pairs of one joint from several recordings: payloads, days, temperatures."""
         labels, ahead = [], 0
         for part in parts:
-            own = np.zeros(len(part.velocity), int) if part.stroke is None else part.stroke
+            own = part.labels
             labels.append(own + ahead)
             ahead += int(own.max(initial=-1)) + 1
-        warm = [part.temperature for part in parts]
         return cls(
             np.concatenate([part.velocity for part in parts]),
             np.concatenate([part.torque for part in parts]),
             np.concatenate([part.load for part in parts]),
             parts[0].joint,
             np.concatenate(labels),
-            None
-            if any(w is None for w in warm)
-            else np.concatenate([w for w in warm if w is not None]),
+            *(
+                _all_or_none([getattr(part, name) for part in parts])
+                for name in ("temperature", "seconds", "weight")
+            ),
         )
 
     def chosen(self, rows: Bool[Array, " n"]) -> FrictionPairs:
@@ -77,13 +89,26 @@ class FrictionPairs:
             self.load[rows],
             self.joint,
             None if self.stroke is None else self.stroke[rows],
-            None if self.temperature is None else self.temperature[rows],
+            *(
+                None if x is None else x[rows]
+                for x in (self.temperature, self.seconds, self.weight)
+            ),
         )
+
+    @property
+    def target(self) -> Float[Array, " n"]:
+        """Friction times weight: what a weighted fit is to explain."""
+        return self.torque if self.weight is None else self.weight * self.torque
+
+    @property
+    def labels(self) -> Int[Array, " n"]:
+        """Pair of strokes of each, from 0."""
+        return np.zeros(len(self.torque), int) if self.stroke is None else self.stroke
 
     @property
     def tested_speeds(self) -> Float[Array, " s"]:
         """Speeds of the pairs of strokes, slow to fast, equal ones once [rad/s]."""
-        labels = np.zeros(len(self.velocity), int) if self.stroke is None else self.stroke
+        labels = self.labels
         speeds = np.sort([np.median(self.velocity[labels == k]) for k in np.unique(labels)])
         new = np.r_[True, np.diff(np.log(np.maximum(speeds, 1e-12))) > 0.02]
         return speeds[new]
@@ -96,10 +121,13 @@ class Stroke:
     Attributes:
         rows: Samples of its steady part.
         speed: Signed [rad/s].
+        settled: Which of them have gone far enough since the joint turned round for friction that
+            builds up slowly to be there.
     """
 
     rows: Int[Array, " n"]
     speed: float
+    settled: Bool[Array, " n"]
 
 
 def strokes_in(samples: Samples, joint: int) -> list[Stroke]:
@@ -109,21 +137,26 @@ def strokes_in(samples: Samples, joint: int) -> list[Stroke]:
         rows = np.arange(run.start, run.stop)
         q = samples.position[run]
         here: list[Stroke] = []
+        turned = _since_turn(q[:, joint - 1], samples.rate_hz)
         for window, slow in zip(_WINDOWS_S, (True, False), strict=True):
             half = max(1, round(0.5 * window * samples.rate_hz))
             if len(rows) <= 6 * half:
                 continue
             smooth = np.zeros_like(q)
             smooth[half:-half] = (q[2 * half :] - q[: -2 * half]) * (samples.rate_hz / (2 * half))
-            strokes = _steady(smooth, joint - 1, rows, half, samples.rate_hz)
-            here += [one for one in strokes if (abs(one.speed) < _FAST) == slow]
+            here += [
+                Stroke(rows[part], speed, _settled(turned[part]))
+                for part, speed in _steady(smooth, joint - 1, half, samples.rate_hz)
+                if (abs(speed) < _FAST) == slow
+            ]
         found += sorted(here, key=lambda one: int(one.rows[0]))
     return found
 
 
 def _steady(
-    smooth: Float[Array, "n j"], i: int, rows: Int[Array, " n"], half: int, rate_hz: float
-) -> list[Stroke]:
+    smooth: Float[Array, "n j"], i: int, half: int, rate_hz: float
+) -> list[tuple[Int[Array, " m"], float]]:
+    """Steady movements of joint i while the others rest: samples and signed speed."""
     v = smooth[:, i]
     # Most of the time a joint keeps its velocity, so its change shows the noise.
     change = np.zeros_like(v)
@@ -136,10 +169,33 @@ def _steady(
     edges = np.flatnonzero(np.diff(steady.astype(int)) | np.diff(np.sign(v).astype(int))) + 1
     least = max(4, round(_SHORTEST_S * rate_hz))
     return [
-        Stroke(rows[part], float(np.median(v[part])))
+        (part, float(np.median(v[part])))
         for part in np.split(np.arange(len(v)), edges)
         if steady[part[0]] and len(part) >= least
     ]
+
+
+def _since_turn(q: Float[Array, " n"], rate_hz: float) -> Float[Array, " n"]:
+    """How far a joint has gone since it last turned round; rests do not count as turns."""
+    step = max(1, round(0.02 * rate_hz))
+    coarse = q[::step]
+    turns, last, way = [0], 0, 0.0
+    for k, x in enumerate(coarse.tolist()):
+        gone = x - coarse[last]
+        if way == 0.0 and abs(gone) > _TURN:
+            way, last = float(np.sign(gone)), k
+        elif gone * way > 0.0:
+            last = k
+        elif way != 0.0 and abs(gone) > _TURN:
+            turns.append(last)
+            way, last = -way, k
+    place = np.searchsorted(np.array(turns) * step, np.arange(len(q)), side="right") - 1
+    return np.abs(q - coarse[turns][place])
+
+
+def _settled(gone: Float[Array, " n"]) -> Bool[Array, " n"]:
+    """Samples far enough after the turn: 0.3, less in a short stroke, of which most stays."""
+    return gone >= min(_BUILT_UP, float(np.quantile(gone, 0.35)))
 
 
 def pairs_in(samples: Samples, joint: int, *, points: int = 8) -> FrictionPairs:
@@ -176,17 +232,18 @@ def _binned(
 ) -> FrictionPairs | None:
     """Means of both strokes in bins of the positions they share; None where they share few."""
     forward, backward = (one, two) if one.speed > 0 else (two, one)
-    q = [samples.position[stroke.rows, i] for stroke in (forward, backward)]
+    rows_of = [stroke.rows[stroke.settled] for stroke in (forward, backward)]
+    q = [samples.position[rows, i] for rows in rows_of]
     low, high = max(x.min() for x in q), min(x.max() for x in q)
     if high - low < 0.3 * min(np.ptp(x) for x in q) or high <= low:
         return None
     edges = np.linspace(low, high, points + 1)
     columns = []
-    for stroke, position in zip((forward, backward), q, strict=True):
+    for own, position in zip(rows_of, q, strict=True):
         which = np.digitize(position, edges) - 1
         inside = (which >= 0) & (which < points)
         count = np.bincount(which[inside], minlength=points)
-        rows = stroke.rows[inside]
+        rows = own[inside]
         values = [samples.velocity[rows, i], samples.torque[rows, i]]
         if samples.temperature is not None:
             values.append(samples.temperature[rows, i])
@@ -204,7 +261,40 @@ def _binned(
         i + 1,
         np.zeros(int(good.sum()), int),
         warm,
+        0.5 * (columns[0][0] + columns[1][0])[good] / samples.rate_hz,
     )
+
+
+def _all_or_none(
+    parts: Sequence[Float[Array, " n"] | None],
+) -> Float[Array, " m"] | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
+
+
+def weighted(pairs: FrictionPairs) -> FrictionPairs:
+    """The pairs with weights from their own scatter, whatever the friction.
+
+    Variance of a pair of strokes' mean: a/T by its duration T, a from strokes long enough for
+    their bins to be independent; what its own bins scatter where that is more (an arm that
+    shakes at the start of a fast stroke); and a hundredth of the friction, for what no curve
+    follows. Bins share it evenly.
+    """
+    if pairs.stroke is None or pairs.seconds is None:
+        return pairs
+    labels = pairs.labels
+    count = int(labels.max()) + 1
+    bins = np.bincount(labels, minlength=count).astype(float)
+    bins_or_one = np.maximum(bins, 1.0)
+    time = np.bincount(labels, pairs.seconds, minlength=count)
+    level = np.bincount(labels, pairs.torque, minlength=count) / bins_or_one
+    scatter = np.bincount(labels, (pairs.torque - level[labels]) ** 2, minlength=count)
+    own = scatter / np.maximum(bins - 1.0, 1.0) / bins_or_one
+    slow = (bins >= 4) & (time / bins_or_one > _INDEPENDENT_S)
+    rate = float(np.median(own[slow] * time[slow])) if slow.sum() >= 3 else 0.0
+    variance = np.maximum(own, rate / np.maximum(time, 1e-9)) + (_CURVE_ERROR * level) ** 2
+    floor = 1e-12 * float(np.mean(pairs.torque**2))
+    return replace(pairs, weight=1.0 / np.sqrt(np.maximum(variance * bins_or_one, floor))[labels])
 
 
 def pairs_of(

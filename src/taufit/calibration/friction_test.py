@@ -7,19 +7,25 @@ viscous part is passive: it never falls with speed, up to the speed the joint ca
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import product
-from operator import itemgetter
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import least_squares
 
 from taufit.arrays import Array, Bool, Float
+from taufit.calibration.friction_curve import (
+    all_at_once,
+    bic,
+    columns_of,
+    from_grid,
+    projected,
+    refined,
+    slopes,
+)
 from taufit.calibration.friction_pairs import FrictionPairs
-from taufit.calibration.passive import Cone, passive_cone
+from taufit.calibration.passive import POWERS, Cone, passive_cone
 from taufit.errors import PoorExcitationError, TaufitError
 from taufit.friction import FrictionInput, FrictionModel, needs
-from taufit.selection.shapes import beyond_folds, near_folds
 
 METHODS = ("variable_projection", "levenberg_marquardt")
 # How much extrapolated friction may differ between what the data allow.
@@ -98,7 +104,7 @@ def fit_friction(
     """The friction curve that explains the pairs best.
 
     Args:
-        pairs: Friction samples of one joint.
+        pairs: Friction samples of one joint, with their weights where they have some.
         model: Any friction model; with memory its steady curve is fitted.
         method: "variable_projection" from the valleys of a grid, or "levenberg_marquardt" on
             all parameters at once from its middle, as the literature does.
@@ -116,10 +122,12 @@ def fit_friction(
     _refuse_unloaded(pairs, model)
     live = np.ones(len(terms), bool)
     if method == "levenberg_marquardt":
-        shape, cost = _all_at_once(pairs, model, live)
+        shape, cost = all_at_once(pairs, model, live)
     else:
-        shape, cost = _from_grid(pairs, model, live)
-    full = float(np.sqrt(cost / len(pairs.torque)))
+        shape, cost = from_grid(pairs, model, live)
+    plain = replace(pairs, weight=None)
+    least = cost if pairs.weight is None else refined(plain, model, shape, live)[1]
+    full = float(np.sqrt(least / len(pairs.torque)))
     if drop:
         shape, live = _supported(pairs, model, shape, live, cost)
     cone = None
@@ -136,14 +144,14 @@ def _supported(
     """Shape and terms left after BIC, and after the fastest speed was left out."""
     n = len(pairs.torque)
     rest = _without_fastest(pairs)
-    while live.sum() > 1:
-        score = _bic(cost, n, pairs, model, shape, live)
+    while _droppable(model, live):
+        score = bic(cost, n, pairs, model, shape, live)
         trials = []
-        for i in np.flatnonzero(live):
+        for i in _droppable(model, live):
             fewer = live.copy()
             fewer[i] = False
-            again, less = _refined(pairs, model, shape, fewer)
-            trials.append((_bic(less, n, pairs, model, again, fewer), i, again, less))
+            again, less = refined(pairs, model, shape, fewer)
+            trials.append((bic(less, n, pairs, model, again, fewer), i, again, less))
         best, i, again, less = min(trials, key=lambda one: one[0])
         if best >= score:
             turned = _turned(pairs, rest, model, shape, live)
@@ -151,12 +159,29 @@ def _supported(
                 break
             live = live.copy()
             live[turned] = False
-            shape, cost = _refined(pairs, model, shape, live)
+            shape, cost = refined(pairs, model, shape, live)
             continue
         live = live.copy()
         live[i] = False
         shape, cost = again, less
     return shape, live
+
+
+def _droppable(model: FrictionModel, live: Bool[Array, " k"]) -> list[int]:
+    """Live terms that may go: never Coulomb friction, of powers of speed the highest first.
+
+    A term's slope over temperature goes before the term.
+    """
+    names = [term.name for term in model.terms]
+    kept = {names[i] for i in np.flatnonzero(live)}
+    highest = max((POWERS[name] for name in kept if name in POWERS), default=0)
+    return [
+        int(i)
+        for i in np.flatnonzero(live)
+        if names[i] != "coulomb"
+        and POWERS.get(names[i], highest) == highest
+        and f"{names[i]}_per_degree" not in kept
+    ]
 
 
 def _without_fastest(pairs: FrictionPairs) -> FrictionPairs | None:
@@ -179,13 +204,13 @@ def _turned(
     if rest is None:
         return None
     names = [term.name for term in model.terms]
-    all_speeds, *_ = _inner(_columns(pairs, model, shape, live), pairs.torque)
-    slower, *_ = _inner(_columns(rest, model, shape, live), rest.torque)
+    all_speeds, *_ = projected(columns_of(pairs, model, shape, live), pairs.target)
+    slower, *_ = projected(columns_of(rest, model, shape, live), rest.target)
     kept = np.flatnonzero(live)
     turned = [
         int(i)
         for i, a, b in zip(kept, all_speeds, slower, strict=True)
-        if names[i].startswith("viscous") and a * b < 0
+        if names[i] in POWERS and a * b < 0
     ]
     return max(turned, key=lambda i: names[i]) if turned else None
 
@@ -198,15 +223,15 @@ def _within(
     cone: Cone,
 ) -> Array:
     """The shape again where the unconstrained curve is not passive."""
-    free, *_ = _inner(_columns(pairs, model, shape, live), pairs.torque)
+    free, *_ = projected(columns_of(pairs, model, shape, live), pairs.target)
     if len(shape) == 0 or cone.holds(free, live):
         return shape
     low = np.log([s.lower for s in model.shapes])
     high = np.log([s.upper for s in model.shapes])
 
     def residual(logs: Array) -> Array:
-        columns = _columns(pairs, model, np.exp(logs), live)
-        return columns @ cone.solve(columns, pairs.torque, live) - pairs.torque
+        columns = columns_of(pairs, model, np.exp(logs), live)
+        return columns @ cone.solve(columns, pairs.target, live) - pairs.target
 
     middle = np.array([s.start[len(s.start) // 2] for s in model.shapes])
     found = []
@@ -226,22 +251,23 @@ def _result(
 ) -> FrictionFit:
     """Coefficients, their spread, how far they reach, and what to say about them."""
     terms = tuple(term.name for term in model.terms)
-    columns = _columns(pairs, model, shape, live)
-    c = _inner(columns, pairs.torque)[0]
+    columns = columns_of(pairs, model, shape, live)
+    c = projected(columns, pairs.target)[0]
     if cone is not None and not cone.holds(c, live):
-        c = cone.solve(columns, pairs.torque, live)
-    residual = pairs.torque - columns @ c
+        c = cone.solve(columns, pairs.target, live)
+    weighed = float(np.sum((pairs.target - columns @ c) ** 2))
+    residual = pairs.torque - columns_of(replace(pairs, weight=None), model, shape, live) @ c
     cost = float(np.sum(residual**2))
     coefficients = np.zeros(len(terms))
     coefficients[live] = c
-    jacobian = np.column_stack([columns, _slopes(pairs, model, shape, live, c)])
+    jacobian = np.column_stack([columns, slopes(pairs, model, shape, live, c)])
     size = np.linalg.norm(jacobian, axis=0)
     size[size == 0.0] = 1.0
     used = jacobian.shape[1]
     # Bins of one pair of strokes share the gear's position and are not independent.
     groups = used + 1 if pairs.stroke is None else int(pairs.stroke.max()) + 1
     count = len(residual) if pairs.stroke is None else max(groups, used + 1)
-    variance = cost / len(residual) * count / max(count - used, 1)
+    variance = weighed / len(residual) * count / max(count - used, 1)
     gram = (jacobian / size).T @ (jacobian / size) * (count / len(residual))
     covariance = np.linalg.pinv(gram, rcond=1e-14) * variance / np.outer(size, size)
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
@@ -274,7 +300,7 @@ def _result(
         full_rms=full,
         valid_to=valid,
         tested_speeds=pairs.tested_speeds,
-        score=_bic(cost, len(residual), pairs, model, shape, live),
+        score=bic(weighed, len(residual), pairs, model, shape, live),
     )
 
 
@@ -298,15 +324,15 @@ def _valid_to(
     if pairs.temperature is not None:
         warm = np.full_like(grid, float(np.median(pairs.temperature)))
     probe = FrictionPairs(grid, grid, load, pairs.joint, None, warm)
-    columns = _columns(probe, model, shape, live)
+    columns = columns_of(probe, model, shape, live)
     curve = columns @ c
     spread = 2.0 * np.sqrt(np.maximum(np.einsum("nk,kl,nl->n", columns, covariance, columns), 0.0))
     rest = _without_fastest(pairs)
     if rest is not None:
-        other_columns = _columns(rest, model, shape, live)
-        other = _inner(other_columns, rest.torque)[0]
+        other_columns = columns_of(rest, model, shape, live)
+        other = projected(other_columns, rest.target)[0]
         if cone is not None and not cone.holds(other, live):
-            other = cone.solve(other_columns, rest.torque, live)
+            other = cone.solve(other_columns, rest.target, live)
         spread = np.maximum(spread, np.abs(columns @ other - curve))
     unknown = spread > _TRUSTED * np.maximum(np.abs(curve), 1e-12)
     return float(grid[max(0, int(np.argmax(unknown)) - 1)] if np.any(unknown) else grid[-1])
@@ -323,175 +349,3 @@ def _refuse_unloaded(pairs: FrictionPairs, model: FrictionModel) -> None:
             f"of friction), as the first joint of a floor-mounted arm does: load-dependent terms "
             "have no effect. Use the model without load, e.g. stribeck, for this joint."
         )
-
-
-def _columns(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
-) -> Array:
-    inputs = FrictionInput(pairs.velocity, load=pairs.load, temperature=pairs.temperature)
-    return model.steady().columns(inputs, shape)[:, live]
-
-
-def _inner(columns: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Linear least squares: coefficients, residual, orthonormal columns."""
-    size = np.linalg.norm(columns, axis=0)
-    size[size == 0.0] = 1.0
-    left, values, right = np.linalg.svd(columns / size, full_matrices=False)
-    good = values > 1e-12 * values[0]
-    left, values, right = left[:, good], values[good], right[good]
-    inside = left.T @ y
-    return right.T @ (inside / values) / size, y - left @ inside, left
-
-
-def _slopes(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"], c: Array
-) -> Array:
-    """Derivative of the curve with respect to every shape, exactly."""
-    out = []
-    for m in range(len(shape)):
-        step = shape.astype(complex)
-        tiny = 1e-30 * shape[m]
-        step[m] += 1j * tiny
-        out.append(_columns(pairs, model, step, live).imag @ c / tiny)
-    return np.stack(out, -1) if out else np.empty((len(pairs.torque), 0))
-
-
-def _jacobian(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
-) -> Float[Array, "n s"]:
-    """Kaufman's derivative of the residual with respect to the logarithms of the shapes."""
-    c, _, left = _inner(_columns(pairs, model, shape, live), pairs.torque)
-    slope = -_slopes(pairs, model, shape, live, c) * shape
-    return slope - left @ (left.T @ slope)
-
-
-def _refined(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
-) -> tuple[Array, float]:
-    """Variable projection from one start: Levenberg-Marquardt on the logarithms of the shapes."""
-    y = pairs.torque
-    if len(shape) == 0:
-        return shape, _cost(pairs, model, shape, live)
-    low = np.log([s.lower for s in model.shapes])
-    high = np.log([s.upper for s in model.shapes])
-
-    def residual(logs: Array) -> Array:
-        return _inner(_columns(pairs, model, np.exp(logs), live), y)[1]
-
-    def jacobian(logs: Array) -> Array:
-        return _jacobian(pairs, model, np.exp(logs), live)
-
-    inside = np.clip(np.log(shape), low + 1e-9, high - 1e-9)
-    found = least_squares(
-        residual, inside, jac=jacobian, bounds=(low, high), xtol=1e-10, ftol=1e-12, max_nfev=80
-    )
-    return np.exp(found.x), float(2.0 * found.cost)
-
-
-def _from_grid(
-    pairs: FrictionPairs, model: FrictionModel, live: Bool[Array, " k"], most: int = 24
-) -> tuple[Array, float]:
-    """Variable projection from good points all over a dense grid."""
-    if not model.shapes:
-        return _refined(pairs, model, np.empty(0), live)
-    axes = [np.geomspace(s.start[0] / 3, min(s.start[-1] * 3, s.upper), 9) for s in model.shapes]
-    points = np.array(list(product(*axes)))
-    # Valleys beside a fold are thinner than the grid.
-    finer = [np.geomspace(axis[0], axis[-1], 13) for axis in axes[:2]] + axes[2:]
-    thin = near_folds(finer, model.shapes)
-    starts = [
-        *_apart(pairs, model, live, points, most, 1.1),
-        *_apart(pairs, model, live, thin, most // 2, 0.5),
-    ]
-    found = sorted((_refined(pairs, model, start, live) for start in starts), key=itemgetter(1))
-    best = found[0]
-    for shape, _ in found[:3]:
-        for twins in beyond_folds(shape, _gram(pairs, model, shape, live), model.shapes):
-            nearest = min(twins, key=lambda twin: _cost(pairs, model, twin, live))
-            best = min(best, _refined(pairs, model, nearest, live), key=itemgetter(1))
-    # A shape may sit in a valley of its own while the others are where they belong.
-    for m, axis in enumerate(axes):
-        line = np.tile(best[0], (len(axis), 1))
-        line[:, m] = axis
-        for start in line:
-            best = min(best, _refined(pairs, model, start, live), key=itemgetter(1))
-    return best
-
-
-def _apart(
-    pairs: FrictionPairs,
-    model: FrictionModel,
-    live: Bool[Array, " k"],
-    points: Float[Array, "g s"],
-    most: int,
-    distance: float,
-) -> list[Float[Array, " s"]]:
-    """Good points, far enough apart in logarithms to lie in different valleys."""
-    few = np.zeros(len(pairs.torque), bool)
-    few[:: max(1, len(few) // 100)] = True
-    pairs = pairs.chosen(few)
-    costs = [_cost(pairs, model, point, live) for point in points]
-    chosen: list[Float[Array, " s"]] = []
-    for i in np.argsort(costs):
-        gaps = [np.abs(np.log(points[i] / other)).max() for other in chosen]
-        if min(gaps, default=np.inf) > distance:
-            chosen.append(points[i])
-        if len(chosen) == most:
-            break
-    return chosen
-
-
-def _cost(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
-) -> float:
-    return float(np.sum(_inner(_columns(pairs, model, shape, live), pairs.torque)[1] ** 2))
-
-
-def _gram(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
-) -> Float[Array, "s s"]:
-    """Kaufman's J'J for the logarithms of the shapes."""
-    jacobian = _jacobian(pairs, model, shape, live)
-    return jacobian.T @ jacobian
-
-
-def _all_at_once(
-    pairs: FrictionPairs, model: FrictionModel, live: Bool[Array, " k"]
-) -> tuple[Array, float]:
-    """Levenberg-Marquardt on coefficients and logarithms of shapes together, from one start."""
-    start = np.array([s.start[len(s.start) // 2] for s in model.shapes])
-    count = int(live.sum())
-    level = float(np.mean(np.abs(pairs.torque)))
-
-    def residual(x: Array) -> Array:
-        return _columns(pairs, model, np.exp(x[count:]), live) @ x[:count] - pairs.torque
-
-    def jacobian(x: Array) -> Array:
-        shape = np.exp(x[count:])
-        slope = _slopes(pairs, model, shape, live, x[:count]) * shape
-        return np.column_stack([_columns(pairs, model, shape, live), slope])
-
-    first = np.concatenate([np.full(count, 0.1 * level), np.log(start)])
-    free = np.full(count, np.inf)
-    bounds = (
-        np.concatenate([-free, np.log([s.lower for s in model.shapes])]),
-        np.concatenate([free, np.log([s.upper for s in model.shapes])]),
-    )
-    found = least_squares(residual, first, jac=jacobian, bounds=bounds, x_scale="jac", max_nfev=500)
-    shape = np.exp(found.x[count:])
-    left = _inner(_columns(pairs, model, shape, live), pairs.torque)[1]
-    return shape, float(np.sum(left**2))
-
-
-def _bic(
-    cost: float, n: int, pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Array
-) -> float:
-    """n ln(cost/n) + k ln n, shapes that move no remaining term not counted."""
-    columns = _columns(pairs, model, shape, live)
-    c, *_ = _inner(columns, pairs.torque)
-    slopes = _slopes(pairs, model, shape, live, np.ones(len(c)))
-    shapes = int(np.count_nonzero(np.any(np.abs(slopes) > 0, axis=0)))
-    floor = 1e-24 * float(np.sum(pairs.torque**2))
-    # Bins of one pair of strokes share the gear's position: a stroke counts once.
-    count = n if pairs.stroke is None else len(np.unique(pairs.stroke))
-    return count * np.log(max(cost, floor) / n) + (int(live.sum()) + shapes) * np.log(count)

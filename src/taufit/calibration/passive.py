@@ -13,7 +13,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 from taufit.friction import FrictionModel
 
-_POWERS = {"viscous": 1, "viscous2": 2, "viscous3": 3}
+POWERS = {"viscous": 1, "viscous2": 2, "viscous3": 3}
 _GRID = 25
 
 
@@ -69,9 +69,9 @@ def passive_cone(model: FrictionModel, top_speed: float) -> Cone:
     rows = [
         np.eye(len(names))[i]
         for i, term in enumerate(model.terms)
-        if term.nonnegative and term.name not in _POWERS
+        if term.nonnegative and term.name not in POWERS
     ]
-    powers = np.array([_POWERS.get(name, 0) for name in names])
+    powers = np.array([POWERS.get(name, 0) for name in names])
     if np.any(powers):
         for v in np.linspace(0.0, top_speed, _GRID):
             # d/dv v^p, in units that do not grow with speed.

@@ -40,7 +40,12 @@ class ModelOptions:
     """What the model is made of and how its parameters are found."""
 
     friction: Annotated[
-        str, typer.Option(help="auto, or the name of a friction model.", metavar="NAME")
+        str,
+        typer.Option(
+            help="auto, the name of a friction model, or a file `taufit friction` wrote, whose "
+            "shapes are kept and whose coefficients are expected.",
+            metavar="NAME|MODEL",
+        ),
     ] = "auto"
     estimator: Annotated[
         str, typer.Option(help="auto, or the name of an estimator.", metavar="NAME")
@@ -91,16 +96,11 @@ class ModelOptions:
     def keywords(self) -> dict[str, Any]:
         """As `identify` takes them; wrong names and frequencies are refused."""
         from taufit.estimators import ESTIMATORS
-        from taufit.friction import FRICTION_MODELS
         from taufit.temperature.apply import TEMPERATURE_CHOICES
 
-        one_of(self.friction, ("auto", *FRICTION_MODELS), "--friction")
         one_of(self.estimator, ("auto", *ESTIMATORS), "--estimator")
-        friction: Any = "auto"
-        if self.friction != "auto":
-            friction = None if self.friction == "none" else FRICTION_MODELS[self.friction]()
         return {
-            "friction": friction,
+            "friction": self._friction(),
             "estimator": None if self.estimator == "auto" else ESTIMATORS[self.estimator](),
             "cutoff_hz": _cutoff(self.cutoff_hz),
             "delay_s": _delay(self.delay_s),
@@ -109,6 +109,24 @@ class ModelOptions:
             "temperature": one_of(self.temperature, TEMPERATURE_CHOICES, "--temperature"),
             "torque_signs": one_of(self.torque_signs, ("recorded", "unknown"), "--torque-signs"),
         }
+
+    @property
+    def friction_file(self) -> Path | None:
+        """The file friction is taken from, where one was given."""
+        path = Path(self.friction)
+        return path if path.suffix == ".json" or path.is_file() else None
+
+    def _friction(self) -> Any:
+        from taufit.friction import FRICTION_MODELS
+
+        if self.friction_file is not None:
+            from taufit.model.model_file import read_model
+
+            return read_model(self.friction_file)
+        one_of(self.friction, ("auto", *FRICTION_MODELS), "--friction")
+        if self.friction in ("auto", "none"):
+            return "auto" if self.friction == "auto" else None
+        return FRICTION_MODELS[self.friction]()
 
     def hints(self, joint_names: tuple[str, ...]) -> list[SignHint]:
         """The known signs, each with its joint found by number or name."""
@@ -264,7 +282,9 @@ def command(
             holdout=kept_out.tested(recording, source),
             sign_hints=model.hints(nominal.joint_names),
             force=result.force,
-            provenance=_provenance(robot, recording, kept_out.files, source.map),
+            provenance=_provenance(
+                robot, recording, kept_out.files, source.map, model.friction_file
+            ),
             processes=_processes(result.processes, len(recording)),
             watch=lambda: bar.advance(task),
             **keywords,
@@ -315,7 +335,11 @@ def _identified(as_json: bool, robot: Robot, recordings: Any, **how: Any) -> Any
 
 
 def _provenance(
-    robot: str, recordings: list[Path], holdouts: list[Path], map: Path | None
+    robot: str,
+    recordings: list[Path],
+    holdouts: list[Path],
+    map: Path | None,
+    friction: Path | None = None,
 ) -> dict[str, Any]:
     """Every input file with its hash."""
     from taufit.workflow.identify import file_hash
@@ -328,6 +352,7 @@ def _provenance(
         "holdout": [named(path) for path in holdouts],
         "map": None if map is None else named(map),
         "robot_file": named(Path(robot)) if Path(robot).exists() else robot,
+        **({} if friction is None else {"friction_file": named(friction)}),
     }
 
 

@@ -30,7 +30,8 @@ class ConsistentSdp:
             divergence from the nominal links, in units of one squared noise level.
             "cross_validated" chooses w by predicting runs left out; several numbers are one per
             link.
-        precision: One per parameter: 1 / variance about zero, in the same unit; none by default.
+        precision: One per parameter: 1 / variance, in the same unit; none by default.
+        expected: What that variance is about, one per parameter; zero by default.
         speeds: Up to which each joint's friction must take energy, never give it [rad/s]; by
             default the robot's rated speeds.
         least_noise: Below which no joint's noise is taken to be [N m]; none by default.
@@ -42,6 +43,7 @@ class ConsistentSdp:
     weighting: str = "joint"
     prior_weight: float | str | tuple[float, ...] = 0.0
     precision: tuple[float, ...] = ()
+    expected: tuple[float, ...] = ()
     speeds: tuple[float, ...] = ()
     least_noise: tuple[float, ...] = ()
     margin: float = 1e-6
@@ -93,7 +95,8 @@ class ConsistentSdp:
         noise = noise_level(information, problem)
         rows = np.diag(noise * np.sqrt(np.asarray(self.precision, float)))
         rows = rows[np.any(rows, axis=1)]
-        more = information.with_rows(rows, np.zeros(len(rows)))
+        expected = np.asarray(self.expected or np.zeros(len(self.precision)), float)
+        more = information.with_rows(rows, rows @ expected)
         return Information(
             more.names, more.factor, more.target, information.residual, information.count
         )

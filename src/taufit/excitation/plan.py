@@ -85,6 +85,7 @@ class _Request:
     effort: Effort = field(default_factory=Effort)
     joints: tuple[int, ...] = ()
     speeds: Float[Array, " s"] | None = None
+    passes: int = 1
     minutes: float = 10.0
     inertia: InertiaGoal = field(default_factory=InertiaGoal)
 
@@ -104,6 +105,7 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
     effort: Effort | None = None,
     joints: tuple[int, ...] = (),
     speeds: Float[Array, " s"] | None = None,
+    passes: int = 1,
     minutes: float = 10.0,
     inertia: InertiaGoal | None = None,
 ) -> Plan:
@@ -123,6 +125,7 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
         effort: Budget, seed and processes.
         joints: Of a friction test, from 1; all by default.
         speeds: Of a friction test [rad/s]; planned by default.
+        passes: How often a friction test makes every stroke.
         minutes: Of a warm-up.
         inertia: What a payload-inertia motion is to reach.
     """
@@ -143,6 +146,7 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
         effort or Effort(),
         joints or tuple(range(1, robot.joints + 1)),
         speeds,
+        passes,
         minutes,
         inertia or InertiaGoal(),
     )
@@ -211,6 +215,7 @@ def _friction_test(kind: str, request: _Request) -> Plan:
         joints=request.joints,
         start=request.start,
         speeds=request.speeds,
+        passes=request.passes,
         seed=request.effort.seed,
     )
     return Plan(kind, test.motion, request.limits, friction_test=test)

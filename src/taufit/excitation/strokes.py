@@ -24,8 +24,10 @@ PAPER_SPEEDS_DEG = (
     *(6, 8, 10, 12, 15, 16, 20, 25, 30),
 )
 _SLOWEST = 0.003
-_TRANSFER = 0.3
+_TRANSFER = 0.7
 _RUN_IN = 0.3
+_OWN_RUN_IN = 0.2
+_REPEATS = 3
 _NOMINAL = {"viscous": 1.0, "viscous2": 0.3, "viscous3": 0.1, "coulomb": 1.0, "static": 1.4}
 
 
@@ -132,6 +134,7 @@ def friction_test(
     joints: tuple[int, ...],
     start: Float[Array, " j"] | None = None,
     speeds: Float[Array, " s"] | None = None,
+    passes: int = 1,
     seed: int = 0,
 ) -> FrictionTest:
     """Strokes of several joints (numbers from 1), one after the other about one pose.
@@ -146,6 +149,7 @@ def friction_test(
         joints: Which joints, from 1.
         start: The pose; found when None.
         speeds: Instead of planned ones [rad/s].
+        passes: How often every stroke is made; more for sensors noisier than friction is large.
         seed: Of the search for a pose.
     """
     for joint in joints:
@@ -176,7 +180,13 @@ def friction_test(
                 )
         plans.append(one)
         parts.append(
-            strokes_of(one.speeds, acceleration=acceleration, room=room, middle=(above - below) / 2)
+            strokes_of(
+                one.speeds,
+                acceleration=acceleration,
+                room=room,
+                middle=(above - below) / 2,
+                passes=passes,
+            )
         )
     moves = [(joint - 1, *move) for joint, part in zip(joints, parts, strict=True) for move in part]
     return FrictionTest(Strokes.of(pose, moves), pose, tuple(plans))
@@ -239,26 +249,41 @@ def strokes_of(
     middle: float = 0.0,
     stroke: float = 0.4,
     longest_s: float = 8.0,
+    least_s: float = 2.0,
+    passes: int = 1,
 ) -> list[tuple[float, float, float]]:
     """Moves (to, speed, acceleration) of strokes there and back at every speed, from and to 0.
 
-    A slow stroke is cut to what fits in `longest_s`; a fast one gets the length that half a second
-    of steady speed takes. Short strokes are approached in their own direction from as far away as
-    there is room, up to 0.3, so that friction which builds up slowly after a reversal is there.
+    A slow stroke is cut to what fits in `longest_s` and approached in its own direction from 0.3
+    away, as far as there is room, so that friction which builds up slowly after a reversal is
+    there; a faster one begins that much earlier and ends that much later. Fast ones have half a
+    second of steady speed and are repeated, up to three times, until they have lasted `least_s`
+    in all. All of it is done `passes` times.
     """
-    steady = speeds * (0.5 + 2.0 * speeds / acceleration)
-    lengths = np.minimum(np.maximum(np.minimum(stroke, speeds * longest_s), steady), room)
+    turns = 2.0 * speeds**2 / acceleration
+    steady = 0.5 * speeds + turns
+    usual = min(stroke, max(0.5 * stroke, room - 2.0 * _RUN_IN))
+    lengths = np.minimum(np.maximum(np.minimum(usual, speeds * longest_s), steady), room)
     moves: list[tuple[float, float, float]] = []
-    for speed, length in zip(speeds, lengths, strict=True):
+    here = 0.0
+    for speed, length, turn in zip(speeds, lengths, turns, strict=True):
         low, high = middle - 0.5 * length, middle + 0.5 * length
-        before = min(_RUN_IN, 0.5 * (room - length)) if length < _RUN_IN + 0.1 else 0.0
-        if before > 0.05:
-            path = [(low - before, _TRANSFER), (low, _TRANSFER), (high, speed)]
-            path += [(high + before, _TRANSFER), (high, _TRANSFER), (low, speed)]
+        before = min(_RUN_IN, 0.5 * (room - length))
+        slow = speed < _OWN_RUN_IN and before > 0.05
+        if slow:
+            path = [(low - before, None), (low, None), (high, speed)]
+            path += [(high + before, None), (high, None), (low, speed)]
         else:
-            path = [(low, _TRANSFER), (high, speed), (low, speed)]
-        moves += [(to, at, acceleration) for to, at in path]
-    return [*moves, (0.0, _TRANSFER, acceleration)]
+            path = [(low - before, None), (high + before, speed), (low - before, speed)]
+        lasts = max(0.3, (length - turn) / speed)
+        repeats = 1 if slow else int(np.clip(np.ceil(least_s / lasts), 1, _REPEATS))
+        for to, at in passes * repeats * path:
+            # Between strokes no speed is kept, so that none is taken for a stroke.
+            pace = min(_TRANSFER, float(np.sqrt(0.5 * acceleration * abs(to - here))))
+            gentle = 2.0 * pace**2 / max(abs(to - here), 1e-9)
+            moves.append((to, pace, gentle) if at is None else (to, at, acceleration))
+            here = to
+    return [*moves, (0.0, 0.3, acceleration)]
 
 
 def friction_strokes(

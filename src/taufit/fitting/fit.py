@@ -14,6 +14,7 @@ from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Estimator
 from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit_samples import fit_samples
+from taufit.fitting.known_friction import KnownFriction, unlike_tested
 from taufit.fitting.one_way import ties
 from taufit.friction import FrictionModel, Presliding
 from taufit.model.fitted_model import FittedModel
@@ -80,6 +81,7 @@ def fit(
     select: bool = False,
     require_excitation: bool | None = None,
     dropped: tuple[str, ...] = (),
+    known: KnownFriction | None = None,
 ) -> Estimate:
     """The parameters of `model` that explain `samples`, and how far to trust them.
 
@@ -96,6 +98,8 @@ def fit(
         require_excitation: Whether motion that leaves base parameters unseen is refused; by default
             only with an estimator that has no prior.
         dropped: Parameters held at zero whatever the data say.
+        known: Friction known before; the automatic estimator expects it, another one only leaves
+            out the terms dropped there.
 
     Raises:
         RecordingError: Too short, or torque that this robot cannot have.
@@ -114,7 +118,7 @@ def fit(
     check_enough(model, source, with_prior=automatic)
     amount = Amount.of(model, source)
     bound = ties(model, source.excerpt)
-    dropped = (*dropped, *bound.dropped)
+    dropped = (*dropped, *bound.dropped, *(known.dropped if known is not None else ()))
     evidence: Evidence | None = None
     load, rounds = None, 12
     if estimator is None:
@@ -124,9 +128,14 @@ def fit(
         few = amount.missing > 0.0 and evidence.load is not None
         load = evidence.theta if few else evidence.load
         rounds = 0 if few else 1 if load is not None else rounds
+        precision, expected = evidence.precision, np.zeros(len(model.names))
+        if known is not None:
+            which, expected, own = known.expectation(model)
+            precision = np.where(which, own * evidence.correlation_samples, precision)
         estimator = ConsistentSdp(
             prior_weight=tuple(evidence.link_weight.tolist()),
-            precision=tuple(evidence.precision.tolist()),
+            precision=tuple(precision.tolist()),
+            expected=tuple(expected.tolist()),
             speeds=tuple(rated_speed(model, source).tolist()),
             least_noise=tuple(least.tolist()),
         )
@@ -151,6 +160,8 @@ def fit(
         warnings += amount.findings()
         warnings += unseen_findings(model, estimate, evidence.link_weight)
     warnings += explained
+    if known is not None:
+        warnings += unlike_tested(known, estimate.names, values)
     settings: dict[str, Any] = {**estimate.settings}
     if evidence is not None:
         settings["correlation_samples"] = evidence.correlation_samples

@@ -21,6 +21,7 @@ from taufit.estimators import Estimator, is_consistent
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit import fit
+from taufit.fitting.known_friction import KnownFriction, with_tested_friction
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -194,7 +195,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     holdout: Holdout = None,
     map: Map | None = None,
     effort: str | None = None,
-    friction: FrictionModel | str | None = "auto",
+    friction: FrictionModel | FittedModel | str | None = "auto",
     estimator: Estimator | None = None,
     cutoff_hz: Cutoff = DEFAULT_CUTOFF_HZ,
     rotor_inertia: bool | None = None,
@@ -221,7 +222,8 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             such as "30%", the last part of every recording.
         map: What the columns of files and frames are, as `read_recording` takes it.
         effort: What their torque channel is, as `read_recording` takes it.
-        friction: A friction model, None, or "auto".
+        friction: A friction model, None, "auto", or a model whose friction is known (from
+            `taufit friction`): its shapes are kept and its coefficients expected.
         estimator: Replaces the automatic one.
         cutoff_hz: Of the low-pass on motion and torque alike, or "auto".
         rotor_inertia: Whether joints have one; by default where torque was measured at the motor.
@@ -259,9 +261,15 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             watch=watch,
         )
         robot, source = data.robot, data.source
+        expected = KnownFriction.of(friction) if isinstance(friction, FittedModel) else None
         model = automatic_model(
-            robot, friction=friction, rotor_inertia=rotor_inertia, offset=offset
+            robot,
+            friction=friction.friction if isinstance(friction, FittedModel) else friction,
+            rotor_inertia=rotor_inertia,
+            offset=offset,
         )
+        if isinstance(friction, FittedModel):
+            model = with_tested_friction(model, friction)
         check_enough(model, source, with_prior=estimator is None)
         known = [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
         causes = sample_causes(
@@ -278,7 +286,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         if friction == "auto" and estimator is None and enough:
             model, held = with_ripple(model, source)
             dropped = (*dropped, *held)
-        estimate = _estimated(model, source, estimator, dropped, signs)
+        estimate = _estimated(model, source, estimator, dropped, signs, expected)
         fitted = fitted_model(model, estimate, source, thermal=warmth.thermal)
         scores = training_scores(fitted, robot, source)
         tested, tested_samples = _tested(fitted, kept_out, unsigned=unsigned)
@@ -365,9 +373,10 @@ def _estimated(
     estimator: Estimator | None,
     dropped: tuple[str, ...],
     signs: Any,
+    expected: KnownFriction | None,
 ) -> Estimate:
     try:
-        estimate = fit(model, source, estimator, dropped=dropped)
+        estimate = fit(model, source, estimator, dropped=dropped, known=expected)
     except RecordingError as error:
         # Uncertain signs are the likely reason why nothing fits them.
         doubts = () if signs is None else signs.warnings
