@@ -45,6 +45,8 @@ from taufit.signals.samples import Samples
 
 # What `auto` chooses from, and the same curve for a joint that carries no load.
 AUTOMATIC = ("linear", "linear_load", "power_law", "polynomial", "stribeck", "stribeck_load_smooth")
+# The form of the literature with load and speed, for comparison.
+BESIDE = ("stribeck", "stribeck_load")
 # Temperature range within which friction is taken as it is [K].
 _WARMED = 4.0
 _UNLOADED: dict[type, type] = {
@@ -79,7 +81,7 @@ class FrictionIdentification:
         model: With this friction and the links of the robot or of an earlier fit.
         scores: Sum of the joints' BIC for every model that was tried; the smallest was chosen.
         warnings: What the user should know.
-        compared: RMS of the residuals of every joint, for every model that was tried [N m].
+        fits: Every model that was tried, joint by joint.
     """
 
     name: str
@@ -87,7 +89,12 @@ class FrictionIdentification:
     model: FittedModel
     scores: dict[str, float]
     warnings: tuple[str, ...]
-    compared: dict[str, list[float]]
+    fits: dict[str, tuple[FrictionFit, ...]]
+
+    @property
+    def compared(self) -> dict[str, list[float]]:
+        """RMS of the residuals of every joint, for every model that was tried [N m]."""
+        return {name: [fit.rms for fit in fits] for name, fits in self.fits.items()}
 
 
 def identify_friction(
@@ -98,6 +105,7 @@ def identify_friction(
     joints: Sequence[int] | None = None,
     passive: bool = True,
     links: FittedModel | None = None,
+    beside: Sequence[str] = (),
 ) -> FrictionIdentification:
     """Friction of all joints from samples of friction tests.
 
@@ -108,9 +116,10 @@ def identify_friction(
         joints: Which ones, from 1; by default all that have strokes.
         passive: Keep the viscous part from falling with speed.
         links: A fitted model whose links are kept; the robot's own otherwise.
+        beside: Models fitted for comparison only, by name.
     """
     names = AUTOMATIC if friction == "auto" else (friction,)
-    unknown = [name for name in names if name not in FRICTION_MODELS]
+    unknown = [name for name in (*names, *beside) if name not in FRICTION_MODELS]
     if unknown:
         raise TaufitError(
             f"friction model {unknown[0]!r} is not known: use auto or {', '.join(FRICTION_MODELS)}."
@@ -136,8 +145,12 @@ def identify_friction(
         numbers = ", ".join(str(joint) for joint in missing)
         warnings.append(f"joint {numbers} not tested: friction set to zero there")
     model = _assembled(robot, samples, curve, found, links, tuple(warnings))
-    compared = {name: [fit.rms for fit in tried[name][1]] for name in tried}
-    return FrictionIdentification(chosen, found, model, scores, tuple(warnings), compared)
+    for name in beside:
+        if name not in tried:
+            tried[name] = _fitted(measured, FRICTION_MODELS[name](), passive, top)
+            scores[name] = _score(tried[name][1])
+    every = {name: tuple(fits) for name, (_, fits) in tried.items()}
+    return FrictionIdentification(chosen, found, model, scores, tuple(warnings), every)
 
 
 def _score(fits: Sequence[FrictionFit]) -> float:

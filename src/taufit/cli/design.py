@@ -197,6 +197,15 @@ class PurposeOptions:
         str | None,
         typer.Option(help="For friction-test: speeds [deg/s], comma separated; planned else."),
     ] = None
+    passes: Annotated[
+        int,
+        typer.Option(
+            help="For friction-test: how often every stroke is made; 2 or 3 where torque noise is "
+            "as large as friction.",
+            min=1,
+            max=20,
+        ),
+    ] = 1
     minutes: Annotated[float, typer.Option(help="For warm-up: how long.", min=0.1, max=1440)] = 10.0
     part_mass: Annotated[
         float, typer.Option(help="For payload-inertia: of the part [kg].", min=0.001, max=10000)
@@ -355,6 +364,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
             effort=effort.effort(lambda share, _: bar.update(task, completed=min(share, 1.0))),
             joints=() if purpose.joint is None else (purpose.joint,),
             speeds=purpose.stroke_speeds(),
+            passes=purpose.passes,
             minutes=purpose.minutes,
             inertia=purpose.inertia(arm.joints),
         )

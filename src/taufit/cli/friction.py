@@ -21,6 +21,7 @@ from taufit.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from taufit.arrays import Array
     from taufit.calibration.friction_identification import FrictionIdentification, JointFriction
 
 
@@ -74,10 +75,10 @@ def command(
     named: by BIC, or when their sign changes without the fastest speed. `valid_to` is the speed up
     to which a curve is known within 15 %.
 
-    Next: `taufit fit ROBOT RECORDING --friction NAME` with the model chosen here, or
-    `taufit payload` and `taufit export` with the file it wrote.
+    Next: `taufit fit ROBOT RECORDING --friction MODEL` fits the links with this friction; `taufit
+    payload` and `taufit export` read the file as it is.
     """
-    from taufit.calibration.friction_identification import identify_friction
+    from taufit.calibration.friction_identification import BESIDE, identify_friction
     from taufit.friction import FRICTION_MODELS
     from taufit.model.model_file import read_model, write_model
     from taufit.signals import condition
@@ -102,6 +103,7 @@ def command(
             joints=curve.joint,
             passive=not curve.not_passive,
             links=known,
+            beside=() if report is None else BESIDE,
         )
         bar.advance(task)
     write_model(found.model, output)
@@ -127,7 +129,7 @@ def command(
 
 def _joint(one: JointFriction) -> dict[str, Any]:
     """A joint as `--json` gives it."""
-    fit = one.fit
+    fit, warm = one.fit, one.pairs.temperature
     terms = [term.name for term in fit.model.terms]
     shapes = [shape.name for shape in fit.model.shapes]
     values = dict(zip(terms, fit.coefficients.tolist(), strict=True))
@@ -143,8 +145,17 @@ def _joint(one: JointFriction) -> dict[str, Any]:
         "dropped": list(fit.dropped),
         "tested_speeds": fit.tested_speeds.tolist(),
         "valid_to": fit.valid_to,
+        "load": [float(x) for x in _span(abs(one.pairs.load))],
+        "temperature": None if warm is None else [float(x) for x in _span(warm)],
         "pairs": len(one.pairs.torque),
     }
+
+
+def _span(values: Array) -> Array:
+    """Least, median and largest."""
+    import numpy as np
+
+    return np.asarray(np.quantile(values, [0.0, 0.5, 1.0]))
 
 
 def _print(found: FrictionIdentification, output: Path, report: Path | None) -> None:
@@ -168,4 +179,8 @@ def _print(found: FrictionIdentification, output: Path, report: Path | None) -> 
         console.print(f"Warning: {warning}.", soft_wrap=True)
     written = [str(output)] + ([str(report)] if report else [])
     console.print("Written: " + ", ".join(written))
-    console.print("Next: `taufit payload` or `taufit export` with this file.", soft_wrap=True)
+    console.print(
+        f"Next: `taufit fit ROBOT RECORDING --friction {output}` for the links; `taufit payload` "
+        "and `taufit export` read it as it is.",
+        soft_wrap=True,
+    )

@@ -15,7 +15,7 @@ def friction_page(robot: Robot, found: FrictionIdentification) -> str:
     """One self-contained HTML page."""
     sections = [
         Section("Friction against speed and load", "".join(_curves(one) for one in found.joints)),
-        Section("Models compared", _models(found)),
+        Section("Models compared", _models(found) + _errors(found)),
         Section("Coefficients", _coefficients(found)),
     ]
     if found.warnings:
@@ -77,6 +77,31 @@ def _models(found: FrictionIdentification) -> str:
     header = ["model", *(f"joint {joint}" for joint in joints), "BIC"]
     text = "RMS of the residuals [N m] per joint; the model with the smallest BIC was chosen."
     return paragraph(text) + table(header, rows, text=(0,))
+
+
+def _errors(found: FrictionIdentification) -> str:
+    """RMS of the residuals at every tested speed, one curve per model, joint by joint."""
+    out = []
+    for k, one in enumerate(found.joints):
+        pairs = one.pairs
+        speeds = one.fit.tested_speeds
+        nearest = np.abs(np.log(pairs.velocity[:, None] / speeds)).argmin(axis=1)
+        count = np.maximum(np.bincount(nearest, minlength=len(speeds)), 1)
+        series = []
+        for c, (name, fits) in enumerate(found.fits.items()):
+            left = pairs.torque - fits[k].torque(pairs.velocity, pairs.load, pairs.temperature)
+            rms = np.sqrt(np.bincount(nearest, left**2, minlength=len(speeds)) / count)
+            series.append(Series(name, rms, speeds, colour=COLOURS[c % len(COLOURS)]))
+        out.append(
+            chart(
+                speeds,
+                series,
+                caption=f"Joint {one.joint}: RMS residual of every model at the tested speeds",
+                xlabel="speed [rad/s]",
+                ylabel="RMS residual [N m]",
+            )
+        )
+    return "".join(out)
 
 
 def _coefficients(found: FrictionIdentification) -> str:
