@@ -3,10 +3,10 @@
 Left to others: reading (recording), drive gains and mounting (calibration), scores (validation).
 """
 
+from taufit.diagnosis.cause import Cause
 from taufit.diagnosis.change import Change
 from taufit.diagnosis.diagnose import (
     CHANNEL_KINDS,
-    Cause,
     RefusedError,
     recording_causes,
     refuse,

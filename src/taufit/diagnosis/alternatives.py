@@ -7,10 +7,11 @@ from functools import cache
 import numpy as np
 
 from taufit.diagnosis.change import Change, described_by
+from taufit.dynamics import forward_kinematics
 from taufit.robot import Robot, bundled_robots, read_robot
 
-# Gravity this many times the given arm's is reason to look at others.
-_OFF = 1.3
+# Arms whose tips stay within this share of their reach of each other are the same to a model.
+_SAME = 0.05
 
 
 @cache
@@ -18,12 +19,21 @@ def _bundled() -> tuple[Robot, ...]:
     return tuple(read_robot(name) for name in bundled_robots())
 
 
-def other_arms(robot: Robot, slope: float) -> list[Change]:
-    """Bundled arms of the same number of joints, where gravity does not fit the one given."""
-    if np.isfinite(slope) and 1 / _OFF < slope < _OFF:
-        return []
+def other_arms(robot: Robot) -> list[Change]:
+    """Bundled arms of the same number of joints and of other lengths or axes."""
     return [
         described_by(other)
         for other in _bundled()
-        if other.joints == robot.joints and other.name != robot.name
+        if other.joints == robot.joints and not _alike(robot, other)
     ]
+
+
+def _alike(one: Robot, other: Robot) -> bool:
+    """Whether two arms move alike: UR10 and UR10e do."""
+    q = np.random.default_rng(0).uniform(-1.5, 1.5, (20, one.joints))
+    first, second = (forward_kinematics(arm, q)[:, :, :3, 3] for arm in (one, other))
+    size = np.linalg.norm(first[:, -1], axis=1).max()
+    if first.shape != second.shape:
+        return False
+    apart = np.linalg.norm((first - second)[:, -2:], axis=2).max()
+    return bool(apart < _SAME * size)

@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.arrays import Array, Bool, Float
 from taufit.recording import Recording
 from taufit.recording.screen import FIELDS
 from taufit.robot import Robot
+
+# Smaller zero offsets and clock errors are nobody's mistake [rad, logarithm].
+_LEAST_ANGLE, _LEAST_CLOCK = np.radians(5.0), 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +30,8 @@ class Rows:
         position, velocity, acceleration: Filtered.
         slip: Direction of motion, -1 to 1, filtered as the torque was.
         slow: The same building up over two displacements after each reversal.
-        torque: Filtered.
+        torque: Filtered; 0 where it does not count.
+        keep: Rows that count, per joint: it moves, and its torque is no outlier.
         gain: Of each joint's channel where the user gave it; ones where it belongs to the signal.
     """
 
@@ -38,6 +42,7 @@ class Rows:
     slip: Float[Array, "n j"]
     slow: Float[Array, "n j w"]
     torque: Float[Array, "n j"]
+    keep: Bool[Array, "n j"]
     gain: Float[Array, " j"]
 
 
@@ -53,6 +58,9 @@ class Change:
         recording: The recording as the remedy makes it.
         robot: The robot as the remedy makes it.
         rank: Prior complexity: among equals the smaller one is named.
+        shown: The rows by which the change and the recording as it is can both be judged.
+        concerns: Joints, counted from 0, that must move for this to show; none for all.
+        small: Whether it is too small a change to be anyone's mistake.
     """
 
     kind: str
@@ -62,6 +70,9 @@ class Change:
     recording: Callable[[Recording], Recording] = field(default=lambda recording: recording)
     robot: Callable[[Robot], Robot] = field(default=lambda robot: robot)
     rank: float = 1.0
+    shown: Callable[[Rows], Rows] = field(default=lambda rows: rows)
+    concerns: tuple[int, ...] = ()
+    small: bool = False
 
 
 def _flipped(values: Array, j: int) -> Array:
@@ -88,6 +99,7 @@ def torque_sign(joints: list[int], total: int) -> Change:
         joints[0] + 1 if len(joints) == 1 else None,
         rows=lambda rows: replace(rows, torque=rows.torque * signs),
         recording=lambda r: replace(r, signal=r.signal * signs),
+        concerns=tuple(joints) if len(joints) == 1 else (),
     )
 
 
@@ -114,6 +126,7 @@ def position_sign(j: int) -> Change:
             acceleration=None if r.acceleration is None else _flipped(r.acceleration, j),
         ),
         rank=2.0,
+        concerns=(j,),
     )
 
 
@@ -138,6 +151,12 @@ def swapped_torque(i: int, k: int) -> Change:
         order[i], order[k] = order[k], order[i]
         return values[:, order]
 
+    def both_move(rows: Rows) -> Rows:
+        # A joint that stands is held by stiction; its torque says nothing about another's motion.
+        keep = rows.keep.copy()
+        keep[:, i] = keep[:, k] = rows.keep[:, i] & rows.keep[:, k]
+        return replace(rows, keep=keep)
+
     return Change(
         "swapped_torque",
         f"the torque columns of joints {i + 1} and {k + 1} are exchanged: with those two swapped "
@@ -146,6 +165,8 @@ def swapped_torque(i: int, k: int) -> Change:
         rows=lambda rows: replace(rows, torque=exchanged(rows.torque / rows.gain) * rows.gain),
         recording=lambda r: replace(r, signal=exchanged(r.signal)),
         rank=2.0,
+        shown=both_move,
+        concerns=(i, k),
     )
 
 
@@ -167,11 +188,13 @@ def reordered_joints(order: list[int], words: str) -> Change:
             slip=rows.slip[:, order],
             slow=rows.slow[:, order],
             torque=(rows.torque / rows.gain)[:, order] * rows.gain,
+            keep=rows.keep[:, order],
         ),
         recording=lambda r: replace(
             r, **{name: _permuted(getattr(r, name), order) for name in FIELDS}
         ),
         rank=2.0 if len(changed) == 2 else 1.5,
+        concerns=tuple(changed),
     )
 
 
@@ -191,6 +214,8 @@ def zero_offset(j: int, offset: float) -> Change:
         rows=lambda rows: replace(rows, position=moved(rows.position)),
         recording=lambda r: replace(r, position=moved(r.position)),
         rank=3.0,
+        concerns=(j,),
+        small=abs((offset + np.pi) % (2 * np.pi) - np.pi) < _LEAST_ANGLE,
     )
 
 
@@ -223,6 +248,7 @@ def clock_scale(factor: float) -> Change:
             velocity=None if r.velocity is None else r.velocity,
         ),
         rank=3.0,
+        small=abs(np.log(factor)) < _LEAST_CLOCK,
     )
 
 

@@ -1,54 +1,29 @@
 """What is wrong with recordings of a robot, named by its cause.
 
-First what the numbers alone say (units, clocks, stuck or clipped channels), then what the arm says:
-if its links explain the torque as well as each joint's own columns do, and lie where the nominal
-robot has them, nothing is wrong; else every hypothesis is tried and the one that puts it right is
-named.
+First what the numbers alone say (units, clocks, stuck or clipped channels), then what the arm says
+(`taufit.diagnosis.by_model`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from taufit.calibration.mounting import Gravity, estimate_gravity, spoken
-from taufit.diagnosis.alternatives import other_arms
-from taufit.diagnosis.change import Change, torque_scale
+from taufit.diagnosis.by_model import by_model
+from taufit.diagnosis.cause import Cause
 from taufit.diagnosis.channels import channel_findings
-from taufit.diagnosis.evidence import Evidence, Worth
-from taufit.diagnosis.hypotheses import Tried, hypotheses, ranked
-from taufit.diagnosis.lag import delay_finding
-from taufit.diagnosis.slopes import gravity_slopes, middle_slope
+from taufit.diagnosis.evidence import Evidence
 from taufit.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.robot import Robot
 from taufit.signals.samples import Samples
 
-# Links explain a joint's torque worse than its own columns by this factor, or lie this far from
-# the nominal ones (squared, in units of 100 %), or leave this share unexplained: look closer.
-_WORSE, _FAR, _SHARE = 1.4, 5.0, 0.08
-# A hypothesis is named when it gains this many log odds (twice) and explains this much more, or
-# brings the links back to the nominal arm by this much.
-ODDS, BETTER, CLOSER = 40.0, 0.93, 10.0
-# It is refused, not only named, when it gains this many and leaves this share of what was left.
-SURE, _HALF = 100.0, 0.7
-# Gravity relative to the nominal arm that no tool or bad description explains: of a unit, of
-# another arm.
-_ABSURD, _ANOTHER = (0.15, 6.5), (0.55, 1.9)
-# Nothing is put right that leaves more than this unexplained, and hypotheses are compared on this
-# many rows before the best is confirmed on all.
-_WRONG, _QUICK_ROWS = 0.5, 400
-# Joints whose velocities are correlated more than this move as one: no cause can be separated.
-_AS_ONE = 0.98
-_MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale")
 # A file that leaves this many times what the others do has a fault of its own.
 _UNLIKE = 1.8
-# Gravity in the torque, relative to the nominal arm: none; as it should be.
-_NONE, _RIGHT = 0.3, (0.5, 2.0)
 # Beyond its limits by more than this, for more than this share of the time, an arm cannot be
 # [rad or m, 1].
 _BEYOND, _OFTEN = 0.2, 0.01
@@ -61,14 +36,6 @@ CHANNEL_KINDS = (
     *FATAL, "stuck_encoder", "no_variation", "quantised", "clipping", "torque_sign",
     "repeated_log", "beyond_limits",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cause:
-    """What is wrong, and the change that was found to put it right, if one was."""
-
-    finding: Finding
-    change: Change | None = None
 
 
 class RefusedError(RecordingError):
@@ -114,16 +81,30 @@ def _of_file(finding: Finding, recording: Recording, all_: Sequence[Recording]) 
 
 
 def sample_causes(
-    robot: Robot, recordings: Sequence[Recording], samples: Samples, known: Sequence[Cause] = ()
+    robot: Robot,
+    recordings: Sequence[Recording],
+    samples: Samples,
+    known: Sequence[Cause] = (),
+    evidence: Evidence | None = None,
 ) -> list[Cause]:
-    """What the arm says about conditioned samples."""
+    """What the arm says about conditioned samples.
+
+    Args:
+        robot: The arm with its mounting.
+        recordings: Where the samples come from; rows are not needed.
+        samples: Conditioned.
+        known: Causes already found.
+        evidence: Of these samples, where it is already there.
+    """
     causes = [*_names(robot, recordings)]
     if any(cause.finding.severity == "error" for cause in (*known, *causes)):
         # What is wrong already explains whatever else would be seen.
         return [*causes, *_impossible(recordings)]
     unsigned = samples.signed is not None and not np.all(samples.signed)
     if samples.joints == robot.joints and not unsigned and np.any(robot.parameters):
-        causes += _unlike(robot, recordings, samples) or _by_model(robot, recordings, samples)
+        causes += _unlike(robot, recordings, samples) or by_model(
+            robot, recordings, evidence or Evidence(robot, samples)
+        )
     return [*causes, *_impossible(recordings)]
 
 
@@ -147,137 +128,12 @@ def _unlike(robot: Robot, recordings: Sequence[Recording], samples: Samples) -> 
     out = []
     for name, share in shares.items():
         if share > _UNLIKE * usual and share > usual + 0.03:
-            found = _by_model(robot, recordings, parts[name])
+            found = by_model(robot, recordings, Evidence(robot, parts[name]))
             out += [
                 replace(cause, finding=replace(cause.finding, message=f"{name}: "
                         f"{cause.finding.message}")) for cause in found
             ]  # fmt: skip
     return out
-
-
-def _by_model(robot: Robot, recordings: Sequence[Recording], samples: Samples) -> list[Cause]:
-    own_gain = all(r.gain is not None for r in recordings) and samples.gain is not None
-    evidence = Evidence(robot, samples, samples.gain if own_gain else None)
-    if not evidence.enough:
-        return []
-    gravity = estimate_gravity(robot, samples)
-    slopes = gravity_slopes(evidence.rows)
-    out: list[Cause] = []
-    if suspicious(evidence, gravity, slopes):
-        best = _best(evidence, gravity, slopes)
-        if best is None and _scaled(slopes):
-            tried = Tried(_scale(middle_slope(slopes)), evidence.plain)
-            return [_cause(tried, gravity, robot, _severity(tried, evidence.plain, slopes))]
-        if best is not None:
-            severity = _severity(best, evidence.plain, slopes)
-            return [_cause(best, gravity, robot, severity)]
-        if gravity is not None and gravity.wrong:
-            return [Cause(Finding("mounting", "error", spoken(gravity, robot)))]
-    lag = delay_finding(evidence)
-    if lag is not None:
-        out.append(Cause(lag))
-    return out
-
-
-def suspicious(evidence: Evidence, gravity: Gravity | None, slopes: np.ndarray) -> bool:
-    """Whether the arm and the rows disagree enough to look for a cause."""
-    plain = evidence.plain
-    own = np.diag(evidence.own_shares())
-    worse = np.max(plain.shares / np.maximum(own, 0.01))
-    scaled = _scaled(slopes)
-    tilted = gravity is not None and gravity.wrong
-    return bool(worse > _WORSE or plain.prior > _FAR or plain.share > _SHARE or scaled or tilted)
-
-
-def _best(evidence: Evidence, gravity: Gravity | None, slopes: np.ndarray) -> Tried | None:
-    """The hypothesis that puts things right, or None."""
-    middle = middle_slope(slopes)
-    untested = _MOTION_KINDS if _together(evidence) else ()
-    changes = [
-        change
-        for change in hypotheses(evidence, gravity)
-        if (change.kind != "gravity_removed" or abs(middle) < _NONE) and change.kind not in untested
-    ]
-    if _scaled(slopes):
-        changes.append(_scale(middle))
-    changes += other_arms(evidence.rows.robot, middle)
-    quick = evidence.thinned(_QUICK_ROWS)
-    tried = [Tried(one.change, evidence.worth(one.change)) for one in ranked(quick, changes)[:4]]
-    tried.sort(key=lambda one: one.worth.cost + one.change.rank)
-    plain = evidence.plain
-    for one in tried:
-        if one.worth.share > _WRONG:
-            continue
-        gained = plain.cost - one.worth.cost
-        better = one.worth.share < BETTER * plain.share
-        closer = one.worth.prior < plain.prior - CLOSER
-        if gained > ODDS and (better or closer):
-            return one
-    return None
-
-
-def _together(evidence: Evidence) -> bool:
-    """Whether joints move as one: such a motion cannot tell one joint's angle from another's."""
-    velocity = evidence.rows.velocity
-    active = velocity[:, velocity.std(axis=0) > 1e-3]
-    if active.shape[1] < 2:
-        return False
-    correlation = np.abs(np.corrcoef(active.T))
-    return bool(np.max(correlation - np.eye(len(correlation))) > _AS_ONE)
-
-
-def _scaled(slopes: np.ndarray) -> bool:
-    """Whether gravity is far from the nominal arm's in most joints that carry any."""
-    middle = middle_slope(slopes)
-    return bool(np.isfinite(middle) and middle > 1e-9 and not _RIGHT[0] < middle < _RIGHT[1])
-
-
-def _scale(middle: float) -> Change:
-    """Torque in another unit, where gravity is as many times too large or small."""
-    size = abs(middle)
-    if 500 < size < 2000:
-        cause = "it is in mN m? Give `unit: mN m` at the torque in the column map"
-    elif 5e-4 < size < 2e-3:
-        cause = "it is in kN m? Give `unit: kN m` at the torque in the column map"
-    elif 6.0 < size < 12.0:
-        cause = "it is in lbf in? Give `unit: lbf in` at the torque in the column map"
-    elif size < 0.5:
-        cause = (
-            "it is a current, or the torque of the motor before its gear? Give `current:` with "
-            "gains, or gear_ratio, in the column map"
-        )
-    else:
-        cause = "check its unit and the drive gains in the column map"
-    return torque_scale(
-        1.0 / middle,
-        f"the torque is {middle:.2g} times what gravity on the nominal robot makes of it: "
-        f"{cause}; a factor of {1 / middle:.3g} (`scale`) makes them agree",
-    )
-
-
-def _severity(best: Tried, plain: Worth, slopes: np.ndarray) -> str:
-    """Refused where the evidence is overwhelming, else only named.
-
-    A unit or another arm explains no more torque, it only moves the links: there gravity itself
-    must be out of all proportion.
-    """
-    kind = best.change.kind
-    middle = middle_slope(slopes)
-    if kind in ("unit", "wrong_arm"):
-        low, high = _ABSURD if kind == "unit" else _ANOTHER
-        return "warning" if low < middle < high else "error"
-    if kind in ("mounting", "gravity_removed"):
-        return "error"
-    sure = plain.cost - best.worth.cost > SURE
-    return "error" if sure and best.worth.share < _HALF * plain.share else "warning"
-
-
-def _cause(best: Tried, gravity: Gravity | None, robot: Robot, severity: str = "error") -> Cause:
-    change = best.change
-    message = change.message
-    if change.kind == "mounting" and gravity is not None:
-        message = spoken(gravity, robot)
-    return Cause(Finding(change.kind, severity, message, joint=change.joint), change)
 
 
 def _names(robot: Robot, recordings: Sequence[Recording]) -> list[Cause]:

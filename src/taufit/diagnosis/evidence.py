@@ -1,16 +1,10 @@
 """How well an arm explains rows, with one set of links for all joints: what hypotheses are
 compared by.
 
-With W the rigid columns, F the friction columns of each joint (direction, direction after a
-reversal, speed, drag, load, rotor, offset), theta0 the nominal links and Q what 100 % on each link
-is worth, a hypothesis is worth
-
-    min over theta, phi of   n_e sum_j log(|tau_j - W_j theta - F_j phi_j|^2 / |tau_j|^2)
-                             + (theta - theta0)' Q (theta - theta0),
-
-n_e the number of independent rows per joint. Friction that would drive a joint (whose power summed
-over the rows is negative) is not accepted: its columns are left out. `own_shares` are the same with
-links of its own for every joint: the floor below which no parameters come.
+A hypothesis is worth the least cost of `taufit.diagnosis.normal`: what it leaves of the torque,
+with friction, rotor and offset of each joint's own, and how far the links lie from the nominal ones
+(100 % each). `compared` looks at one of them more closely: on the rows by which it and the
+recording as it is can both be judged, and on quarters of those rows that were left out of the fit.
 """
 
 from __future__ import annotations
@@ -22,6 +16,7 @@ import numpy as np
 
 from taufit.arrays import Array, Bool, Float
 from taufit.diagnosis.change import Change, Rows
+from taufit.diagnosis.normal import FLOOR, Normal, Solution, normal_equations, own_squares, solve
 from taufit.dynamics import regressor
 from taufit.friction.presliding import dahl_state
 from taufit.model.torque_model import TorqueModel
@@ -31,16 +26,17 @@ from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
 
 _MOST_ROWS = 1200
-_ROUNDS = 3
 _LEAST_SECONDS = 5.0
 # Independent residuals per second of motion: those of real arms are correlated over about 0.5 s.
 _PER_SECOND = 2.0
-# Shares below this are noise; to reach one that is smaller still is no evidence.
-_FLOOR = 0.01
-# Columns of a joint of its own, the first of which are friction.
-_OWN, _DRAG = 8, 6
 # Displacements over which friction builds up after a reversal [rad].
 _WIDTHS = (3e-3, 3e-2)
+# What the last link carries is nobody's nominal: trust in it beside that in the others.
+_TOOL = 0.05
+# Parts that are left out in turn, each made of pieces this long [s].
+FOLDS, _PIECE_S = 4, 2.5
+# A joint that moves for less than this cannot be judged [s].
+_LEAST_MOVING = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +44,7 @@ class Worth:
     """How well one hypothesis explains the rows.
 
     Attributes:
-        shares: Unexplained torque over its spread, per joint.
+        shares: Unexplained torque over its spread, per joint; nan where a joint has no rows.
         cost: As above; differences are logarithms of odds, twice.
         prior: The part of the cost that is distance from the nominal links.
         links: theta.
@@ -64,7 +60,37 @@ class Worth:
     @property
     def share(self) -> float:
         """Mean over the joints."""
-        return float(np.mean(self.shares))
+        known = self.shares[np.isfinite(self.shares)]
+        return float(np.mean(known)) if len(known) else float("nan")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """A hypothesis beside the recording as it is, on the rows by which both can be judged.
+
+    Attributes:
+        plain, changed: What they are worth.
+        held_out: Unexplained torque of rows left out of the fit, changed over plain, geometric
+            mean over the joints.
+        joints: The same, per joint.
+        worst_fold: The largest of the same over single folds.
+        gained: Log odds (twice) by all rows.
+    """
+
+    plain: Worth
+    changed: Worth
+    held_out: float
+    joints: Float[Array, " j"]
+    worst_fold: float
+
+    @property
+    def gained(self) -> float:
+        return self.plain.cost - self.changed.cost
+
+    @property
+    def closer(self) -> float:
+        """By how much the links come closer to the nominal ones."""
+        return self.plain.prior - self.changed.prior
 
 
 class Evidence:
@@ -74,7 +100,7 @@ class Evidence:
         self,
         robot: Robot,
         samples: Samples,
-        gain: Float[Array, " j"] | None = None,
+        *,
         most_rows: int = _MOST_ROWS,
     ) -> None:
         moving = np.flatnonzero(samples.in_motion & samples.keep.any(axis=1))
@@ -82,7 +108,7 @@ class Evidence:
         at = self.picked
         slip = lowpass(samples, np.tanh(samples.friction_velocity / 0.01))[at]
         slow = np.stack([_lagging(samples, width)[at] for width in _WIDTHS], axis=-1)
-        self.keep: Bool[Array, "n j"] = samples.keep[at]
+        keep: Bool[Array, "n j"] = samples.keep[at]
         self.rows = Rows(
             robot,
             samples.position[at],
@@ -90,15 +116,17 @@ class Evidence:
             samples.acceleration[at],
             slip,
             slow,
-            np.where(self.keep, samples.torque[at], 0.0),
-            np.ones(samples.joints) if gain is None else gain,
+            np.where(keep, samples.torque[at], 0.0),
+            keep,
+            np.ones(samples.joints),
         )
         self.samples = samples
+        self.seconds = len(moving) / samples.rate_hz
+        self.fold = _folds(samples, at, self.seconds)
         # By identity; the links are kept so that no other object gets their address.
         self._priors: dict[int, tuple[Float[Array, "p p"], Float[Array, " p"]]] = {}
         self._links: list[object] = []
-        self.seconds = len(moving) / samples.rate_hz
-        self.independent = max(20.0, _PER_SECOND * self.seconds)
+        self._rigid = _rigid(self.rows) if len(at) else np.zeros((0, 0, 0))
         self.plain = self.worth()
 
     def thinned(self, most_rows: int) -> Evidence:
@@ -107,8 +135,9 @@ class Evidence:
         if step == 1:
             return self
         few = copy(self)
-        few.picked, few.keep = self.picked[::step], self.keep[::step]
-        per_row = ("position", "velocity", "acceleration", "slip", "slow", "torque")
+        few.picked, few.fold = self.picked[::step], self.fold[::step]
+        few._rigid = self._rigid[::step]
+        per_row = ("position", "velocity", "acceleration", "slip", "slow", "torque", "keep")
         few.rows = replace(
             self.rows, **{name: getattr(self.rows, name)[::step] for name in per_row}
         )
@@ -120,10 +149,43 @@ class Evidence:
         """Whether there is motion enough to tell causes apart."""
         return len(self.picked) >= 100 and self.seconds >= _LEAST_SECONDS
 
+    def moves(self, rows: Rows) -> Bool[Array, " j"]:
+        """Which joints move for long enough to be judged, and both ways: a joint that turns one
+        way cannot tell gravity from friction.
+        """
+        least = min(_LEAST_MOVING, 0.5 * self.seconds)
+        forth, back = (
+            (rows.keep & (way * rows.slip > 0.5)).mean(axis=0) * self.seconds for way in (1, -1)
+        )
+        return (forth + back >= 0.8 * least) & (np.minimum(forth, back) >= 0.2 * least)
+
     def worth(self, change: Change | None = None, rows: Rows | None = None) -> Worth:
         """The worth of the rows as they are, or as a change would make them."""
         rows = self.rows if rows is None else rows
-        return self._solve(rows if change is None else change.rows(rows))
+        rows = rows if change is None else change.rows(change.shown(rows))
+        sums = self._sums(rows, 1)
+        return self._worth(rows, sums, self._solved(rows, sums))
+
+    def gained(self, change: Change) -> float:
+        """Log odds (twice) of a change over the rows as they are, where both can be judged."""
+        shown = change.shown(self.rows)
+        plain = self.plain if shown is self.rows else self.worth(rows=shown)
+        return plain.cost - self.worth(change).cost
+
+    def compared(self, change: Change) -> Comparison:
+        """A change beside the rows as they are, also on rows that were left out."""
+        shown = change.shown(self.rows)
+        plain, first = self._left_out(shown)
+        changed, second = self._left_out(change.rows(shown))
+        joints = np.sqrt(_ratio(second.sum(axis=0), first.sum(axis=0)))
+        folds = np.sqrt(np.exp(np.mean(np.log(_ratio(second, first)), axis=1)))
+        return Comparison(
+            plain,
+            changed,
+            float(np.exp(np.mean(np.log(joints)))),
+            joints,
+            float(folds.max()),
+        )
 
     def shifted(self, lag: float) -> Rows:
         """The rows with torque taken `lag` seconds later than the motion."""
@@ -136,57 +198,68 @@ class Evidence:
             grid = np.arange(run.start, run.stop)
             for j in range(samples.joints):
                 torque[inside, j] = np.interp(at, grid, samples.torque[run, j])
-        return replace(self.rows, torque=np.where(self.keep, torque, 0.0))
+        return replace(self.rows, torque=np.where(self.rows.keep, torque, 0.0))
 
-    def own_shares(self) -> Float[Array, "j j"]:
-        """Unexplained share of torque channel i by the columns of joint k alone, links free."""
-        rigid, friction = _columns(self.rows)
-        torque = self.rows.torque
-        joints = torque.shape[1]
-        out = np.ones((joints, joints))
-        for k in range(joints):
-            block = np.concatenate([rigid[:, k], friction[:, k]], axis=1)
-            size = np.linalg.norm(block, axis=0)
-            block = block[:, size > 1e-9 * max(size.max(), 1e-300)]
-            left, values, _ = np.linalg.svd(block / np.linalg.norm(block, axis=0), False)
-            left = left[:, values > 1e-6 * values[0]]
-            for i in range(joints):
-                fine = self.keep[:, i]
-                if not fine.any():
-                    continue
-                y = torque[:, i] - torque[fine, i].mean() * fine
-                total = float(y @ y)
-                if total > 0.0:
-                    rest = y - left @ (left.T @ y)
-                    out[i, k] = np.sqrt(float(rest @ rest) / total)
+    def own_shares(self, rows: Rows | None = None) -> Float[Array, " j"]:
+        """Unexplained share of each joint's torque with links of its own: a floor."""
+        sums = self._sums(self.rows if rows is None else rows, 1)
+        return np.sqrt(own_squares(sums) / sums.spread)
+
+    def with_gain(self, gain: Float[Array, " j"] | None) -> Evidence:
+        """The same where each joint's channel has a gain of the user's."""
+        if gain is None:
+            return self
+        out = copy(self)
+        out.rows = replace(self.rows, gain=gain)
         return out
 
-    def _solve(self, rows: Rows) -> Worth:
-        rigid, friction = _columns(rows)
-        joints, p = rows.torque.shape[1], rigid.shape[2]
+    def _left_out(self, rows: Rows) -> tuple[Worth, Float[Array, "f j"]]:
+        """The worth of rows, and squares of each fold by a fit to the others."""
+        sums = self._sums(rows, FOLDS)
+        whole = sums.whole
+        out = np.zeros((FOLDS, rows.torque.shape[1]))
+        for f in range(FOLDS):
+            own = sums.fold(f)
+            fitted = self._solved(rows, whole - own)
+            out[f] = own.left(fitted.links, fitted.own) + FLOOR**2 * whole.spread / FOLDS
+        return self._worth(rows, whole, self._solved(rows, whole)), out
+
+    def _sums(self, rows: Rows, folds: int) -> Normal:
+        return normal_equations(
+            self._rigid if self._as_recorded(rows) else _rigid(rows),
+            _own(rows),
+            rows.torque,
+            rows.velocity,
+            rows.keep,
+            self.fold,
+            folds,
+        )
+
+    def _as_recorded(self, rows: Rows) -> bool:
+        """Whether a change left the motion alone: the rigid columns are those already known."""
+        mine = self.rows
+        return (
+            rows.robot is mine.robot
+            and rows.position is mine.position
+            and rows.velocity is mine.velocity
+            and rows.acceleration is mine.acceleration
+        )
+
+    def _solved(self, rows: Rows, sums: Normal) -> Solution:
         prior, centre = self._prior(rows.robot)
-        grams, spread = [], np.ones(joints)
-        for j in range(joints):
-            fine = self.keep[:, j]
-            block = np.concatenate([rigid[fine, j], friction[fine, j]], axis=1)
-            y = rows.torque[fine, j]
-            grams.append((block.T @ block, block.T @ y, float(y @ y), max(1, len(y))))
-            spread[j] = max(float(np.sum((y - y.mean()) ** 2)) if len(y) else 0.0, 1e-12)
-        squares = 0.05 * spread
-        allowed = np.ones(joints, bool)
-        theta, phi = centre, np.zeros((joints, _OWN))
-        for _ in range(_ROUNDS):
-            theta, phi = _normal(grams, squares, self.independent, prior, centre, allowed, p)
-            power = np.einsum("njf,jf,nj->j", friction[:, :, :_DRAG], phi[:, :_DRAG], rows.velocity)
-            allowed &= power >= 0.0
-            new = np.array(
-                [_left(gram, np.concatenate([theta, phi[j]])) for j, gram in enumerate(grams)]
-            )
-            squares = np.maximum(new, _FLOOR**2 * spread)
-        shares = np.sqrt(squares / spread)
-        distance = float((theta - centre) @ prior @ (theta - centre))
-        cost = self.independent * float(np.sum(np.log(squares / spread))) + distance
-        return Worth(shares, cost, distance, theta, phi)
+        return solve(sums, self._independent(rows), prior, centre)
+
+    def _independent(self, rows: Rows) -> Float[Array, " j"]:
+        """Rows per joint that say something of their own."""
+        share = rows.keep.mean(axis=0) if len(rows.keep) else np.zeros(rows.keep.shape[1])
+        return np.where(share > 0.0, np.maximum(_PER_SECOND * self.seconds * share, 5.0), 0.0)
+
+    def _worth(self, rows: Rows, sums: Normal, fitted: Solution) -> Worth:
+        known = rows.keep.any(axis=0)
+        independent = self._independent(rows)[known]
+        cost = float(np.sum(independent * np.log(fitted.squares[known]))) + fitted.distance
+        shares = np.where(known, np.sqrt(fitted.squares / sums.spread), np.nan)
+        return Worth(shares, cost, fitted.distance, fitted.links, fitted.own)
 
     def _prior(self, robot: Robot) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
         """Of the links alone: a change of mounting or motion leaves it as it is."""
@@ -195,19 +268,40 @@ class Evidence:
             return known
         model = TorqueModel(robot, None, rotor_inertia=False, offset=False)
         prior, centre, guessed = gaussian_prior(model)
+        last = model.layout.link(-1)
+        prior[last, last] *= _TOOL
         self._links.append(robot.links)
         self._priors[id(robot.links)] = (prior * (1e-3 if guessed else 1.0), centre)
         return self._priors[id(robot.links)]
 
 
-def _columns(rows: Rows) -> tuple[Float[Array, "n j p"], Float[Array, "n j f"]]:
-    rigid = regressor(rows.robot, rows.position, rows.velocity, rows.acceleration)
+def _ratio(over: Array, under: Array) -> Array:
+    return np.where(under > 0.0, over / np.maximum(under, 1e-300), 1.0)
+
+
+def _rigid(rows: Rows) -> Float[Array, "n j p"]:
+    return regressor(rows.robot, rows.position, rows.velocity, rows.acceleration)
+
+
+def _own(rows: Rows) -> Float[Array, "n j o"]:
+    """Columns of each joint's own."""
     v = rows.velocity
     load = np.abs(rows.torque) * rows.slip
-    ones = np.ones_like(v)
-    parts = [rows.slip, v, np.abs(v) * v, load]
-    drag = np.concatenate([np.stack(parts, axis=-1), rows.slow], axis=-1)
-    return rigid, np.concatenate([drag, np.stack([rows.acceleration, ones], axis=-1)], axis=-1)
+    drag = np.concatenate([np.stack([rows.slip, v, np.abs(v) * v, load], -1), rows.slow], -1)
+    return np.concatenate([drag, np.stack([rows.acceleration, np.ones_like(v)], -1)], -1)
+
+
+def _folds(samples: Samples, at: Array, seconds: float) -> Array:
+    """Which fold each row belongs to: short pieces in turn, run after run."""
+    piece = max(1.0, min(_PIECE_S, seconds / (2 * FOLDS)) * samples.rate_hz)
+    runs = samples.run[at] if len(at) else np.zeros(0, int)
+    out, before = np.zeros(len(at), int), 0
+    for run in np.unique(runs):
+        inside = runs == run
+        own = ((at[inside] - at[inside][0]) // piece).astype(int)
+        out[inside] = own + before
+        before += int(own[-1]) + 1
+    return out % FOLDS
 
 
 def _lagging(samples: Samples, width: float) -> Float[Array, "n j"]:
@@ -218,40 +312,3 @@ def _lagging(samples: Samples, width: float) -> Float[Array, "n j"]:
         for j in range(travel.shape[1]):
             out[run, j] = dahl_state(travel[run, j], width)
     return lowpass(samples, out)
-
-
-def _left(gram: tuple[Array, Array, float, int], x: Float[Array, " c"]) -> float:
-    square, right, power, _ = gram
-    return max(power - 2.0 * float(right @ x) + float(x @ square @ x), 0.0)
-
-
-def _normal(
-    grams: list[tuple[Array, Array, float, int]],
-    squares: Float[Array, " j"],
-    independent: float,
-    prior: Float[Array, "p p"],
-    centre: Float[Array, " p"],
-    allowed: Bool[Array, " j"],
-    p: int,
-) -> tuple[Float[Array, " p"], Float[Array, "j f"]]:
-    """theta and phi of the weighted least squares, friction of each joint eliminated first."""
-    left, right = prior.copy(), prior @ centre
-    kept = []
-    for j, (square, target, _, _) in enumerate(grams):
-        weight = independent / squares[j]
-        own = np.arange(p, p + _OWN) if allowed[j] else np.arange(p + _DRAG, p + _OWN)
-        s_ff = square[np.ix_(own, own)]
-        size = np.sqrt(np.maximum(np.diag(s_ff), 1e-30))
-        inverse = np.linalg.pinv(s_ff / np.outer(size, size) + 1e-9 * np.eye(len(own)))
-        inverse = inverse / np.outer(size, size)
-        s_lf = square[:p, own]
-        left = left + weight * (square[:p, :p] - s_lf @ inverse @ s_lf.T)
-        right = right + weight * (target[:p] - s_lf @ (inverse @ target[own]))
-        kept.append((own, inverse, s_lf, target[own]))
-    size = np.sqrt(np.maximum(np.diag(left), 1e-30))
-    scaled = left / np.outer(size, size) + 1e-10 * np.eye(p)
-    theta = np.linalg.solve(scaled, right / size) / size
-    phi = np.zeros((len(grams), _OWN))
-    for j, (own, inverse, s_lf, target) in enumerate(kept):
-        phi[j, own - p] = inverse @ (target - s_lf.T @ theta)
-    return theta, phi

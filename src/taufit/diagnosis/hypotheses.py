@@ -20,7 +20,7 @@ from taufit.diagnosis.change import (
     torque_sign,
     zero_offset,
 )
-from taufit.diagnosis.evidence import Evidence, Worth
+from taufit.diagnosis.evidence import Evidence
 from taufit.dynamics import gravity_torque
 
 # Zeros that are tried first; mistakes are mostly right angles [deg].
@@ -30,10 +30,10 @@ _CLOCKS = (0.5, 0.8, 1.25, 2.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tried:
-    """A hypothesis and what it is worth."""
+    """A hypothesis and what it gains over the recording as it is (twice the log odds)."""
 
     change: Change
-    worth: Worth
+    gained: float
 
 
 def hypotheses(evidence: Evidence, gravity: Gravity | None) -> Iterator[Change]:
@@ -64,11 +64,11 @@ def hypotheses(evidence: Evidence, gravity: Gravity | None) -> Iterator[Change]:
 
 
 def ranked(evidence: Evidence, changes: Sequence[Change]) -> list[Tried]:
-    """Hypotheses by what they are worth, best first, continuous ones refined."""
-    tried = [Tried(change, evidence.worth(change)) for change in changes]
-    tried.sort(key=lambda one: one.worth.cost + one.change.rank)
+    """Hypotheses by what they gain, best first, continuous ones refined."""
+    tried = [Tried(change, evidence.gained(change)) for change in changes]
+    tried.sort(key=lambda one: one.change.rank - one.gained)
     refined = [_refined(evidence, one) for one in tried[:6]]
-    return sorted([*refined, *tried[6:]], key=lambda one: one.worth.cost + one.change.rank)
+    return sorted([*refined, *tried[6:]], key=lambda one: one.change.rank - one.gained)
 
 
 def _refined(evidence: Evidence, tried: Tried) -> Tried:
@@ -91,15 +91,15 @@ def _search(evidence: Evidence, make, start: float, width: float, tried: Tried) 
     low, high = start - width, start + width
     best = tried
     inner = [high - golden * (high - low), low + golden * (high - low)]
-    values = [Tried(make(x), evidence.worth(make(x))) for x in inner]
+    values = [Tried(make(x), evidence.gained(make(x))) for x in inner]
     for _ in range(8):
-        if values[0].worth.cost < values[1].worth.cost:
+        if values[0].gained > values[1].gained:
             high, inner[1], values[1] = inner[1], inner[0], values[0]
             inner[0] = high - golden * (high - low)
-            values[0] = Tried(make(inner[0]), evidence.worth(make(inner[0])))
+            values[0] = Tried(make(inner[0]), evidence.gained(make(inner[0])))
         else:
             low, inner[0], values[0] = inner[0], inner[1], values[1]
             inner[1] = low + golden * (high - low)
-            values[1] = Tried(make(inner[1]), evidence.worth(make(inner[1])))
-        best = min([best, *values], key=lambda one: one.worth.cost)
+            values[1] = Tried(make(inner[1]), evidence.gained(make(inner[1])))
+        best = max([best, *values], key=lambda one: one.gained)
     return best

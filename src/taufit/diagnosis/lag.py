@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from taufit.diagnosis.change import Change
 from taufit.diagnosis.evidence import Evidence
 from taufit.recording.finding import Finding
 
@@ -26,8 +27,10 @@ def delay_finding(evidence: Evidence) -> Finding | None:
             found = evidence.worth(rows=evidence.shifted(other))
             if found.cost < worth.cost:
                 lag, worth = other, found
-    better = worth.share < _BETTER * plain.share and worth.cost < plain.cost - _ODDS
-    if not better or abs(lag) < LEAST_S:
+    if abs(lag) < LEAST_S or worth.share > _BETTER * plain.share:
+        return None
+    held = evidence.compared(Change("delay", "", rows=lambda _: evidence.shifted(lag)))
+    if held.gained < _ODDS or held.held_out > _BETTER or held.worst_fold > 1.0:
         return None
     word = "later" if lag > 0 else "earlier"
     return Finding(

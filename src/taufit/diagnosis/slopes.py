@@ -1,4 +1,4 @@
-"""How much of the nominal arm's gravity each joint's torque shows."""
+"""How much of the nominal arm's gravity the torque shows."""
 
 from __future__ import annotations
 
@@ -8,40 +8,34 @@ from taufit.arrays import Array, Float
 from taufit.diagnosis.change import Rows
 from taufit.dynamics import gravity_torque
 
-# Joints whose gravity changes at least this much of the most loaded one's tell.
-_LOADED = 0.2
+# Joints whose gravity changes at least this much of the most loaded one's tell, and at least this
+# much of their torque's own spread.
+_LOADED, _SHOWN = 0.2, 0.5
 
 
-def gravity_slopes(rows: Rows) -> Float[Array, " j"]:
-    """s of tau = s g + friction + inertia + offset, per joint; nan where gravity says little.
+def gravity_slopes(rows: Rows, links: Float[Array, " p"]) -> Float[Array, " j"]:
+    """s of g(links) = s g(nominal) + offset, per joint; nan where gravity says little.
 
-    Friction and inertia are fitted alongside, so neither is taken for gravity.
+    `links` are fitted to all joints at once with friction, rotors and offsets beside them and the
+    nominal ones as a weak prior, so nothing else is taken for gravity, and where the recording
+    does not show gravity the slope is one.
     """
-    out = np.full(rows.torque.shape[1], np.nan)
+    joints = rows.torque.shape[1]
+    out = np.full(joints, np.nan)
     if not np.any(rows.robot.parameters):
         return out
-    gravity = gravity_torque(rows.robot, rows.position)
-    spread = gravity.std(axis=0)
-    if spread.max() < 1e-6:
-        return out
-    for j in range(len(out)):
-        if spread[j] < _LOADED * spread.max():
+    nominal = gravity_torque(rows.robot, rows.position)
+    found = gravity_torque(rows.robot.with_parameters(links.reshape(-1, 10)), rows.position)
+    spread = nominal.std(axis=0)
+    for j in range(joints):
+        kept = rows.keep[:, j]
+        if np.count_nonzero(kept) < 20 or spread[j] < max(_LOADED * spread.max(), 1e-9):
             continue
-        v = rows.velocity[:, j]
-        columns = np.column_stack(
-            [
-                gravity[:, j],
-                rows.slip[:, j],
-                v,
-                np.abs(v) * v,
-                rows.acceleration,
-                np.ones(len(v)),
-            ]
-        )
-        size = np.linalg.norm(columns, axis=0)
-        size[size == 0.0] = 1.0
-        x = np.linalg.lstsq(columns / size, rows.torque[:, j], rcond=1e-8)[0] / size
-        out[j] = x[0]
+        both = max(nominal[kept, j].std(), found[kept, j].std())
+        if both < _SHOWN * rows.torque[kept, j].std():
+            continue
+        x = nominal[kept, j] - nominal[kept, j].mean()
+        out[j] = float(x @ found[kept, j] / max(float(x @ x), 1e-300))
     return out
 
 

@@ -33,7 +33,8 @@ GRADES = ("good", "usable", "poor")
 # Findings that keep a model from being called good.
 _SPOIL = (
     "delay", "clipping", "quantised", "too_slow", "gravity_added", "gains_unknown",
-    "worse_than_nominal", "no_variation",
+    "worse_than_nominal", "no_variation", "unit", "clock_scale", "velocity_sign", "torque_sign",
+    "swapped_torque", "swapped_joints", "zero_offset", "mounting", "gravity_removed", "wrong_arm",
 )  # fmt: skip
 
 
@@ -115,16 +116,25 @@ class Grades:
         }
 
 
-def floors(robot: Robot, samples: Samples) -> Float[Array, " j"]:
-    """The smallest nrmse a model of this robot can have on these samples, per joint."""
+def floors(
+    robot: Robot, samples: Samples, evidence: Evidence | None = None
+) -> Float[Array, " j"]:
+    """The smallest nrmse a model of this robot can have on these samples, per joint.
+
+    Args:
+        robot: The arm.
+        samples: Conditioned.
+        evidence: Of these samples, where it is already there.
+    """
     moving = samples.in_motion
     spread = samples.torque[moving].std(axis=0)
     spread = np.where(spread > 0.0, spread, np.nan)
     noise = np.zeros(samples.joints) if samples.noise is None else samples.noise
     passed = min(1.0, 2.0 * samples.cutoff_hz / samples.rate_hz)
     least = noise * np.sqrt(passed) / spread
-    evidence = Evidence(robot, samples)
-    return np.maximum(least, evidence.plain.shares) if evidence.enough else least
+    if evidence is None or evidence.samples is not samples:
+        evidence = Evidence(robot, samples)
+    return np.fmax(least, evidence.plain.shares) if evidence.enough else least
 
 
 def graded_score(model: FittedModel, samples: Samples, score: Score) -> Score:

@@ -16,6 +16,7 @@ import numpy as np
 import taufit
 from taufit.contact.noise import training_noise
 from taufit.diagnosis import CHANNEL_KINDS, Cause, declared_torque, refuse, sample_causes
+from taufit.diagnosis.evidence import Evidence
 from taufit.errors import RecordingError
 from taufit.estimators import Estimator, is_consistent
 from taufit.fitting import automatic_model, fitted_model
@@ -272,8 +273,10 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             model = with_tested_friction(model, friction)
         check_enough(model, source, with_prior=estimator is None)
         known = [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
+        excerpt = source.excerpt
+        evidence = Evidence(robot, excerpt) if len(excerpt) else None
         causes = sample_causes(
-            robot, data.recordings, source.excerpt, [Cause(finding) for finding in known]
+            robot, data.recordings, excerpt, [Cause(finding) for finding in known], evidence
         )
         refuse(causes, force)
         findings = [*known, *(cause.finding for cause in causes), *data.findings]
@@ -301,7 +304,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
                 graded_score(fitted, one, own)
                 for one, own in zip(judged, tested or (scores.all,), strict=True)
             ],
-            [floors(robot, one) for one in judged],
+            [floors(robot, one, evidence) for one in judged],
             unseen=bool(tested),
             findings=findings,
         )

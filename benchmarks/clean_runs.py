@@ -1,0 +1,133 @@
+"""Recordings with nothing wrong: bundled arms and arms nobody has seen, each run a different one.
+
+Every run has its own truth: links that differ from the description by up to 20 %, friction between
+a fifth and five times the usual, and every third one a tool that nobody mentioned. The five random
+arms are what descriptions of users look like at their oddest: one to three horizontal axes with
+friction above gravity, slides, a SCARA, a crane of 50 m, seven joints at random angles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from taufit.recording import Recording
+from taufit.robot import Limits, Robot, bundled_robots, from_dh, read_robot
+from taufit.robot.inertia import from_centre_of_mass
+
+SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+
+
+def _arm(
+    rng: np.random.Generator,
+    name: str,
+    table: np.ndarray,
+    slides: tuple[bool, ...],
+    size: float,
+    mass: float,
+) -> Robot:
+    """An arm of a DH table with bodies of about its lengths; masses fall towards the tip."""
+    joints = len(table)
+    bodies = []
+    for k in range(joints):
+        m = mass * 0.6**k * rng.uniform(0.6, 1.4)
+        extent = size * rng.uniform(0.1, 0.5)
+        centre = rng.uniform(-0.5, 0.5, 3) * extent
+        axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        spread = m * (extent * rng.uniform(0.2, 0.5, 3)) ** 2
+        tensor = axes @ np.diag(spread.sum() - spread) @ axes.T
+        bodies.append(from_centre_of_mass(m, centre, tensor))
+    slow = np.array(slides)
+    reach = np.where(slow, 0.4 * size, 2.6)
+    limits = Limits(
+        lower=-reach,
+        upper=reach,
+        velocity=np.where(slow, 0.5 * size, 2.0) / max(1.0, np.sqrt(size)),
+        acceleration=np.where(slow, 2.0 * size, 8.0) / max(1.0, size),
+        torque=np.full(joints, np.inf),
+    )
+    return from_dh(
+        table, convention="modified", prismatic=slides, parameters=np.array(bodies), name=name,
+        limits=limits,
+    )  # fmt: skip
+
+
+def horizontal(rng: np.random.Generator) -> Robot:
+    """One to three parallel horizontal axes."""
+    joints = int(rng.integers(1, 4))
+    table = np.zeros((joints, 4))
+    table[0, 3] = np.pi / 2
+    table[1:, 2] = rng.uniform(0.2, 0.6, joints - 1)
+    return _arm(rng, "horizontal", table, (False,) * joints, 0.6, 8.0)
+
+
+def gantry(rng: np.random.Generator) -> Robot:
+    """Three slides at right angles and a wrist."""
+    table = np.zeros((4, 4))
+    table[:3, 3] = [np.pi / 2, np.pi / 2, np.pi / 2]
+    table[3, 3] = rng.choice([0.0, np.pi / 2])
+    return _arm(rng, "gantry", table, (True, True, True, False), 1.5, 40.0)
+
+
+def scara(rng: np.random.Generator) -> Robot:
+    """Two vertical axes, a slide and a wrist."""
+    table = np.zeros((4, 4))
+    table[1:3, 2] = rng.uniform(0.2, 0.5, 2)
+    return _arm(rng, "scara", table, (False, False, True, False), 0.6, 10.0)
+
+
+def crane(rng: np.random.Generator) -> Robot:
+    """Slewing, luffing, a jib that slides, together 50 m."""
+    table = np.zeros((3, 4))
+    table[1] = [0.0, 3.0, rng.uniform(0.5, 2.0), np.pi / 2]
+    table[2] = [0.0, 25.0, 0.0, np.pi / 2]
+    return _arm(rng, "crane", table, (False, False, True), 25.0, 8000.0)
+
+
+def seven(rng: np.random.Generator) -> Robot:
+    """Seven joints at random angles."""
+    table = rng.uniform(-0.3, 0.3, (7, 4))
+    table[:, 0] = rng.uniform(-3.0, 3.0, 7)
+    table[:, 3] = rng.choice([-np.pi / 2, np.pi / 2, 0.5, -1.0], 7)
+    return _arm(rng, "seven", table, (False,) * 7, 0.5, 9.0)
+
+
+RANDOM: dict[str, Callable[[np.random.Generator], Robot]] = {
+    "horizontal": horizontal,
+    "gantry": gantry,
+    "scara": scara,
+    "crane": crane,
+    "seven": seven,
+}
+ARMS = (*bundled_robots(), *RANDOM)
+
+
+def clean_run(name: str, seed: int, *, periods: float = 2.0) -> tuple[Robot, Recording]:
+    """The description a user has, and a recording of the arm as it really is."""
+    from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
+    from taufit.sim.payload import Carried
+
+    rng = np.random.default_rng([seed, *name.encode()])
+    nominal = RANDOM[name](rng) if name in RANDOM else read_robot(name)
+    links = tuple(
+        replace(link, parameters=link.parameters * rng.uniform(0.8, 1.2)) for link in nominal.links
+    )
+    truth = typical_rotor(replace(nominal, links=links))
+    effects = typical_effects(truth)
+    usual = effects.friction
+    level = np.exp(rng.uniform(np.log(0.2), np.log(5.0), (truth.joints, 1)))
+    effects = replace(effects, friction=replace(usual, coefficients=usual.coefficients * level))
+    motion = random_fourier(truth, seed=seed, periods=periods)
+    tool: tuple[Carried, ...] = ()
+    if name not in RANDOM and seed % 3 == 0:
+        tool = (Carried.lump(0.1 * float(truth.parameters[::10].sum()) * rng.uniform(0.3, 1.0),
+                             (0.0, 0.02, 0.08)),)  # fmt: skip
+    twin = replace(Twin(truth, name="clean"), effects=effects)
+    run = twin.run(motion, seed=seed, rate_hz=200.0, rest=(0.5, 0.5), payload=tool)
+    recording = replace(
+        run.recording, meta={k: v for k, v in run.recording.meta.items() if k != "robot"}
+    )
+    return nominal, recording

@@ -1,0 +1,222 @@
+"""What the arm says about rows: nothing, or the one change that puts them right.
+
+If the links explain the torque as well as each joint's own columns do, and lie where the nominal
+robot has them, nothing is wrong. Else every hypothesis is tried. One is named when the odds for it
+are overwhelming, when it also holds on each quarter of the rows left out of the fit, and when the
+arm then explains about as much as can be explained. Hypotheses that explain no more torque and only
+bring the links back to the nominal ones (a unit, all signs, another arm) are named when they bring
+them all the way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.calibration.mounting import Gravity, estimate_gravity, spoken
+from taufit.diagnosis.alternatives import other_arms
+from taufit.diagnosis.cause import Cause
+from taufit.diagnosis.change import Change, torque_scale
+from taufit.diagnosis.evidence import Comparison, Evidence
+from taufit.diagnosis.hypotheses import hypotheses, ranked
+from taufit.diagnosis.lag import delay_finding
+from taufit.diagnosis.slopes import gravity_slopes, middle_slope
+from taufit.recording import Recording
+from taufit.recording.finding import Finding
+from taufit.robot import Robot
+
+# Links explain a joint's torque worse than its own columns by this factor, or lie this far from
+# the nominal ones (squared, in units of 100 %), or leave this share unexplained: look closer.
+_WORSE, _FAR, _SHARE = 1.4, 4.0, 0.08
+# A hypothesis is named when it gains this many log odds (twice) and, of rows left out of the fit,
+# leaves this much of what was unexplained, in every fold less than before.
+ODDS, BETTER, EVERY_FOLD = 40.0, 0.93, 0.98
+# Or when the links come this much closer to the nominal ones, to within this share of the distance
+# they had, and rows left out of the fit are not explained worse than this.
+CLOSER, BACK, NO_WORSE = 10.0, 0.35, 1.03
+_BACK_KINDS = ("torque_sign", "mounting", "wrong_arm", "clock_scale", "zero_offset")
+# It is refused, not only named, when it gains this many and leaves this share.
+SURE, _HALF = 100.0, 0.85
+# What a hypothesis leaves must be within this of what the joints' own columns leave, or small.
+_PUT_RIGHT, _SMALL = 2.0, 0.12
+# Gravity relative to the nominal arm that is as it should be, that no tool or bad description
+# explains, and that is none at all; slopes of one unit agree within this factor.
+_RIGHT, _ABSURD, _NONE, _ALIKE = (0.5, 2.0), (0.15, 6.5), 0.3, 1.7
+# Powers of ten that units may be off by.
+_TENS = (1e-3, 1e-2, 1e-1, 1e1, 1e2, 1e3)
+# Hypotheses are compared on this many rows before the best are confirmed on all.
+_QUICK_ROWS, _CONFIRMED = 300, 5
+# Joints whose velocities are correlated more than this move as one: no cause can be separated.
+_AS_ONE = 0.98
+_MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale")
+
+
+def by_model(robot: Robot, recordings: Sequence[Recording], evidence: Evidence) -> list[Cause]:
+    """The cause of a contradiction between the rows and the arm, or a delay, or nothing."""
+    if not evidence.enough:
+        return []
+    own_gain = all(r.gain is not None for r in recordings)
+    evidence = evidence.with_gain(evidence.samples.gain if own_gain else None)
+    gravity = estimate_gravity(robot, evidence.samples)
+    slopes = _slopes(evidence)
+    if _suspicious(evidence, gravity, slopes):
+        found = _best(evidence, gravity, slopes)
+        if found is not None:
+            return [_cause(*found, gravity, robot)]
+        if _scaled(slopes):
+            return [_unit(slopes)]
+    lag = delay_finding(evidence)
+    return [] if lag is None else [Cause(lag)]
+
+
+def _slopes(evidence: Evidence) -> Float[Array, " j"]:
+    """Gravity in the torque relative to the nominal arm's, per joint.
+
+    The weak prior keeps links within some powers of ten, so those are tried one by one where the
+    torque is not explained as it is.
+    """
+    plain = evidence.plain
+    slopes = gravity_slopes(evidence.rows, plain.links)
+    if plain.share < _SHARE:
+        return np.where(evidence.moves(evidence.rows), slopes, np.nan)
+    quick = evidence.thinned(_QUICK_ROWS)
+    best = quick.plain.share
+    for ten in _TENS:
+        rows = replace(quick.rows, torque=quick.rows.torque / ten)
+        tried = quick.worth(rows=rows)
+        if tried.share < 0.7 * best:
+            best = tried.share
+            slopes = ten * gravity_slopes(rows, tried.links)
+    return np.where(evidence.moves(evidence.rows), slopes, np.nan)
+
+
+def _suspicious(evidence: Evidence, gravity: Gravity | None, slopes: Float[Array, " j"]) -> bool:
+    """Whether the arm and the rows disagree enough to look for a cause."""
+    plain = evidence.plain
+    worse = np.nanmax(plain.shares / np.maximum(evidence.own_shares(), 0.01))
+    tilted = gravity is not None and gravity.wrong
+    middle = middle_slope(slopes)
+    off = np.isfinite(middle) and not _RIGHT[0] < middle < _RIGHT[1]
+    return bool(worse > _WORSE or plain.prior > _FAR or plain.share > _SHARE or off or tilted)
+
+
+def _best(
+    evidence: Evidence, gravity: Gravity | None, slopes: Float[Array, " j"]
+) -> tuple[Change, Comparison] | None:
+    """The hypothesis that puts things right, or None."""
+    untested = _MOTION_KINDS if _together(evidence) else ()
+    known = slopes[np.isfinite(slopes)]
+    none = len(known) > 0 and bool(np.all(np.abs(known) < _NONE))
+    changes = [
+        change
+        for change in hypotheses(evidence, gravity)
+        if (change.kind != "gravity_removed" or none) and change.kind not in untested
+    ]
+    changes += other_arms(evidence.rows.robot)
+    changes = [change for change in changes if _shows(evidence, change)]
+    quick = evidence.thinned(_QUICK_ROWS)
+    tried = [
+        (one.change, evidence.compared(one.change))
+        for one in ranked(quick, changes)[:_CONFIRMED]
+        if one.gained > 0.3 * ODDS
+    ]
+    tried.sort(key=lambda one: one[0].rank - one[1].gained)
+    for change, comparison in tried:
+        if _convincing(change, comparison) and _put_right(evidence, change, comparison):
+            return change, comparison
+    return None
+
+
+def _shows(evidence: Evidence, change: Change) -> bool:
+    """Whether the joints concerned move for long enough."""
+    if not change.concerns:
+        return True
+    moves = evidence.moves(change.shown(evidence.rows))
+    return bool(np.all(moves[list(change.concerns)]))
+
+
+def _convincing(change: Change, compared: Comparison) -> bool:
+    if change.small or compared.gained < ODDS:
+        return False
+    explains = compared.held_out < BETTER and compared.worst_fold < EVERY_FOLD
+    return explains or _returns(change, compared)
+
+
+def _returns(change: Change, compared: Comparison) -> bool:
+    """Whether the links come back to the nominal ones."""
+    return (
+        change.kind in _BACK_KINDS
+        and compared.closer > CLOSER
+        and compared.changed.prior < BACK * compared.plain.prior
+        and compared.held_out < NO_WORSE
+    )
+
+
+def _put_right(evidence: Evidence, change: Change, compared: Comparison) -> bool:
+    """Whether the arm then explains about as much as there is to explain."""
+    share = compared.changed.share
+    if share < _SMALL:
+        return True
+    floor = evidence.own_shares(change.rows(change.shown(evidence.rows)))
+    return share < _PUT_RIGHT * float(np.nanmean(floor))
+
+
+def _together(evidence: Evidence) -> bool:
+    """Whether joints move as one: such a motion cannot tell one joint's angle from another's."""
+    velocity = evidence.rows.velocity
+    active = velocity[:, velocity.std(axis=0) > 1e-3]
+    if active.shape[1] < 2:
+        return False
+    correlation = np.abs(np.corrcoef(active.T))
+    return bool(np.max(correlation - np.eye(len(correlation))) > _AS_ONE)
+
+
+def _scaled(slopes: Float[Array, " j"]) -> bool:
+    """Whether gravity is as many times too large or small in every joint that carries any.
+
+    A tool adds more to the joints near it than to those near the base; a unit is the same for all.
+    """
+    known = slopes[np.isfinite(slopes)]
+    if len(known) == 0 or np.any(known <= 0.0):
+        return False
+    low, high = float(known.min()), float(known.max())
+    return high < _ALIKE * low and (high < _RIGHT[0] or low > _RIGHT[1])
+
+
+def _unit(slopes: Float[Array, " j"]) -> Cause:
+    """Torque in another unit, where gravity is as many times too large or small."""
+    middle = middle_slope(slopes)
+    size = abs(middle)
+    if 500 < size < 2000:
+        cause = "it is in mN m? Give `unit: mN m` at the torque in the column map"
+    elif 5e-4 < size < 2e-3:
+        cause = "it is in kN m? Give `unit: kN m` at the torque in the column map"
+    elif 6.0 < size < 12.0:
+        cause = "it is in lbf in? Give `unit: lbf in` at the torque in the column map"
+    elif size < 0.5:
+        cause = (
+            "it is a current, or the torque of the motor before its gear? Give `current:` with "
+            "gains, or gear_ratio, in the column map"
+        )
+    else:
+        cause = "check its unit, the drive gains in the column map, and whether it is this robot"
+    change = torque_scale(
+        1.0 / middle,
+        f"the torque is {middle:.2g} times what gravity on the nominal robot makes of it: "
+        f"{cause}; a factor of {1 / middle:.3g} (`scale`) makes them agree",
+    )
+    severity = "warning" if _ABSURD[0] < middle < _ABSURD[1] else "error"
+    return Cause(Finding("unit", severity, change.message, value=float(middle)), change)
+
+
+def _cause(change: Change, compared: Comparison, gravity: Gravity | None, robot: Robot) -> Cause:
+    """The finding: refused where the evidence is overwhelming, else only named."""
+    message = change.message
+    if change.kind == "mounting" and gravity is not None:
+        message = spoken(gravity, robot)
+    sure = compared.gained > SURE and compared.held_out < _HALF
+    severity = "error" if sure or _returns(change, compared) else "warning"
+    return Cause(Finding(change.kind, severity, message, joint=change.joint), change)
