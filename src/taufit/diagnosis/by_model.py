@@ -36,8 +36,10 @@ _WORSE, _FAR, _SHARE = 1.4, 4.0, 0.08
 ODDS, BETTER, EVERY_FOLD = 40.0, 0.93, 0.98
 # Or when the links come this much closer to the nominal ones, to within this share of the distance
 # they had, and rows left out of the fit are not explained worse than this.
-CLOSER, BACK, NO_WORSE = 10.0, 0.35, 1.03
+CLOSER, BACK, NO_WORSE = 5.0, 0.35, 1.03
 _BACK_KINDS = ("torque_sign", "mounting", "wrong_arm", "clock_scale", "zero_offset")
+# Gravity itself shows that these are so; they need no such odds.
+_SHOWN_KINDS = ("unit", "gravity_removed")
 # It is refused, not only named, when it gains this many and leaves this share.
 SURE, _HALF = 100.0, 0.85
 # What a hypothesis leaves must be within this of what the joints' own columns leave, or small.
@@ -66,8 +68,6 @@ def by_model(robot: Robot, recordings: Sequence[Recording], evidence: Evidence) 
         found = _best(evidence, gravity, slopes)
         if found is not None:
             return [_cause(*found, gravity, robot)]
-        if _scaled(slopes):
-            return [_unit(slopes)]
     lag = delay_finding(evidence)
     return [] if lag is None else [Cause(lag)]
 
@@ -116,12 +116,13 @@ def _best(
         if (change.kind != "gravity_removed" or none) and change.kind not in untested
     ]
     changes += other_arms(evidence.rows.robot)
+    changes += [_unit(middle_slope(slopes))] if _scaled(slopes) else []
     changes = [change for change in changes if _shows(evidence, change)]
     quick = evidence.thinned(_QUICK_ROWS)
     tried = [
         (one.change, evidence.compared(one.change))
-        for one in ranked(quick, changes)[:_CONFIRMED]
-        if one.gained > 0.3 * ODDS
+        for i, one in enumerate(ranked(quick, changes))
+        if one.change.kind in _SHOWN_KINDS or (i < _CONFIRMED and one.gained > 0.3 * ODDS)
     ]
     tried.sort(key=lambda one: one[0].rank - one[1].gained)
     for change, comparison in tried:
@@ -139,6 +140,8 @@ def _shows(evidence: Evidence, change: Change) -> bool:
 
 
 def _convincing(change: Change, compared: Comparison) -> bool:
+    if change.kind in _SHOWN_KINDS:
+        return True
     if change.small or compared.gained < ODDS:
         return False
     explains = compared.held_out < BETTER and compared.worst_fold < EVERY_FOLD
@@ -186,9 +189,8 @@ def _scaled(slopes: Float[Array, " j"]) -> bool:
     return high < _ALIKE * low and (high < _RIGHT[0] or low > _RIGHT[1])
 
 
-def _unit(slopes: Float[Array, " j"]) -> Cause:
+def _unit(middle: float) -> Change:
     """Torque in another unit, where gravity is as many times too large or small."""
-    middle = middle_slope(slopes)
     size = abs(middle)
     if 500 < size < 2000:
         cause = "it is in mN m? Give `unit: mN m` at the torque in the column map"
@@ -203,13 +205,11 @@ def _unit(slopes: Float[Array, " j"]) -> Cause:
         )
     else:
         cause = "check its unit, the drive gains in the column map, and whether it is this robot"
-    change = torque_scale(
+    return torque_scale(
         1.0 / middle,
         f"the torque is {middle:.2g} times what gravity on the nominal robot makes of it: "
         f"{cause}; a factor of {1 / middle:.3g} (`scale`) makes them agree",
     )
-    severity = "warning" if _ABSURD[0] < middle < _ABSURD[1] else "error"
-    return Cause(Finding("unit", severity, change.message, value=float(middle)), change)
 
 
 def _cause(change: Change, compared: Comparison, gravity: Gravity | None, robot: Robot) -> Cause:
@@ -218,5 +218,8 @@ def _cause(change: Change, compared: Comparison, gravity: Gravity | None, robot:
     if change.kind == "mounting" and gravity is not None:
         message = spoken(gravity, robot)
     sure = compared.gained > SURE and compared.held_out < _HALF
-    severity = "error" if sure or _returns(change, compared) else "warning"
+    sure |= change.kind in _SHOWN_KINDS or _returns(change, compared)
+    if change.kind == "unit":
+        sure = not _ABSURD[0] < 1.0 / change.scale < _ABSURD[1]
+    severity = "error" if sure else "warning"
     return Cause(Finding(change.kind, severity, message, joint=change.joint), change)

@@ -61,6 +61,7 @@ class Change:
         shown: The rows by which the change and the recording as it is can both be judged.
         concerns: Joints, counted from 0, that must move for this to show; none for all.
         small: Whether it is too small a change to be anyone's mistake.
+        scale: What it multiplies torque by.
     """
 
     kind: str
@@ -73,6 +74,7 @@ class Change:
     shown: Callable[[Rows], Rows] = field(default=lambda rows: rows)
     concerns: tuple[int, ...] = ()
     small: bool = False
+    scale: float = 1.0
 
 
 def _flipped(values: Array, j: int) -> Array:
@@ -277,6 +279,7 @@ def torque_scale(factor: float, message: str) -> Change:
         rows=lambda rows: replace(rows, torque=rows.torque * factor),
         recording=lambda r: replace(r, signal=r.signal * factor),
         rank=2.0,
+        scale=factor,
     )
 
 

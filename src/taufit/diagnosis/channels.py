@@ -151,8 +151,8 @@ def _magnitudes(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding
     if not signed or recording.joints < 3 or not np.all(np.isfinite(x)):
         return []
     size = np.abs(x).max(axis=0)
-    positive = np.all(x >= 0.0, axis=0) & (x.min(axis=0) < 0.05 * size)
-    if np.count_nonzero(positive) < recording.joints:
+    folded = x.min(axis=0) < 0.05 * size
+    if np.any(x < 0.0) or np.count_nonzero(folded) < 0.5 * recording.joints:
         return []
     return [
         Finding(

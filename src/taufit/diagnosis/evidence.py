@@ -170,13 +170,15 @@ class Evidence:
         """Log odds (twice) of a change over the rows as they are, where both can be judged."""
         shown = change.shown(self.rows)
         plain = self.plain if shown is self.rows else self.worth(rows=shown)
-        return plain.cost - self.worth(change).cost
+        return plain.cost - self.worth(change).cost + self._jacobian(shown, change)
 
     def compared(self, change: Change) -> Comparison:
         """A change beside the rows as they are, also on rows that were left out."""
         shown = change.shown(self.rows)
         plain, first = self._left_out(shown)
         changed, second = self._left_out(change.rows(shown))
+        changed = replace(changed, cost=changed.cost - self._jacobian(shown, change))
+        second = second / change.scale**2
         joints = np.sqrt(_ratio(second.sum(axis=0), first.sum(axis=0)))
         folds = np.sqrt(np.exp(np.mean(np.log(_ratio(second, first)), axis=1)))
         return Comparison(
@@ -253,6 +255,10 @@ class Evidence:
         """Rows per joint that say something of their own."""
         share = rows.keep.mean(axis=0) if len(rows.keep) else np.zeros(rows.keep.shape[1])
         return np.where(share > 0.0, np.maximum(_PER_SECOND * self.seconds * share, 5.0), 0.0)
+
+    def _jacobian(self, rows: Rows, change: Change) -> float:
+        """What a factor on torque adds to the cost by itself."""
+        return 2.0 * float(np.log(abs(change.scale)) * self._independent(rows).sum())
 
     def _worth(self, rows: Rows, sums: Normal, fitted: Solution) -> Worth:
         known = rows.keep.any(axis=0)

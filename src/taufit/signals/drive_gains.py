@@ -203,7 +203,7 @@ def _at_standstill(recordings: Sequence[Recording], j: int) -> tuple[float, floa
     """
     gains, weights = [], []
     for recording in recordings:
-        speed = _speed(recording, j)
+        speed = np.abs(np.nan_to_num(_velocity(recording, j), nan=np.inf))
         rate = 1.0 / max(float(np.median(np.diff(recording.time))), 1e-6)
         # The controller's target starts before the joint does, and the log is a cycle late.
         still = ~smeared(~(speed <= SLOWEST), rate, 0.25)
@@ -231,10 +231,8 @@ def _in_motion(recordings: Sequence[Recording], j: int) -> tuple[float, float]:
     """K from i = m / K + sign(v) (c + d |v| + e v^2) over the rows in which joint j moves."""
     rows, targets = [], []
     for recording in recordings:
-        if recording.velocity is None:
-            continue
         assert recording.target_current is not None and recording.target_torque is not None
-        v = recording.velocity[:, j]
+        v = _velocity(recording, j)
         i, m = recording.target_current[:, j], recording.target_torque[:, j]
         fine = np.isfinite(v) & np.isfinite(i) & np.isfinite(m) & (np.abs(v) > 0.02)
         v, s = v[fine], np.sign(v[fine])
@@ -269,11 +267,17 @@ def _same_size(
     return min(near, key=lambda k: (abs(k - joint), -k), default=None)
 
 
-def _speed(recording: Recording, j: int) -> Float[Array, " n"]:
+def _velocity(recording: Recording, j: int) -> Float[Array, " n"]:
+    """As recorded, or the slope of the position over two tenths of a second: the last digit of an
+    encoder is no motion.
+    """
     if recording.velocity is not None and np.isfinite(recording.velocity[:, j]).any():
-        return np.abs(np.nan_to_num(recording.velocity[:, j], nan=np.inf))
-    step = np.maximum(np.gradient(recording.time), 1e-6)
-    return np.abs(np.gradient(recording.position[:, j]) / step)
+        return np.asarray(recording.velocity[:, j], float)
+    t, q = recording.time, recording.position[:, j]
+    width = max(1, round(0.1 / max(float(np.median(np.diff(t))), 1e-6)))
+    ahead = np.minimum(np.arange(len(t)) + width, len(t) - 1)
+    behind = np.maximum(np.arange(len(t)) - width, 0)
+    return (q[ahead] - q[behind]) / np.maximum(t[ahead] - t[behind], 1e-6)
 
 
 def _resolution(x: Float[Array, " n"]) -> float:
