@@ -34,9 +34,9 @@ _WORSE, _FAR, _SHARE = 1.4, 4.0, 0.08
 # A hypothesis is named when it gains this many log odds (twice) and, of rows left out of the fit,
 # leaves this much of what was unexplained, in every fold less than before.
 ODDS, BETTER, EVERY_FOLD = 40.0, 0.93, 0.98
-# Or when the links come this much closer to the nominal ones, to within this share of the distance
-# they had, and rows left out of the fit are not explained worse than this.
-CLOSER, BACK, NO_WORSE = 5.0, 0.35, 1.03
+# Or when it gains this many, the links come this much closer to the nominal ones, to within this
+# share of the distance they had, and rows left out of the fit are not explained worse than this.
+BACK_ODDS, CLOSER, BACK, NO_WORSE = 20.0, 5.0, 0.35, 1.03
 _BACK_KINDS = ("torque_sign", "mounting", "wrong_arm", "clock_scale", "zero_offset")
 # Gravity itself shows that these are so; they need no such odds.
 _SHOWN_KINDS = ("unit", "gravity_removed")
@@ -122,7 +122,7 @@ def _best(
     tried = [
         (one.change, evidence.compared(one.change))
         for i, one in enumerate(ranked(quick, changes))
-        if one.change.kind in _SHOWN_KINDS or (i < _CONFIRMED and one.gained > 0.3 * ODDS)
+        if one.change.kind in _SHOWN_KINDS or (i < _CONFIRMED and one.gained > 0.5 * BACK_ODDS)
     ]
     tried.sort(key=lambda one: one[0].rank - one[1].gained)
     for change, comparison in tried:
@@ -142,16 +142,17 @@ def _shows(evidence: Evidence, change: Change) -> bool:
 def _convincing(change: Change, compared: Comparison) -> bool:
     if change.kind in _SHOWN_KINDS:
         return True
-    if change.small or compared.gained < ODDS:
+    if change.small:
         return False
     explains = compared.held_out < BETTER and compared.worst_fold < EVERY_FOLD
-    return explains or _returns(change, compared)
+    return (explains and compared.gained > ODDS) or _returns(change, compared)
 
 
 def _returns(change: Change, compared: Comparison) -> bool:
     """Whether the links come back to the nominal ones."""
     return (
         change.kind in _BACK_KINDS
+        and compared.gained > BACK_ODDS
         and compared.closer > CLOSER
         and compared.changed.prior < BACK * compared.plain.prior
         and compared.held_out < NO_WORSE
