@@ -116,9 +116,7 @@ class Grades:
         }
 
 
-def floors(
-    robot: Robot, samples: Samples, evidence: Evidence | None = None
-) -> Float[Array, " j"]:
+def floors(robot: Robot, samples: Samples, evidence: Evidence | None = None) -> Float[Array, " j"]:
     """The smallest nrmse a model of this robot can have on these samples, per joint.
 
     Args:
