@@ -10,7 +10,13 @@ import yaml
 from benchmarks.sign_instances import instance, kr5
 
 from taufit.cli import main
-from taufit.robot import write_robot
+from taufit.fitting import automatic_model
+from taufit.friction import Linear
+from taufit.model import read_model
+from taufit.recording import read_recording
+from taufit.robot import read_robot, write_robot
+from taufit.signals import condition
+from taufit.signs.unknown_signs import fit_unsigned, without_signs
 
 
 @pytest.fixture(scope="module")
@@ -175,3 +181,24 @@ def test_people_are_told_about_the_signs(recorded, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "0 ambiguous; proven optimal" in out
     assert "<svg" in (recorded / "page.html").read_text()
+
+
+@pytest.mark.parametrize("friction", ["linear", "auto"])
+def test_the_command_and_fit_unsigned_give_the_same_numbers(recorded, capsys, friction):
+    fit(
+        recorded, capsys, "magnitudes.csv", "plain.yaml",
+        "--torque-signs", "unknown", "--friction", friction,
+    )  # fmt: skip
+    command = read_model(recorded / "model.json")
+
+    robot = read_robot(recorded / "arm.yaml")
+    recording = read_recording(recorded / "magnitudes.csv", map=recorded / "plain.yaml")
+    model = automatic_model(
+        robot, side="motor", friction="auto" if friction == "auto" else Linear()
+    )
+    samples = condition([without_signs(recording)], cutoff_hz=10.0)
+    python = fit_unsigned(model, samples)
+
+    assert python.model.names == command.names
+    np.testing.assert_allclose(python.values, command.values, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(python.estimate.std, command.training.std, rtol=1e-6, atol=1e-12)

@@ -87,7 +87,7 @@ def test_fit_is_as_good_as_with_signs():
     mine, theirs = [], []
     for seed in range(4):
         case = instance(seed, noise=0.1, friction=True)
-        result = fit_unsigned(case.model, case.samples)
+        result = fit_unsigned(case.model, case.samples, estimator=ConsistentSdp())
         assert is_consistent(case.model, result.values)
         signed = fit_samples(case.model, case.signed, ConsistentSdp())
         fresh = instance(seed + 100, noise=0.0, friction=True).samples
@@ -102,7 +102,7 @@ def test_fit_is_as_good_as_with_signs():
 
 def test_estimate_carries_uncertainty_and_agrees():
     case = instance(2, noise=0.05, friction=True)
-    result = fit_unsigned(case.model, case.samples)
+    result = fit_unsigned(case.model, case.samples, estimator=ConsistentSdp())
     torque = case.model.regressor(
         case.samples.position, case.samples.velocity, case.samples.acceleration
     )

@@ -120,27 +120,62 @@ def test_memory_does_not_grow_with_the_number_of_files(arm, paths, few):
     assert peak(paths * 3) < 1.15 * peak(paths[:2])
 
 
-def test_a_fit_with_its_report_makes_few_regressor_passes(arm, truth, monkeypatch):
-    """Regressors per further sample: looks at a bounded number of samples are no pass."""
+def counted(monkeypatch):
+    """Samples that the links' regressor was made of, whoever asked for it."""
     seen = []
 
-    def counted(method, length):
+    def watched(method, length):
         def call(self, *states, **keywords):
             seen.append(length(*states))
             return method(self, *states, **keywords)
 
         return call
 
-    dense = counted(Engine.regressor, lambda q, *_: len(q))
-    compact = counted(Engine.write_columns, lambda q, v, a, first, last, *_: last - first)
+    dense = watched(Engine.regressor, lambda q, *_: len(q))
+    compact = watched(Engine.write_columns, lambda q, v, a, first, last, *_: last - first)
     monkeypatch.setattr(Engine, "regressor", dense)
     monkeypatch.setattr(Engine, "write_columns", compact)
+    return seen
+
+
+def test_a_fit_with_its_report_makes_eight_regressor_passes(truth, monkeypatch):
+    """Everything counts: what is looked at before the fit, scores, hold-outs and the page."""
+    kept_out = {"other": [simulated_arm.recording(truth, 15.0, 1)]}
+    recorded = [simulated_arm.recording(truth, 50.0)]
+    seen = counted(monkeypatch)
+
+    done = identify(truth.robot, recorded, cutoff_hz=8.0, holdout=kept_out)
+    fit_page(done)
+
+    assert len(done.samples) == 5000
+    assert sum(seen) / len(done.samples) <= 8.0
+
+
+def test_longer_recordings_cost_no_further_looks_for_causes(arm, truth, monkeypatch):
+    """A robot unlike its description has causes looked for, on rows whose number is bounded."""
+    recorded = [[simulated_arm.recording(truth, seconds)] for seconds in (60.0, 120.0)]
+    seen = counted(monkeypatch)
     made, samples = [], []
-    for seconds in (60.0, 120.0):
+    for one in recorded:
         seen.clear()
-        done = identify(arm, [simulated_arm.recording(truth, seconds)], cutoff_hz=8.0)
+        done = identify(arm, one, cutoff_hz=8.0)
         fit_page(done)
         made.append(sum(seen))
         samples.append(len(done.samples))
 
     assert (made[1] - made[0]) / (samples[1] - samples[0]) <= 8.0
+
+
+def test_further_files_cost_four_regressor_passes(arm, paths, few, monkeypatch):
+    """Of many files every further one is gone through: twice for parameters, for covariance and
+    for the residuals; the last two look at every few samples only."""
+    seen = counted(monkeypatch)
+    made, samples = [], []
+    for files in (paths, paths * 2):
+        seen.clear()
+        done = fitted(arm, files)
+        fit_page(done)
+        made.append(sum(seen))
+        samples.append(sum(score.samples for score in done.files))
+
+    assert (made[1] - made[0]) / (samples[1] - samples[0]) <= 4.0

@@ -9,7 +9,6 @@ from itertools import product
 from operator import itemgetter
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from taufit.arrays import Array, Bool, Float
 from taufit.calibration.friction_pairs import FrictionPairs
@@ -63,6 +62,8 @@ def refined(
     pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
 ) -> tuple[Array, float]:
     """Variable projection from one start: Levenberg-Marquardt on the logarithms of the shapes."""
+    from scipy.optimize import least_squares
+
     y = pairs.target
     if len(shape) == 0:
         return shape, _cost(pairs, model, shape, live)
@@ -153,6 +154,8 @@ def all_at_once(
     pairs: FrictionPairs, model: FrictionModel, live: Bool[Array, " k"]
 ) -> tuple[Array, float]:
     """Levenberg-Marquardt on coefficients and logarithms of shapes together, from one start."""
+    from scipy.optimize import least_squares
+
     start = np.array([s.start[len(s.start) // 2] for s in model.shapes])
     count = int(live.sum())
     level = float(np.mean(np.abs(pairs.target)))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from taufit.arrays import Array, Bool, Float
 from taufit.calibration.friction_curve import (
@@ -223,6 +222,8 @@ def _within(
     cone: Cone,
 ) -> Array:
     """The shape again where the unconstrained curve is not passive."""
+    from scipy.optimize import least_squares
+
     free, *_ = projected(columns_of(pairs, model, shape, live), pairs.target)
     if len(shape) == 0 or cone.holds(free, live):
         return shape

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse
 
 from taufit.arrays import Array, Float, Int
 from taufit.errors import InfeasibleError, PoorExcitationError, RecordingError
@@ -204,6 +203,7 @@ def _constrained(
 ) -> Float[Array, " x"]:
     """min x' H x over K >= 0 and P(m, h, I) >= 0, with the last entry of x one."""
     import clarabel
+    import scipy.sparse
 
     size = len(curvature) - 1
     hessian = curvature[:-1, :-1]

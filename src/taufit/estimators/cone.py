@@ -7,7 +7,6 @@ y = A u - b as variables and |y|^2 as objective the solver sees A itself.
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse
 
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError
@@ -83,6 +82,7 @@ def consistent_least_squares(
 ) -> tuple[Float[Array, " p"], list[str]]:
     """min |A u - b|^2 under the constraints, by Clarabel with y = A u - b as variables."""
     import clarabel
+    import scipy.sparse
 
     factor, target, scale = compressed(information, problem, ridge * np.sqrt(information.count))
     plain = _without_cones(factor, target, scale, problem, limits, information.count)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool
+from taufit.arrays import Array, Bool, Float
 from taufit.errors import PoorExcitationError, RecordingError
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.constraints import is_consistent
@@ -82,6 +82,7 @@ def fit(
     require_excitation: bool | None = None,
     dropped: tuple[str, ...] = (),
     known: KnownFriction | None = None,
+    load: Float[Array, " p"] | None = None,
 ) -> Estimate:
     """The parameters of `model` that explain `samples`, and how far to trust them.
 
@@ -100,6 +101,8 @@ def fit(
         dropped: Parameters held at zero whatever the data say.
         known: Friction known before; the automatic estimator expects it, another one only leaves
             out the terms dropped there.
+        load: Parameters whose links' torque load-dependent friction begins with, where some are
+            known already.
 
     Raises:
         RecordingError: Too short, or torque that this robot cannot have.
@@ -120,14 +123,13 @@ def fit(
     bound = ties(model, source.excerpt)
     dropped = (*dropped, *bound.dropped, *(known.dropped if known is not None else ()))
     evidence: Evidence | None = None
-    load, rounds = None, 12
+    rounds = 12
     if estimator is None:
         least = amount.least_noise(source)
-        evidence = weigh_evidence(model, source, dropped=dropped, least_noise=least)
-        # A fit without priors says nothing about the load where the data are few.
-        few = amount.missing > 0.0 and evidence.load is not None
-        load = evidence.theta if few else evidence.load
-        rounds = 0 if few else 1 if load is not None else rounds
+        evidence = weigh_evidence(model, source, dropped=dropped, least_noise=least, load=load)
+        # It has settled: a fit without priors would be further from the one that follows.
+        load = evidence.load
+        rounds = rounds if load is None else 0
         precision, expected = evidence.precision, np.zeros(len(model.names))
         if known is not None:
             which, expected, own = known.expectation(model)

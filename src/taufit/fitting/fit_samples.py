@@ -121,7 +121,10 @@ def fit_samples(
 
 
 def _stages(estimator: Estimator, load: Load, *, settled: bool) -> tuple[Estimator, ...]:
-    """Loads settle on unconstrained fits: cheap, and not shaken by a solver's tolerances."""
+    """Loads settle on unconstrained fits: cheap, and not shaken by a solver's tolerances.
+
+    With none, or one that has settled already, there is one stage.
+    """
     if load is None or settled or isinstance(estimator, Ols | Wls | Irls):
         return (estimator,)
     return Wls(estimator.weighting), estimator

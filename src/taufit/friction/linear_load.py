@@ -36,6 +36,10 @@ class LinearLoad(Friction):
         )
         return (*always, Term("viscous2", False, "N m s^2/rad^2")) if self.quadratic else always
 
+    @property
+    def by_load(self) -> tuple[int, ...]:
+        return tuple(i for i, term in enumerate(self.terms) if term.name == "load")
+
     def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)

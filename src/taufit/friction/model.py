@@ -133,6 +133,14 @@ class Friction:
     def memory(self) -> tuple[float, ...]:
         return ()
 
+    @property
+    def by_load(self) -> tuple[int, ...] | None:
+        """Columns that are |load| times what they are at a load of one; no other depends on it.
+
+        None where that is not so: then all are made anew for every load.
+        """
+        return None if "load" in self.needs else ()
+
     def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         """Columns that depend on the inputs of the moment alone."""
         raise NotImplementedError

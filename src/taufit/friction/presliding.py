@@ -76,6 +76,10 @@ class Presliding(Friction):
             *((Term("load", True, "1"),) if self.load else ()),
         )
 
+    @property
+    def by_load(self) -> tuple[int, ...]:
+        return tuple(i for i, term in enumerate(self.terms) if term.name == "load")
+
     def start(self, shape: Float[Array, " s"]) -> DahlState:
         return DahlState(np.zeros(len(self.widths)), None)
 

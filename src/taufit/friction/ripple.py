@@ -52,6 +52,11 @@ class Ripple(Friction):
     def memory(self) -> tuple[float, ...]:
         return self.model.memory
 
+    @property
+    def by_load(self) -> tuple[int, ...] | None:
+        inner: tuple[int, ...] | None = self.model.by_load
+        return inner
+
     def start(self, shape: Float[Array, " s"]) -> State:
         return self.model.start(shape)
 

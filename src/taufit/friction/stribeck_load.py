@@ -86,6 +86,10 @@ class StribeckLoadSmooth(Friction):
             Term("load_static", False, "1"),
         )
 
+    @property
+    def by_load(self) -> tuple[int, ...]:
+        return tuple(i for i, term in enumerate(self.terms) if term.name in ("load", "load_static"))
+
     def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)

@@ -85,6 +85,15 @@ class TemperatureDependent(Friction):
     def memory(self) -> tuple[float, ...]:
         return self.model.memory
 
+    @property
+    def by_load(self) -> tuple[int, ...] | None:
+        inner: tuple[int, ...] | None = self.model.by_load
+        if inner is None or self.law != "linear":
+            return inner
+        first = len(self.model.terms)
+        slopes = (first + k for k, i in enumerate(self._affected) if i in inner)
+        return (*inner, *slopes)
+
     def start(self, shape: Float[Array, " s"]) -> State:
         return self.model.start(shape[: len(self.model.shapes)])
 

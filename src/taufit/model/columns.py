@@ -9,6 +9,7 @@ from `advance`, so a run may be cut into tiles or chunks anywhere.
 
 from __future__ import annotations
 
+import zlib
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -62,9 +63,16 @@ class Columns:
 
         Inputs are the joints'; all that the friction model needs must be there.
         """
+        return self._advanced(state, self._at_motors(inputs))
+
+    def _at_motors(self, inputs: FrictionInput) -> FrictionInput:
         read = inputs.require(self.friction.needs, self.friction)
-        if self.coupling is not None:
-            read = read.at_motors(self.coupling)
+        return read if self.coupling is None else read.at_motors(self.coupling)
+
+    def _advanced(
+        self, state: tuple[State, ...], read: FrictionInput
+    ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
+        """`advance` on inputs of the motors."""
         columns, after = [], []
         for k in range(self.joints):
             own, last = self.friction.advance(state[k], read.joint(k), self.shape[k])
@@ -96,17 +104,59 @@ class Columns:
         """Friction columns of each motor at samples, low-passed as the torque was.
 
         Friction is not linear in velocity, so it is computed from the unfiltered one and filtered
-        afterwards. Memory starts anew with every run.
+        afterwards. Memory starts anew with every run. Columns that only the motion decides are kept
+        with the samples, where these have a place for them.
         """
         from taufit.signals.filtering import lowpass
 
-        inputs = self.inputs_at(samples, load)
-        if remembers(self.friction):
-            runs = [self.motor_friction(inputs.span(run)) for run in samples.run_slices()]
-            columns = np.concatenate(runs) if runs else self.motor_friction(inputs)
-        else:
-            columns = self.motor_friction(inputs)
-        return lowpass(samples, columns) if filtered else columns
+        read = self._at_motors(self.inputs_at(samples, load))
+        if not filtered:
+            return self._of_runs(samples, read)
+        keeper = samples.keeper
+        proportional = getattr(self.friction, "by_load", None)
+        if keeper is None or self.friction.shapes or proportional is None:
+            return lowpass(samples, self._of_runs(samples, read))
+        kept = keeper.get(self._key(samples), lambda: self._kept(samples, read, proportional))
+        if not proportional:
+            return kept.transpose(2, 1, 0)
+        out = np.array(kept)
+        carried = np.abs(read.load).T
+        for k in proportional:
+            out[k] = lowpass(samples, (carried * kept[k]).T).T
+        return out.transpose(2, 1, 0)
+
+    def _of_runs(self, samples: Samples, read: FrictionInput) -> Float[Array, "n j k"]:
+        """Columns before the low-pass, from inputs of the motors."""
+        if not remembers(self.friction):
+            return self._advanced(self.start(), read)[0]
+        runs = [self._advanced(self.start(), read.span(run))[0] for run in samples.run_slices()]
+        return runs[0] if len(runs) == 1 else np.concatenate(runs)
+
+    def _kept(
+        self, samples: Samples, read: FrictionInput, proportional: tuple[int, ...]
+    ) -> Float[Array, "k j n"]:
+        """Low-passed columns; those that a load multiplies at a load of one, before the low-pass.
+
+        Each is contiguous, as who writes tiles reads them.
+        """
+        from taufit.signals.filtering import lowpass
+
+        if proportional:
+            read = read.replace(load=np.ones_like(read.load))
+        made = self._of_runs(samples, read)
+        out = np.array(lowpass(samples, made).transpose(2, 1, 0), order="C")
+        for k in proportional:
+            out[k] = made[:, :, k].T
+        return out
+
+    def _key(self, samples: Samples) -> str:
+        """What the kept columns depend on, besides position and velocity."""
+        warm = 0
+        if "temperature" in self.friction.needs and samples.temperature is not None:
+            warm = zlib.crc32(np.ascontiguousarray(samples.temperature).tobytes())
+        coupling = b"" if self.coupling is None else np.ascontiguousarray(self.coupling).tobytes()
+        low_pass = samples.rate_hz, samples.cutoff_hz, samples.periodic
+        return f"{self.friction!r} {low_pass} {coupling.hex()} {warm}"
 
     # From motors to joints, and side by side.
 
@@ -143,7 +193,7 @@ class Columns:
     ) -> Float[Array, "n j"]:
         """`rest` times its parameters, without making the columns."""
         parts = self.layout.split(theta)
-        torque = np.einsum("njk,jk->nj", motor, parts.friction)
+        torque = np.stack([motor[:, k] @ own for k, own in enumerate(parts.friction)], 1)
         torque = torque + parts.rotors * self.at_motors(acceleration)
         if self.coupling is not None:
             torque = torque @ self.coupling

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from scipy.fft import next_fast_len, rfft, rfftfreq
 
 from taufit.arrays import Array, Float, Int
 from taufit.regression.information import Information
@@ -24,6 +23,7 @@ from taufit.regression.noise_model import MOST_LAGS, Noise, lagged_products, noi
 from taufit.regression.regression import Regression
 from taufit.regression.rows import Rows
 from taufit.regression.weights import HUBER, TUKEY, Weights
+from taufit.signals.fourier import fast_length, rfft, rfftfreq
 from taufit.statistics import NORMAL_95
 
 DRAWS = 12
@@ -196,7 +196,7 @@ class _Spread:
             found = rows.joint_columns(first, last, stride, self.columns)
             n = found[0][1].shape[1]
             beyond = min(max(self.noise.memory, MOST_LAGS) / stride, _BEYOND * n)
-            length = next_fast_len(n + int(beyond), real=True)
+            length = fast_length(n + int(beyond))
             passed = self._passed(length, stride)
             spectra = [(which, rfft(values, length, axis=1)) for which, values in found]
             for k in range(rows.joints):

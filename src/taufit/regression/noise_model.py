@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.linalg
-from scipy.fft import irfft, next_fast_len, rfft
 
 from taufit.arrays import Array, Bool, Float, Int
+from taufit.signals.fourier import fast_length, irfft, rfft
 from taufit.signals.recursive import filter_rows
 
 MOST_LAGS = 40
@@ -69,7 +69,7 @@ def lagged_products(
     out = np.zeros((lags + 1, *x.shape[1:]))
     edges = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), len(run)]
     for start, stop in pairwise(edges):
-        length = next_fast_len(stop - start + lags, real=True)
+        length = fast_length(stop - start + lags)
         power = np.abs(rfft(x[start:stop], length, axis=0)) ** 2
         out += irfft(power, length, axis=0)[: lags + 1]
     return out

@@ -70,11 +70,19 @@ class Regression:
         return fold_plan(self._source)
 
     @cached_property
-    def _first_pass(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
+    def _by_fold(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
+        return self._pass(self._plan())
+
+    @cached_property
+    def _together(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
+        return self._pass([[Fold(0, -np.inf, np.inf)]] * len(self._plan()))
+
+    def _pass(
+        self, plan: list[list[Fold]]
+    ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
         """By-joint information of each fold on base columns, and the largest torque per joint."""
         folds: dict[int, tuple[Information, ...]] = {}
         largest = np.zeros(self.joints)
-        plan = self._plan()
         for found, top in self.each(_Triangles(self.base.columns), plan):
             largest = np.maximum(largest, top)
             for index, information in found:
@@ -85,13 +93,18 @@ class Regression:
     @property
     def by_fold(self) -> tuple[tuple[Information, ...], ...]:
         """What each fold's rows say about the base columns, joint by joint."""
-        return self._first_pass[0]
+        return self._by_fold[0]
+
+    @property
+    def _known(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
+        """Whatever pass was made already; folds are kept apart only for who asks for them."""
+        return self._by_fold if "_by_fold" in self.__dict__ else self._together
 
     @cached_property
     def by_joint(self) -> tuple[Information, ...]:
         """What all rows say about the base columns, joint by joint."""
-        total = self.by_fold[0]
-        for fold in self.by_fold[1:]:
+        total, *rest = self._known[0]
+        for fold in rest:
             total = added(total, fold)
         return total
 
@@ -101,7 +114,7 @@ class Regression:
         return TorqueSums(
             np.array([part.count for part in self.by_joint]),
             np.array([part.cost(zero) for part in self.by_joint]),
-            self._first_pass[1],
+            self._known[1],
         )
 
     def base_information(self, weights: Weights) -> Information:

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 import numpy as np
-from scipy.fft import rfft, rfftfreq
 
 from taufit.arrays import Array, Float, Int
 from taufit.model.fitted_model import FittedModel
@@ -30,6 +29,7 @@ from taufit.parameters import joint_parameter
 from taufit.regression.rows import RowsOf
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.filtering import lowpass
+from taufit.signals.fourier import rfft, rfftfreq
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import html
 import json
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from taufit.dynamics import forward_kinematics
-from taufit.excitation import Motion
 from taufit.robot import Robot
 from taufit.robot.mounting import rotation_rpy
+
+if TYPE_CHECKING:
+    from taufit.excitation import Motion
 
 
 def arm3d(robot: Robot, motion: Motion, caption: str, frames: int = 240) -> str:

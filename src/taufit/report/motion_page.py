@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from taufit.dynamics import inverse_dynamics
-from taufit.excitation import Design, Motion
 from taufit.report.arm3d import arm3d
 from taufit.report.charts import Series, chart
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
 from taufit.robot import Limits, Robot
+
+if TYPE_CHECKING:
+    from taufit.excitation import Design, Motion
 
 
 def motion_page(robot: Robot, motion: Motion, limits: Limits, design: Design | None = None) -> str:

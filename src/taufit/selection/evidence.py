@@ -60,7 +60,8 @@ class Evidence:
         link_weight: Of each nominal link, in squared noise levels of a row.
         precision: Of every parameter about zero, in the same unit; 0 where nothing is believed.
         correlation_samples: Rows whose residuals are correlated: N rows are worth N over this many.
-        load: Parameters of a first fit, whose links' torque friction depends on, else None.
+        load: Parameters whose links' torque friction depends on, else None. Those of the settled
+            search: they are nearer to the fit that follows than an unconstrained fit's.
         ripple: Prior std of ripple terms per joint over the friction seen; 0 without.
         theta: The parameters the evidence was evaluated at.
     """
@@ -79,6 +80,7 @@ def weigh_evidence(
     *,
     dropped: tuple[str, ...] = (),
     least_noise: Float[Array, " j"] | None = None,
+    load: Float[Array, " p"] | None = None,
 ) -> Evidence:
     """Prior scales from the samples.
 
@@ -87,14 +89,16 @@ def weigh_evidence(
         samples: Conditioned motion and torque, in memory or part by part.
         dropped: Parameters held at zero.
         least_noise: Below which no joint's noise is taken to be [N m].
+        load: Parameters whose links' torque load-dependent friction begins with; by default those
+            of a fit with the measured torque in that place.
     """
-    search = searched(model, source_of(samples), dropped, least_noise)
+    search = searched(model, source_of(samples), dropped, least_noise, load)
     rippled = bool(np.any(search.scales.is_ripple))
     return Evidence(
         search.trust * search.correlation,
         search.precision() * search.correlation,
         search.correlation,
-        search.first if needs(model.friction, "load") else None,
+        search.theta if needs(model.friction, "load") else None,
         np.sqrt(search.ripple) if rippled else np.zeros(model.layout.joints),
         search.theta,
     )
@@ -105,16 +109,18 @@ def searched(
     source: SampleSource,
     dropped: tuple[str, ...],
     least_noise: Float[Array, " j"] | None = None,
+    begin: Float[Array, " p"] | None = None,
 ) -> Search:
-    """The settled search for the scales."""
+    """The settled search for the scales; friction that depends on the load begins with `begin`."""
     prior, centre, guessed = gaussian_prior(model)
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
     base = base_parameters(model)
-    load: Load = "measured" if needs(model.friction, "load") else None
+    loaded = needs(model.friction, "load")
+    load: Load = (begin if begin is not None else "measured") if loaded else None
     # Residuals show their correlation only where no prior keeps the fit from its best.
     weak = WEAKEST * trusted * source.correlation_guess * prior
     theta = None
-    for _ in range(1 if load is None else 2):
+    for _ in range(2 if isinstance(load, str) else 1):
         load = load if theta is None else theta
         regression = Regression(source, RowsOf(model, load), base)
         theta, scale = fit_with_prior(regression, weak, centre, model.nonnegative, least_noise)

@@ -212,7 +212,7 @@ def normal_equations(
     regression: Regression, scale: Float[Array, " j"]
 ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
     """W'W and W'y of all rows, joints counted by scale."""
-    return _Folds(regression).normal(scale)
+    return _Folds(regression, apart=False).normal(scale)
 
 
 def fit_with_prior(
@@ -223,15 +223,16 @@ def fit_with_prior(
     least_noise: Float[Array, " j"] | None = None,
 ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
     """Parameters from all rows and a Gaussian prior, and one over each joint's variance."""
-    return _Folds(regression).weighted_fit(prior, centre, nonnegative, least_noise)
+    return _Folds(regression, apart=False).weighted_fit(prior, centre, nonnegative, least_noise)
 
 
 class _Folds:
     """Least squares with a Gaussian prior, on all data and with each fold left out in turn."""
 
-    def __init__(self, regression: Regression) -> None:
+    def __init__(self, regression: Regression, *, apart: bool = True) -> None:
         self.mapping = regression.base.mapping
-        self.folds, self.total = regression.by_fold, regression.by_joint
+        self.folds = regression.by_fold if apart else ()
+        self.total = regression.by_joint
         self.count = np.maximum([part.count for part in self.total], 1)
 
     def weighted_fit(
@@ -249,14 +250,17 @@ class _Folds:
         scale = self.count / np.maximum(power, 1e-12)
         every = np.ones(len(centre), bool)
         values, vectors = np.linalg.eigh(prior)
-        root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+        held = values > 0.0
+        root = np.sqrt(values[held])[:, None] * vectors[:, held].T
+        # Each joint's triangle has rows for its own columns only.
+        seen = [np.any(own.factor, axis=1) for own in self.total]
+        each = [own.factor[at] @ self.mapping for own, at in zip(self.total, seen, strict=True)]
+        right = [own.target[at] for own, at in zip(self.total, seen, strict=True)]
         for _ in range(4):
             # Loads follow from these parameters, so they are found without squaring a condition.
             size = np.sqrt(scale)
-            rows = [
-                s * (own.factor @ self.mapping) for s, own in zip(size, self.total, strict=True)
-            ]
-            aims = [s * own.target for s, own in zip(size, self.total, strict=True)]
+            rows = [s * own for s, own in zip(size, each, strict=True)]
+            aims = [s * own for s, own in zip(size, right, strict=True)]
             stacked = np.concatenate([*rows, root])
             theta = _least_squares(
                 stacked, np.concatenate([*aims, root @ centre]), nonnegative, every
@@ -321,13 +325,19 @@ def _least_squares(
     size = np.linalg.norm(rows, axis=0)
     free = used & (size > 0.0)
     theta = np.zeros(rows.shape[1])
+    every = np.flatnonzero(free)
+    scaled = np.concatenate([rows[:, every] / size[every], np.sqrt(_RIDGE) * np.eye(len(every))])
+    aim = np.pad(values, (0, len(every)))
+    upper = np.asarray(np.linalg.qr(np.column_stack([scaled, aim]), mode="r"))
     for _ in range(20):
-        at = np.flatnonzero(free)
-        scaled = np.concatenate([rows[:, at] / size[at], np.sqrt(_RIDGE) * np.eye(len(at))])
-        aim = np.pad(values, (0, len(at)))
-        upper = np.asarray(np.linalg.qr(np.column_stack([scaled, aim]), mode="r"))
+        at = free[every]
+        # A column held at zero takes its ridge with it: what is left is part of the triangle.
+        own = upper
+        if not np.all(at):
+            own = np.asarray(np.linalg.qr(upper[:, np.append(at, True)], mode="r"))
         theta[:] = 0.0
-        theta[at] = scipy.linalg.solve_triangular(upper[:-1, :-1], upper[:-1, -1]) / size[at]
+        found = scipy.linalg.solve_triangular(own[:-1, :-1], own[:-1, -1], check_finite=False)
+        theta[every[at]] = found / size[every[at]]
         negative = free & nonnegative & (theta < 0.0)
         if not np.any(negative):
             break

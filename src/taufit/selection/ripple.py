@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from taufit.arrays import Array, Float
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.friction import Ripple, TemperatureDependent
 from taufit.model.torque_model import TorqueModel
@@ -21,10 +22,26 @@ ORDERS = (1.0, 2.0, 3.0)
 _CLEARLY = 3.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RippleChoice:
+    """Whether there is ripple, and what was found on the way.
+
+    Attributes:
+        model: With ripple where the data ask for it, else as it was.
+        dropped: Its waves that are held at zero.
+        load: Parameters of the model whose links' torque load-dependent friction may begin with;
+            None where nothing was fitted.
+    """
+
+    model: TorqueModel
+    dropped: tuple[str, ...] = ()
+    load: Float[Array, " p"] | None = None
+
+
 def with_ripple(
     model: TorqueModel, samples: Samples | SampleSource, orders: tuple[float, ...] = ORDERS
-) -> tuple[TorqueModel, tuple[str, ...]]:
-    """The model with position ripple where the data ask for it, and its terms held at zero.
+) -> RippleChoice:
+    """The model with position ripple where the data ask for it.
 
     A joint has ripple when its waves explain more than chance would: over N independent samples
 
@@ -40,7 +57,7 @@ def with_ripple(
         orders: Waves per radian of the joint.
     """
     if model.friction is None:
-        return model, ()
+        return RippleChoice(model)
     rippled = replace(model, friction=_rippled(model.friction, orders))
     layout = rippled.layout
     waves = np.array([what.startswith("ripple") for what in layout.what])
@@ -60,8 +77,9 @@ def with_ripple(
     gain = independent * np.log(without / np.maximum(beside, np.finfo(float).tiny))
     kept = (terms > 0) & (gain > _CLEARLY * terms * np.log(independent))
     if not np.any(kept):
-        return model, ()
-    return rippled, _named(layout, waves & ~(apart & kept[owner]))
+        known = dict(zip(layout.names, search.theta.tolist(), strict=True))
+        return RippleChoice(model, (), np.array([known[name] for name in model.names]))
+    return RippleChoice(rippled, _named(layout, waves & ~(apart & kept[owner])), search.theta)
 
 
 def _named(layout: ParameterLayout, which: Any) -> tuple[str, ...]:

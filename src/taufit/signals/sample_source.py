@@ -218,24 +218,28 @@ class SampleSource(ABC):
             name = part.names[int(part.run[0])] if len(part) else part.names[0]
             alone = np.zeros(len(part), np.int64)
             own.append(replace(part, names=(name,), run=alone, findings=()))
-        return replace(Samples.joined(own), findings=self.head.findings)
+        return replace(Samples.joined(own), findings=self.head.findings).keeping()
 
 
 class SamplesInMemory(SampleSource):
     """Samples that are in memory already, run by run."""
 
     def __init__(self, samples: Samples) -> None:
-        self.samples = samples
+        self.samples = samples if samples.keeper is not None else samples.keeping()
         self.head = samples.head()
         runs = samples.run_slices()
         self.order = canonical([part_key(samples.torque[run]) for run in runs])
-        self._runs = tuple(runs[k] for k in self.order)
+        self._parts = (
+            (self.samples,)
+            if len(runs) == 1
+            else tuple(samples.rows(runs[k]).keeping() for k in self.order)
+        )
 
     def __len__(self) -> int:
-        return len(self._runs)
+        return len(self._parts)
 
     def part(self, k: int) -> Samples:
-        return self.samples.rows(self._runs[k])
+        return self._parts[k]
 
     def gathered(self) -> Samples:
         return self.samples

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
+from taufit.signals.kept import Kept
 from taufit.views import Shown, drawn
 
 
@@ -47,6 +48,8 @@ class Samples(Shown):
         delay_s: By how much torque was recorded later than motion; already compensated.
         reason: Why this cut-off, in words.
         findings: What was noticed and done on the way.
+        kept: Where columns made from the motion are kept for the next time, or None.
+        kept_of: Position and velocity that they were made from.
 
     Example:
         >>> import taufit
@@ -79,6 +82,21 @@ class Samples(Shown):
     delay_s: float = 0.0
     reason: str = ""
     findings: tuple[Any, ...] = ()
+    kept: Kept | None = field(default=None, repr=False)
+    kept_of: tuple[Any, ...] = field(default=(), repr=False)
+
+    def keeping(self, kept: Kept | None = None) -> Samples:
+        """The same, with a place for columns made from its motion."""
+        motion = (self.position, self.friction_velocity)
+        return replace(self, kept=kept or Kept(), kept_of=motion)
+
+    @property
+    def keeper(self) -> Kept | None:
+        """The place for columns made from this very motion; None where there is none."""
+        same = len(self.kept_of) == 2 and (
+            self.kept_of[0] is self.position and self.kept_of[1] is self.friction_velocity
+        )
+        return self.kept if same else None
 
     def __repr__(self) -> str:
         return f"Samples({len(self)} at {self.rate_hz:g} Hz, low-pass {self.cutoff_hz:g} Hz)"
@@ -110,7 +128,7 @@ class Samples(Shown):
             name: None if getattr(self, name) is None else getattr(self, name)[chosen]
             for name in _PER_SAMPLE
         }
-        return replace(self, **values)
+        return replace(self, kept=None, kept_of=(), **values)
 
     def head(self) -> Samples:
         """The same without any sample: rate, cut-off, gains, names; it holds on to no array."""
@@ -149,7 +167,7 @@ class Samples(Shown):
             weights = np.array([len(part) for part in parts], float)
             variances = np.stack([np.square(part.noise) for part in parts])  # type: ignore[arg-type]
             values["noise"] = np.sqrt(weights @ variances / weights.sum())
-        return replace(first, **values)
+        return replace(first, kept=None, kept_of=(), **values)
 
     @classmethod
     def from_arrays(

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from taufit.errors import TaufitError
+from taufit.signals.kept import KeptInFiles
 from taufit.signals.sample_source import SampleSource, Step, Summary, canonical
 from taufit.signals.samples import Samples
 from taufit.signals.workers import Workers
@@ -75,7 +76,7 @@ class StoredPart:
             if getattr(self.head, name) is not None
         }
         given.setdefault("raw_torque", None)
-        return replace(
+        part = replace(
             self.head,
             time=self.start + np.arange(n) / self.head.rate_hz,
             keep=np.ascontiguousarray(flags[:, :-1]),
@@ -83,6 +84,7 @@ class StoredPart:
             run=np.zeros(n, np.int64),
             **given,
         )
+        return part.keeping(KeptInFiles(self.path))
 
 
 def _flags(path: Path) -> Path:

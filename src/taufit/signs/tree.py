@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.dynamics.base_parameters import base_parameters
@@ -193,6 +192,7 @@ class FeasibleDistance:
         bounds: tuple[Float[Array, " p"], Float[Array, " p"]] | None = None,
     ) -> None:
         import clarabel
+        import scipy.sparse
 
         rows, width = matrix.shape
         limits = constraints_of(model)

@@ -20,7 +20,9 @@ from taufit.arrays import Array, Bool, Float, Int
 from taufit.errors import InfeasibleError, PoorExcitationError, TaufitError
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.estimator import Estimator, Problem
+from taufit.fitting.fit import fit
 from taufit.fitting.fit_samples import fit_samples
+from taufit.fitting.known_friction import KnownFriction
 from taufit.friction import Linear
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -33,7 +35,7 @@ from taufit.signals import Samples
 from taufit.signs.data import beyond_columns, prepare, search_regressor
 from taufit.signs.findings import FoundSigns, SignedSegment
 from taufit.signs.hints import SignHint
-from taufit.signs.information import information_rows
+from taufit.signs.information import information_rows, with_open_signs
 from taufit.signs.quadratic import joint_rows, sign_form
 from taufit.signs.rounds import constrain, search_rounds
 from taufit.signs.samples import (
@@ -67,12 +69,14 @@ class UnsignedFit:
     Attributes:
         found: The signs, and how sure they are.
         model: What was fitted, with its parameters.
-        estimator: What fitted it.
+        estimator: What fitted it; None for the automatic fit.
+        automatic: The automatic fit, where that was made.
     """
 
     found: FoundSigns
     model: FittedModel
-    estimator: Estimator
+    estimator: Estimator | None = None
+    automatic: Estimate | None = None
 
     @property
     def values(self) -> Float[Array, " p"]:
@@ -85,6 +89,9 @@ class UnsignedFit:
 
         Samples near zero, whose sign is open, count as little as they say.
         """
+        if self.automatic is not None:
+            return self.automatic
+        assert self.estimator is not None
         known = fit_samples(
             self.model.structure, self.found.fit_samples, self.estimator, require_excitation=False
         )
@@ -143,7 +150,8 @@ def fit_unsigned(
         model: What is fitted.
         samples: Motion and magnitudes; `samples.signed` tells which joints carry their sign.
         method: "exact", or "tree" for the pruned tree search of the literature.
-        estimator: Of the final fit; physically consistent by default.
+        estimator: Of the final fit. By default the automatic one, as `taufit fit` makes it once
+            signs are found (exact method), or the literature's (tree).
         hints: Segments whose sign is known (exact method only).
         constrained: Settle the signs on the physically constrained cost (exact method only).
         settings: Of the method: see `find_signs` and `find_signs_by_tree`.
@@ -163,7 +171,10 @@ def fit_unsigned(
         )
     else:
         raise TaufitError(f"there is no sign method {method!r}: use exact or tree.")
-    estimator = estimator or ConsistentSdp()
+    if estimator is None:
+        known = fit_found(model, found)
+        shaped = model if known.shape is None else replace(model, shape=known.shape)
+        return UnsignedFit(found, shaped.with_values(known.values), automatic=known)
     if beyond_columns(model):
         estimate = fit_samples(model, found.fit_samples, estimator, require_excitation=False)
         fitted = replace(model, shape=estimate.shape).with_values(estimate.values)
@@ -180,6 +191,28 @@ def fit_unsigned(
             "the exact method."
         ) from None
     return UnsignedFit(found, model.with_values(solution.values), estimator)
+
+
+def fit_found(
+    model: TorqueModel,
+    found: FoundSigns,
+    estimator: Estimator | None = None,
+    *,
+    dropped: tuple[str, ...] = (),
+    known: KnownFriction | None = None,
+) -> Estimate:
+    """A fit to torque whose signs were found, uncertain as one to magnitudes is.
+
+    Args:
+        model: What explains the torque.
+        found: The signs.
+        estimator: Replaces the automatic one.
+        dropped: Parameters held at zero.
+        known: Friction known before.
+    """
+    estimate = fit(model, found.fit_samples, estimator, dropped=dropped, known=known)
+    estimate = with_open_signs(estimate, model, found.fit_samples, found)
+    return replace(estimate, warnings=(*found.warnings, *estimate.warnings))
 
 
 def find_signs(

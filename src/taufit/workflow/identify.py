@@ -36,10 +36,10 @@ from taufit.selection.ripple import with_ripple
 from taufit.signals import Samples, condition
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.workers import Workers
-from taufit.signs.information import with_open_signs
 from taufit.signs.unknown_signs import (
     SignHint,
     find_signs,
+    fit_found,
     signed_by_model,
     without_signs,
 )
@@ -284,12 +284,15 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         unsigned = signs is not None
         warmth = follow_parts(model, source, "none" if unsigned else temperature)
         model, source = warmth.model, warmth.source
-        dropped = warmth.dropped
+        dropped, load = warmth.dropped, None
         enough = Amount.of(model, source).missing == 0.0
-        if friction == "auto" and estimator is None and enough:
-            model, held = with_ripple(model, source)
-            dropped = (*dropped, *held)
-        estimate = _estimated(model, source, estimator, dropped, signs, expected)
+        if friction == "auto" and estimator is None and enough and not unsigned:
+            chosen = with_ripple(model, source)
+            model, load, dropped = chosen.model, chosen.load, (*dropped, *chosen.dropped)
+        if unsigned:
+            estimate = _with_found(model, signs, estimator, dropped, expected)
+        else:
+            estimate = fit(model, source, estimator, dropped=dropped, load=load, known=expected)
         fitted = fitted_model(model, estimate, source, thermal=warmth.thermal)
         scores = training_scores(fitted, robot, source)
         tested, tested_samples = _tested(fitted, kept_out, unsigned=unsigned)
@@ -370,24 +373,19 @@ def _with_signs(
     return signs, SamplesInMemory(signs.fit_samples)
 
 
-def _estimated(
+def _with_found(
     model: TorqueModel,
-    source: SampleSource,
+    signs: Any,
     estimator: Estimator | None,
     dropped: tuple[str, ...],
-    signs: Any,
     expected: KnownFriction | None,
 ) -> Estimate:
+    """The fit to torque whose signs were found."""
     try:
-        estimate = fit(model, source, estimator, dropped=dropped, known=expected)
+        return fit_found(model, signs, estimator, dropped=dropped, known=expected)
     except RecordingError as error:
         # Uncertain signs are the likely reason why nothing fits them.
-        doubts = () if signs is None else signs.warnings
-        raise RecordingError("\n".join([str(error), *doubts])) from None
-    if signs is None:
-        return estimate
-    estimate = with_open_signs(estimate, model, source.gathered(), signs)
-    return replace(estimate, warnings=(*signs.warnings, *estimate.warnings))
+        raise RecordingError("\n".join([str(error), *signs.warnings])) from None
 
 
 def _tested(
@@ -456,7 +454,7 @@ def condition_like(
     if samples.signed is not None and not np.all(samples.signed):
         # Magnitudes are compared with the magnitude predicted.
         samples = signed_by_model(model, samples)
-    return samples
+    return samples.keeping()
 
 
 def file_hash(path: str | os.PathLike[str]) -> str:

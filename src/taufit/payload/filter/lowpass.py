@@ -7,10 +7,10 @@ delays on both sides of the equation.
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import butter, sosfilt, sosfilt_zi
 
 from taufit.arrays import Array, Float
 from taufit.signals.filtering import ORDER
+from taufit.signals.recursive import butterworth, filter_sections, resting_state
 
 
 class CausalLowpass:
@@ -22,8 +22,8 @@ class CausalLowpass:
         self._sections = None
         self.delay = 0.0
         if np.isfinite(cutoff_hz) and cutoff_hz < 0.45 * rate_hz:
-            self._sections = butter(ORDER, cutoff_hz, fs=rate_hz, output="sos")
-            self._start = sosfilt_zi(self._sections)
+            self._sections = butterworth(ORDER, cutoff_hz, rate_hz)
+            self._start = resting_state(self._sections)
             # Group delay at low frequency of a Butterworth of order 4.
             self.delay = 2.613 / (2.0 * np.pi * cutoff_hz)
         self._state: Array | None = None
@@ -33,9 +33,9 @@ class CausalLowpass:
         if self._sections is None or len(values) == 0:
             return values
         if self._state is None:
-            self._state = self._start[:, :, None] * values[0]
-        out, self._state = sosfilt(self._sections, values, axis=0, zi=self._state)
-        return out
+            self._state = self._start[:, None, :] * values[0][:, None]
+        out, self._state = filter_sections(self._sections, values.T, self._state)
+        return out.T
 
     def clear(self) -> None:
         """Start anew with the next value."""

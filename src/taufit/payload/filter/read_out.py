@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
 
 from taufit.arrays import Array, Float
 from taufit.payload.estimate import PayloadEstimate, interval
@@ -61,6 +60,8 @@ def perhaps_nothing(time: float, mass: float, std: float, com_spread: float) -> 
         std: Its standard deviation [kg].
         com_spread: Prior standard deviation of the centre of mass [m].
     """
+    from scipy.special import log_ndtr, ndtri_exp
+
     value = max(mass, 0.0)
     cut_off = mass - std * float(ndtri_exp(np.log(0.025) + log_ndtr(mass / std)))
     high = max(cut_off, mass + NORMAL_95 * std)

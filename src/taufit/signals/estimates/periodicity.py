@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
 from taufit.recording.finding import Finding
+from taufit.signals.fourier import fast_length, irfft, rfft
 from taufit.signals.resampling import interpolate
 from taufit.signals.uniform_run import UniformRun
 from taufit.signals.windows import intervals, motion_mask
@@ -36,7 +36,7 @@ def find_period(
         return None
     power = np.concatenate([[0.0], np.cumsum(np.sum(np.square(x), axis=1))])
     # Sums of products at all lags, by way of the spectrum.
-    size = next_fast_len(2 * n, real=True)
+    size = fast_length(2 * n)
     product = np.sum(irfft(np.abs(rfft(x, size, axis=0)) ** 2, size, axis=0)[:n], axis=1)
     lags = np.arange(longest)
     both = (power[n] - power[lags]) + power[n - lags]

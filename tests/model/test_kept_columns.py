@@ -1,0 +1,90 @@
+"""Friction columns kept with samples are the columns made anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taufit.friction import FRICTION_MODELS, Presliding, Ripple, TemperatureDependent
+from taufit.model.torque_model import TorqueModel
+from taufit.robot import read_robot
+from taufit.signals.kept import Kept, KeptInFiles
+from taufit.signals.samples import Samples
+
+MODELS = [
+    *(made() for made in FRICTION_MODELS.values()),
+    Ripple(Presliding(), (1.0, 2.0)),
+    TemperatureDependent(Presliding(), affected=("coulomb", "load")),
+    TemperatureDependent(Ripple(Presliding())),
+]
+
+
+def samples(joints: int = 6, n: int = 400) -> Samples:
+    rng = np.random.default_rng(3)
+    q, v, a, tau = np.cumsum(rng.normal(size=(4, n, joints)), axis=1) / 30.0
+    made = Samples.from_arrays(q, v, a, tau, rate_hz=100.0)
+    run = np.repeat([0, 1], [150, n - 150])
+    temperature = 25.0 + 10.0 * rng.uniform(size=(n, joints))
+    names = ("one", "two")
+    return replace(made, cutoff_hz=8.0, run=run, temperature=temperature, names=names)
+
+
+def coupled(coupling: bool):
+    robot = read_robot("ur10e")
+    if not coupling:
+        return robot
+    matrix = np.eye(6)
+    matrix[5, 4] = 0.3
+    return replace(robot, drives=replace(robot.drives, coupling=matrix))
+
+
+@pytest.mark.parametrize("coupling", [False, True])
+@pytest.mark.parametrize("friction", MODELS, ids=lambda one: type(one).__name__)
+def test_kept_columns_are_those_made_anew_for_any_load(friction, coupling):
+    columns = TorqueModel(coupled(coupling), friction).columns
+    plain = samples()
+    kept = plain.keeping()
+    rng = np.random.default_rng(5)
+
+    for _ in range(3):
+        load = rng.normal(size=plain.torque.shape)
+        np.testing.assert_allclose(
+            columns.friction_at(kept, load=load),
+            columns.friction_at(plain, load=load),
+            rtol=1e-12,
+            atol=1e-13,
+        )
+
+
+def test_columns_in_files_are_those_in_memory(tmp_path: Path):
+    columns = TorqueModel(read_robot("ur10e"), Presliding()).columns
+    plain = samples()
+    load = plain.torque
+    want = columns.friction_at(plain.keeping(Kept()), load=load)
+
+    for _ in range(2):  # made, then read
+        stored = plain.keeping(KeptInFiles(tmp_path / "part.npy"))
+        np.testing.assert_array_equal(columns.friction_at(stored, load=load), want)
+    assert list(tmp_path.glob("part.*.npy"))
+
+
+@pytest.mark.parametrize("what", ["position", "friction_velocity", "temperature"])
+def test_another_motion_or_temperature_does_not_get_kept_columns(what):
+    columns = TorqueModel(read_robot("ur10e"), TemperatureDependent(Ripple(Presliding()))).columns
+    first = samples().keeping()
+    load = first.torque
+    columns.friction_at(first, load=load)
+    other = replace(first, **{what: 1.1 * getattr(first, what)})
+
+    want = columns.friction_at(replace(other, kept=None, kept_of=()), load=load)
+    np.testing.assert_allclose(columns.friction_at(other, load=load), want, rtol=1e-12, atol=1e-13)
+
+
+def test_parts_of_samples_keep_nothing_of_the_whole():
+    whole = samples().keeping()
+
+    assert whole.rows(slice(10, 200)).keeper is None
+    assert Samples.joined([whole, whole]).keeper is None
