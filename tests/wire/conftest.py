@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -38,6 +42,47 @@ def offline(quiet_twin):
         return UrController(twin, version=version)
 
     return make
+
+
+@pytest.fixture
+def ros2_namespace():
+    """Pythons of a real node and of taufit, and a shell in a network namespace with both.
+
+    Set TAUFIT_ROS2_PYTHON to a Python that has rclpy; DDS listens on all interfaces.
+    """
+    python = os.environ.get("TAUFIT_ROS2_PYTHON")
+    if not python:
+        pytest.skip("no rclpy: set TAUFIT_ROS2_PYTHON to the Python of a ROS 2 installation")
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-n", "true"]).returncode:
+        pytest.skip("DDS listens on all interfaces; no network namespace can be made here")
+    domain = "<General><Interfaces><NetworkInterface address='127.0.0.1'/></Interfaces>"
+    domain += "<AllowMulticast>false</AllowMulticast></General><Discovery>"
+    domain += "<ParticipantIndex>auto</ParticipantIndex><Peers><Peer address='127.0.0.1'/></Peers>"
+    environment = {
+        **os.environ,
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "CYCLONEDDS_URI": f"<CycloneDDS><Domain>{domain}</Discovery></Domain></CycloneDDS>",
+    }
+
+    def use(way):
+        settings, reader = dict(environment), sys.executable
+        if way == "rclpy":
+            reader = python
+            settings["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+
+        def run(script, folder):
+            return subprocess.run(
+                ["unshare", "-n", "sh", "-c", f"ip link set lo up; {script}"],
+                capture_output=True,
+                text=True,
+                timeout=240,
+                env=settings,
+                cwd=folder,
+            )
+
+        return python, reader, run
+
+    return use
 
 
 def ticks(controller, seconds):

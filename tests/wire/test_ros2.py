@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from taufit.errors import WireError
 from taufit.wire.recorder import record
-from taufit.wire.ros2 import JointState, Ros2JointStates
+from taufit.wire.ros import JointState, Ros2JointStates
 
 
 class Fake:
@@ -112,39 +108,15 @@ time.sleep(1.0)
 
 
 @pytest.mark.parametrize("way", ["cyclonedds", "rclpy"])
-def test_a_real_node_is_recorded_without_loss(tmp_path, way):
-    """Set TAUFIT_ROS2_PYTHON to a Python that has rclpy; DDS needs a network namespace."""
-    python = os.environ.get("TAUFIT_ROS2_PYTHON")
-    if not python:
-        pytest.skip("no rclpy: set TAUFIT_ROS2_PYTHON to the Python of a ROS 2 installation")
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-n", "true"]).returncode:
-        pytest.skip("DDS listens on all interfaces; no network namespace can be made here")
-    domain = "<General><Interfaces><NetworkInterface address='127.0.0.1'/></Interfaces>"
-    domain += "<AllowMulticast>false</AllowMulticast></General><Discovery>"
-    domain += "<ParticipantIndex>auto</ParticipantIndex><Peers><Peer address='127.0.0.1'/></Peers>"
-    environment = {
-        **os.environ,
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-        "CYCLONEDDS_URI": f"<CycloneDDS><Domain>{domain}</Discovery></Domain></CycloneDDS>",
-    }
-    reader = sys.executable
-    if way == "rclpy":
-        reader = python
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+def test_a_real_node_is_recorded_without_loss(tmp_path, way, ros2_namespace):
+    python, reader, run = ros2_namespace(way)
     (tmp_path / "publisher.py").write_text(PUBLISHER)
     script = (
-        f"ip link set lo up; {python} publisher.py >publisher.log 2>&1 & "
+        f"{python} publisher.py >publisher.log 2>&1 & "
         f"{reader} -m taufit record ros2:/joint_states --effort torque --seconds 4 "
         "-o r.parquet --json; code=$?; wait; exit $code"
     )
-    ran = subprocess.run(
-        ["unshare", "-n", "sh", "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
-        cwd=tmp_path,
-    )
+    ran = run(script, tmp_path)
     assert ran.returncode == 0, ran.stderr[-2000:]
     page = json.loads(ran.stdout)
     assert (page["lost"], page["duplicated"]) == (0, 0) and page["samples"] >= 2001

@@ -11,35 +11,20 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, wrong
+from taufit.cli.parts.play import (
+    Planned,
+    PlayOptions,
+    length_of,
+    player_for,
+    read_planned,
+    show_reach,
+)
 
 if TYPE_CHECKING:
-    from taufit.excitation import Motion
-    from taufit.robot import Robot
     from taufit.wire.open import Address
-    from taufit.wire.player import Reach
     from taufit.wire.recorder import Recorded
     from taufit.wire.source import Block, Description, Source
     from taufit.wire.ur import UrPorts
-
-
-@dataclass(frozen=True, slots=True)
-class PlayOptions:
-    """How a motion is played."""
-
-    periods: Annotated[
-        float | None, typer.Option(help="How often the motion is played.", min=0.1, max=1000)
-    ] = None
-    slow: Annotated[
-        float,
-        typer.Option(help="Share of the speed of a first period, not recorded; 0: none.", max=1.0),
-    ] = 0.3
-    warm_up: Annotated[
-        float, typer.Option(help="Minutes to play before it is recorded.", min=0, max=240)
-    ] = 0.0
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before the robot moves.")] = False
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be sent; connect to nothing.")
-    ] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,92 +85,29 @@ def command(
     ports = parse_ports(settings.ports)
     if output.suffix != ".parquet":
         wrong("-o", "a recording is written as .parquet")
-    planned = None if motion is None else _planned(motion, address, play, settings.robot)
+    planned = None if motion is None else read_planned(motion, address, play, settings.robot)
     if play.dry_run:
         if planned is None:
             wrong("--dry-run", "there is nothing to send without a motion")
-        _show_reach(planned, None)
-        print(planned.program(500.0))
+        show_reach(planned, None)
+        print(planned.sent(address))
         return
-    line = open_source(address, ports=ports, rate_hz=settings.rate_hz, effort=settings.effort)
+    line = open_source(
+        address,
+        ports=ports,
+        rate_hz=settings.rate_hz,
+        effort=settings.effort,
+        joints=None if planned is None else planned.robot.joint_names,
+    )
     done = _run(line, planned, address, ports, output, seconds, play, settings)
     _report(done, planned, as_json)
     if done.ended and not (done.ended == BY_HAND and planned is None):
         raise typer.Exit(1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Planned:
-    """A motion to be played and what it asks of the arm."""
-
-    motion: Motion
-    robot: Robot
-    reach: Reach
-    play: PlayOptions
-
-    def program(self, rate_hz: float) -> str:
-        from taufit.excitation.programs import to_urscript
-
-        return to_urscript(
-            self.motion,
-            step_s=1.0 / rate_hz,
-            slow=self.play.slow,
-            warm_up_s=60.0 * self.play.warm_up,
-            phases=True,
-            call=False,
-        )
-
-
-def _planned(path: Path, address: Address, play: PlayOptions, robot: str | None) -> _Planned:
-    """Read and check a motion before anything is connected."""
-    import json
-    from dataclasses import replace
-
-    import numpy as np
-
-    from taufit.errors import InfeasibleError, TaufitError
-    from taufit.excitation import read_motion
-    from taufit.robot import read_robot
-    from taufit.wire.player import Reach
-
-    if address.kind != "ur":
-        raise TaufitError(
-            f"a motion is played on a Universal Robots controller; {address.kind}: is only read. "
-            "Play the motion with the robot's own tools and record without MOTION."
-        )
-    motion = read_motion(path)
-    if play.periods is not None:
-        if not hasattr(motion, "periods"):
-            raise TaufitError(f"{path} is not a periodic motion; --periods does not apply.")
-        motion = replace(motion, periods=play.periods)  # type: ignore[type-var]
-    notes = json.loads(path.read_text(encoding="utf-8")).get("notes", {})
-    name = robot or notes.get("robot")
-    if not isinstance(name, str):
-        raise TaufitError(f"{path} does not say which robot it is for: name it with --robot.")
-    arm = read_robot(name)
-    if arm.joints != motion.joints:
-        raise TaufitError(f"the motion moves {motion.joints} joints; {name} has {arm.joints}.")
-    time = np.linspace(0.0, motion.duration, max(200, int(200 * motion.duration)))
-    q, v, a = motion.at(time)
-    reach = Reach.of(q, v, a, motion.duration)
-    limits = arm.limits
-    for what, excess in (
-        ("position", np.maximum(reach.upper - limits.upper, limits.lower - reach.lower)),
-        ("speed", reach.speed - limits.velocity),
-        ("acceleration", reach.acceleration - limits.acceleration),
-    ):
-        if float(excess.max()) > 1e-6:
-            joint = arm.joint_names[int(excess.argmax())]
-            raise InfeasibleError(
-                f"{path}: the {what} of {joint} goes {float(excess.max()):.3g} beyond the limit of "
-                f"{name}. Plan another motion with `taufit design {name}`."
-            )
-    return _Planned(motion, arm, reach, play)
-
-
 def _run(
     line: Source,
-    planned: _Planned | None,
+    planned: Planned | None,
     address: Address,
     ports: UrPorts,
     output: Path,
@@ -195,7 +117,6 @@ def _run(
 ) -> Recorded:
     """Connect, check, ask, play and record."""
     from taufit.wire.recorder import record
-    from taufit.wire.ur_player import UrPlayer
 
     description = line.connect()
     try:
@@ -206,11 +127,11 @@ def _run(
             meta["robot"] = planned.robot.name
             _check(first, meta)
             _ask(planned, first, play.yes)
-            player = UrPlayer(address.place, planned.program(description.rate_hz), ports=ports)
+            player = player_for(planned, address, ports, first, description)
     except BaseException:
         line.close()
         raise
-    length = seconds if planned is None else _length(planned)
+    length = seconds if planned is None else length_of(planned)
     with progress("recording") as bar:
         task = bar.add_task("recording", total=length)
         done = record(
@@ -229,7 +150,7 @@ def _run(
 
 
 def _known(
-    planned: _Planned | None, first: Block, description: Description, settings: SourceOptions
+    planned: Planned | None, first: Block, description: Description, settings: SourceOptions
 ) -> dict[str, Any]:
     """Payload, and the drive gains where the arm's description has them."""
     import numpy as np
@@ -246,10 +167,6 @@ def _known(
     if arm is not None and description.effort == "current" and np.any(arm.drives.gain != 1.0):
         out.update(gain=arm.drives.gain.copy(), gain_std=arm.drives.gain_std.copy())
     return out
-
-
-def _length(planned: _Planned) -> float:
-    return planned.motion.duration + 1.0
 
 
 def _first(line: Source) -> Block:
@@ -294,11 +211,11 @@ def _check(first: Block, meta: dict[str, Any]) -> None:
         raise WireError("the robot cannot be moved: " + "; ".join(obstacles) + ".")
 
 
-def _ask(planned: _Planned, first: Block, yes: bool) -> None:
+def _ask(planned: Planned, first: Block, yes: bool) -> None:
     import numpy as np
 
     here = np.asarray(first.values["position"][-1], float)
-    _show_reach(planned, here)
+    show_reach(planned, here)
     if yes:
         return
     if not sys.stdin.isatty():
@@ -307,36 +224,7 @@ def _ask(planned: _Planned, first: Block, yes: bool) -> None:
         raise typer.Exit(1)
 
 
-def _show_reach(planned: _Planned, here: Any) -> None:
-    """What will move, on stderr."""
-    from rich.console import Console
-    from rich.table import Table
-
-    reach, slow = planned.reach, planned.play.slow
-    table = Table(title=f"{planned.robot.name}: {reach.duration:.1f} s of motion")
-    for heading in ("joint", "now", "start", "from", "to", "speed", "acceleration"):
-        table.add_column(heading, justify="left" if heading == "joint" else "right")
-    for i, name in enumerate(planned.robot.joint_names):
-        now = "" if here is None else f"{here[i]:.2f}"
-        table.add_row(
-            name,
-            now,
-            f"{reach.start[i]:.2f}",
-            f"{reach.lower[i]:.2f}",
-            f"{reach.upper[i]:.2f}",
-            f"{reach.speed[i]:.2f}",
-            f"{reach.acceleration[i]:.2f}",
-        )
-    console = Console(stderr=True)
-    console.print(table)
-    console.print(
-        "rad, rad/s, rad/s^2. First the arm goes to the start at up to 0.3 rad/s"
-        + (f", then one period at {100 * slow:.0f} % of the speed." if slow else "."),
-        highlight=False,
-    )
-
-
-def _report(done: Recorded, planned: _Planned | None, as_json: bool) -> None:
+def _report(done: Recorded, planned: Planned | None, as_json: bool) -> None:
     """Counts, and how good the recording is."""
     from taufit.errors import TaufitError
     from taufit.signals import quality_report

@@ -12,6 +12,7 @@ from taufit.errors import TaufitError
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.names import c_identifier, yaml_scalar
+from taufit.wire.player import APPROACH, FINISHED, PREPARATION, RECORDED
 
 
 def to_csv(motion: Motion, rate_hz: float = 100.0) -> str:
@@ -51,7 +52,6 @@ def to_joint_trajectory(
 
 # Output register in which a program says what it is doing, for whoever records it.
 PHASE_REGISTER = 24
-APPROACH, PREPARATION, RECORDED, FINISHED = 1, 2, 3, 4
 _SERVO = "servoj(q, t=step, lookahead_time=0.03, gain=1000)"
 # Between the knots of a motion that is no Fourier series.
 _KNOTS_S = 0.1
@@ -228,10 +228,18 @@ class _Table:
         return [*lines, "  end"]
 
     def once(self, pace: float) -> list[str]:
-        return [f"  steps = steps / {pace:.9g}", "  motion()", f"  steps = steps * {pace:.9g}"]
+        slow = [f"  steps = steps / {pace:.9g}", "  motion()", f"  steps = steps * {pace:.9g}"]
+        return [*slow, *self._back()]
 
     def warm_up(self, seconds: float) -> list[str]:
-        return ["  motion()"] * max(1, int(np.ceil(seconds / self.motion.duration)))
+        times = max(1, int(np.ceil(seconds / self.motion.duration)))
+        return ["  motion()", *self._back()] * times
+
+    def _back(self) -> list[str]:
+        """To the start again, where the motion does not end there."""
+        end = self.motion.at(np.array([self.motion.duration]))[0][0]
+        away = np.abs(end - self.start).max() > 1e-6
+        return ["  stopj(2.0)", f"  movej({_row(self.start)}, a=0.5, v=0.3)"] if away else []
 
     def whole(self) -> list[str]:
         return ["  motion()"]

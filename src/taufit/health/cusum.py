@@ -14,6 +14,8 @@ import numpy as np
 from taufit.arrays import Array, Float, Int
 
 SLACK = 0.75
+# With more, changes of one and a half standard deviations would never be seen.
+MOST_SLACK = 1.5
 # One strange run is no wear: what it can add is limited [standard deviations].
 LARGEST = 4.0
 
@@ -71,6 +73,8 @@ def threshold_for(
     wanted = 0.5 * rate / joints
     # The logarithm of the rate falls nearly linearly; beyond what was counted it goes on so.
     seen = count >= 10
+    if np.count_nonzero(seen) < 2:
+        return float(_GRID[0])
     slope, start = np.polyfit(_GRID[seen][-6:], np.log(found[seen][-6:]), 1)
     if wanted < found[seen][-1]:
         return float((np.log(wanted) - start) / slope)

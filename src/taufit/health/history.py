@@ -10,7 +10,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError, TaufitError
-from taufit.health.cusum import SLACK, cusum, threshold_for
+from taufit.health.cusum import MOST_SLACK, SLACK, cusum, threshold_for
 from taufit.health.index import FrictionIndex, friction_index
 from taufit.health.judgement import JointHealth, Judgement, trend_of
 from taufit.model.fitted_model import FittedModel, require_fitted
@@ -114,6 +114,8 @@ def start_history(
         )
     if not 0.0 < rate <= 0.1:
         raise TaufitError("a false-alarm rate lies between 0 and 0.1 per run, for example 0.001.")
+    if not 0.0 < slack <= MOST_SLACK:
+        raise TaufitError(f"the slack lies between 0 and {MOST_SLACK:g} standard deviations.")
     first = [friction_index(model, samples) for _, samples in runs]
     speed = np.mean([one.speed for one in first], axis=0)
     level = np.mean([one.level for one in first], axis=0)

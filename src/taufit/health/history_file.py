@@ -19,6 +19,7 @@ from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
 from taufit.fields import Field
 from taufit.files import is_stream, locked, write_text
+from taufit.health.cusum import MOST_SLACK
 from taufit.health.history import FEWEST, History, Run
 from taufit.model.model_file import model_from_dict, model_to_dict
 from taufit.plain_data import read_json
@@ -91,6 +92,9 @@ def read_history(path: str | os.PathLike[str]) -> History:
     if not FEWEST <= healthy <= len(runs) or healthy != int(healthy):
         file["healthy"].fail(f"a count between {FEWEST} and the {len(runs)} runs")
     rate = file["rate"].required().number(above=0.0)
+    slack = file["slack"].required().number(above=0.0)
+    if slack > MOST_SLACK:
+        file["slack"].fail(f"at most {MOST_SLACK:g} standard deviations")
     if rate > 0.1:
         file["rate"].fail("at most 0.1 false alarms per run")
     return History(
@@ -99,7 +103,7 @@ def read_history(path: str | os.PathLike[str]) -> History:
         _bounded(file["speed"].required(), joints),
         _bounded(file["level"].required(), joints),
         rate,
-        file["slack"].required().number(above=0.0),
+        slack,
         runs,
     )
 

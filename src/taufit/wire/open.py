@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from taufit.errors import WireError
@@ -58,6 +59,7 @@ def open_source(
     ports: UrPorts | None = None,
     rate_hz: float | None = None,
     effort: str | None = None,
+    joints: Sequence[str] | None = None,
 ) -> Source:
     """The source itself, not connected yet.
 
@@ -66,6 +68,7 @@ def open_source(
         ports: Of a Universal Robots controller.
         rate_hz: Samples per second, where the source can be asked.
         effort: What the torque channel is; ros2 needs it, the others know.
+        joints: Names of the joints in the order wanted, where the source has names (ros2).
     """
     if effort is not None and effort not in EFFORTS:
         raise WireError(f"effort {effort!r} is not known; there are {', '.join(EFFORTS)}.")
@@ -79,9 +82,9 @@ def open_source(
     if address.kind == "egm":
         host, port = host_and_port(address.place, egm.PORT)
         return egm.AbbEgm(host, port)
-    from taufit.wire.ros2 import Ros2JointStates
+    from taufit.wire.ros import Ros2JointStates
 
-    return Ros2JointStates(address.place, effort)
+    return Ros2JointStates(address.place, effort, joints=joints)
 
 
 def host_and_port(text: str, otherwise: int) -> tuple[str, int]:

@@ -98,6 +98,8 @@ def record(
     run = _Run(source, writer, described, seconds, player)
     try:
         if player is not None:
+            player.prepare()
+            _drain(source)
             player.start()
         ended = run.until_the_end(tick)
     except KeyboardInterrupt:
@@ -110,6 +112,13 @@ def record(
             player.stop()
         source.close()
     return run.finish(ended)
+
+
+def _drain(source: Source) -> None:
+    """Let go of samples from before: what comes next is what the player does."""
+    end = time.monotonic() + 0.5
+    while source.read(0.0) is not None and time.monotonic() < end:
+        pass
 
 
 class _Run:

@@ -12,8 +12,8 @@ import numpy as np
 from taufit.arrays import Array
 from taufit.errors import WireError
 from taufit.wire import rtde
-from taufit.wire.line import Line
 from taufit.wire.mending import Mending
+from taufit.wire.rtde_line import RtdeLine
 from taufit.wire.source import Block, Clock, Description
 
 # Field of a recording <- RTDE variable.
@@ -82,18 +82,16 @@ class UrRtde(Mending):
         self.version = (0, 0, 0, 0)
         self._asked_hz = rate_hz
         self._missing: set[str] = set()
-        self._line: Line | None = None
+        self._line: RtdeLine | None = None
         self._recipe: rtde.Recipe | None = None
-        self._waiting: list[bytes] = []
 
     def connect(self) -> Description:
         """Agree with the controller on what it sends, and start it."""
         self._open()
-        assert self._recipe is not None
+        assert self._recipe is not None and self._line is not None
         names = self._recipe.names
         # e-Series controllers count their 500 Hz steps whatever rate is asked for.
-        base = 125.0 if self.version[0] < 5 else 500.0
-        self._clock = Clock(self._rate, max(1, round(base / self._rate)))
+        self._clock = Clock(self._rate, max(1, round(self._line.fastest / self._rate)))
         version = ".".join(str(x) for x in self.version)
         meta: dict[str, Any] = {
             "controller": "Universal Robots",
@@ -113,7 +111,7 @@ class UrRtde(Mending):
     def read(self, seconds: float) -> Block | None:
         """Samples that arrive within `seconds`, or None; opens a dead line anew."""
         end = time.monotonic() + seconds
-        bodies, self._waiting = self._waiting, []
+        bodies: list[bytes] = []
         while not bodies:
             left = end - time.monotonic()
             if left <= 0.0 and self._line is not None:
@@ -127,7 +125,6 @@ class UrRtde(Mending):
 
     def close(self) -> None:
         """Hang up; the controller stops sending by itself."""
-        self._waiting = []
         if self._line is not None:
             self._line.close()
             self._line = None
@@ -137,17 +134,7 @@ class UrRtde(Mending):
         assert self._line is not None and self._recipe is not None
         bodies: list[bytes] = []
         try:
-            data = self._line.receive(seconds, gather=min(seconds, 0.02))
-            for kind, body in self._frames.feed(data):
-                if kind == rtde.DATA:
-                    if len(body) != self._recipe.size:
-                        raise WireError(
-                            f"the size of the data changed mid-stream ({len(body)} bytes, expected "
-                            f"{self._recipe.size})"
-                        )
-                    bodies.append(body)
-                elif kind == rtde.TEXT:
-                    self._text(body)
+            bodies = self._line.receive(self._recipe, seconds, gather=min(seconds, 0.02))
         except WireError as error:
             self._drop(str(error).rstrip("."))
         if bodies:
@@ -160,33 +147,22 @@ class UrRtde(Mending):
         """Connect and start the stream; asks again without what the controller does not know."""
         for _ in range(3):
             self.close()
-            self._line = Line(self.host, self.ports.rtde)
-            self._frames = rtde.Frames()
-            self._waiting = []
-            if not rtde.read_accepted(self._ask(rtde.PROTOCOL, (rtde.VERSION).to_bytes(2, "big"))):
-                raise WireError(f"{self._line.name} does not speak RTDE version {rtde.VERSION}.")
-            self.version = rtde.read_version_answer(self._ask(rtde.URCONTROL))
-            fastest = 125.0 if self.version[0] < 5 else 500.0
-            self._rate = min(self._asked_hz or fastest, fastest)
+            self._line = RtdeLine(self.host, self.ports.rtde, self._text)
+            self.version = self._line.version
+            self._rate = min(self._asked_hz or self._line.fastest, self._line.fastest)
             names = [
                 name
                 for name in ("timestamp", *FIELDS.values(), *STATUS)
                 if name not in self._missing
             ]
-            request = rtde.outputs_request(self._rate, names)[rtde.HEADER.size :]
-            number, types = rtde.read_types_answer(self._ask(rtde.OUTPUTS, request))
-            if len(types) != len(names):
-                raise WireError(f"{self._line.name} answers with {len(types)} types.")
-            unknown = {n for n, kind in zip(names, types, strict=True) if kind not in rtde.TYPES}
-            if not unknown and number:
-                recipe = rtde.Recipe(number, tuple(names), tuple(types))
+            recipe = self._line.outputs(self._rate, names)
+            types = zip(names, recipe.types, strict=True)
+            unknown = {name for name, kind in types if kind not in rtde.TYPES}
+            if not unknown and recipe.number:
                 if self._recipe is not None and recipe.names != self._recipe.names:
                     raise WireError(f"{self._line.name} offers other variables than before.")
                 self._recipe = recipe
-                if not rtde.read_accepted(self._ask(rtde.START)):
-                    raise WireError(f"{self._line.name} refuses to start sending.")
-                if any(len(body) != recipe.size for body in self._waiting):
-                    raise WireError(f"{self._line.name} sends data of another size than agreed.")
+                self._line.start(recipe)
                 return
             lacking = unknown & set(NEEDED)
             if lacking or not unknown:
@@ -197,25 +173,6 @@ class UrRtde(Mending):
             # The controller keeps refused variables in its recipe: ask again on a new line.
             self._missing |= unknown
         raise WireError(f"{self.host} keeps refusing variables it has offered before.")
-
-    def _ask(self, kind: int, body: bytes = b"") -> bytes:
-        """Send a request; the body of its answer."""
-        assert self._line is not None
-        self._line.send(rtde.frame(kind, body))
-        end = time.monotonic() + 5.0
-        answer: bytes | None = None
-        while answer is None:
-            left = end - time.monotonic()
-            if left <= 0.0:
-                raise WireError(f"{self._line.name} does not answer an RTDE request.")
-            for got, body in self._frames.feed(self._line.receive(left)):
-                if got == rtde.TEXT:
-                    self._text(body)
-                elif got == rtde.DATA:
-                    self._waiting.append(body)
-                elif got == kind and answer is None:
-                    answer = body
-        return answer
 
     def _text(self, body: bytes) -> None:
         text, source, level = rtde.read_text_message(body)

@@ -11,14 +11,13 @@ from taufit.arrays import Array, Float
 from taufit.errors import WireError
 from taufit.wire import ur_state
 from taufit.wire.line import Line, exchange
-from taufit.wire.player import Notes, rows
+from taufit.wire.player import APPROACH, RECORDED, Notes, rows
 from taufit.wire.source import Block
 from taufit.wire.ur import NORMAL, PLAYING, RUNNING, UrPorts
 
 # What replaces a running program to bring the arm to rest. Any program sent ends the one before.
 STOP_PROGRAM = "def taufit_stop():\n  stopj(2.0)\nend\n"
 PHASE = "output_int_register_24"
-_APPROACH, _RECORDED = 1, 3
 _SAFETY = {
     2: "reduced mode",
     3: "protective stop",
@@ -52,9 +51,13 @@ class UrPlayer:
         self._sent = 0.0
         self._begun = self._over = self._approached = False
 
+    def prepare(self) -> None:
+        """Open the line programs go by."""
+        self._line = Line(self.host, self.ports.secondary)
+
     def start(self) -> None:
         """Send the program; the controller runs it at once."""
-        self._line = Line(self.host, self.ports.secondary)
+        assert self._line is not None
         self._line.send(self.program.encode())
         self._sent = time.monotonic()
 
@@ -94,17 +97,18 @@ class UrPlayer:
             return block
         # The register keeps what an earlier program wrote until this one has begun.
         if not self._approached:
-            approach = np.flatnonzero(phase == _APPROACH)
+            approach = np.flatnonzero(phase == APPROACH)
             if not len(approach):
                 return None
             self._approached = True
-            keep = (phase == _RECORDED) & (np.arange(len(phase)) > approach[0])
+            keep = (phase == RECORDED) & (np.arange(len(phase)) > approach[0])
             return rows(block, keep)
-        return rows(block, phase == _RECORDED)
+        return rows(block, phase == RECORDED)
 
     def stop(self) -> None:
         """Bring the arm to rest: a program that stops it, then the dashboard's stop."""
-        if self._over:
+        if self._over or not self._sent:
+            # Not ours to stop: whatever moves the arm was not sent from here.
             self.close()
             return
         with contextlib.suppress(WireError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import tokenize
 import zipfile
 import zlib
 from collections import Counter
@@ -62,6 +63,7 @@ def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
         RuntimeError,
         SyntaxError,
         OverflowError,
+        tokenize.TokenError,
         zipfile.BadZipFile,
         zlib.error,
     ) as error:

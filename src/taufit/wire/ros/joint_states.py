@@ -6,49 +6,17 @@ the order of the joints is the publisher's: the effort must be named, joints go 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
 from taufit.errors import WireError
-from taufit.extras import missing_extra
+from taufit.wire.ros.middleware import JointState, Listener, listener_for
 from taufit.wire.source import EFFORTS, Block, Description, Gap
 
 # A step this many times the usual one is a gap; publishers' clocks jitter.
 _GAP = 2.5
-
-
-@dataclass(frozen=True, slots=True)
-class JointState:
-    """One message.
-
-    Attributes:
-        time: Of its header [s]; 0 where the publisher sets none.
-        names: Of the joints.
-        position, velocity, effort: One each per joint, or empty.
-    """
-
-    time: float
-    names: tuple[str, ...]
-    position: tuple[float, ...]
-    velocity: tuple[float, ...]
-    effort: tuple[float, ...]
-
-
-class Listener(Protocol):
-    """A subscription."""
-
-    name: str
-
-    def take(self, seconds: float) -> list[JointState]:
-        """Messages that arrive within `seconds`."""
-        ...
-
-    def close(self) -> None: ...
 
 
 class Ros2JointStates:
@@ -95,7 +63,7 @@ class Ros2JointStates:
     def connect(self) -> Description:
         """Subscribe; the first messages say which joints there are and how fast they come."""
         if self._listener is None:
-            self._listener = _listener(self.topic)
+            self._listener = listener_for(self.topic)
         self.messages.append(f"{self.topic} is read with {self._listener.name}")
         end = time.monotonic() + 10.0
         while len(self._waiting) < 10:
@@ -195,131 +163,3 @@ class Ros2JointStates:
             self.gaps.append(Gap(float(self._last), stamp, lost, False, "messages missing"))
         self._last = stamp
         return True
-
-
-def _listener(topic: str) -> Listener:
-    """What is installed."""
-    try:
-        import rclpy  # noqa: F401
-    except ImportError:
-        pass
-    else:
-        return _Rclpy(topic)
-    try:
-        import cyclonedds  # noqa: F401
-    except ImportError:
-        instead = "source your ROS 2 installation and use its Python, which has rclpy"
-        raise missing_extra("ros2", "reading ROS 2 topics", instead) from None
-    return _Cyclone(topic)
-
-
-class _Rclpy:
-    """A subscription by ROS 2's own client library."""
-
-    def __init__(self, topic: str) -> None:
-        import rclpy
-        from rclpy.qos import QoSProfile, ReliabilityPolicy
-        from sensor_msgs.msg import JointState as Message
-
-        self._rclpy = rclpy
-        self._context = rclpy.Context()
-        rclpy.init(context=self._context)
-        self.name = f"rclpy ({rclpy.get_rmw_implementation_identifier()})"
-        self._node = rclpy.create_node(f"taufit_{os.getpid()}", context=self._context)
-        self._executor = rclpy.executors.SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
-        self._got: list[JointState] = []
-        # A reliable reader hears reliable writers only: look at those there are.
-        end = time.monotonic() + 3.0
-        writers: list[Any] = []
-        while not writers and time.monotonic() < end:
-            self._executor.spin_once(timeout_sec=0.1)
-            writers = self._node.get_publishers_info_by_topic(topic)
-        best_effort = ReliabilityPolicy.BEST_EFFORT
-        soft = any(w.qos_profile.reliability == best_effort for w in writers)
-        reliability = best_effort if soft else ReliabilityPolicy.RELIABLE
-        profile = QoSProfile(depth=5000, reliability=reliability)
-        self._node.create_subscription(Message, topic, self._take, profile)
-
-    def _take(self, message: Any) -> None:
-        stamp = message.header.stamp
-        self._got.append(
-            JointState(
-                stamp.sec + 1e-9 * stamp.nanosec,
-                tuple(message.name),
-                tuple(message.position),
-                tuple(message.velocity),
-                tuple(message.effort),
-            )
-        )
-
-    def take(self, seconds: float) -> list[JointState]:
-        end = time.monotonic() + seconds
-        while not self._got and time.monotonic() < end:
-            self._executor.spin_once(timeout_sec=max(0.0, end - time.monotonic()))
-        # What else has arrived, without waiting.
-        for _ in range(200):
-            before = len(self._got)
-            self._executor.spin_once(timeout_sec=0.0)
-            if len(self._got) == before:
-                break
-        got, self._got = self._got, []
-        return got
-
-    def close(self) -> None:
-        if self._context.ok():
-            self._node.destroy_node()
-            self._rclpy.shutdown(context=self._context)
-
-
-class _Cyclone:
-    """A subscription by Cyclone DDS, without a ROS installation."""
-
-    name = "Cyclone DDS"
-
-    def __init__(self, topic: str) -> None:
-        from cyclonedds.core import InstanceState, ReadCondition, SampleState, ViewState, WaitSet
-        from cyclonedds.domain import DomainParticipant
-        from cyclonedds.sub import DataReader
-        from cyclonedds.topic import Topic
-
-        from taufit.wire.ros2_messages import joint_state_type, reliable, sensor_data
-
-        domain = int(os.environ.get("ROS_DOMAIN_ID", "0"))
-        self._participant = DomainParticipant(domain)
-        name = Topic(self._participant, f"rt{topic}", joint_state_type())
-        # Two readers: a reliable one loses nothing of reliable writers, the other hears the rest.
-        self._readers = [
-            DataReader(self._participant, name, qos=qos) for qos in (reliable(), sensor_data())
-        ]
-        self._waits = []
-        anything = SampleState.Any | ViewState.Any | InstanceState.Any
-        self._wait = WaitSet(self._participant)
-        for reader in self._readers:
-            condition = ReadCondition(reader, anything)
-            self._wait.attach(condition)
-            self._waits.append(condition)
-        self._reliable = False
-
-    def take(self, seconds: float) -> list[JointState]:
-        from cyclonedds.util import duration
-
-        self._wait.wait(duration(milliseconds=max(1, round(1e3 * seconds))))
-        sure = [m for m in self._readers[0].take(N=5000) if hasattr(m, "effort")]
-        other = [m for m in self._readers[1].take(N=5000) if hasattr(m, "effort")]
-        self._reliable = self._reliable or bool(sure)
-        return [_message(m) for m in (sure if self._reliable else other)]
-
-    def close(self) -> None:
-        self._readers.clear()
-        self._waits.clear()
-
-
-def _message(m: Any) -> JointState:
-    return JointState(
-        m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec,
-        tuple(m.name),
-        tuple(m.position),
-        tuple(m.velocity),
-        tuple(m.effort),
-    )

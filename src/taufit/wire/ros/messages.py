@@ -37,9 +37,32 @@ class JointStateMessage(IdlStruct, typename="sensor_msgs::msg::dds_::JointState_
     effort: sequence[float64]  # type: ignore[type-arg]
 
 
-def joint_state_type() -> Any:
-    """sensor_msgs/JointState."""
-    return JointStateMessage
+@dataclass
+class DurationMessage(IdlStruct, typename="builtin_interfaces::msg::dds_::Duration_"):
+    """Seconds and nanoseconds."""
+
+    sec: int32
+    nanosec: uint32
+
+
+@dataclass
+class JointTrajectoryPoint(IdlStruct, typename="trajectory_msgs::msg::dds_::JointTrajectoryPoint_"):
+    """Where the joints are at a time."""
+
+    positions: sequence[float64]  # type: ignore[type-arg]
+    velocities: sequence[float64]  # type: ignore[type-arg]
+    accelerations: sequence[float64]  # type: ignore[type-arg]
+    effort: sequence[float64]  # type: ignore[type-arg]
+    time_from_start: DurationMessage
+
+
+@dataclass
+class JointTrajectoryMessage(IdlStruct, typename="trajectory_msgs::msg::dds_::JointTrajectory_"):
+    """Names of joints and points they pass."""
+
+    header: Header
+    joint_names: sequence[str]  # type: ignore[type-arg]
+    points: sequence[JointTrajectoryPoint]  # type: ignore[type-arg]
 
 
 def reliable() -> Any:

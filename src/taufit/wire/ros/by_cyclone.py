@@ -1,0 +1,124 @@
+"""ROS 2 topics by Cyclone DDS, without a ROS installation."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, cast
+
+from taufit.errors import WireError
+from taufit.wire.ros.middleware import JointState, Trajectory
+
+
+def _participant() -> Any:
+    from cyclonedds.domain import DomainParticipant
+
+    text = os.environ.get("ROS_DOMAIN_ID", "0")
+    if not text.isdigit():
+        raise WireError(f"ROS_DOMAIN_ID is {text!r}, expected a number.")
+    return DomainParticipant(int(text))
+
+
+class CycloneListener:
+    """A subscription to joint states."""
+
+    name = "Cyclone DDS"
+
+    def __init__(self, topic: str) -> None:
+        from cyclonedds.core import InstanceState, ReadCondition, SampleState, ViewState, WaitSet
+        from cyclonedds.sub import DataReader
+        from cyclonedds.topic import Topic
+
+        from taufit.wire.ros.messages import JointStateMessage, reliable, sensor_data
+
+        self._participant = _participant()
+        name = Topic(self._participant, f"rt{topic}", JointStateMessage)
+        # Two readers: a reliable one loses nothing of reliable writers, the other hears the rest.
+        self._readers = [
+            DataReader(self._participant, name, qos=qos) for qos in (reliable(), sensor_data())
+        ]
+        self._waits = []
+        anything = SampleState.Any | ViewState.Any | InstanceState.Any
+        self._wait = WaitSet(self._participant)
+        for reader in self._readers:
+            condition = ReadCondition(reader, anything)
+            self._wait.attach(condition)
+            self._waits.append(condition)
+        self._reliable = False
+
+    def take(self, seconds: float) -> list[JointState]:
+        """Messages that arrive within `seconds`."""
+        from cyclonedds.util import duration
+
+        self._wait.wait(duration(milliseconds=max(1, round(1e3 * seconds))))
+        sure = [m for m in self._readers[0].take(N=5000) if hasattr(m, "effort")]
+        other = [m for m in self._readers[1].take(N=5000) if hasattr(m, "effort")]
+        self._reliable = self._reliable or bool(sure)
+        return [_message(m) for m in (sure if self._reliable else other)]
+
+    def close(self) -> None:
+        """Leave."""
+        self._readers.clear()
+        self._waits.clear()
+
+
+def _message(m: Any) -> JointState:
+    return JointState(
+        m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec,
+        tuple(m.name),
+        tuple(m.position),
+        tuple(m.velocity),
+        tuple(m.effort),
+    )
+
+
+class CycloneTalker:
+    """A publisher of joint trajectories."""
+
+    name = "Cyclone DDS"
+
+    def __init__(self, topic: str) -> None:
+        from cyclonedds.pub import DataWriter
+        from cyclonedds.topic import Topic
+
+        from taufit.wire.ros.messages import JointTrajectoryMessage, reliable
+
+        self._participant = _participant()
+        name = Topic(self._participant, f"rt{topic}", JointTrajectoryMessage)
+        self._writer: Any = DataWriter(self._participant, name, qos=reliable())
+
+    def heard(self, seconds: float) -> bool:
+        """Whether somebody listens, or does within `seconds`."""
+        end = time.monotonic() + seconds
+        while not self._writer.get_matched_subscriptions():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def send(self, trajectory: Trajectory) -> None:
+        """Publish it."""
+        from taufit.wire.ros.messages import (
+            DurationMessage,
+            Header,
+            JointTrajectoryMessage,
+            JointTrajectoryPoint,
+            Time,
+        )
+
+        points: Any = [
+            JointTrajectoryPoint(
+                trajectory.position[i].tolist(),
+                trajectory.velocity[i].tolist(),
+                trajectory.acceleration[i].tolist(),
+                cast(Any, []),
+                DurationMessage(int(t), int((t - int(t)) * 1e9)),
+            )
+            for i, t in enumerate(trajectory.time.tolist())
+        ]
+        header, names = Header(Time(0, 0), ""), cast(Any, list(trajectory.names))
+        self._writer.write(JointTrajectoryMessage(header, names, points))
+
+    def close(self) -> None:
+        """Leave."""
+        self._writer = None

@@ -1,0 +1,122 @@
+"""ROS 2 topics by ROS 2's own client library."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from taufit.errors import WireError
+from taufit.wire.ros.middleware import JointState, Trajectory
+
+
+class _Node:
+    """A node of this process, with a context of its own."""
+
+    def __init__(self) -> None:
+        import rclpy
+
+        self._rclpy = rclpy
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context)
+        self.name = f"rclpy ({rclpy.get_rmw_implementation_identifier()})"
+        number = f"{os.getpid()}_{id(self) % 100_000}"
+        self._node = rclpy.create_node(f"taufit_{number}", context=self._context)
+        self._executor = rclpy.executors.SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+
+    def close(self) -> None:
+        """Leave."""
+        if self._context.ok():
+            self._node.destroy_node()
+            self._rclpy.shutdown(context=self._context)
+
+
+class RclpyListener(_Node):
+    """A subscription to joint states."""
+
+    def __init__(self, topic: str) -> None:
+        from rclpy.qos import QoSProfile, ReliabilityPolicy
+        from sensor_msgs.msg import JointState as Message
+
+        super().__init__()
+        self._got: list[JointState] = []
+        # A reliable reader hears reliable writers only: look at those there are.
+        end = time.monotonic() + 3.0
+        writers: list[Any] = []
+        while not writers and time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=0.1)
+            writers = self._node.get_publishers_info_by_topic(topic)
+        best_effort = ReliabilityPolicy.BEST_EFFORT
+        soft = any(w.qos_profile.reliability == best_effort for w in writers)
+        reliability = best_effort if soft else ReliabilityPolicy.RELIABLE
+        profile = QoSProfile(depth=5000, reliability=reliability)
+        self._node.create_subscription(Message, topic, self._take, profile)
+
+    def _take(self, message: Any) -> None:
+        stamp = message.header.stamp
+        self._got.append(
+            JointState(
+                stamp.sec + 1e-9 * stamp.nanosec,
+                tuple(message.name),
+                tuple(message.position),
+                tuple(message.velocity),
+                tuple(message.effort),
+            )
+        )
+
+    def take(self, seconds: float) -> list[JointState]:
+        """Messages that arrive within `seconds`."""
+        end = time.monotonic() + seconds
+        while not self._got and time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=max(0.0, end - time.monotonic()))
+        # What else has arrived, without waiting.
+        for _ in range(200):
+            before = len(self._got)
+            self._executor.spin_once(timeout_sec=0.0)
+            if len(self._got) == before:
+                break
+        got, self._got = self._got, []
+        return got
+
+
+class RclpyTalker(_Node):
+    """A publisher of joint trajectories."""
+
+    def __init__(self, topic: str) -> None:
+        try:
+            from trajectory_msgs.msg import JointTrajectory
+        except ImportError:
+            raise WireError(
+                "this ROS 2 installation has no trajectory_msgs; install its package (for example "
+                "ros-jazzy-trajectory-msgs)."
+            ) from None
+
+        super().__init__()
+        self._publisher = self._node.create_publisher(JointTrajectory, topic, 10)
+
+    def heard(self, seconds: float) -> bool:
+        """Whether somebody listens, or does within `seconds`."""
+        end = time.monotonic() + seconds
+        while self._publisher.get_subscription_count() == 0:
+            if time.monotonic() > end:
+                return False
+            self._executor.spin_once(timeout_sec=0.05)
+        return True
+
+    def send(self, trajectory: Trajectory) -> None:
+        """Publish it."""
+        from builtin_interfaces.msg import Duration
+        from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+        message = JointTrajectory()
+        message.joint_names = list(trajectory.names)
+        for i, t in enumerate(trajectory.time.tolist()):
+            point = JointTrajectoryPoint()
+            point.positions = trajectory.position[i].tolist()
+            point.velocities = trajectory.velocity[i].tolist()
+            point.accelerations = trajectory.acceleration[i].tolist()
+            point.time_from_start = Duration(sec=int(t), nanosec=int((t - int(t)) * 1e9))
+            message.points.append(point)
+        self._publisher.publish(message)
+        self._executor.spin_once(timeout_sec=0.05)

@@ -1,0 +1,107 @@
+"""Messages as taufit has them, and the library that carries them: rclpy, else Cyclone DDS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from taufit.arrays import Array, Float
+from taufit.extras import missing_extra
+
+
+@dataclass(frozen=True, slots=True)
+class JointState:
+    """One message.
+
+    Attributes:
+        time: Of its header [s]; 0 where the publisher sets none.
+        names: Of the joints.
+        position, velocity, effort: One each per joint, or empty.
+    """
+
+    time: float
+    names: tuple[str, ...]
+    position: tuple[float, ...]
+    velocity: tuple[float, ...]
+    effort: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trajectory:
+    """A joint trajectory, to begin when it arrives.
+
+    Attributes:
+        names: Of the joints.
+        time: Of the points from the start [s], growing.
+        position, velocity, acceleration: At the points.
+    """
+
+    names: tuple[str, ...]
+    time: Float[Array, " n"]
+    position: Float[Array, "n j"]
+    velocity: Float[Array, "n j"]
+    acceleration: Float[Array, "n j"]
+
+
+class Listener(Protocol):
+    """A subscription to joint states."""
+
+    name: str
+
+    def take(self, seconds: float) -> list[JointState]:
+        """Messages that arrive within `seconds`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Talker(Protocol):
+    """A publisher of joint trajectories."""
+
+    name: str
+
+    def heard(self, seconds: float) -> bool:
+        """Whether somebody listens, or does within `seconds`."""
+        ...
+
+    def send(self, trajectory: Trajectory) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def listener_for(topic: str) -> Listener:
+    """Of joint states, by what is installed."""
+    if has_rclpy():
+        from taufit.wire.ros.by_rclpy import RclpyListener
+
+        return RclpyListener(topic)
+    from taufit.wire.ros.by_cyclone import CycloneListener
+
+    return CycloneListener(topic)
+
+
+def talker_for(topic: str) -> Talker:
+    """Of joint trajectories, by what is installed."""
+    if has_rclpy():
+        from taufit.wire.ros.by_rclpy import RclpyTalker
+
+        return RclpyTalker(topic)
+    from taufit.wire.ros.by_cyclone import CycloneTalker
+
+    return CycloneTalker(topic)
+
+
+def has_rclpy() -> bool:
+    """Whether ROS 2's own library is here; raises where neither it nor Cyclone DDS is."""
+    try:
+        import rclpy  # noqa: F401
+    except ImportError:
+        pass
+    else:
+        return True
+    try:
+        import cyclonedds  # noqa: F401
+    except ImportError:
+        instead = "source your ROS 2 installation and use its Python, which has rclpy"
+        raise missing_extra("ros2", "ROS 2 topics", instead) from None
+    return False

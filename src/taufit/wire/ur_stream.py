@@ -1,0 +1,204 @@
+"""Playing a motion on a Universal Robots controller by set points streamed over the network.
+
+A small program on the controller goes to the start, then hands every set point it finds in the
+input registers to servoj. Set points are paced by the controller's own steps, not by a clock here.
+Where no new one comes for a tenth of a second the program stops the arm and ends.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.errors import WireError
+from taufit.wire import rtde
+from taufit.wire.player import APPROACH, FINISHED, PREPARATION, Playback
+from taufit.wire.rtde_line import RtdeLine
+from taufit.wire.source import Block
+from taufit.wire.ur import UrPorts
+from taufit.wire.ur_player import PHASE, UrPlayer
+
+# What the program writes into the phase register when set points stop coming.
+STARVED = 5
+# Input registers from here on are for clients on the network: numbers below belong to field buses.
+_FIRST = 24
+_NUMBER, _PHASE = f"input_int_register_{_FIRST}", f"input_int_register_{_FIRST + 1}"
+_JOINTS = tuple(f"input_double_register_{_FIRST + i}" for i in range(6))
+# Without a new set point for this long the arm is stopped [s]; the first one has longer.
+_PATIENCE_S, _FIRST_S = 0.1, 5.0
+# Steps that are caught up with at most when the controller is ahead: the path has no jumps.
+_CATCH_UP = 2
+_CHUNK_S = 1.0
+
+
+def stream_program(start: Float[Array, " 6"], step_s: float) -> str:
+    """The program on the controller."""
+    row = "[" + ", ".join(f"{float(x) + 0.0:.9g}" for x in start) + "]"
+    register = f"write_output_integer_register({_FIRST}, "
+    lines = [
+        "def taufit_stream():",
+        f"  {register}{APPROACH})",
+        f"  local q = {row}",
+        "  movej(q, a=0.5, v=0.3)",
+        "  sleep(0.5)",
+        f"  local last = read_input_integer_register({_FIRST})",
+        f"  local silent = {-round(_FIRST_S / step_s)}",
+        f"  local phase = {PREPARATION}",
+        f"  {register}phase)",
+        f"  while phase < {FINISHED}:",
+        f"    local number = read_input_integer_register({_FIRST})",
+        "    if number != last:",
+        "      silent = 0",
+        "      last = number",
+        f"      phase = read_input_integer_register({_FIRST + 1})",
+    ]
+    lines += [f"      q[{i}] = read_input_float_register({_FIRST + i})" for i in range(6)]
+    lines += [
+        "    else:",
+        "      silent = silent + 1",
+        f"      if silent > {round(_PATIENCE_S / step_s)}:",
+        f"        phase = {STARVED}",
+        "      end",
+        "    end",
+        f"    {register}phase)",
+        f"    servoj(q, t={step_s:.9g}, lookahead_time=0.03, gain=1000)",
+        "  end",
+        "  stopj(2.0)",
+        "end",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class UrStreamPlayer(UrPlayer):
+    """Streams a playback to a controller and watches it through the samples that come.
+
+    Args:
+        host, ports: Of the controller.
+        playback: What to play.
+        begin_within: Seconds the controller has to start the program.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        playback: Playback,
+        *,
+        ports: UrPorts | None = None,
+        begin_within: float = 5.0,
+    ) -> None:
+        super().__init__(host, "", ports=ports, begin_within=begin_within)
+        self.playback, self.step_s = playback, 0.002
+        self._failed = ""
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._stream: RtdeLine | None = None
+        self._outputs = self._inputs = rtde.Recipe(0, (), ())
+
+    def prepare(self) -> None:
+        """Take the registers, and agree on the steps to follow."""
+        super().prepare()
+        stream = RtdeLine(self.host, self.ports.rtde, lambda body: None)
+        self._stream = stream
+        self.step_s = 1.0 / stream.fastest
+        self.program = stream_program(self.playback.start, self.step_s)
+        self._outputs = stream.outputs(stream.fastest, ("timestamp", PHASE))
+        self._inputs = stream.inputs((_NUMBER, _PHASE, *_JOINTS))
+        stream.start(self._outputs)
+        # Nobody's old numbers: the program goes by changes of this one.
+        stream.write(self._inputs, _values(0, PREPARATION, self.playback.start))
+
+    def start(self) -> None:
+        """Send the program, and follow it in a thread of its own."""
+        assert self._stream is not None
+        super().start()
+        self._thread = threading.Thread(
+            target=self._follow, args=(self._stream,), name="taufit stream", daemon=True
+        )
+        self._thread.start()
+
+    def _follow(self, stream: RtdeLine) -> None:
+        """Send one set point per control step from when the program asks for them."""
+        outputs, inputs = self._outputs, self._inputs
+        points, last = self._points(), self.playback.at(_END)[1][0]
+        number, approached, ready = 0, False, False
+        try:
+            while not self._ended.is_set():
+                bodies = stream.receive(outputs, 0.5)
+                if not ready:
+                    for body in bodies:
+                        phase = outputs.unpack(body)[PHASE]
+                        # An earlier program may have left any phase.
+                        approached = approached or phase == APPROACH
+                        ready = ready or (approached and phase == PREPARATION)
+                    continue
+                if len(bodies) > _CATCH_UP:
+                    self.notes.add(
+                        "set points came late at times; the recording shows what the arm did, but "
+                        "a program on the controller (without --stream) plays more smoothly"
+                    )
+                point = None
+                for _ in range(min(len(bodies), _CATCH_UP)):
+                    point = next(points, None)
+                    if point is None:
+                        break
+                if bodies and point is None:
+                    stream.write(inputs, _values(number + 1, FINISHED, last))
+                    return
+                if point is not None:
+                    number += 1
+                    stream.write(inputs, _values(number, int(point[0]), point[1]))
+        except WireError as error:
+            self._failed = str(error)
+
+    def _points(self) -> Iterator[tuple[int, Float[Array, " 6"]]]:
+        """Phase and position of one control step after the other."""
+        count = int(np.ceil(self.playback.duration / self.step_s))
+        chunk = max(1, round(_CHUNK_S / self.step_s))
+        for first in range(0, count, chunk):
+            time = self.step_s * np.arange(first, min(count, first + chunk))
+            phase, q, _, _ = self.playback.at(time)
+            yield from zip(phase.tolist(), q, strict=True)
+
+    def watch(self, block: Block) -> str | None:
+        """As the base says; also when the stream broke."""
+        ended = super().watch(block)
+        starved = block.last(PHASE, 0) == STARVED
+        if self._failed or (ended == "" and starved):
+            return (
+                "no set points reached the controller for "
+                f"{_PATIENCE_S:g} s, and it stopped the arm ({self._failed or 'a busy computer'})"
+            )
+        return ended
+
+    def stop(self) -> None:
+        """End the stream: without set points the program stops the arm; then as the base does."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(5.0)
+            self._thread = None
+        super().stop()
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+        super().close()
+
+
+# Later than any playback: where the motion ends.
+_END = np.array([np.inf])
+
+
+def _values(number: int, phase: int, position: Float[Array, " 6"]) -> dict[str, float | int]:
+    return {
+        _NUMBER: number,
+        _PHASE: phase,
+        **dict(zip(_JOINTS, np.asarray(position, float).tolist(), strict=True)),
+    }
+
+
+__all__ = ["STARVED", "UrStreamPlayer", "stream_program"]
