@@ -1,0 +1,86 @@
+"""Small files to try every command on: a simulated UR10e, recorded on several days."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from taufit.recording import Recording
+    from taufit.robot import Robot
+
+ROBOT = "ur10e"
+# Joint torque per ampere of the drives behind the foreign log.
+_GAINS = (11.9, 11.9, 9.8, 10.7, 10.7, 10.7)
+_MAP = f"""\
+# What the columns of log.csv.gz and other_log.csv.gz are.
+robot: {ROBOT}
+columns:
+  time: {{columns: stamp, unit: ms}}
+  position: {{columns: "angle{{joint}}", unit: deg}}
+  velocity: {{columns: "speed{{joint}}", unit: deg/s}}
+  current: {{columns: "amps{{joint}}", unit: A}}
+gains: {list(_GAINS)}          # N m at the joint per ampere
+"""
+
+
+def write_example_files(folder: Path) -> Iterator[tuple[str, str]]:
+    """Write them one by one; gives each file's name and what it is."""
+    import taufit
+    from taufit.sim import Carried, random_fourier
+
+    robot = taufit.read_robot(ROBOT)
+    twin = taufit.Twin.typical(robot)
+    names = {"run.parquet": "a run to fit", "other_day.parquet": "a run to test with"}
+    names["third_day.parquet"] = "another one"
+    runs = []
+    for seed, (name, what) in enumerate(names.items()):
+        runs.append(twin.run(random_fourier(robot, seed=seed), seed=seed).recording)
+        taufit.write_recording(runs[-1], folder / name)
+        yield name, what
+    mass = Carried.lump(3.5, (0.0, 0.0, 0.03))
+    loaded = twin.run(random_fourier(robot, seed=1), seed=5, payload=mass).recording
+    taufit.write_recording(loaded, folder / "loaded.parquet")
+    yield "loaded.parquet", "the same arm with 3.5 kg in its gripper"
+    for name, run in (("log.csv.gz", runs[0]), ("other_log.csv.gz", runs[1])):
+        _write_log(run, folder / name)
+        yield name, "a foreign log: degrees, milliseconds, amperes"
+    (folder / "columns.yaml").write_text(_MAP, "utf-8")
+    yield "columns.yaml", "what the columns of those logs are"
+    taufit.write_recording(runs[0], folder / "run.mcap")
+    yield "run.mcap", "the first run as joint states of ROS 2"
+    done = taufit.identify(robot, folder / "run.parquet", holdout=folder / "other_day.parquet")
+    taufit.write_model(done.model, folder / "model.json")
+    yield "model.json", "the model that `taufit fit` makes of the first run"
+    yield from _robots(robot, folder)
+
+
+def _write_log(recording: Recording, path: Path) -> None:
+    velocity = recording.velocity
+    assert velocity is not None
+    joints = range(1, recording.joints + 1)
+    header = [f"{what}{j}" for what in ("angle", "speed", "amps") for j in joints]
+    columns = [
+        1e3 * recording.time[:, None],
+        np.rad2deg(recording.position),
+        np.rad2deg(velocity),
+        recording.signal / np.array(_GAINS),
+    ]
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write(",".join(["stamp", *header]) + "\n")
+        np.savetxt(file, np.hstack(columns), delimiter=",", fmt="%.6f")
+
+
+def _robots(robot: Robot, folder: Path) -> Iterator[tuple[str, str]]:
+    """The arm as descriptions of one's own: a URDF and a DH table."""
+    import taufit
+    from taufit.robot import write_robot
+
+    write_robot(robot, folder / "my_arm.yaml")
+    yield "my_arm.yaml", "the arm as a table of joints and links"
+    taufit.export_model(taufit.read_model(folder / "model.json"), folder / "my_arm.urdf")
+    yield "my_arm.urdf", "the arm as URDF"

@@ -1,0 +1,67 @@
+"""README and documentation are true: every block runs as pasted, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+from tests.docs.blocks import NOT_RUN, ROOT, SHOWN_ONLY, blocks, pages, run
+
+mpl.use("Agg")
+PAGES = pages()
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+
+
+@pytest.fixture(scope="session")
+def example_files(tmp_path_factory):
+    """What `taufit demo --files` writes, made once."""
+    from taufit.cli.app import main
+
+    folder = tmp_path_factory.mktemp("files")
+    with pytest.raises(SystemExit) as stop:
+        main(["demo", "--files", "-o", str(folder)])
+    assert not stop.value.code
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_block_of_a_page_runs_in_order(page, example_files, tmp_path):
+    for file in example_files.iterdir():
+        shutil.copy(file, tmp_path)
+    run(page, tmp_path)
+
+
+def test_blocks_say_what_they_are():
+    for page in PAGES:
+        for block in blocks(page):
+            where = f"{page.name}:{block.line}"
+            assert block.language in {"bash", "python", *SHOWN_ONLY}, f"{where}: {block.language!r}"
+
+
+def test_blocks_that_are_not_run_are_few_and_say_why():
+    titles = [(page.name, block) for page in PAGES for block in blocks(page) if block.title]
+    for name, block in titles:
+        assert block.title in NOT_RUN or block.language in SHOWN_ONLY, f"{name}:{block.line}"
+    left_out = [block for _, block in titles if block.title in NOT_RUN]
+    run_there = sum(
+        block.language not in SHOWN_ONLY and block.title not in NOT_RUN
+        for page in PAGES
+        for block in blocks(page)
+    )
+    assert len(left_out) <= 25 and run_there >= 2 * len(left_out)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=[*NAMES, "CONTRIBUTING.md"])
+def test_links_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"(https?:|mailto:|#)", target):
+            continue
+        path = target.partition("#")[0]
+        generated = path.startswith("reference/") or "/reference/" in path
+        assert generated or (page.parent / path).exists(), f"{page.name}: {target}"
