@@ -83,7 +83,9 @@ def _globbed(words: list[str]) -> list[str]:
 def run_command(words: list[str], background: list[subprocess.Popen[str]]) -> None:
     """In this process where it is taufit, which is how a test can afford so many."""
     if words[0] != "taufit":
-        raise AssertionError(f"{words[0]}: only taufit's commands run here; give the block a title.")
+        raise AssertionError(
+            f"{words[0]}: only taufit's commands run here; give the block a title."
+        )
     if words[-1] == "&":
         command = [sys.executable, "-m", "taufit", *words[1:-1]]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
-from pathlib import Path
 
 import matplotlib as mpl
 import pytest
-
 from tests.docs.blocks import NOT_RUN, ROOT, SHOWN_ONLY, blocks, pages, run
 
 mpl.use("Agg")
@@ -56,7 +54,9 @@ def test_blocks_that_are_not_run_are_few_and_say_why():
     assert len(left_out) <= 25 and run_there >= 2 * len(left_out)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=[*NAMES, "CONTRIBUTING.md"])
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=[*NAMES, "CONTRIBUTING.md"]
+)
 def test_links_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.S)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
