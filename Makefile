@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 SOURCES := $(wildcard kernel/*) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test bench docs check setup lock clean fuzz sanitize dist wheel-check
+.PHONY: demo test bench docs check setup lock clean fuzz sanitize dist wheel-check docs-check
 
 setup: .venv/.installed
 
@@ -49,6 +49,9 @@ dist: setup
 docs: setup
 	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/docs.txt
 	$(BIN)/mkdocs build --strict -q
+
+docs-check: setup
+	TAUFIT_ALL_BLOCKS=1 $(BIN)/python -m pytest tests/docs
 
 check: setup
 	$(BIN)/ruff format src tests benchmarks examples

@@ -102,8 +102,8 @@ def run_command(words: list[str], background: list[subprocess.Popen[str]]) -> No
     assert stop in (0, None), f"{shlex.join(words)} ended with exit code {stop}"
 
 
-def run(page: Path, folder: Path) -> int:
-    """Run a page's blocks in a folder; returns how many ran."""
+def run(page: Path, folder: Path, also: tuple[str, ...] = ()) -> int:
+    """Run a page's blocks in a folder, those with a title in `also` too; returns how many ran."""
     space: dict[str, object] = {"__name__": "page"}
     background: list[subprocess.Popen[str]] = []
     before, count = Path.cwd(), 0
@@ -111,7 +111,7 @@ def run(page: Path, folder: Path) -> int:
     try:
         for block in blocks(page):
             where = f"{page.relative_to(ROOT)}:{block.line}"
-            if block.language in SHOWN_ONLY or block.title in NOT_RUN:
+            if block.language in SHOWN_ONLY or block.title in NOT_RUN - set(also):
                 continue
             count += 1
             try:

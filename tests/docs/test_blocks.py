@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 
@@ -11,6 +12,8 @@ from tests.docs.blocks import NOT_RUN, ROOT, SHOWN_ONLY, blocks, pages, run
 
 mpl.use("Agg")
 PAGES = pages()
+# `make docs-check` runs what takes minutes, too.
+ALSO = ("takes minutes",) if os.environ.get("TAUFIT_ALL_BLOCKS") == "1" else ()
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
@@ -31,7 +34,19 @@ def example_files(tmp_path_factory):
 def test_every_block_of_a_page_runs_in_order(page, example_files, tmp_path):
     for file in example_files.iterdir():
         shutil.copy(file, tmp_path)
-    run(page, tmp_path)
+    run(page, tmp_path, ALSO)
+
+
+def test_arms_that_are_not_bundled_need_two_commands(data_dir, tmp_path):
+    for pattern in ("staubli_tx40/*", "kuka_lwr4/*", "xmate7p/*"):
+        for file in data_dir.glob(pattern):
+            shutil.copy(file, tmp_path)
+    for file in (*ROOT.glob("examples/arms/*"), ROOT / "examples/columns/tx40_csv.yaml"):
+        shutil.copy(file, tmp_path)
+    run(ROOT / "docs/foreign_arms.md", tmp_path, ("needs the shared recordings",))
+    for name in ("lwr4", "xmate", "tx40"):
+        assert (tmp_path / f"{name}.html").stat().st_size > 100_000
+        assert (tmp_path / f"{name}.json").stat().st_size > 10_000
 
 
 def test_blocks_say_what_they_are():
