@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 _COST = """The demo takes about two minutes on two cores and 60 MB of disk, all of it in {output}/.
-Nothing is downloaded and nothing is opened; a virtual robot controller listens on this computer only,
-and ends with the demo.
+Nothing is downloaded and nothing is opened; a virtual robot controller listens on this computer
+only, and ends with the demo.
 """
 
 
