@@ -21,6 +21,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.regression import ArrayRows, Information
 from taufit.regression.covariance import base_covariance
 from taufit.regression.estimate import NORMAL_95
+from taufit.regression.regression import RowsInMemory
 from taufit.robot import read_robot
 
 FITS = 500
@@ -93,7 +94,7 @@ def coverage(estimator: Estimator, rho: float, fits: int, seconds: float = 40.0)
         white = np.random.default_rng(seed).normal(size=(len(q) + 500, 6))
         noise = lfilter([np.sqrt(1 - rho**2)], [1.0, -rho], white, axis=0)[500:] * LEVELS
         rows.with_torque(clean + noise)
-        solution, weights, information = solve_rows(rows, model, base, estimator)
+        solution, weights, information = solve_rows(RowsInMemory(rows, base), model, estimator)
         residuals = rows.residuals(solution.values)
         covariance = base_covariance(
             rows, base, weights, information, residuals, estimator.weighting

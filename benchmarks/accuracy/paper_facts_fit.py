@@ -201,6 +201,7 @@ def _fit_known_payloads(robot, friction, runs) -> TorqueModel:  # type: ignore[n
     from taufit.dynamics import base_parameters
     from taufit.fitting.fit_samples import solve_rows
     from taufit.regression import SampleRows
+    from taufit.regression.regression import RowsInMemory
 
     model = TorqueModel(robot, friction=friction, rotor_inertia=False)
     first = runs[0][0]
@@ -211,7 +212,7 @@ def _fit_known_payloads(robot, friction, runs) -> TorqueModel:  # type: ignore[n
     base = base_parameters(model)
     for _ in range(6):
         rows = SampleRows(model, joined, load=load)
-        solution, _, _ = solve_rows(rows, model, base, Wls())
+        solution, _, _ = solve_rows(RowsInMemory(rows, base), model, Wls())
         load = rows.rigid(solution.values) + extra
     return model.with_values(solution.values)
 

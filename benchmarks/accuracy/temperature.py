@@ -32,6 +32,7 @@ from taufit.fitting.fit_samples import solve_rows
 from taufit.friction import Presliding
 from taufit.model import predicted_torque
 from taufit.model.torque_model import TorqueModel
+from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import SampleRows
 from taufit.report.temperature_page import torque_change
 from taufit.signals import Samples, condition
@@ -130,7 +131,8 @@ def warm_up(
 def fitted(model: TorqueModel, samples: Samples, dropped: tuple[str, ...] = ()) -> TorqueModel:
     """Weighted least squares, all parameters free; their covariance is not asked for."""
     rows = SampleRows(model, samples, dropped=dropped)
-    solution, _, _ = solve_rows(rows, model, base_parameters(model, dropped=dropped), Wls())
+    base = base_parameters(model, dropped=dropped)
+    solution, _, _ = solve_rows(RowsInMemory(rows, base), model, Wls())
     return model.with_values(solution.values)
 
 

@@ -15,6 +15,7 @@ from taufit.fitting.fit_samples import solve_rows
 from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.regression import ArrayRows, SampleRows
+from taufit.regression.regression import RowsInMemory
 from taufit.regression.weights import Weights
 from taufit.robot import read_robot
 from taufit.signals.samples import Samples
@@ -53,7 +54,7 @@ def rows() -> Iterator[Row]:
         model = TorqueModel(read_robot(name), friction=Linear(), offset=False)
         source = SampleRows(model, noisy_samples(model, 2000))
         problem = Problem(model, base_parameters(model))
-        _, _, information = solve_rows(source, model, problem.base, Wls())
+        _, _, information = solve_rows(RowsInMemory(source, problem.base), model, Wls())
         for estimator in (Ols(), Tls(), ConsistentSdp(), ConsistentSdp(prior_weight=1.0), Pbpr()):
             spent = 1e3 * cpu(partial(estimator.solve, information, problem))
             label = type(estimator).__name__

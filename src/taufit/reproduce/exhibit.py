@@ -123,7 +123,11 @@ def of_the_paper(parameter: str) -> str:
     what, number = parameter[:-1], parameter[-1]
     joint = {"Ia": "rotor", "Fc": "coulomb", "Fv": "viscous", "B": "offset"}
     link = {"mx": "hx", "my": "hy", "mz": "hz"}
-    return f"joint_{number}.{joint[what]}" if what in joint else f"link_{number}.{link.get(what, what)}"
+    return (
+        f"joint_{number}.{joint[what]}"
+        if what in joint
+        else f"link_{number}.{link.get(what, what)}"
+    )
 
 
 def row_matrix(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> np.ndarray:

@@ -47,12 +47,12 @@ class Kr5:
         robot = self.preset.twin.robot
         sampling = self.paper["sampling"]
         time = np.arange(sampling["samples_per_joint"]) * sampling["implied_simulation_period_s"]
-        states = [np.asarray(x) for x in motion.at(time)[:3]]
-        torque = inverse_dynamics(robot, *states)
+        q, v, a = (np.asarray(x) for x in motion.at(time)[:3])
+        torque = inverse_dynamics(robot, q, v, a)
         noise = 0.05 * np.sqrt(np.mean(torque**2, axis=0))
         rng = np.random.default_rng(SEED)
         magnitude = np.abs(torque + noise * rng.normal(size=torque.shape))
-        samples = Samples.from_arrays(*states, magnitude, rate_hz=1.0 / time[1])
+        samples = Samples.from_arrays(q, v, a, magnitude, rate_hz=1.0 / time[1])
         return replace(samples, signed=np.zeros(robot.joints, bool))
 
     @cached_property
@@ -192,7 +192,9 @@ def _figure_2(own: Kr5) -> Exhibit:
         )
         for j in range(6)
     )
-    return Exhibit("Figure 2", "Torques, and the signs found for their magnitudes", entries, (), figures)
+    return Exhibit(
+        "Figure 2", "Torques, and the signs found for their magnitudes", entries, (), figures
+    )
 
 
 def _table_2(own: Kr5) -> Exhibit:
@@ -266,7 +268,13 @@ def _figure_3(own: Kr5) -> Exhibit:
     spread = true.std(axis=0)
     nrmse = np.sqrt(np.mean((found - true) ** 2, axis=0)) / spread
     entries = tuple(
-        Entry(f"nrmse on a new motion, joint {j + 1}", None, float(nrmse[j]), "", why="only drawn in the paper")
+        Entry(
+            f"nrmse on a new motion, joint {j + 1}",
+            None,
+            float(nrmse[j]),
+            "",
+            why="only drawn in the paper",
+        )
         for j in range(6)
     )
     figures = tuple(
@@ -280,4 +288,6 @@ def _figure_3(own: Kr5) -> Exhibit:
         )
         for j in range(6)
     )
-    return Exhibit("Figure 3", "Torque on a new motion, nominal and identified", entries, (), figures)
+    return Exhibit(
+        "Figure 3", "Torque on a new motion, nominal and identified", entries, (), figures
+    )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-
-import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import base_parameters
@@ -20,6 +19,7 @@ from taufit.reproduce.exhibit import Exhibit, Paper, row_matrix
 from taufit.reproduce.printed_tables import printed
 from taufit.signals import Samples, condition
 from taufit.sim import Carried, Run, Twin, read_preset
+from taufit.sim.hand_guiding import Guiding
 from taufit.workflow import identify
 
 # One arm: its ripple stays where it is from run to run.
@@ -38,6 +38,7 @@ class Xu2024:
     def twin(self) -> Twin:
         """The arm."""
         effects = self.preset.twin.effects
+        assert effects.ripple is not None
         return replace(
             self.preset.twin, effects=replace(effects, ripple=replace(effects.ripple, arm=ARM))
         )
@@ -116,6 +117,11 @@ class Xu2024:
         return self.twin.run(motion, seed=13, payload=self.payload).recording
 
     @cached_property
+    def guided(self) -> tuple[Guiding, Guiding]:
+        """Led by hand, without and with the payload compensated."""
+        return xu2024_payload.guided(self, False), xu2024_payload.guided(self, True)
+
+    @cached_property
     def rows(self) -> Float[Array, "58 p"]:
         """The paper's base parameters over our standard ones."""
         rows = [row["coefficients"] for row in self.paper["base_parameters"]["rows"]]
@@ -132,7 +138,7 @@ def paper() -> Paper:
     own = Xu2024()
     source = own.paper["source"]
 
-    def drawing(label: str, title: str, what: str) -> tuple[str, object]:
+    def drawing(label: str, title: str, what: str) -> tuple[str, Callable[[], Exhibit]]:
         return label, lambda: Exhibit(label, title, missing=what)
 
     model, friction, payload = xu2024_model, xu2024_friction, xu2024_payload
@@ -155,7 +161,11 @@ def paper() -> Paper:
             ("Figure 1", lambda: model.figure_1(own)),
             ("Figure 2", lambda: model.figure_2(own)),
             ("Table II", lambda: model.table_2(own)),
-            drawing("Figure 3", "Frames of the arm", "a drawing of the frames; `taufit report` draws the arm."),
+            drawing(
+                "Figure 3",
+                "Frames of the arm",
+                "a drawing of the frames; `taufit report` draws the arm.",
+            ),
             ("Table III", lambda: model.table_3(own)),
             ("Table IV", lambda: model.table_4(own)),
             ("Figure 4", lambda: model.figure_4(own)),

@@ -1,4 +1,4 @@
-"""[Xu2024]: friction with and without payload, linear and power law (Tables VIII, IX, Figures 7, 8)."""
+"""[Xu2024]: friction without and with payload (Tables VIII, IX, Figures 7, 8)."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def curve(friction: FrictionModel, velocity: Array, torque: Array) -> Curve:
 
     The exponent of the power law, where there is one, is searched between 0.02 and 2.
     """
+
     def fitted(exponent: float | None) -> Curve:
         shape = np.array([] if exponent is None else [exponent])
         columns = _columns(friction, velocity, shape)
@@ -70,8 +71,10 @@ def curve(friction: FrictionModel, velocity: Array, torque: Array) -> Curve:
     return fitted(float(found.x))
 
 
-def friction_of(own: Xu2024, run: Run, loaded: bool) -> tuple[Float[Array, "n j"], Float[Array, "n j"]]:
-    """Velocity and friction of one mean period: torque less what moves links, rotors and payload."""
+def friction_of(
+    own: Xu2024, run: Run, loaded: bool
+) -> tuple[Float[Array, "n j"], Float[Array, "n j"]]:
+    """Velocity and friction of one mean period: torque less links, rotors and payload."""
     model = own.model
     source = stream(model, run.recording)
     assert source.commanded is not None
@@ -116,14 +119,22 @@ def table_8(own: Xu2024) -> Exhibit:
             ours = [one.rmse for one in found[form]]
             label = f"{form}, {key.replace('_', ' ')}"
             entries += per_joint(label, table[key][form], ours, "N m", why=why)
-        better = sum(b.rmse < a.rmse for a, b in zip(found["linear"], found["nonlinear"], strict=True))
+        better = sum(
+            b.rmse < a.rmse for a, b in zip(found["linear"], found["nonlinear"], strict=True)
+        )
         printed_better = sum(
             b < a for a, b in zip(table[key]["linear"], table[key]["nonlinear"], strict=True)
         )
         entries.append(
-            Entry(f"joints where the power law is better, {key.replace('_', ' ')}", printed_better, better, "",
-                  1.0, "joint 4 is a tie in the paper: .3914 and .3913 N m")
-        )  # fmt: skip
+            Entry(
+                f"joints where the power law is better, {key.replace('_', ' ')}",
+                printed_better,
+                better,
+                "",
+                1.0,
+                "joint 4 is a tie in the paper: .3914 and .3913 N m",
+            )
+        )
     return Exhibit("Table VIII", "Errors of linear and power-law friction", tuple(entries))
 
 
@@ -168,10 +179,17 @@ def figure_7(own: Xu2024) -> Exhibit:
             one = found[form][1]
             for name, value in zip(names, one.values, strict=True):
                 entries.append(
-                    Entry(f"{form} {name}, {key} payload", table[f"{form}_{key}"][name], float(value), "",
-                          why="of another arm: Coulomb friction of joint 2 is negative in print")
-                )  # fmt: skip
-    return Exhibit("Figure 7", "Linear and power-law friction of joint 2", tuple(entries), (), tuple(pictures))
+                    Entry(
+                        f"{form} {name}, {key} payload",
+                        table[f"{form}_{key}"][name],
+                        float(value),
+                        "",
+                        why="of another arm: Coulomb friction of joint 2 is negative in print",
+                    )
+                )
+    return Exhibit(
+        "Figure 7", "Linear and power-law friction of joint 2", tuple(entries), (), tuple(pictures)
+    )
 
 
 def figure_8(own: Xu2024) -> Exhibit:

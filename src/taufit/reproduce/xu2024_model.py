@@ -1,4 +1,4 @@
-"""[Xu2024]: the arm, its motion and its offline identification (Tables II to VI, Figures 1, 2, 4)."""
+"""[Xu2024]: arm, motion, offline identification (Tables II to VI, Figures 1, 2, 4)."""
 
 from __future__ import annotations
 
@@ -101,9 +101,7 @@ def table_3(own: Xu2024) -> Exhibit:
     rows[:, 0] = 0.0
     drawn = from_dh(rows, convention="modified", name="printed")
     pose = np.random.default_rng(2).uniform(-2.0, 2.0, (50, 6))
-    here, there = (
-        forward_kinematics(arm, pose)[:, -1] for arm in (read_robot("ur10"), drawn)
-    )
+    here, there = (forward_kinematics(arm, pose)[:, -1] for arm in (read_robot("ur10"), drawn))
     return Exhibit(
         "Table III",
         "Modified Denavit-Hartenberg parameters",
@@ -135,16 +133,24 @@ def table_4(own: Xu2024) -> Exhibit:
     columns = np.asarray(base_parameters(own.model.structure).columns)
     stacked = whole[:, :, columns].reshape(-1, len(columns))
     scaled = stacked / np.linalg.norm(stacked, axis=0)
-    weighted = (whole[:, :, columns] / np.array(own.paper["torque_rmse_Nm"]["values"])[:, None]).reshape(
-        -1, len(columns)
-    )
+    weighted = (
+        whole[:, :, columns] / np.array(own.paper["torque_rmse_Nm"]["values"])[:, None]
+    ).reshape(-1, len(columns))
     entries = (
         Entry("period", table["period_s"], motion.duration, "s", 1e-9),
-        Entry("start off the stated pose", 0.0, float(np.abs(q[0] - start).max()), "rad", 5e-4,
-              "coefficients are printed to four digits"),
+        Entry(
+            "start off the stated pose",
+            0.0,
+            float(np.abs(q[0] - start).max()),
+            "rad",
+            5e-4,
+            "coefficients are printed to four digits",
+        ),
         Entry("speed at the start", 0.0, float(np.abs(v[0]).max()), "rad/s", 5e-4),
         Entry("acceleration at the start", 0.0, float(np.abs(a[0]).max()), "rad/s^2", 5e-4),
-        *per_joint("sum of speed amplitudes", sizes["velocity_rad_s"], speeds, "rad/s", within=2e-3),
+        *per_joint(
+            "sum of speed amplitudes", sizes["velocity_rad_s"], speeds, "rad/s", within=2e-3
+        ),
         *per_joint(
             "sum of acceleration amplitudes",
             sizes["acceleration_rad_s2"],
@@ -161,7 +167,7 @@ def table_4(own: Xu2024) -> Exhibit:
             f"here; weighted by Table II {np.linalg.cond(weighted):.0f}, columns scaled "
             f"{np.linalg.cond(scaled):.1f}",
         ),
-    )  # fmt: skip
+    )
     return Exhibit("Table IV", "Coefficients of the excitation", entries)
 
 
@@ -180,9 +186,11 @@ def figure_4(own: Xu2024) -> Exhibit:
             group="xu-motion",
         )
         for name, values, unit in (
-            ("Position", q, "rad"), ("Velocity", v, "rad/s"), ("Acceleration", a, "rad/s^2"),
+            ("Position", q, "rad"),
+            ("Velocity", v, "rad/s"),
+            ("Acceleration", a, "rad/s^2"),
         )
-    )  # fmt: skip
+    )
     return Exhibit("Figure 4", "The excitation", (), (), pictures)
 
 
@@ -193,11 +201,14 @@ def table_5(own: Xu2024) -> Exhibit:
         "Table V",
         "Drive gains",
         per_joint(
-            "gain", stated, None, "N m/A",
+            "gain",
+            stated,
+            None,
+            "N m/A",
             why="an input of the experiment; `taufit gains` finds such gains from a recording "
             "with a known mass",
         ),
-    )  # fmt: skip
+    )
 
 
 def table_6(own: Xu2024) -> Exhibit:
@@ -211,11 +222,14 @@ def table_6(own: Xu2024) -> Exhibit:
         Entry("base parameters", table["count"], base.rank, "", 0.0),
         Entry("rank of the printed rows", 58, int(np.linalg.matrix_rank(rows)), "", 0.0),
         Entry(
-            "printed rows outside the identifiable space", 0.0,
-            outside_row_space(rows, base.mapping), "", 1e-6,
+            "printed rows outside the identifiable space",
+            0.0,
+            outside_row_space(rows, base.mapping),
+            "",
+            1e-6,
             "with pi_31 read as Ixy6; as printed (Iyy6) it is 0.35",
         ),
-    ]  # fmt: skip
+    ]
     why = (
         "the printed set is no possible arm, so the simulated one is a possible arm near it; "
         "identified here from its recording"

@@ -11,6 +11,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.dynamics import base_parameters
 from taufit.excitation import Sampled
+from taufit.payload import identify_payload
 from taufit.payload.difference import RecursiveLeastSquares, printed_relations
 from taufit.payload.stream import stream
 from taufit.report.charts import Series, chart
@@ -100,10 +101,11 @@ def table_1(own: Xu2024) -> Exhibit:
         )
     )
     others = {
-        "[15]": "needs a force sensor", "[12]": "needs a force sensor",
+        "[15]": "needs a force sensor",
+        "[12]": "needs a force sensor",
         "[38]": "adaptive control law: changes the controller, not the evaluation of a recording",
         "[43]": "momentum observer: `taufit contact` has it for forces",
-    }  # fmt: skip
+    }
     entries += [
         Entry(f"mass error, {key}", table["mass_error_percent"][key], None, "%", why=why)
         for key, why in others.items()
@@ -145,7 +147,9 @@ def figure_6(own: Xu2024) -> Exhibit:
             why="300 changes below 0.005 in a row; half a second of rest is left out",
         ),
         *(
-            Entry(f"{name} at the end, error", None, float(last[k]), "", why="only drawn in the paper")
+            Entry(
+                f"{name} at the end, error", None, float(last[k]), "", why="only drawn in the paper"
+            )
             for k, name in enumerate(names)
         ),
     )
@@ -171,8 +175,16 @@ def _masses(own: Xu2024) -> str:
         high = np.array([moment.high for moment in history])
         mass = np.array([moment.mass for moment in history])
         known = at > 1.5
-        band = {"low": low[known], "high": high[known]} if method == "filter" else {}
-        series.append(Series(method, mass[known], x=at[known], **band))
+        wide = method == "filter"
+        series.append(
+            Series(
+                method,
+                mass[known],
+                x=at[known],
+                low=low[known] if wide else None,
+                high=high[known] if wide else None,
+            )
+        )
     at = np.linspace(1.5, float(own.first_periods.time[-1]), 2)
     true = float(own.payload.parameters[0])
     series.append(Series("true", np.full(2, true), dash=(4, 4)))
@@ -191,10 +203,15 @@ def table_7(own: Xu2024) -> Exhibit:
     ):
         found = _ten(own.found(method).estimate.parameters)
         entries += [
-            Entry(f"{name}, {label}", stated, float(found[k]), unit,
-                  why="of a simulated run; the paper's payload and motion" if k == 0 else "as above")
+            Entry(
+                f"{name}, {label}",
+                stated,
+                float(found[k]),
+                unit,
+                why="of a simulated run; the paper's payload and motion" if k == 0 else "as above",
+            )
             for k, (name, unit, stated) in enumerate(zip(_NAMES, _UNITS, table[key], strict=True))
-        ]  # fmt: skip
+        ]
     filtered = own.found("filter").estimate
     found = _ten(filtered.parameters)
     for k, (name, unit) in enumerate(zip(_NAMES, _UNITS, strict=True)):
@@ -214,14 +231,14 @@ def table_7(own: Xu2024) -> Exhibit:
     return Exhibit("Table VII", "The payload by three methods, and by ours", tuple(entries))
 
 
-def _guided(own: Xu2024, compensated: bool) -> Guiding:
+def guided(own: Xu2024, compensated: bool) -> Guiding:
+    """The arm led round a rectangle, with what was identified of its payload compensated or not."""
     application = own.paper["application_payload"]
     true = own.payload.parameters * (application["true_mass_kg"] / own.payload.parameters[0])
     run = own.twin.run(own.preset.motion(periods=1), seed=14, payload=Carried(true))
-    from taufit.payload import identify_payload
-
     found = identify_payload(own.best, run.recording).estimate
     friction = own.twin.effects.friction
+    assert friction is not None
     coefficients, powers = np.asarray(friction.coefficients), np.asarray(friction.shape)[:, 0]
     level = coefficients[:, 0] + coefficients[:, 1] * 0.2**powers
     return guide(
@@ -234,15 +251,9 @@ def _guided(own: Xu2024, compensated: bool) -> Guiding:
     )
 
 
-def _both(own: Xu2024) -> tuple[Guiding, Guiding]:
-    if not hasattr(own, "_guidings"):
-        own._guidings = (_guided(own, False), _guided(own, True))
-    return own._guidings
-
-
 def figure_10(own: Xu2024) -> Exhibit:
     """The path of the hand."""
-    path = _both(own)[1]
+    path = own.guided[1]
     picture = chart(
         path.wanted[:, 1],
         [
@@ -267,7 +278,7 @@ def figure_11(own: Xu2024) -> Exhibit:
             ylabel="N",
             group="xu-guide",
         )
-        for name, path in zip(("without", "with"), _both(own), strict=True)
+        for name, path in zip(("without", "with"), own.guided, strict=True)
     )
     text = ("The paper also draws motor currents; the simulated hand leads an ideal free drive.",)
     return Exhibit("Figure 11", "Forces while leading the arm by hand", (), text, pictures)
@@ -275,17 +286,28 @@ def figure_11(own: Xu2024) -> Exhibit:
 
 def figure_12(own: Xu2024) -> Exhibit:
     """Mean and variance of the force fall when the payload is compensated."""
-    heavy, light = _both(own)
+    heavy, light = own.guided
     mean = 100.0 * (1.0 - light.mean_force / heavy.mean_force)
     variance = 100.0 * (1.0 - light.variance / heavy.variance)
     table = own.paper["application_payload"]
     entries = [
-        Entry(f"mean force falls, {axis}", table["guidance_force_mean_reduction_percent"][k], float(mean[k]), "%",
-              why="another hand, another place; weight falls on z, the rest is the hand's unsteadiness")
+        Entry(
+            f"mean force falls, {axis}",
+            table["guidance_force_mean_reduction_percent"][k],
+            float(mean[k]),
+            "%",
+            why="another hand and place; weight falls on z, the rest is unsteadiness",
+        )
         for k, axis in enumerate("xyz")
-    ]  # fmt: skip
+    ]
     entries += [
-        Entry(f"variance of the force falls, {axis}", table["guidance_force_variance_reduction_percent"][k], float(variance[k]), "%", why="as above")
+        Entry(
+            f"variance of the force falls, {axis}",
+            table["guidance_force_variance_reduction_percent"][k],
+            float(variance[k]),
+            "%",
+            why="as above",
+        )
         for k, axis in enumerate("xyz")
-    ]  # fmt: skip
+    ]
     return Exhibit("Figure 12", "Force with and without compensation", tuple(entries))

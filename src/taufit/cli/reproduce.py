@@ -1,0 +1,93 @@
+"""`taufit reproduce`: a paper's tables and figures beside ours."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from taufit.cli.common import print_json, progress
+from taufit.cli.options import Json, Report, one_of
+
+
+def command(
+    paper: Annotated[str, typer.Argument(help="xu2024, kr5, raviola2021 or luo2024.")],
+    report: Report = None,
+    as_json: Json = False,
+) -> None:
+    """Make the tables and figures of a paper again and print them beside the paper's own.
+
+    Four papers: xu2024 (payload, UR10), kr5 (unknown torque signs), raviola2021 (temperature and
+    mounting, UR3 and UR5), luo2024 (friction and excitation, Franka). Experiments run on simulated
+    arms; what was measured on a real robot and cannot be made again says so. Seconds to minutes.
+
+    Exits with 1 when a number that must agree does not.
+
+    Next: `taufit reproduce kr5 --report kr5.html`, and open the page.
+    """
+    from taufit.reproduce import PAPERS, paper_page, read_paper
+
+    one_of(paper, tuple(PAPERS), "PAPER")
+    start = time.process_time()
+    asked = read_paper(paper)
+    exhibits = []
+    with progress("reproduce") as bar:
+        task = bar.add_task(paper, total=len(asked.steps))
+        for label, make in asked.steps:
+            bar.update(task, description=label)
+            exhibits.append(make())
+            bar.advance(task)
+    entries = [entry for exhibit in exhibits for entry in exhibit.entries]
+    differing = [entry for entry in entries if entry.agrees is False]
+    if report is not None:
+        from taufit.files import write_text
+
+        write_text(report, paper_page(asked, exhibits))
+    if as_json:
+        print_json(
+            {
+                "paper": asked.key,
+                "title": asked.title,
+                "errata": list(asked.errata),
+                "exhibits": [exhibit.to_dict() for exhibit in exhibits],
+                "differing": len(differing),
+                "cpu_seconds": time.process_time() - start,
+                "report": None if report is None else str(report),
+            }
+        )
+    else:
+        _print(asked.title, exhibits, report)
+    if differing:
+        raise typer.Exit(1)
+
+
+def _print(title: str, exhibits: list, report: object) -> None:  # type: ignore[type-arg]
+    from rich.console import Console
+    from rich.table import Table
+
+    from taufit.report.page import show
+
+    console = Console()
+    console.print(title, markup=False, style="bold")
+    for exhibit in exhibits:
+        console.print(f"\n{exhibit.label}: {exhibit.title}", markup=False, style="bold")
+        if exhibit.missing:
+            console.print(f"Not reproduced: {exhibit.missing}", markup=False)
+        if not exhibit.entries:
+            continue
+        table = Table("", "printed", "ours", "unit", "agrees", "why")
+        for entry in exhibit.entries:
+            table.add_row(
+                entry.what,
+                show(entry.printed),
+                show(entry.ours),
+                entry.unit,
+                {True: "yes", False: "NO", None: ""}[entry.agrees],
+                entry.why,
+            )
+        console.print(table)
+    if report is not None:
+        console.print(f"\nWritten: {report}\nNext: open it in a browser.", markup=False)
+    else:
+        console.print("\nNext: add --report page.html for the figures.", markup=False)
