@@ -10,9 +10,12 @@ import pytest
 import simulated_arm
 
 from taufit.dynamics.batch import Engine
+from taufit.errors import RecordingError
 from taufit.estimators import ConsistentSdp, Wls
 from taufit.fitting import automatic_model
 from taufit.fitting import fit_samples as fit_samples
+from taufit.friction import Presliding
+from taufit.recording import files as recording_files
 from taufit.recording import read_recordings, write_recording
 from taufit.recording.files import RecordingFiles
 from taufit.regression import rows
@@ -118,6 +121,66 @@ def test_memory_does_not_grow_with_the_number_of_files(arm, paths, few):
 
     fitted(arm, paths[:2])  # what is imported and kept on first use counts for nobody
     assert peak(paths * 3) < 1.15 * peak(paths[:2])
+
+
+@pytest.fixture
+def long_file(truth, tmp_path, monkeypatch):
+    """A file that counts as long: three sections, each with rows before and behind it."""
+    monkeypatch.setattr(recording_files, "LONGEST", 3000)
+    monkeypatch.setattr(recording_files, "SECTION", 2000)
+    monkeypatch.setattr(recording_files, "LEAD", 800)
+    monkeypatch.setattr(recording_files, "TAIL", 100)
+    monkeypatch.setattr(recording_files, "_SMALL", 0)
+    monkeypatch.setattr(training_data, "_LEAD", 100)
+    path = tmp_path / "long.parquet"
+    write_recording(simulated_arm.recording(truth, 60.0, name=path.name), path)
+    return path
+
+
+def read_rows(path, first, last):
+    return read_recordings(path, rows=(first, last))
+
+
+def test_sections_of_a_long_file_count_every_sample_once(long_file):
+    files = RecordingFiles((long_file,), read_recordings, read_rows)
+    whole = read_recordings(long_file)[0]
+
+    assert len(files) == 3
+    counted = []
+    for k in range(3):
+        (one,) = files[k]
+        low, high = one.meta["counted_s"]
+        elapsed = one.time - one.time[0]
+        counted.append(one.time[(elapsed >= low) & (elapsed < high)])
+    np.testing.assert_array_equal(np.concatenate(counted), whole.time)
+
+
+def test_a_long_file_in_sections_gives_the_estimate_of_the_whole(arm, long_file):
+    how = {"cutoff_hz": 8.0, "friction": Presliding()}
+    whole = identify(arm, RecordingFiles((long_file,), read_recordings), **how)
+    files = RecordingFiles((long_file,), read_recordings, read_rows)
+    cut = identify(arm, files, **how)
+
+    # Friction runs in on the rows before a section, so its state is the whole run's.
+    assert abs(cut.training.samples - whole.training.samples) <= 3
+    assert apart(whole, cut) < 0.3
+    np.testing.assert_allclose(cut.training.nrmse, whole.training.nrmse, rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("how", "what"),
+    [
+        ({"torque_signs": "unknown"}, "search for torque signs"),
+        ({"temperature": "thermal-model"}, "temperature estimated from heat"),
+    ],
+)
+def test_what_needs_all_samples_at_once_says_how_many_it_takes(
+    arm, paths, few, how, what, monkeypatch
+):
+    monkeypatch.setattr(sample_source, "AT_ONCE", 3000)
+
+    with pytest.raises(RecordingError, match=f"{what} looks at all samples at once.*3,000"):
+        fitted(arm, paths, **how)
 
 
 def counted(monkeypatch):

@@ -21,7 +21,7 @@ from taufit.cli.options import (
 from taufit.parameters import parse_name
 
 # Files are gone through about so often, and from this number on by several processes.
-_PASSES = 9
+_PASSES = 7
 _MANY_FILES = 8
 
 if TYPE_CHECKING:
@@ -180,7 +180,10 @@ class HoldoutOptions:
         from taufit.recording.files import RecordingFiles
 
         share = self.share
-        return RecordingFiles(tuple(paths), source.read if share is None else _Part(source, share))
+        if share is not None:
+            return RecordingFiles(tuple(paths), _Part(source, share))
+        rows = source.read_rows if source.whole else None
+        return RecordingFiles(tuple(paths), source.read, rows)
 
     def tested(self, paths: list[Path], source: RecordingOptions) -> HoldoutFiles:
         """What is kept out: the hold-outs, and the ends of the files."""
@@ -271,8 +274,8 @@ def command(
     limits = required.limits()
 
     with progress("fit") as bar:
-        task = bar.add_task("fitting", total=_PASSES * len(recording))
         fitted = kept_out.fitted(recording, source)
+        task = bar.add_task("fitting", total=_PASSES * len(fitted))
         recorded = None if arm.mounting else fitted[0][0].meta.get("mounting")
         nominal = arm.read(robot, recorded_mounting=recorded)
         done = _identified(
@@ -285,11 +288,11 @@ def command(
             provenance=_provenance(
                 robot, recording, kept_out.files, source.map, model.friction_file
             ),
-            processes=_processes(result.processes, len(recording)),
+            processes=_processes(result.processes, len(fitted)),
             watch=lambda: bar.advance(task),
             **keywords,
         )
-        bar.update(task, completed=_PASSES * len(recording), description="writing")
+        bar.update(task, completed=_PASSES * len(fitted), description="writing")
         judged = verdict(done.holdout or (done.training,), limits, done.grades)
         refused = not judged.passed and not result.force
         if not refused:

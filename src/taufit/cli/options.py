@@ -84,6 +84,17 @@ class RecordingOptions:
             return [read_recording(path, run=self.run, **how)]
         return read_recordings(path, **how)
 
+    def read_rows(self, path: Path, first: int, last: int) -> list[Recording]:
+        """Some rows of a Parquet file, for one that is too long to be read at once."""
+        from taufit.recording import read_recordings
+
+        return read_recordings(path, map=self.map, effort=self.effort, rows=(first, last))
+
+    @property
+    def whole(self) -> bool:
+        """Whether files are read as they are, no time or run of them chosen."""
+        return self.start is None and self.end is None and self.run is None
+
     def read_one(self, path: Path) -> Recording:
         """The only run of a file; a file of several needs --run."""
         from taufit.errors import RecordingError

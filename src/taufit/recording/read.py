@@ -96,10 +96,16 @@ def read_recordings(
     payload: float | None = None,
     start: float | None = None,
     end: float | None = None,
+    rows: tuple[int, int] | None = None,
 ) -> list[Recording]:
-    """Read every run of a file; one recording each, never mixed. Arguments as `read_recording`."""
+    """Read every run of a file; one recording each, never mixed.
+
+    Arguments as `read_recording`; `rows` (first, last not included) reads part of a Parquet file.
+    """
     column_map = None if map is None else read_map(map)
-    if is_frame(path):
+    if rows is not None:
+        recordings = _rows_of_file(_existing(path), column_map, rows, effort)
+    elif is_frame(path):
         recordings = [declared(one, effort) for one in read_frame(path, column_map)]
     else:
         recordings = _from_file(_existing(path), column_map, topic, effort)
@@ -110,6 +116,14 @@ def read_recordings(
     if start is not None or end is not None:
         recordings = [cut(recording, start, end) for recording in recordings]
     return recordings
+
+
+def _rows_of_file(
+    path: Path, column_map: ColumnMap | None, rows: tuple[int, int], effort: str | None
+) -> list[Recording]:
+    if _reader(path) is not read_parquet:
+        raise RecordingError(f"{path} is no Parquet file: it is read as a whole, not by rows.")
+    return [declared(one, effort) for one in read_parquet(path, column_map, rows)]
 
 
 def _existing(path: object) -> Path:

@@ -17,11 +17,15 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
+from taufit.errors import RecordingError
 from taufit.signals.samples import Samples
 
 # Samples that are held in memory for what needs neighbours in time or many looks: friction shapes,
 # the colour of the noise, pictures. Two minutes at 250 Hz.
 EXCERPT = 2**15
+# What looks at all samples at once gets no more than these: nine minutes at 250 Hz, less than 2 GB
+# with the columns of six joints.
+AT_ONCE = 2**17
 # A run's part of them is never shorter than this.
 _LEAST = 2**11
 
@@ -205,6 +209,22 @@ class SampleSource(ABC):
     def gathered(self) -> Samples:
         """All parts in memory, in the order they were given."""
         return self._joined(canonical(self.order))
+
+    def at_once(self, what: str) -> Samples:
+        """All parts in memory, for what needs them so; more than `AT_ONCE` samples are refused.
+
+        Args:
+            what: That needs them, for the message.
+        """
+        count = self.summary.samples
+        if count > AT_ONCE:
+            minutes = AT_ONCE / self.rate_hz / 60.0
+            raise RecordingError(
+                f"{what} looks at all samples at once: {count:,} are too many for that, "
+                f"{AT_ONCE:,} ({minutes:.0f} min at {self.rate_hz:g} Hz) are possible. Give fewer "
+                "recordings, or shorter parts of them (--from, --to)."
+            )
+        return self.gathered()
 
     def _joined(self, chosen: Iterable[int], most: int | None = None) -> Samples:
         """Parts as one, each keeping its name; of long ones the middle of what is in use."""

@@ -45,13 +45,17 @@ def follow_parts(model: TorqueModel, source: SampleSource, choice: str) -> Warmt
     """The law of temperature that the samples support.
 
     Samples in files are judged by sections of runs from the coldest to the warmest; estimating
-    temperatures from heat needs all of them in memory.
+    temperatures from heat needs all of them in memory, and refuses more than that should hold.
     """
     stored = isinstance(source, StoredSamples)
     if stored and (choice == "none" or (choice == "auto" and source.head.temperature is None)):
         return Warmth(model, source)
     if not stored or choice == "thermal-model" or source.head.temperature is None:
-        found = follow(model, source.gathered(), choice)
+        found = follow(
+            model,
+            source.at_once("temperature estimated from heat") if stored else source.gathered(),
+            choice,
+        )
         return Warmth(
             found.model,
             SamplesInMemory(found.samples),

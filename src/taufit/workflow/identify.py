@@ -237,7 +237,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         provenance: What the model file should say about where the data came from.
         force: Fit although the recording contradicts the robot or holds impossible numbers.
         processes: That share the files; None for one per processor. Results do not depend on it.
-        watch: Called whenever a file has been gone through, as happens about nine times to each.
+        watch: Called whenever a file has been gone through, as happens about seven times to each.
 
     Example:
         >>> import taufit
@@ -369,7 +369,7 @@ def _with_signs(
         return None, source
     # Declared by a map, or asked for: the signs come first, then the same fit as always. The search
     # looks at all samples at once.
-    signs = find_signs(model, source.gathered(), hints=hints)
+    signs = find_signs(model, source.at_once("the search for torque signs"), hints=hints)
     return signs, SamplesInMemory(signs.fit_samples)
 
 

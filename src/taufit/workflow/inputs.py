@@ -50,6 +50,10 @@ class Reader:
         )
         return [split(run, self.share)[self.end] for run in runs] if self.share else runs
 
+    def rows(self, path: Path, first: int, last: int) -> list[Recording]:
+        """Some rows of a long Parquet file."""
+        return read_recordings(path, map=self.map, effort=self.effort, rows=(first, last))
+
 
 def as_robot(robot: Robot | File, recordings: Sequence[Recording] | RecordingFiles) -> Robot:
     """The arm; one that is read is mounted as the first recording says."""
@@ -67,7 +71,7 @@ def as_recordings(given: Recordings, reader: Reader) -> Sequence[Recording] | Re
     many = _listed(given)
     paths = _paths(many)
     if paths:
-        return RecordingFiles(paths, reader)
+        return RecordingFiles(paths, reader, None if reader.share else reader.rows)
     return [run for one in many for run in reader(one)]
 
 

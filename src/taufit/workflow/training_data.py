@@ -201,12 +201,22 @@ class _Prepare:
         own = samples.rate_hz
         if own > self.rate_hz:
             samples = condition(found, cutoff_hz=cutoff, delay_s=delay, rate_hz=self.rate_hz)
+        samples = _counted(samples, found)
         parts = [
             StoredPart.of(samples.rows(run), self.folder / f"{k}_{i}.npy")
             for i, run in enumerate(samples.run_slices())
         ]
         heads = [_without_rows(one) for one in found]
         return _Prepared(parts, heads, own, list(samples.findings), samples.signed)
+
+
+def _counted(samples: Samples, recordings: list[Recording]) -> Samples:
+    """Samples of a section of a file; those beside it are there for filters and friction only."""
+    span = recordings[0].meta.get("counted_s")
+    if len(recordings) != 1 or span is None:
+        return samples
+    inside = (samples.time >= span[0]) & (samples.time < span[1])
+    return replace(samples, keep=samples.keep & inside[:, None], motion=samples.in_motion & inside)
 
 
 def _ordered(robot: Robot, recording: Recording, how: _How) -> Recording:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,18 @@ from taufit.recording.table import Table
 
 META_KEY = b"taufit"
 _ROWS = 1 << 16
+# Read at a time of each column where only some rows are wanted [bytes].
+_BUFFER = 1 << 18
 
 
-def read_parquet(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
-    """The runs of a Parquet file."""
-    columns, page = _columns(path)
+def read_parquet(
+    path: Path, column_map: ColumnMap | None = None, rows: tuple[int, int] | None = None
+) -> list[Recording]:
+    """The runs of a Parquet file, or of its rows from the first to the last, not included."""
+    columns, page = _columns(path, rows)
+    if page is not None and rows is not None:
+        # The checksum is that of all rows; pages of the file have their own.
+        page = {key: value for key, value in page.items() if key != "checksum"}
     if column_map is not None:
         return assemble(Table.from_columns(str(path), columns), column_map)
     if page is None and not looks_canonical(tuple(columns)):
@@ -30,14 +38,32 @@ def read_parquet(path: Path, column_map: ColumnMap | None = None) -> list[Record
     return [from_columns(columns, page, str(path))]
 
 
-def _columns(path: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def row_count(path: Path) -> int | None:
+    """How many rows a Parquet file declares; None where it is none."""
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        return None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with path.open("rb") as file:
+            return int(pq.ParquetFile(file).metadata.num_rows)
+    except (pa.ArrowException, OSError, ValueError):
+        return None  # whoever reads it says why
+
+
+def _columns(
+    path: Path, rows: tuple[int, int] | None = None
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         # An open file has any name, UTF-8 or not, and needs no dataset machinery to be read.
         with path.open("rb") as file:
-            table = read_numbers(pq.ParquetFile(file, page_checksum_verification=True), path)
+            buffer = 0 if rows is None else _BUFFER
+            opened = pq.ParquetFile(file, page_checksum_verification=True, buffer_size=buffer)
+            table = read_numbers(opened, path, rows)
         columns = {name: flat(table.column(name), name) for name in table.column_names}
     except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
         raise RecordingError(
@@ -51,8 +77,8 @@ def _columns(path: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     return columns, None if text is None else from_text(text, str(path))
 
 
-def read_numbers(file: Any, path: Path) -> Any:
-    """The columns of a Parquet file that hold numbers, as an Arrow table.
+def read_numbers(file: Any, path: Path, rows: tuple[int, int] | None = None) -> Any:
+    """The columns of a Parquet file that hold numbers, as an Arrow table; all rows or some.
 
     Repeated values take next to no room in the file: what they unpack to is their count, first as
     the file declares it, then as they come.
@@ -62,15 +88,35 @@ def read_numbers(file: Any, path: Path) -> Any:
     schema = file.schema_arrow
     wanted = [field.name for field in schema if _is_number(field.type)]
     packed = path.stat().st_size
-    check_unpacked(path, 8 * file.metadata.num_rows * len(wanted), packed, error=RecordingError)
+    first, last = (0, file.metadata.num_rows) if rows is None else rows
+    check_unpacked(path, 8 * (last - first) * len(wanted), packed, error=RecordingError)
     batches, unpacked = [], 0
-    for batch in file.iter_batches(batch_size=_ROWS, columns=wanted, use_threads=False):
+    for batch in _batches(file, wanted, first, last):
         unpacked += batch.nbytes
         check_unpacked(path, unpacked, packed, error=RecordingError, so_far=True)
         batches.append(batch)
     if not batches:
         return schema.empty_table().select(wanted)
     return pa.Table.from_batches(batches).replace_schema_metadata(schema.metadata)
+
+
+def _batches(file: Any, wanted: list[str], first: int, last: int) -> Iterator[Any]:
+    """Rows first <= i < last; row groups before them are not read."""
+    sizes = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
+    ends = np.cumsum([0, *sizes])
+    groups = [g for g in range(len(sizes)) if ends[g] < last and ends[g + 1] > first]
+    if not groups:
+        return
+    at = int(ends[groups[0]])
+    for batch in file.iter_batches(
+        batch_size=_ROWS, row_groups=groups, columns=wanted, use_threads=False
+    ):
+        low, high = max(first - at, 0), min(last - at, len(batch))
+        if low < high:
+            yield batch if high - low == len(batch) else batch.slice(low, high - low)
+        at += len(batch)
+        if at >= last:
+            return
 
 
 def _is_number(kind: Any) -> bool:
