@@ -47,12 +47,11 @@ void friction_states(Matrix position, Matrix velocity, Vector numbers, Rows memo
         stood[i] = std::fabs(v[i]) < standstill;
       }
     }
-    bool any = false, all_before = true, all_now = true;
+    bool all_before = true, all_now = true;
     bool *stands = standing.data() + t * j;
     for (size_t i = 0; i < j; i++) {
       const double speed = std::fabs(v[i]);
       const bool moves = speed >= standstill, before = stood[i] > 0.0;
-      any |= moves;
       still[i] = moves ? 0.0 : still[i] + 1.0;
       const bool stops = !before && still[i] >= settle;
       const bool starts = before && std::fabs(q[i] - anchor[i]) > displaced;
@@ -67,7 +66,7 @@ void friction_states(Matrix position, Matrix velocity, Vector numbers, Rows memo
       way[i] = next;
       crept[i] = speed < slow ? 0.0 : crept[i] + 1.0;
     }
-    a[QUIET] = any ? 0.0 : a[QUIET] + 1.0;
+    a[QUIET] = all_now ? a[QUIET] + 1.0 : 0.0;
     a[START] = all_before && !all_now ? 0.0 : a[START] + 1.0;
     a[STOP] = all_now && !all_before ? 0.0 : a[STOP] + 1.0;
     const bool blind = a[START] < blind_start || a[STOP] < blind_change;
@@ -79,37 +78,45 @@ void friction_states(Matrix position, Matrix velocity, Vector numbers, Rows memo
       if (stands[i]) to[i] = a[QUIET] >= quiet ? REST : STANDING;
       if (edge[i] < change) to[i] = TURNING;
       const bool moves = std::fabs(v[i]) >= standstill;
-      certain[i] = !blind && edge[i] >= blind_change && !(stands[i] && moves);
+      certain[i] = !blind && edge[i] >= blind_change && !(stands[i] && moves && !all_now);
     }
   }
 }
 
 using Sure = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// The next cell of contact/change_test.py's `ChangeTest`: `state` holds level and variance of the
-// joints, `starts` the signature, A, b and the level and variance before each start, one block of
-// `longest` rows after the other. Gives evidence, slot and last joint of the most likely step, and
+// The next cell of contact/change_test.py's `ChangeTest`: `state` holds level, variance and loudness
+// of the joints, `starts` the signature, A, b and the level, variance and loudness before each
+// start, one block of `longest` rows after the other. Gives evidence, slot and last joint of the most likely step, and
 // each joint's part of it in `parts`.
 nb::tuple change_test(Vector residual, Vector white, Vector walk, Sure sure, Vector prior,
                       Rows state, nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> starts,
-                      Values parts, size_t count, size_t shortest, double fade, double clip) {
+                      Values parts, size_t count, size_t shortest, double fade, Vector clip, Vector loud) {
   const size_t j = prior.shape(0), longest = starts.shape(1);
   if (residual.shape(0) != j || white.shape(0) != j || walk.shape(0) != j || sure.shape(0) != j ||
-      state.shape(0) != 2 || state.shape(1) != j || starts.shape(0) != 5 || starts.shape(2) != j ||
-      parts.shape(0) != j || longest == 0)
+      state.shape(0) != 3 || state.shape(1) != j || starts.shape(0) != 6 || starts.shape(2) != j ||
+      parts.shape(0) != j || clip.shape(0) != j ||
+      loud.shape(0) != 3 || longest == 0)
     throw std::invalid_argument("change_test: shapes do not agree");
-  double *level = state.data(), *variance = level + j;
+  double *level = state.data(), *variance = level + j, *loudness = variance + j;
+  const double share = loud.data()[0], least = loud.data()[1], most_loud = loud.data()[2];
   const size_t block = longest * j, slot = count % longest;
-  double *g = starts.data(), *a = g + block, *b = a + block, *m = b + block, *p = m + block;
+  double *g = starts.data(), *a = g + block, *b = a + block, *m = b + block, *p = m + block,
+         *l = p + block;
   for (size_t i = 0; i < j; i++) {
     const size_t at = slot * j + i;
+    // As loud as before the earliest start: what is to be found must not hide itself.
+    const double factor = std::fmin(std::fmax(l[at], least), most_loud);
+    l[at] = loudness[i];
     m[at] = level[i];
     p[at] = variance[i];
     g[at] = a[at] = b[at] = 0.0;
     const double before = fade * level[i], spread = fade * fade * variance[i] + walk.data()[i];
-    const double total = spread + white.data()[i], bound = clip * std::sqrt(total);
+    const double expected = spread + white.data()[i], total = factor * expected,
+                 bound = clip.data()[i] * std::sqrt(total);
     const double innovation = std::fmin(std::fmax(residual.data()[i] - before, -bound), bound);
-    const double gain = spread / total;
+    const double gain = spread / expected;
+    loudness[i] += share * (innovation * innovation / expected - loudness[i]);
     for (size_t s = i; s < block; s += j) {
       g[s] *= fade;
       const double seen = 1.0 - g[s];
@@ -159,5 +166,5 @@ void bind_contact(nb::module_ &m) {
         nb::arg("white").noconvert(), nb::arg("walk").noconvert(), nb::arg("sure").noconvert(),
         nb::arg("prior").noconvert(), nb::arg("state").noconvert(), nb::arg("starts").noconvert(),
         nb::arg("parts").noconvert(), nb::arg("count"), nb::arg("shortest"), nb::arg("fade"),
-        nb::arg("clip"));
+        nb::arg("clip").noconvert(), nb::arg("loud").noconvert());
 }

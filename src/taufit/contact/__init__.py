@@ -2,3 +2,30 @@
 
 Left to others: what it carries (payload), what to do about a contact (the controller).
 """
+
+from taufit.contact.contact import KINDS, Contact, ContactEvent, Seen
+from taufit.contact.external_torque import ExternalTorque, Felt
+from taufit.contact.force import Force, find_force
+from taufit.contact.noise import default_noise, free_noise, training_noise
+from taufit.contact.run import ContactRun, find_contacts, refine_noise
+from taufit.contact.settings import ContactSettings
+from taufit.contact.watch import ContactWatch
+
+__all__ = [
+    "KINDS",
+    "Contact",
+    "ContactEvent",
+    "ContactRun",
+    "ContactSettings",
+    "ContactWatch",
+    "ExternalTorque",
+    "Felt",
+    "Force",
+    "Seen",
+    "default_noise",
+    "find_contacts",
+    "find_force",
+    "free_noise",
+    "refine_noise",
+    "training_noise",
+]

@@ -11,7 +11,8 @@ and against theta ~ N(0, P) no step loses by the Bayes factor
     2 ln B = b^2 / (A + 1/P) - ln(1 + A P).
 
 A force on link k loads joints 1 to k, so the evidence of a contact is the largest sum over the
-first k joints. The determinants are what a step may explain by chance: one threshold serves every
+first k joints. Days and motions differ, so variances are multiplied by how loud the innovations
+were before the earliest start that is looked at. The determinants are what a step may explain by chance: one threshold serves every
 state, and any number of joints. A, b and g of every start within the last quarter of a second are
 carried along.
 """
@@ -29,8 +30,12 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# Innovations beyond this many standard deviations count as much as it: a glitch is no contact.
-CLIP = 4.0
+# Innovations beyond this many standard deviations count as much as it: a glitch is no contact. At
+# rest there are none.
+CLIP, CLIP_AT_REST = 4.0, 8.0
+# Loudness is the mean of squared innovations over this time [s], and stays within these bounds.
+_LOUD_S = 2.0
+_QUIETEST, _LOUDEST = 0.8, 16.0
 # A level fades to zero over this time [s].
 _FADE_S = 3.0
 # Steps are looked for that began this long ago [s].
@@ -70,10 +75,12 @@ class ChangeTest:
         self._fade = float(np.exp(-step / _FADE_S))
         self.longest = max(round(LONGEST_S / step), 3)
         self.shortest = min(max(round(SHORTEST_S / step), 1), self.longest)
-        # Level and its variance, per joint.
-        self._state = np.stack([np.zeros(self.joints), 4.0 * self.prior])
-        # Per start that is looked at: signature, A, b, level and variance before it.
-        self._starts = np.zeros((5, self.longest, self.joints))
+        # Level, its variance and loudness, per joint.
+        self._state = np.stack([np.zeros(self.joints), 4.0 * self.prior, np.ones(self.joints)])
+        # Per start that is looked at: signature, A, b; level, variance and loudness before it.
+        self._starts = np.zeros((6, self.longest, self.joints))
+        self._starts[5] = 1.0
+        self._loud = np.array([-np.expm1(-step / _LOUD_S), _QUIETEST, _LOUDEST])
         self._parts = np.zeros(self.joints)
         self.forget()
 
@@ -113,6 +120,7 @@ class ChangeTest:
         white: Float[Array, " j"],
         walk: Float[Array, " j"],
         sure: Bool[Array, " j"],
+        clip: Float[Array, " j"],
     ) -> Step | None:
         """The next cell, and the most likely step then; None before there can be one.
 
@@ -120,9 +128,10 @@ class ChangeTest:
             residual: External torque [N m].
             white, walk: Variance of a cell's noise, and by how much that of the level grows.
             sure: Joints that say something; what others said before is forgotten.
+            clip: Largest innovation that counts, in standard deviations.
         """
         step = self._compiled if _kernel is not None else self._plain
-        evidence, slot, last = step(residual, white, walk, sure)
+        evidence, slot, last = step(residual, white, walk, sure, clip)
         self._count += 1
         if self._count < self.shortest:
             return None
@@ -137,7 +146,7 @@ class ChangeTest:
         )
 
     def _compiled(
-        self, residual: Array, white: Array, walk: Array, sure: Array
+        self, residual: Array, white: Array, walk: Array, sure: Array, clip: Array
     ) -> tuple[float, int, int]:
         found: tuple[float, int, int] = _kernel.change_test(
             np.ascontiguousarray(residual, float),
@@ -151,24 +160,29 @@ class ChangeTest:
             self._count,
             self.shortest,
             self._fade,
-            CLIP,
+            clip,
+            self._loud,
         )
         return found
 
     def _plain(
-        self, residual: Array, white: Array, walk: Array, sure: Array
+        self, residual: Array, white: Array, walk: Array, sure: Array, clip: Array
     ) -> tuple[float, int, int]:
         """The same in NumPy."""
         slot = self._count % self.longest
-        signature, a, b, levels, variances = self._starts
-        levels[slot], variances[slot] = self._state
+        signature, a, b, levels, variances, loudness = self._starts
+        share, least, most = self._loud
+        factor = np.clip(loudness[slot], least, most)
+        levels[slot], variances[slot], loudness[slot] = self._state
         signature[slot] = a[slot] = b[slot] = 0.0
         level = self._fade * self._state[0]
         variance = self._fade**2 * self._state[1] + walk
-        total = variance + white
-        bound = CLIP * np.sqrt(total)
+        expected = variance + white
+        total = factor * expected
+        bound = clip * np.sqrt(total)
         innovation = np.clip(residual - level, -bound, bound)
-        gain = variance / total
+        gain = variance / expected
+        self._state[2] += share * (innovation**2 / expected - self._state[2])
         signature *= self._fade
         seen = 1.0 - signature
         a += seen**2 / total

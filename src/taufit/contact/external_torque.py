@@ -36,8 +36,6 @@ FASTEST_HZ = 125.0
 # noise: its noise bandwidth is pi/2 corners, that of Butterworth's 1.026.
 _CORNER = 1.026 / (0.5 * np.pi)
 WIDEST_HZ = 10.0
-# Cells over which an acceleration is told from noise.
-_OVER = 3
 # For how long an acceleration beyond the training's counts [s].
 _JOLT_S = 0.4
 _LARGEST_JOLT = 20.0
@@ -185,11 +183,12 @@ class ExternalTorque:
 
     def _jolts(self, velocity: Float[Array, "n j"]) -> Float[Array, " n"]:
         """Acceleration beyond the training's, the largest within the last moments."""
-        known = velocity[:1] if self._speeds is None else self._speeds
-        path = np.vstack([known, velocity])
-        lag = np.vstack([np.repeat(path[:1], max(_OVER - len(known), 0), axis=0), path])
-        self._speeds = lag[-_OVER:]
-        rate = np.abs(lag[_OVER:] - lag[:-_OVER]) / (_OVER * self.step)
+        before = velocity[:1] if self._speeds is None else self._speeds
+        self._speeds = velocity[-1:]
+        # Speeds that count as none are noise, and so is their difference.
+        noise = 2.0 * self.states.settings.standstill
+        path = np.vstack([before, velocity])
+        rate = np.maximum(np.abs(path[1:] - path[:-1]) - noise, 0.0) / self.step
         over = np.maximum(rate / self._fastest - 1.0, 0.0).max(axis=1)
         held = np.concatenate([self._over, over])
         span = len(self._over) + 1

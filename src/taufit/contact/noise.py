@@ -33,6 +33,8 @@ _LAGS = {FAST: 0.32, SLOW: 0.16, TURNING: 0.16, STANDING: 0.32, REST: 0.32}
 _ENOUGH_S = 3.0
 # Nothing is learnt before filters and friction have settled [s].
 _SETTLE_S = 0.5
+# At rest nothing is learnt this long before and after a joint creeps [s].
+_CREEP_S = 0.25
 # In friction levels: the band of a state that training does not show, and the least wandering.
 _LEVELS = {TURNING: 0.35, STANDING: 0.5, REST: 0.5}
 _WALKS = {SLOW: 0.4, TURNING: 1.2, STANDING: 0.1}
@@ -160,7 +162,7 @@ def learnt_noise(
     seconds = base.seconds.copy()
     step = 1.0 / base.rate_hz
     joints = len(friction)
-    seen = [_Seen(one, step) for one in felt]
+    seen = [_Seen(one, step, base.standstill) for one in felt]
     for state in range(len(STATES)):
         factor = unseen * _spread([one.smooth_of(state) for one in seen], joints)
         for j in range(joints):
@@ -184,17 +186,22 @@ def learnt_noise(
 class _Seen:
     """One run with what of it counts."""
 
-    def __init__(self, felt: Felt, step: float) -> None:
+    def __init__(self, felt: Felt, step: float, standstill: float) -> None:
         self.felt = felt
         first = np.arange(len(felt)) >= round(_SETTLE_S / step)
-        self.counts = first & (felt.jolt <= 0.0)
+        settled = first & (felt.jolt <= 0.0)
+        # An arm at rest whose joints creep is about to start, or has just stopped.
+        creeps = (np.abs(felt.velocity) >= standstill).any(axis=1)
+        wide = np.ones(2 * round(_CREEP_S / step) + 1)
+        near = np.convolve(creeps, wide, "same") > 0.5
+        self.counts = settled[:, None] & ~((felt.state == REST) & near[:, None])
         # An increment across the moment a joint begins to stand is one of definition.
         self.jumps = np.cumsum(felt.switched, axis=0)
 
     def smooth_of(self, state: int) -> list[Float[Array, " n"]]:
         """Behind the observer, in one state, per joint."""
         felt = self.felt
-        rows = self.counts[:, None] & (felt.state == state)
+        rows = self.counts & (felt.state == state)
         return [felt.smooth[rows[:, j], j] for j in range(felt.state.shape[1])]
 
     def increments(self, state: int, j: int, lag: int) -> Float[Array, " n"]:
@@ -202,7 +209,7 @@ class _Seen:
         if len(felt) <= lag:
             return np.empty(0)
         change = felt.torque[lag:, j] - felt.torque[:-lag, j]
-        rows = (felt.state[lag:, j] == state) & self.counts[lag:]
+        rows = (felt.state[lag:, j] == state) & self.counts[lag:, j]
         return change[rows & (self.jumps[lag:, j] == self.jumps[:-lag, j])]
 
 

@@ -40,7 +40,7 @@ class StateSettings:
         change: For how long a start or a stop of the joint counts [s].
         displaced: A joint that stood has started when it is this far away [rad or m].
         settle: A joint that has not moved for this long stands [s].
-        quiet: The arm is at rest when no joint has moved for this long [s].
+        quiet: The arm is at rest when all joints have stood for this long [s].
         blind_change: After a start or stop of its own a joint says nothing for this long [s].
         blind_start: After the arm starts no joint says anything for this long [s].
     """
@@ -64,7 +64,7 @@ class StateRows(NamedTuple):
         state: Index into `STATES`, per joint.
         standing: Whether the joint stands, perhaps pushed about within `displaced`.
         sure: Whether a change of torque can be told from friction's own: not just after a start or
-            stop, and not while a joint that stands is moving.
+            stop, and not where a joint that stands gives way while others move.
     """
 
     state: Int[Array, "n j"]
@@ -98,7 +98,7 @@ class FrictionStates:
         # stopped, turned, was slow.
         self._memory = np.zeros((7, self.joints))
         self._memory[2:] = _LONG_AGO
-        # Whether there was a cell; cells since any joint moved, since the arm started, stopped.
+        # Whether there was a cell; cells since any joint did not stand, since the arm started, stopped.
         self._arm = np.array([0.0, _LONG_AGO, _LONG_AGO, _LONG_AGO])
 
     def __call__(self, position: Float[Array, "n j"], velocity: Float[Array, "n j"]) -> StateRows:
@@ -147,7 +147,7 @@ class FrictionStates:
         memory[1] = way
         memory[6] = np.where(speed < slow, 0.0, memory[6] + 1.0)
 
-        arm[1] = 0.0 if moves.any() else arm[1] + 1.0
+        arm[1] = arm[1] + 1.0 if standing.all() else 0.0
         arm[2] = 0.0 if stood.all() and not standing.all() else arm[2] + 1.0
         arm[3] = 0.0 if standing.all() and not stood.all() else arm[3] + 1.0
 
@@ -155,6 +155,6 @@ class FrictionStates:
         state = np.where(~standing & (memory[5] < reversal), TURNING, state)
         state = np.where(standing, REST if arm[1] >= quiet else STANDING, state)
         state = np.where(memory[4] < change, TURNING, state)
-        sure = (memory[4] >= blind_change) & ~(standing & moves)
+        sure = (memory[4] >= blind_change) & ~(standing & moves & (not standing.all()))
         blind = arm[2] < blind_start or arm[3] < blind_change
         return state, standing, sure & (not blind)

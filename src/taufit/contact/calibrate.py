@@ -1,0 +1,51 @@
+"""The evidence that contact-free motion exceeds as often as accepted, and what that rests on.
+
+Evidence of blocks of two seconds has an exponential tail; its mean excess over the 90 % quantile is
+known from a few dozen blocks only, so the upper end of its 95 % interval is taken. Minutes of
+recordings never prove a rate per hour: how many there are is said with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.model.noise_by_state import AlarmTail
+
+# Of arms in general, where no contact-free recording is given: chosen on the twin and on recordings
+# of one UR10e (benchmarks/accuracy/contact.py says which).
+DEFAULT_TAIL = AlarmTail(24.0, 10.0)
+BLOCK_S = 2.0
+SHARE = 0.1
+# Blocks below which a tail says nothing of its own.
+_FEWEST = 20
+
+
+def alarm_tail(evidence: Sequence[Float[Array, " n"]], step: float) -> AlarmTail:
+    """The tail of evidence over contact-free runs, never below that of arms in general.
+
+    Args:
+        evidence: 2 ln B of every cell of each run.
+        step: Between two cells [s].
+    """
+    size = round(BLOCK_S / step)
+    blocks = np.array(
+        [
+            run[first : first + size].max()
+            for run in evidence
+            for first in range(0, len(run) - size + 1, size)
+        ]
+    )
+    minutes = sum(map(len, evidence)) * step / 60.0
+    if len(blocks) < _FEWEST:
+        default = DEFAULT_TAIL
+        return AlarmTail(default.start, default.scale, default.share, BLOCK_S, minutes)
+    start = float(np.quantile(blocks, 1.0 - SHARE))
+    over = blocks[blocks > start] - start
+    # Sums of exponential values: the mean is known to one part in the root of their number.
+    scale = float(over.mean()) * (1.0 + 1.645 / np.sqrt(len(over))) if len(over) else 0.0
+    return AlarmTail(
+        max(start, DEFAULT_TAIL.start), max(scale, DEFAULT_TAIL.scale), SHARE, BLOCK_S, minutes
+    )

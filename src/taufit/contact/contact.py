@@ -1,0 +1,165 @@
+"""What comes out: a contact, what is felt at one moment, and what happened on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float, Int
+from taufit.contact.force import Force, direction_names
+from taufit.friction.states import STATES
+from taufit.statistics import NORMAL_95
+
+KINDS = ("contact", "pick or contact", "contact ended", "gap", "stop beyond training")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contact:
+    """Something touches the arm.
+
+    Attributes:
+        since: When it began, as far as can be told [s].
+        noticed: When the evidence was enough [s].
+        evidence: 2 ln B for a change of external torque against none, when it was noticed.
+        change: Of external joint torque since before the contact [N m].
+        variance: Of `change` [(N m)^2].
+        joint: The last joint it loads, 1 for the first.
+        links: That it can be on, 1 for the first.
+        force: Under its stated assumption.
+        kind: "contact", or "pick or contact" while the force may be a weight.
+        until: When it ended [s], or None.
+        peak: Largest force so far [N].
+    """
+
+    since: float
+    noticed: float
+    evidence: float
+    change: Float[Array, " j"]
+    variance: Float[Array, " j"]
+    joint: int
+    links: tuple[int, ...]
+    force: Force
+    kind: str
+    until: float | None = None
+    peak: float = 0.0
+
+    @property
+    def change_interval(self) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+        """95 % interval of `change` [N m]."""
+        half = NORMAL_95 * np.sqrt(self.variance)
+        return self.change - half, self.change + half
+
+    @property
+    def link(self) -> str:
+        """In words: "link 5 or 6"."""
+        return "link " + " or ".join(str(k) for k in self.links)
+
+    @property
+    def blind(self) -> tuple[str, ...]:
+        """Directions of the base in which no joint would feel a force there."""
+        return direction_names(self.force.blind)
+
+    def __str__(self) -> str:
+        low, high = self.force.size_interval
+        blind = f", blind along {' and '.join(self.blind)}" if self.blind else ""
+        return (
+            f"{self.kind} on {self.link} since {self.since:.2f} s: {self.force.size:.0f} N "
+            f"({low:.0f} to {high:.0f}), {self.force.assumption}{blind}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        low, high = self.force.interval
+        size = self.force.size_interval
+        return {
+            "t": self.since,
+            "until": self.until,
+            "noticed": self.noticed,
+            "kind": self.kind,
+            "joint": self.joint,
+            "link": self.link,
+            "links": list(self.links),
+            "evidence": self.evidence,
+            "force": self.force.size,
+            "force_interval": list(size),
+            "force_vector": {
+                "value": self.force.value.tolist(),
+                "low": low.tolist(),
+                "high": high.tolist(),
+            },
+            "peak_force": self.peak,
+            "assumption": self.force.assumption,
+            "blind": list(self.blind),
+            "change": self.change.tolist(),
+            "change_std": np.sqrt(self.variance).tolist(),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What is felt at one moment.
+
+    Attributes:
+        time: Of the newest sample [s].
+        torque: External joint torque, behind the momentum observer [N m].
+        torque_std: Its standard deviation in the joint's friction state [N m].
+        change: Against the level before the contact, or against the level followed so far where
+            there is none [N m].
+        change_std: Its standard deviation [N m].
+        state: Friction state of each joint, an index into `STATES`.
+        sure: Joints whose change says something.
+        evidence: 2 ln B for a contact.
+        threshold: That an alarm needs.
+        contact: What touches the arm, or None.
+    """
+
+    time: float
+    torque: Float[Array, " j"]
+    torque_std: Float[Array, " j"]
+    change: Float[Array, " j"]
+    change_std: Float[Array, " j"]
+    state: Int[Array, " j"]
+    sure: Bool[Array, " j"]
+    evidence: float
+    threshold: float
+    contact: Contact | None = None
+
+    @property
+    def torque_interval(self) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+        """95 % interval of `torque` [N m]."""
+        half = NORMAL_95 * self.torque_std
+        return self.torque - half, self.torque + half
+
+    @property
+    def change_interval(self) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+        """95 % interval of `change` [N m]."""
+        half = NORMAL_95 * self.change_std
+        return self.change - half, self.change + half
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Friction state of each joint by name."""
+        return tuple(STATES[k] for k in self.state)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContactEvent:
+    """Something that happened on the way.
+
+    Attributes:
+        time: When it was noticed [s].
+        kind: One of `KINDS`.
+        text: In words.
+        contact: Where it is about one.
+    """
+
+    time: float
+    kind: str
+    text: str
+    contact: Contact | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {"t": self.time, "kind": self.kind, "text": self.text}

@@ -1,0 +1,199 @@
+"""The force behind a change of external joint torque, under a stated assumption.
+
+A pure force f at a point of link k gives tau = J' f with J the point's linear Jacobian, and nothing
+at joints behind k. Given the change d of the joints with variances V,
+
+    f = (J V^-1 J' + 1/sigma^2)^-1 J V^-1 d,
+
+with its covariance. Where the force acts is not measured: the tool and the far end of each link are
+compared by how well they explain d, and the best is named. Directions that no joint feels are blind
+and said to be so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import forward_kinematics
+from taufit.robot import Robot
+from taufit.statistics import NORMAL_95
+
+# Levers shorter than this are none [m]: joint and link cannot be told apart by a force there.
+_LEVER = 0.01
+# A blind direction this close to an axis of the base is called by it.
+_ALONG = np.cos(np.radians(15.0))
+# Log-likelihood by which another point must be better than the tool.
+_PREFER_TOOL = 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Force:
+    """A force in base axes.
+
+    Attributes:
+        value: [N].
+        covariance: [N^2].
+        link: On which it acts, 1 for the first.
+        point: Where, in base axes [m].
+        assumption: In words.
+        blind: Unit vectors in which nothing is felt.
+        misfit: Chi-squared of what the assumption leaves unexplained.
+        vertical_misfit: By how much chi-squared grows if the force was vertical.
+    """
+
+    value: Float[Array, " 3"]
+    covariance: Float[Array, "3 3"]
+    link: int
+    point: Float[Array, " 3"]
+    assumption: str
+    blind: tuple[tuple[float, float, float], ...]
+    misfit: float
+    vertical_misfit: float
+
+    @property
+    def interval(self) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:
+        """95 % interval of each component [N]."""
+        half = NORMAL_95 * np.sqrt(np.diag(self.covariance))
+        return self.value - half, self.value + half
+
+    @property
+    def size(self) -> float:
+        """[N]."""
+        return float(np.linalg.norm(self.value))
+
+    @property
+    def size_interval(self) -> tuple[float, float]:
+        """95 % interval of the size, from the spread along and across the force [N]."""
+        along = self.value / max(self.size, 1e-12)
+        half = NORMAL_95 * float(np.sqrt(max(along @ self.covariance @ along, 0.0)))
+        return max(self.size - half, 0.0), self.size + half
+
+
+def link_points(robot: Robot, poses: Float[Array, "k 4 4"], tool: Array) -> Float[Array, "j 3"]:
+    """Far end of every link: the next joint's origin, and the tool on the last one."""
+    ends = poses[1:, :3, 3].copy()
+    ends[-1] = poses[-1, :3, 3] + poses[-1, :3, :3] @ np.asarray(tool, float)
+    return ends[: robot.joints]
+
+
+def point_jacobian(
+    robot: Robot, poses: Float[Array, "k 4 4"], link: int, point: Float[Array, " 3"]
+) -> Float[Array, "3 j"]:
+    """Velocity of a point of a link (0 for the first) per joint velocity, in base axes."""
+    out = np.zeros((3, robot.joints))
+    for i in range(link + 1):
+        rotation, origin = poses[i, :3, :3], poses[i, :3, 3]
+        screw = robot.links[i].screw
+        out[:, i] = rotation @ screw[3:] + np.cross(rotation @ screw[:3], point - origin)
+    return out
+
+
+def find_force(
+    robot: Robot,
+    position: Float[Array, " j"],
+    change: Float[Array, " j"],
+    variance: Float[Array, " j"],
+    *,
+    tool: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    force_std: float = 60.0,
+    blind_std: float = 100.0,
+) -> Force:
+    """The force that explains a change best, at the tool or at the far end of a link.
+
+    Args:
+        robot: The arm.
+        position: Of its joints.
+        change: Of external joint torque [N m].
+        variance: Of `change` [(N m)^2].
+        tool: Point of the tool in the frame of the tip [m].
+        force_std: Prior standard deviation of each component [N].
+        blind_std: Directions known no better than this are blind [N].
+    """
+    poses = forward_kinematics(robot, np.asarray(position, float)[None])[0]
+    ends = link_points(robot, poses, np.asarray(tool, float))
+    best, most = robot.joints - 1, -np.inf
+    for link in reversed(range(robot.joints)):
+        own = point_jacobian(robot, poses, link, ends[link])
+        found = _likelihood(own, change, variance, force_std)
+        if found > most + (_PREFER_TOOL if link == robot.joints - 2 else 0.0):
+            best, most = link, found
+    last = best == robot.joints - 1
+    said = "at the tool" if last else f"at the far end of link {best + 1}"
+    jacobian = point_jacobian(robot, poses, best, ends[best])
+    weighted = jacobian / variance
+    information = weighted @ jacobian.T
+    covariance = np.linalg.inv(information + np.eye(3) / force_std**2)
+    value = covariance @ weighted @ change
+    misfit = float(np.sum((change - jacobian.T @ value) ** 2 / variance))
+    down = np.asarray(robot.gravity, float)
+    down = down / max(float(np.linalg.norm(down)), 1e-12)
+    along = float(down @ weighted @ change) / max(float(down @ information @ down), 1e-12)
+    vertical = float(np.sum((change - jacobian.T @ (along * down)) ** 2 / variance))
+    size, axes = np.linalg.eigh(information)
+    blind = tuple(
+        (float(axis[0]), float(axis[1]), float(axis[2]))
+        for value_, axis in zip(size, axes.T, strict=True)
+        if value_ < blind_std**-2
+    )
+    return Force(
+        value,
+        covariance,
+        best + 1,
+        ends[best],
+        f"a pure force {said}",
+        blind,
+        misfit,
+        vertical - misfit,
+    )
+
+
+def _likelihood(
+    jacobian: Float[Array, "3 j"],
+    change: Float[Array, " j"],
+    variance: Float[Array, " j"],
+    force_std: float,
+) -> float:
+    """ln p(change) for a force of that size there."""
+    spread = np.diag(variance) + force_std**2 * jacobian.T @ jacobian
+    _, log = np.linalg.slogdet(spread)
+    return -0.5 * (float(change @ np.linalg.solve(spread, change)) + float(log))
+
+
+def touched_links(
+    robot: Robot, position: Float[Array, " j"], parts: Float[Array, " j"]
+) -> tuple[int, tuple[int, ...]]:
+    """The last joint that is loaded, and the links that can have been touched, 1 for the first.
+
+    A link behind the last loaded joint can be the one where the force meets that link's axis, as it
+    does at the centre of a flange.
+
+    Args:
+        robot: The arm.
+        position: Of its joints.
+        parts: Evidence for a change at each joint.
+    """
+    sums = np.cumsum(parts)
+    last = int(sums.argmax())
+    links = [k + 1 for k in range(last, robot.joints) if sums[k] > sums[last] - 6.0]
+    poses = forward_kinematics(robot, np.asarray(position, float)[None])[0]
+    tip = poses[-1, :3, 3]
+    for k in range(last + 1, robot.joints):
+        lever = point_jacobian(robot, poses, k, tip)[:, k]
+        if np.linalg.norm(lever) < _LEVER and k in links and k + 1 not in links:
+            links.append(k + 1)
+    return last + 1, tuple(sorted(links))
+
+
+def direction_names(blind: tuple[tuple[float, float, float], ...]) -> tuple[str, ...]:
+    """Blind directions by the base's axis, or by their numbers."""
+    out = []
+    for axis in blind:
+        k = int(np.argmax(np.abs(axis)))
+        if abs(axis[k]) >= _ALONG:
+            out.append("xyz"[k])
+        else:
+            out.append(f"({axis[0]:.2f}, {axis[1]:.2f}, {axis[2]:.2f})")
+    return tuple(out)

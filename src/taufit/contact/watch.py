@@ -1,0 +1,385 @@
+"""The arm's sense of touch: fed sample by sample, it says what the outside does to the joints.
+
+Samples go onto a grid; each step of it gives external torque (`external_torque`), the joints'
+friction states, and the evidence for a change (`change_test`). Evidence beyond the threshold of the
+accepted rate of false alarms is a contact; from then on the level before it is frozen (`touch`) and
+a force is found (`force`). A file is fed to the same class, so both say the same.
+
+This is no safety function: it is not rated, needs tens of milliseconds, and is blind to forces
+through the axes, to what friction holds at standstill, and for 0.3 s after a start.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.contact.calibrate import DEFAULT_TAIL
+from taufit.contact.change_test import CLIP, CLIP_AT_REST, ChangeTest, Step
+from taufit.contact.contact import Contact, ContactEvent, Seen
+from taufit.contact.external_torque import ExternalTorque, Felt
+from taufit.contact.force import find_force, touched_links
+from taufit.contact.noise import default_noise
+from taufit.contact.settings import ContactSettings
+from taufit.contact.touch import Moment, Touch
+from taufit.errors import RecordingError
+from taufit.friction.states import FAST, REST, STATES, TURNING
+from taufit.model.fitted_model import FittedModel, require_fitted
+from taufit.model.noise_by_state import NoiseByState
+from taufit.payload.filter.grid import Grid
+from taufit.payload.filter.unknowns import friction_level
+
+# Size of contacts before anything is known, in friction levels and in levels of noise.
+_PRIOR_FRICTION, _PRIOR_NOISE = 0.7, 3.0
+# A stop beyond training is said again only after this long [s].
+_SAY_AGAIN_S = 1.0
+# Acceleration beyond the training's, relative, that is worth saying.
+_JOLT = 0.25
+# An arm that begins to go where its motors push starts within this time [s].
+_STARTS_S = 0.6
+# After a push at standstill friction unwinds for this long at least [s].
+_UNWINDS_S = 0.4
+# Settling after a start or a gap [s].
+_SETTLE_S = 0.3
+# A standing joint that is this far from where it stood has given way [rad or m].
+_GIVEN_WAY = 1e-4
+# Averaged over this many cells at standstill.
+_REST_CELLS = 3
+
+
+class ContactWatch:
+    """External torque and contacts of an arm, sample by sample.
+
+    Feed it with `update`; the torque is that of the joints in newton metres, from the same drives
+    and with the same gains as the model's training data.
+
+    Attributes:
+        model: Of the arm with all that is on it.
+        settings: How it works.
+        noise: Residuals by friction state, of the model or as given.
+        threshold: Evidence that an alarm needs.
+        events: What happened so far.
+        contacts: All contacts so far, the last may still last.
+    """
+
+    def __init__(
+        self,
+        model: FittedModel,
+        noise: NoiseByState | None = None,
+        *,
+        alarms_per_hour: float | None = None,
+        settings: ContactSettings | None = None,
+    ) -> None:
+        self.model = require_fitted(model, "watch for contact")
+        settings = settings or ContactSettings()
+        if alarms_per_hour is not None:
+            settings = replace(settings, alarms_per_hour=alarms_per_hour)
+        self.settings = settings
+        self.noise = noise = noise or model.training.noise or default_noise(model)
+        self.tail = noise.tail or DEFAULT_TAIL
+        self.threshold = settings.margin * self.tail.threshold(settings.alarms_per_hour)
+        self.joints = model.robot.joints
+        self.step = 1.0 / noise.rate_hz
+        self.friction = np.maximum(friction_level(model), 1e-3)
+        self._felt = ExternalTorque(model, noise.rate_hz, noise.cutoff_hz, noise.states)
+        self._grid = Grid(self.step, self._felt.channels, max(0.1, 3.5 * self.step), room=64)
+        self._row = np.empty(self._felt.channels)
+        self._held = np.full(self.joints, np.nan)
+        self._prior = np.maximum(_PRIOR_FRICTION * self.friction, _PRIOR_NOISE * noise.level[FAST])
+        self._white, self._walk = noise.white**2, noise.walk**2 * self.step
+        self._every = np.arange(self.joints)
+        self._rough = noise.level[TURNING]
+        self._clip = np.full(len(STATES), CLIP)
+        self._clip[REST] = CLIP_AT_REST
+        self.events: list[ContactEvent] = []
+        self.contacts: list[Contact] = []
+        self.seen: Seen | None = None
+        self.samples = 0
+        self._said = -np.inf
+        self._restart()
+
+    # ---- what comes in -------------------------------------------------------------------------
+
+    def update(
+        self,
+        time: float,
+        position: Float[Array, " j"],
+        velocity: Float[Array, " j"],
+        torque: Float[Array, " j"],
+        temperature: Float[Array, " j"] | None = None,
+        commanded_velocity: Float[Array, " j"] | None = None,
+    ) -> Seen | None:
+        """One sample, and what is felt then; None before the first step of the grid.
+
+        A sample with a value that is not finite counts as missing, and so does one whose torques
+        repeat those before to the last digit while the arm moves. Time must not run backwards.
+
+        Args:
+            time: [s].
+            position, velocity: Of the joints.
+            torque: Of the joints [N m].
+            temperature: Of the joints [degC], where friction depends on it.
+            commanded_velocity: What the joints were told to do: with it a push at standstill is
+                told from a start at once.
+        """
+        row, joints = self._row, self.joints
+        row[:joints] = position
+        row[joints : 2 * joints] = velocity
+        row[2 * joints : 3 * joints] = torque
+        if self._felt.warm:
+            if temperature is None:
+                raise RecordingError(
+                    "this model's friction depends on temperature and the samples have none. "
+                    "Record joint temperatures, or fit a model without them."
+                )
+            row[3 * joints :] = temperature
+        # A sum is finite only where all its terms are.
+        if not np.isfinite(row.sum() + time):
+            return self.seen
+        torques = row[2 * joints : 3 * joints]
+        if (torques == self._held).all() and np.abs(row[joints : 2 * joints]).max() > 0.02:
+            return self.seen
+        self._held[:] = torques
+        last = self._grid.last
+        if last is not None:
+            late = time - last
+            if late <= 0.0:
+                if late < -self._grid.longest:
+                    raise RecordingError(
+                        f"time runs backwards: {time:.4f} s after {last:.4f} s. Start a new watch "
+                        "for another run."
+                    )
+                return self.seen
+            if late > self._grid.longest:
+                self._gap(last, time)
+        self.samples += 1
+        if commanded_velocity is not None:
+            self._commanded = bool(
+                np.abs(commanded_velocity).max() >= self.noise.standstill
+            )
+        self._grid.push(time, row)
+        if self._grid.ahead >= self.step:
+            felt = self._felt(*self._grid.take())
+            if felt is not None:
+                for i in range(len(felt)):
+                    self._feel(felt, i, time)
+        return self.seen
+
+    def _gap(self, last: float, time: float) -> None:
+        text = f"no samples from {last:.2f} s to {time:.2f} s: the watch starts anew"
+        if self._touch is not None:
+            self._end(last)
+        self.events.append(ContactEvent(time, "gap", text))
+        self._grid.clear()
+        self._felt.clear()
+        self._restart()
+
+    def _restart(self) -> None:
+        self._test = ChangeTest(self._prior, self.step)
+        self._past: deque[Moment] = deque(maxlen=self._test.longest)
+        self._touch: Touch | None = None
+        # Since when, of what step, and cells since it was best seen.
+        self._pending: tuple[float, Step, int] | None = None
+        self._commanded: bool | None = None
+        self._settling = round(_SETTLE_S / self.step)
+
+    # ---- one step of the grid ------------------------------------------------------------------
+
+    def _feel(self, felt: Felt, i: int, time: float) -> None:
+        state, torque = felt.state[i], felt.torque[i]
+        sure, standing, switched = felt.sure[i], felt.standing[i], felt.switched[i]
+        white, walk = self._white[state, self._every], self._walk[state, self._every]
+        jolt = float(felt.jolt[i])
+        if jolt > 0.0:
+            rough = (jolt * self._rough) ** 2
+            white, walk = white + 4.0 * rough, walk + rough
+            self._say_jolt(jolt, time)
+        if self._settling:
+            self._settling -= 1
+            sure = np.zeros_like(sure)
+            if standing.all():
+                # Friction that a push or a start has wound up unwinds.
+                self._test.lose(standing, torque)
+        moment = Moment(felt.position[i], torque, white, walk)
+        self._past.append(moment)
+        if switched.any():
+            self._test.lose(switched, torque)
+        if self._touch is None:
+            step = self._test.advance(torque, white, walk, sure, self._clip[state])
+            evidence = -np.inf if step is None else step.evidence
+            alarm = self._alarm(felt, i, step, time)
+            if alarm is not None:
+                self._begin(alarm, felt, i, time)
+        else:
+            evidence = self.contacts[-1].evidence
+            self._touch.add(moment, standing, switched)
+            self._follow(felt, i, time)
+        self._see(felt, i, time, evidence)
+
+    def _say_jolt(self, jolt: float, time: float) -> None:
+        if jolt < _JOLT:
+            return
+        if time - self._said > _SAY_AGAIN_S:
+            text = (
+                f"acceleration is {100 * (1 + jolt):.0f} % of the training's: nothing is said "
+                "about contact until it has settled"
+            )
+            self.events.append(ContactEvent(time, "stop beyond training", text))
+        self._said = time
+
+    def _alarm(
+        self, felt: Felt, i: int, step: Step | None, time: float
+    ) -> tuple[Step, int] | None:
+        """A step to be told, and cells that have passed since its evidence was enough."""
+        strong = step is not None and step.evidence > self.threshold
+        if not felt.standing[i].all() or self._commanded is not None:
+            self._pending = None
+            starts = bool(self._commanded) and bool(felt.standing[i].all())
+            return (step, 0) if strong and not starts and step is not None else None
+        return self._at_rest(felt, i, step if strong else None, time)
+
+    def _at_rest(
+        self, felt: Felt, i: int, step: Step | None, time: float
+    ) -> tuple[Step, int] | None:
+        """The arm stands, and its motors push before it starts: is it a start or a push?
+
+        An arm that is pushed gives way: the outside does work on it. One that starts goes where
+        its motors push, which looks like an outside that takes work.
+        """
+        past = list(self._past)
+        mean = np.mean([one.torque for one in past[-_REST_CELLS:]], axis=0)
+        if self._pending is None:
+            if step is None:
+                return None
+            self._pending = (time, step, 0)
+        since, best, cells = self._pending
+        if step is not None and step.evidence > best.evidence:
+            best, cells = step, 0
+        else:
+            cells += 1
+        self._pending = (since, best, cells)
+        age = min(best.age + cells, len(past))
+        way = felt.position[i] - past[-age].position
+        change = mean - best.level
+        work = float(np.sum(np.where(np.abs(way) > _GIVEN_WAY, way * change, 0.0)))
+        size = float(np.max(np.abs(change) / self.friction))
+        if size < self.settings.least:
+            if step is None:
+                self._pending = None
+            return None
+        if work > 0.0 or size > self.settings.band:
+            self._pending = None
+            return best, cells
+        if time - since < self.settings.wait:
+            return None
+        self._pending = None
+        if work == 0.0:
+            return best, cells
+        self._test.forget()
+        self._settling = round(_STARTS_S / self.step)
+        return None
+
+    # ---- contacts ------------------------------------------------------------------------------
+
+    def _begin(self, alarm: tuple[Step, int], felt: Felt, i: int, time: float) -> None:
+        step, cells = alarm
+        age = min(step.age + cells, len(self._past))
+        self._touch = Touch(
+            step.level,
+            step.variance,
+            list(self._past)[-age:],
+            self.friction,
+            self.step,
+            self.settings,
+        )
+        since = float(felt.time[i]) - (age - 0.5) * self.step
+        contact = self._contact(since, time, step.evidence, felt, i)
+        self.contacts.append(contact)
+        self.events.append(ContactEvent(time, contact.kind, str(contact), contact))
+
+    def _contact(self, since: float, noticed: float, evidence: float, felt: Felt, i: int) -> Contact:
+        assert self._touch is not None
+        change, variance = self._touch.over()
+        robot, position = self.model.robot, felt.position[i]
+        force = find_force(
+            robot,
+            position,
+            change,
+            variance,
+            tool=self.settings.tool,
+            force_std=self.settings.force_std,
+            blind_std=self.settings.blind_std,
+        )
+        wide = self._prior**2
+        parts = change**2 / variance * wide / (wide + variance) - np.log1p(wide / variance)
+        joint, links = touched_links(robot, position, parts)
+        excluded = force.vertical_misfit > self.settings.off_vertical
+        kind = "contact" if excluded else "pick or contact"
+        return Contact(
+            since, noticed, evidence, change, variance, joint, links, force, kind, peak=force.size
+        )
+
+    def _follow(self, felt: Felt, i: int, time: float) -> None:
+        touch, known = self._touch, self.contacts[-1]
+        assert touch is not None
+        if touch.ended:
+            self._end(time - self.settings.end)
+            return
+        if touch.seconds > self.settings.longest:
+            self._end(time, lasting=True)
+            return
+        now = self._contact(known.since, known.noticed, known.evidence, felt, i)
+        # What has been excluded stays so.
+        kind = "contact" if known.kind == "contact" else now.kind
+        now = replace(now, kind=kind, peak=max(known.peak, now.force.size))
+        if kind != known.kind:
+            self.events.append(ContactEvent(time, kind, str(now), now))
+        self.contacts[-1] = now
+
+    def _end(self, until: float, *, lasting: bool = False) -> None:
+        touch, known = self._touch, self.contacts[-1]
+        assert touch is not None
+        done = replace(known, until=until)
+        self.contacts[-1] = done
+        text = f"contact since {known.since:.2f} s ended after {until - known.since:.2f} s"
+        if lasting:
+            text = (
+                f"the change since {known.since:.2f} s lasts: a payload, or a load that stays. It "
+                "is the new level"
+            )
+        self.events.append(ContactEvent(until, "contact ended", text, done))
+        self._test.forget()
+        self._test.wait(touch.walked)
+        stays = np.ones(self.joints, bool) if lasting else self._stood()
+        self._test.lose(stays, touch.now)
+        self._touch = None
+        pause = _UNWINDS_S if stays.all() else self.settings.end
+        self._settling = max(self._settling, round(pause / self.step))
+
+    def _stood(self) -> Array:
+        """Joints whose friction may hold what is left of a push."""
+        return np.ones(self.joints, bool) if self.seen is None else self.seen.state >= TURNING
+
+    def _see(self, felt: Felt, i: int, time: float, evidence: float) -> None:
+        state = felt.state[i]
+        contact = None if self._touch is None else self.contacts[-1]
+        if contact is None:
+            change = felt.smooth[i] - self._test.level
+            spread = np.sqrt(self._test.variance) + self.noise.level[FAST]
+        else:
+            change, spread = contact.change, np.sqrt(contact.variance)
+        self.seen = Seen(
+            time,
+            felt.smooth[i],
+            self.noise.level[state, self._every],
+            change,
+            spread,
+            state,
+            felt.sure[i],
+            evidence,
+            self.threshold,
+            contact,
+        )
