@@ -91,15 +91,15 @@ using Sure = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 // each joint's part of it in `parts`.
 nb::tuple change_test(Vector residual, Vector white, Vector walk, Sure sure, Vector prior,
                       Rows state, nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> starts,
-                      Values parts, size_t count, size_t shortest, double fade, Vector clip, Vector loud) {
+                      Values parts, size_t count, size_t shortest, double fade, Vector clip, Vector learn,
+                      double least, double most_loud) {
   const size_t j = prior.shape(0), longest = starts.shape(1);
   if (residual.shape(0) != j || white.shape(0) != j || walk.shape(0) != j || sure.shape(0) != j ||
       state.shape(0) != 3 || state.shape(1) != j || starts.shape(0) != 6 || starts.shape(2) != j ||
       parts.shape(0) != j || clip.shape(0) != j ||
-      loud.shape(0) != 3 || longest == 0)
+      learn.shape(0) != j || longest == 0)
     throw std::invalid_argument("change_test: shapes do not agree");
   double *level = state.data(), *variance = level + j, *loudness = variance + j;
-  const double share = loud.data()[0], least = loud.data()[1], most_loud = loud.data()[2];
   const size_t block = longest * j, slot = count % longest;
   double *g = starts.data(), *a = g + block, *b = a + block, *m = b + block, *p = m + block,
          *l = p + block;
@@ -116,7 +116,7 @@ nb::tuple change_test(Vector residual, Vector white, Vector walk, Sure sure, Vec
                  bound = clip.data()[i] * std::sqrt(total);
     const double innovation = std::fmin(std::fmax(residual.data()[i] - before, -bound), bound);
     const double gain = spread / expected;
-    loudness[i] += share * (innovation * innovation / expected - loudness[i]);
+    loudness[i] += learn.data()[i] * (innovation * innovation / expected - loudness[i]);
     for (size_t s = i; s < block; s += j) {
       g[s] *= fade;
       const double seen = 1.0 - g[s];
@@ -155,6 +155,105 @@ nb::tuple change_test(Vector residual, Vector white, Vector walk, Sure sure, Vec
   return nb::make_tuple(most, best, last);
 }
 
+enum Code { ADD, SUBTRACT, MULTIPLY, DIVIDE, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, MAXIMUM,
+            MINIMUM, POWER, WHERE, NEGATIVE, ABSOLUTE, TANH, EXP, LOG, SQRT, SIN, COS, ARCTAN, SIGN,
+            SQUARE, EXPM1, LOG1P, CODES };
+
+using List = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Places = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+double result(int code, double a, double b, double c) {
+  switch (code) {
+    case ADD: return a + b;
+    case SUBTRACT: return a - b;
+    case MULTIPLY: return a * b;
+    case DIVIDE: return a / b;
+    case GREATER: return a > b;
+    case GREATER_EQUAL: return a >= b;
+    case LESS: return a < b;
+    case LESS_EQUAL: return a <= b;
+    case MAXIMUM: return std::fmax(a, b);
+    case MINIMUM: return std::fmin(a, b);
+    case POWER: return std::pow(a, b);
+    case WHERE: return a != 0.0 ? b : c;
+    case NEGATIVE: return -a;
+    case ABSOLUTE: return std::fabs(a);
+    case TANH: return std::tanh(a);
+    case EXP: return std::exp(a);
+    case LOG: return std::log(a);
+    case SQRT: return std::sqrt(a);
+    case SIN: return std::sin(a);
+    case COS: return std::cos(a);
+    case ARCTAN: return std::atan(a);
+    case SIGN: return (a > 0.0) - (a < 0.0);
+    case SQUARE: return a * a;
+    case EXPM1: return std::expm1(a);
+    case LOG1P: return std::log1p(a);
+  }
+  throw std::invalid_argument("run_tape: there is no such operation");
+}
+
+// A list of operations (code, a, b, c, place) between registers, see model/friction_tape.py; then
+// `results` are copied to `out` and `moves` from one register to another.
+void run_tape(List operations, Values registers, Places results, List moves, Values out) {
+  const int32_t size = static_cast<int32_t>(registers.shape(0));
+  const auto inside = [size](int32_t i) { return i >= 0 && i < size; };
+  if (operations.shape(1) != 5 || moves.shape(1) != 2 || out.shape(0) != results.shape(0))
+    throw std::invalid_argument("run_tape: shapes do not agree");
+  double *r = registers.data();
+  const int32_t *x = operations.data();
+  for (size_t k = 0; k < operations.shape(0); k++, x += 5) {
+    if (!inside(x[1]) || !inside(x[2]) || !inside(x[3]) || !inside(x[4]))
+      throw std::invalid_argument("run_tape: a place is outside the registers");
+    r[x[4]] = result(x[0], r[x[1]], r[x[2]], r[x[3]]);
+  }
+  for (size_t k = 0; k < results.shape(0); k++) {
+    if (!inside(results.data()[k])) throw std::invalid_argument("run_tape: no such result");
+    out.data()[k] = r[results.data()[k]];
+  }
+  // What one register hands on is not what another has just become.
+  double handed[256];
+  const size_t n = moves.shape(0);
+  if (n > 256) throw std::invalid_argument("run_tape: too many moves");
+  for (size_t k = 0; k < n; k++) {
+    if (!inside(moves.data()[2 * k]) || !inside(moves.data()[2 * k + 1]))
+      throw std::invalid_argument("run_tape: a move is outside the registers");
+    handed[k] = r[moves.data()[2 * k]];
+  }
+  for (size_t k = 0; k < n; k++) r[moves.data()[2 * k + 1]] = handed[k];
+}
+
+// The broken line through samples averaged over n cells from `edge` on, as payload/filter/grid.py
+// has it; returns the last sample before the next cell's edge.
+size_t grid_cells(Vector time, Matrix values, double edge, double step, Rows out) {
+  const size_t filled = time.shape(0), c = values.shape(1), n = out.shape(0);
+  if (values.shape(0) != filled || out.shape(1) != c || filled < 2)
+    throw std::invalid_argument("grid_cells: shapes do not agree");
+  const double *t = time.data(), *y = values.data();
+  size_t i = 0;
+  while (i + 2 < filled && t[i + 1] <= edge) i++;
+  double from = edge;
+  for (size_t k = 0; k < n; k++) {
+    double *to = out.data() + k * c;
+    for (size_t s = 0; s < c; s++) to[s] = 0.0;
+    const double end = edge + step * static_cast<double>(k + 1);
+    while (true) {
+      const bool last = i + 2 >= filled || t[i + 1] > end;
+      const double until = last ? end : t[i + 1], width = t[i + 1] - t[i];
+      const double a = std::fmin((from - t[i]) / width, 1.0);
+      const double b = std::fmin((until - t[i]) / width, 1.0);
+      const double weight = (until - from) / step, right = 0.5 * (a + b) * weight;
+      const double *low = y + i * c, *high = low + c;
+      for (size_t s = 0; s < c; s++) to[s] += (weight - right) * low[s] + right * high[s];
+      from = until;
+      if (last) break;
+      i++;
+    }
+  }
+  while (i + 2 < filled && t[i + 1] <= from) i++;
+  return i;
+}
+
 }  // namespace
 
 void bind_contact(nb::module_ &m) {
@@ -162,9 +261,14 @@ void bind_contact(nb::module_ &m) {
         nb::arg("velocity").noconvert(), nb::arg("numbers").noconvert(),
         nb::arg("memory").noconvert(), nb::arg("arm").noconvert(), nb::arg("state").noconvert(),
         nb::arg("standing").noconvert(), nb::arg("sure").noconvert());
+  m.def("run_tape", &run_tape, nb::arg("operations").noconvert(), nb::arg("registers").noconvert(),
+        nb::arg("results").noconvert(), nb::arg("moves").noconvert(), nb::arg("out").noconvert());
+  m.def("grid_cells", &grid_cells, nb::arg("time").noconvert(), nb::arg("values").noconvert(),
+        nb::arg("edge"), nb::arg("step"), nb::arg("out").noconvert());
   m.def("change_test", &change_test, nb::arg("residual").noconvert(),
         nb::arg("white").noconvert(), nb::arg("walk").noconvert(), nb::arg("sure").noconvert(),
         nb::arg("prior").noconvert(), nb::arg("state").noconvert(), nb::arg("starts").noconvert(),
         nb::arg("parts").noconvert(), nb::arg("count"), nb::arg("shortest"), nb::arg("fade"),
-        nb::arg("clip").noconvert(), nb::arg("loud").noconvert());
+        nb::arg("clip").noconvert(), nb::arg("learn").noconvert(), nb::arg("least"),
+        nb::arg("most_loud"));
 }

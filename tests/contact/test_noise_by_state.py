@@ -52,7 +52,7 @@ def test_a_model_without_noise_gets_one_from_its_friction(bench):
 
 def test_free_runs_give_bands_that_hold_on_other_runs(bench):
     base = bench.model.training.noise
-    runs = [felt(bench.model, bench.run(s).recording, base) for s in (11, 12, 13)]
+    runs = [felt(bench.model, bench.run(s, rest=2.0).recording, base) for s in (11, 12, 13)]
     noise = free_noise(bench.model, runs, base)
     assert noise.runs == 3 and np.all(noise.seconds[REST] > 0.0)
     other = [felt(bench.model, bench.run(s, periods=2).recording, noise) for s in (21, 22, 23)]

@@ -35,6 +35,7 @@ _IN_ORDER = {
     "fit": "Fit a robot's dynamic model to recorded motion and torque",
     "check": "Test a fitted model on recordings it has not seen",
     "payload": "Tell what the arm carries",
+    "contact": "Tell what touches the arm, at a stated rate of false alarms",
     "health": "Tell wear from temperature, run after run",
     "export": "Write a fitted model as URDF, MJCF, JSON or C",
     "report": "Write one HTML page about a fitted model",

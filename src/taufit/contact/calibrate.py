@@ -1,8 +1,8 @@
 """The evidence that contact-free motion exceeds as often as accepted, and what that rests on.
 
-Evidence of blocks of two seconds has an exponential tail; its mean excess over the 90 % quantile is
-known from a few dozen blocks only, so the upper end of its 95 % interval is taken. Minutes of
-recordings never prove a rate per hour: how many there are is said with it.
+Evidence of blocks of two seconds has an exponential tail beyond its 90 % quantile. Minutes of
+recordings never prove a rate per hour, so the tail is never taken to be shorter than that of arms
+in general, and how many minutes it rests on is said with it.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ def alarm_tail(evidence: Sequence[Float[Array, " n"]], step: float) -> AlarmTail
         return AlarmTail(default.start, default.scale, default.share, BLOCK_S, minutes)
     start = float(np.quantile(blocks, 1.0 - SHARE))
     over = blocks[blocks > start] - start
-    # Sums of exponential values: the mean is known to one part in the root of their number.
-    scale = float(over.mean()) * (1.0 + 1.645 / np.sqrt(len(over))) if len(over) else 0.0
+    scale = float(over.mean()) if len(over) else 0.0
     return AlarmTail(
         max(start, DEFAULT_TAIL.start), max(scale, DEFAULT_TAIL.scale), SHARE, BLOCK_S, minutes
     )

@@ -12,9 +12,9 @@ and against theta ~ N(0, P) no step loses by the Bayes factor
 
 A force on link k loads joints 1 to k, so the evidence of a contact is the largest sum over the
 first k joints. Days and motions differ, so variances are multiplied by how loud the innovations
-were before the earliest start that is looked at. The determinants are what a step may explain by chance: one threshold serves every
-state, and any number of joints. A, b and g of every start within the last quarter of a second are
-carried along.
+were before the earliest start that is looked at. The determinants are what a step may explain by
+chance: one threshold serves every state, and any number of joints. A, b and g of every start within
+the last quarter of a second are carried along.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class ChangeTest:
         # Per start that is looked at: signature, A, b; level, variance and loudness before it.
         self._starts = np.zeros((6, self.longest, self.joints))
         self._starts[5] = 1.0
-        self._loud = np.array([-np.expm1(-step / _LOUD_S), _QUIETEST, _LOUDEST])
+        self._learn = -float(np.expm1(-step / _LOUD_S))
         self._parts = np.zeros(self.joints)
         self.forget()
 
@@ -130,8 +130,10 @@ class ChangeTest:
             sure: Joints that say something; what others said before is forgotten.
             clip: Largest innovation that counts, in standard deviations.
         """
+        # At rest everything is quieter, and a start is louder than anything.
+        learn = self._learn * (sure & (clip <= CLIP))
         step = self._compiled if _kernel is not None else self._plain
-        evidence, slot, last = step(residual, white, walk, sure, clip)
+        evidence, slot, last = step(residual, white, walk, sure, clip, learn)
         self._count += 1
         if self._count < self.shortest:
             return None
@@ -146,7 +148,13 @@ class ChangeTest:
         )
 
     def _compiled(
-        self, residual: Array, white: Array, walk: Array, sure: Array, clip: Array
+        self,
+        residual: Array,
+        white: Array,
+        walk: Array,
+        sure: Array,
+        clip: Array,
+        learn: Array,
     ) -> tuple[float, int, int]:
         found: tuple[float, int, int] = _kernel.change_test(
             np.ascontiguousarray(residual, float),
@@ -161,18 +169,25 @@ class ChangeTest:
             self.shortest,
             self._fade,
             clip,
-            self._loud,
+            learn,
+            _QUIETEST,
+            _LOUDEST,
         )
         return found
 
     def _plain(
-        self, residual: Array, white: Array, walk: Array, sure: Array, clip: Array
+        self,
+        residual: Array,
+        white: Array,
+        walk: Array,
+        sure: Array,
+        clip: Array,
+        learn: Array,
     ) -> tuple[float, int, int]:
         """The same in NumPy."""
         slot = self._count % self.longest
         signature, a, b, levels, variances, loudness = self._starts
-        share, least, most = self._loud
-        factor = np.clip(loudness[slot], least, most)
+        factor = np.clip(loudness[slot], _QUIETEST, _LOUDEST)
         levels[slot], variances[slot], loudness[slot] = self._state
         signature[slot] = a[slot] = b[slot] = 0.0
         level = self._fade * self._state[0]
@@ -182,7 +197,7 @@ class ChangeTest:
         bound = clip * np.sqrt(total)
         innovation = np.clip(residual - level, -bound, bound)
         gain = variance / expected
-        self._state[2] += share * (innovation**2 / expected - self._state[2])
+        self._state[2] += learn * (innovation**2 / expected - self._state[2])
         signature *= self._fade
         seen = 1.0 - signature
         a += seen**2 / total

@@ -25,6 +25,7 @@ class Contact:
         evidence: 2 ln B for a change of external torque against none, when it was noticed.
         change: Of external joint torque since before the contact [N m].
         variance: Of `change` [(N m)^2].
+        position: Of the joints, averaged over the time `change` is.
         joint: The last joint it loads, 1 for the first.
         links: That it can be on, 1 for the first.
         force: Under its stated assumption.
@@ -38,6 +39,7 @@ class Contact:
     evidence: float
     change: Float[Array, " j"]
     variance: Float[Array, " j"]
+    position: Float[Array, " j"]
     joint: int
     links: tuple[int, ...]
     force: Force

@@ -19,15 +19,15 @@ balance, and only changes say something.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.dynamics import Engine
-from taufit.friction import FrictionInput, needs
+from taufit.friction import needs
 from taufit.friction.states import FrictionStates, StateSettings
 from taufit.model.fitted_model import FittedModel
+from taufit.model.friction_tape import FrictionTape
 from taufit.signals.recursive import filter_rows
 
 # Cells are not longer than this: 125 Hz sees everything that a joint torque tells.
@@ -36,6 +36,8 @@ FASTEST_HZ = 125.0
 # noise: its noise bandwidth is pi/2 corners, that of Butterworth's 1.026.
 _CORNER = 1.026 / (0.5 * np.pi)
 WIDEST_HZ = 10.0
+# Rows that are gone through one by one rather than by a filter.
+_FEW = 8
 # For how long an acceleration beyond the training's counts [s].
 _JOLT_S = 0.4
 _LARGEST_JOLT = 20.0
@@ -100,30 +102,27 @@ class ExternalTorque:
         self.warm = needs(model.friction, "temperature")
         self.channels = self.joints * (4 if self.warm else 3)
         self._engine = Engine(model.robot)
-        self._columns = model.columns
-        self._values = np.asarray(model.values, float)
+        self._friction = FrictionTape(model, self.step)
+        parts = model.layout.split(np.asarray(model.values, float))
+        self._rotors, self._offsets = parts.rotors, parts.offsets
+        self._coupling = model.columns.coupling
         self.states = FrictionStates(self.joints, self.step, states)
         gain = 2.0 * np.pi * _CORNER * min(cutoff_hz, WIDEST_HZ)
-        share = -float(np.expm1(-gain * self.step))
-        self._observer = np.array([share, 0.0]), np.array([1.0, share - 1.0])
+        self._share = -float(np.expm1(-gain * self.step))
         reach = model.training.ranges.acceleration
         self._fastest = np.full(self.joints, np.inf) if reach is None else reach.largest
         self.clear()
 
-    @cached_property
-    def offsets(self) -> Float[Array, " j"]:
-        """Torque offsets of the model [N m]."""
-        return self.model.layout.split(self._values).offsets
-
     def clear(self) -> None:
         """The next chunk follows on none."""
         self.states.clear()
-        self._friction = self._columns.start()
+        self._friction.clear()
         self._last: Array | None = None
         self._lag: Array | None = None
         self._before: Array | None = None
         self._speeds: Array | None = None
-        self._over = np.zeros(round(_JOLT_S / self.step))
+        self._over = np.zeros(round(_JOLT_S / self.step) + 1)
+        self._at = 0
 
     def __call__(self, time: Float[Array, " n"], cells: Float[Array, "n c"]) -> Felt | None:
         """The steps up to the next cells; None where there is no step yet.
@@ -133,27 +132,22 @@ class ExternalTorque:
             cells: Positions, velocities, torques and, where friction needs them, temperatures.
         """
         if self._last is None:
-            self._last = np.append(time[0], cells[0])
+            self._last = cells[0]
             time, cells = time[1:], cells[1:]
-        if len(time) == 0:
+        n = len(time)
+        if n == 0:
             return None
         j, h = self.joints, self.step
-        ends = np.vstack([self._last[1:], cells])
-        self._last = np.append(time[-1], cells[-1])
+        ends = np.empty((n + 1, self.channels))
+        ends[0], ends[1:] = self._last, cells
+        self._last = ends[-1]
         middle = 0.5 * (ends[1:] + ends[:-1])
         q, v = np.ascontiguousarray(middle[:, :j]), np.ascontiguousarray(middle[:, j : 2 * j])
         change = (ends[1:, j : 2 * j] - ends[:-1, j : 2 * j]) / h
-        measured = middle[:, 2 * j : 3 * j]
-        warm = middle[:, 3 * j :] if self.warm else None
-
         rigid = self._engine.inverse_dynamics(q, v, change)
-        motor, self._friction = self._columns.advance(
-            self._friction, FrictionInput(v, q, rigid, warm, step=h)
-        )
-        full = rigid + self._columns.rest_torque(self._values, change, motor) - measured
-        bare = rigid + self._columns.rest_torque(self._values, change, 0.0 * motor) - measured
+        bare = rigid + self._inertia(change) + self._offsets - middle[:, 2 * j : 3 * j]
         states = self.states(q, v)
-        torque = np.where(states.standing, bare, full)
+        torque = bare + np.where(states.standing, 0.0, self._friction_of(q, v, rigid, middle))
         return Felt(
             time - 0.5 * h,
             q,
@@ -167,31 +161,60 @@ class ExternalTorque:
             self._jolts(ends[1:, j : 2 * j]),
         )
 
+    def _inertia(self, change: Float[Array, "n j"]) -> Float[Array, "n j"]:
+        """Torque of the rotors, which turn with the motors."""
+        if self._coupling is None:
+            return self._rotors * change
+        return (self._rotors * (change @ self._coupling.T)) @ self._coupling
+
+    def _friction_of(
+        self,
+        q: Float[Array, "n j"],
+        v: Float[Array, "n j"],
+        load: Float[Array, "n j"],
+        cells: Float[Array, "n c"],
+    ) -> Float[Array, "n j"]:
+        """Friction at the joints over each step; it remembers the steps before."""
+        out = np.empty_like(q)
+        for i in range(len(q)):
+            warm = cells[i, 3 * self.joints :] if self.warm else None
+            out[i] = self._friction(v[i], q[i], load[i], warm)
+        return out if self._coupling is None else out @ self._coupling
+
     def _smooth(self, torque: Float[Array, "n j"]) -> Float[Array, "n j"]:
         """The momentum observer r' = K (tau_ext - r)."""
-        b, a = self._observer
-        if self._lag is None:
-            # As if the first value had lasted for ever: the state of the filter's direct form.
-            self._lag = ((1.0 - b[0]) * torque[0])[:, None]
-        out, self._lag = filter_rows(b, a, torque.T, self._lag)
-        return out.T
+        share = self._share
+        lag = torque[0] if self._lag is None else self._lag
+        if len(torque) < _FEW:
+            out = np.empty_like(torque)
+            for i in range(len(torque)):
+                lag = out[i] = lag + share * (torque[i] - lag)
+        else:
+            b, a = np.array([share, 0.0]), np.array([1.0, share - 1.0])
+            out = filter_rows(b, a, torque.T, ((1.0 - share) * lag)[:, None])[0].T
+        self._lag = out[-1]
+        return out
 
     def _switched(self, standing: Bool[Array, "n j"]) -> Bool[Array, "n j"]:
-        before = standing[0] if self._before is None else self._before
+        earlier = np.empty_like(standing)
+        earlier[0] = standing[0] if self._before is None else self._before
+        earlier[1:] = standing[:-1]
         self._before = standing[-1]
-        return standing != np.vstack([before, standing[:-1]])
+        return standing != earlier
 
     def _jolts(self, velocity: Float[Array, "n j"]) -> Float[Array, " n"]:
         """Acceleration beyond the training's, the largest within the last moments."""
-        before = velocity[:1] if self._speeds is None else self._speeds
-        self._speeds = velocity[-1:]
+        path = np.empty((len(velocity) + 1, self.joints))
+        path[0] = velocity[0] if self._speeds is None else self._speeds
+        path[1:] = velocity
+        self._speeds = velocity[-1]
         # Speeds that count as none are noise, and so is their difference.
         noise = 2.0 * self.states.settings.standstill
-        path = np.vstack([before, velocity])
         rate = np.maximum(np.abs(path[1:] - path[:-1]) - noise, 0.0) / self.step
         over = np.maximum(rate / self._fastest - 1.0, 0.0).max(axis=1)
-        held = np.concatenate([self._over, over])
-        span = len(self._over) + 1
-        self._over = held[len(held) - span + 1 :]
-        windows = np.lib.stride_tricks.sliding_window_view(held, span)
-        return np.minimum(windows.max(axis=1), _LARGEST_JOLT)
+        out = np.empty(len(over))
+        for i, value in enumerate(over):
+            self._over[self._at] = value
+            self._at = (self._at + 1) % len(self._over)
+            out[i] = self._over.max()
+        return np.minimum(out, _LARGEST_JOLT)

@@ -5,7 +5,7 @@ A file is fed to `ContactWatch` sample by sample: what it says is what a stream 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,8 +101,8 @@ def find_contacts(
     live = ContactWatch(model, noise, settings=settings)
     kept: list[Seen] = []
     last: Seen | None = None
-    for sample, commanded in _samples(source):
-        seen = live.update(*sample, commanded_velocity=commanded)
+    for sample in _samples(source):
+        seen = live.update(*sample)
         if seen is not None and seen is not last:
             kept.append(seen)
             last = seen
@@ -181,8 +181,8 @@ def free_evidence(model: FittedModel, source: Stream, noise: NoiseByState) -> Fl
     live.threshold = np.inf
     out: list[float] = []
     last: Seen | None = None
-    for sample, commanded in _samples(source):
-        seen = live.update(*sample, commanded_velocity=commanded)
+    for sample in _samples(source):
+        seen = live.update(*sample)
         if seen is None or seen is last:
             continue
         last = seen
@@ -204,11 +204,14 @@ def smallest_steps(noise: NoiseByState, threshold: float, seconds: float = 0.2) 
     return np.sqrt((threshold + 6.0) / information)
 
 
-def _samples(source: Stream) -> Any:
+Sample = tuple[float, Array, Array, Array, Array | None, Array | None]
+
+
+def _samples(source: Stream) -> Iterator[Sample]:
     """Samples of a stream, each with the commanded velocity where it was recorded."""
     commanded = None if source.commanded is None else source.commanded[1]
     for i, sample in enumerate(source.samples()):
-        yield sample, None if commanded is None else commanded[i]
+        yield (*sample, None if commanded is None else commanded[i])
 
 
 def _warnings(model: FittedModel, live: ContactWatch, source: Stream) -> tuple[str, ...]:

@@ -84,26 +84,24 @@ class Touch:
         self._wandered = self._wandered + moment.walk
         self.cells += 1
 
-    def add(
-        self, moment: Moment, standing: Bool[Array, " j"], switched: Bool[Array, " j"]
-    ) -> None:
+    def add(self, moment: Moment, standing: Bool[Array, " j"], loose: Bool[Array, " j"]) -> None:
         """The next cell.
 
         Args:
             moment: Of it.
             standing: Joints that stand.
-            switched: Joints that have begun or ceased to stand.
+            loose: Joints that have begun or ceased to stand, or creep: friction may do anything.
         """
         self._take(moment)
-        self._moved = self._moved | switched
+        self._moved = self._moved | loose
         change, variance = self.over(self._end)
-        loose = np.where(standing, _KEPT * self._friction, 0.0)
+        held = np.where(standing, _KEPT * self._friction, 0.0)
         size = float(np.sum(change**2 / variance))
         self._largest = max(self._largest, size)
         joints = len(change)
         chance = joints + 3.0 * np.sqrt(2.0 * joints)
         # Where joints stand friction holds part of a push, but what is held is less than it was.
-        within = float(np.sum(change**2 / (variance + loose**2))) < chance
+        within = float(np.sum(change**2 / (variance + held**2))) < chance
         fallen = size < max(chance, _FALLEN**2 * self._largest)
         self._quiet = self._quiet + 1 if within and fallen else 0
 
@@ -123,6 +121,11 @@ class Touch:
         variance = _CORRELATED * white / n + self.variance + share * self._wandered
         moved = np.where(self._moved, self._friction**2, 0.0)
         return torque - self.level, variance + moved
+
+    @property
+    def position(self) -> Float[Array, " j"]:
+        """Of the joints, averaged over the time that `over` looks back."""
+        return np.mean([one.position for one in self._recent], axis=0)
 
     @property
     def now(self) -> Float[Array, " j"]:

@@ -42,6 +42,8 @@ _JOLT = 0.25
 _STARTS_S = 0.6
 # After a push at standstill friction unwinds for this long at least [s].
 _UNWINDS_S = 0.4
+# Friction that an acceleration beyond the training's may bring, in friction levels.
+_ROUGH = 0.3
 # Settling after a start or a gap [s].
 _SETTLE_S = 0.3
 # A standing joint that is this far from where it stood has given way [rad or m].
@@ -91,13 +93,14 @@ class ContactWatch:
         self._prior = np.maximum(_PRIOR_FRICTION * self.friction, _PRIOR_NOISE * noise.level[FAST])
         self._white, self._walk = noise.white**2, noise.walk**2 * self.step
         self._every = np.arange(self.joints)
-        self._rough = noise.level[TURNING]
+        self._rough = np.minimum(noise.level[TURNING], _ROUGH * self.friction)
         self._clip = np.full(len(STATES), CLIP)
         self._clip[REST] = CLIP_AT_REST
         self.events: list[ContactEvent] = []
         self.contacts: list[Contact] = []
         self.seen: Seen | None = None
         self.samples = 0
+        self._commanded: bool | None = None
         self._said = -np.inf
         self._restart()
 
@@ -136,30 +139,12 @@ class ContactWatch:
                     "Record joint temperatures, or fit a model without them."
                 )
             row[3 * joints :] = temperature
-        # A sum is finite only where all its terms are.
-        if not np.isfinite(row.sum() + time):
+        if not self._is_new(time):
             return self.seen
-        torques = row[2 * joints : 3 * joints]
-        if (torques == self._held).all() and np.abs(row[joints : 2 * joints]).max() > 0.02:
-            return self.seen
-        self._held[:] = torques
-        last = self._grid.last
-        if last is not None:
-            late = time - last
-            if late <= 0.0:
-                if late < -self._grid.longest:
-                    raise RecordingError(
-                        f"time runs backwards: {time:.4f} s after {last:.4f} s. Start a new watch "
-                        "for another run."
-                    )
-                return self.seen
-            if late > self._grid.longest:
-                self._gap(last, time)
         self.samples += 1
         if commanded_velocity is not None:
-            self._commanded = bool(
-                np.abs(commanded_velocity).max() >= self.noise.standstill
-            )
+            told = float(np.abs(commanded_velocity).max())
+            self._commanded = told >= self.noise.standstill
         self._grid.push(time, row)
         if self._grid.ahead >= self.step:
             felt = self._felt(*self._grid.take())
@@ -167,6 +152,29 @@ class ContactWatch:
                 for i in range(len(felt)):
                     self._feel(felt, i, time)
         return self.seen
+
+    def _is_new(self, time: float) -> bool:
+        """Whether the row is a measurement later than the last; a gap starts the watch anew."""
+        row, joints = self._row, self.joints
+        # A sum is finite only where all its terms are.
+        if not np.isfinite(row.sum() + time):
+            return False
+        torques = row[2 * joints : 3 * joints]
+        if (torques == self._held).all() and np.abs(row[joints : 2 * joints]).max() > 0.02:
+            return False
+        self._held[:] = torques
+        last = self._grid.last
+        if last is None:
+            return True
+        late = time - last
+        if late < -self._grid.longest:
+            raise RecordingError(
+                f"time runs backwards: {time:.4f} s after {last:.4f} s. Start a new watch for "
+                "another run."
+            )
+        if late > self._grid.longest:
+            self._gap(last, time)
+        return late > 0.0
 
     def _gap(self, last: float, time: float) -> None:
         text = f"no samples from {last:.2f} s to {time:.2f} s: the watch starts anew"
@@ -183,7 +191,7 @@ class ContactWatch:
         self._touch: Touch | None = None
         # Since when, of what step, and cells since it was best seen.
         self._pending: tuple[float, Step, int] | None = None
-        self._commanded: bool | None = None
+        self._commanded = None
         self._settling = round(_SETTLE_S / self.step)
 
     # ---- one step of the grid ------------------------------------------------------------------
@@ -215,8 +223,8 @@ class ContactWatch:
                 self._begin(alarm, felt, i, time)
         else:
             evidence = self.contacts[-1].evidence
-            self._touch.add(moment, standing, switched)
-            self._follow(felt, i, time)
+            self._touch.add(moment, standing, switched | ~felt.sure[i])
+            self._follow(time)
         self._see(felt, i, time, evidence)
 
     def _say_jolt(self, jolt: float, time: float) -> None:
@@ -230,9 +238,7 @@ class ContactWatch:
             self.events.append(ContactEvent(time, "stop beyond training", text))
         self._said = time
 
-    def _alarm(
-        self, felt: Felt, i: int, step: Step | None, time: float
-    ) -> tuple[Step, int] | None:
+    def _alarm(self, felt: Felt, i: int, step: Step | None, time: float) -> tuple[Step, int] | None:
         """A step to be told, and cells that have passed since its evidence was enough."""
         strong = step is not None and step.evidence > self.threshold
         if not felt.standing[i].all() or self._commanded is not None:
@@ -296,14 +302,15 @@ class ContactWatch:
             self.settings,
         )
         since = float(felt.time[i]) - (age - 0.5) * self.step
-        contact = self._contact(since, time, step.evidence, felt, i)
+        contact = self._contact(since, time, step.evidence)
         self.contacts.append(contact)
         self.events.append(ContactEvent(time, contact.kind, str(contact), contact))
 
-    def _contact(self, since: float, noticed: float, evidence: float, felt: Felt, i: int) -> Contact:
+    def _contact(self, since: float, noticed: float, evidence: float) -> Contact:
         assert self._touch is not None
         change, variance = self._touch.over()
-        robot, position = self.model.robot, felt.position[i]
+        # Where the arm was while the change was averaged, not where it is by now.
+        robot, position = self.model.robot, self._touch.position
         force = find_force(
             robot,
             position,
@@ -319,10 +326,20 @@ class ContactWatch:
         excluded = force.vertical_misfit > self.settings.off_vertical
         kind = "contact" if excluded else "pick or contact"
         return Contact(
-            since, noticed, evidence, change, variance, joint, links, force, kind, peak=force.size
+            since,
+            noticed,
+            evidence,
+            change,
+            variance,
+            position,
+            joint,
+            links,
+            force,
+            kind,
+            peak=force.size,
         )
 
-    def _follow(self, felt: Felt, i: int, time: float) -> None:
+    def _follow(self, time: float) -> None:
         touch, known = self._touch, self.contacts[-1]
         assert touch is not None
         if touch.ended:
@@ -331,7 +348,7 @@ class ContactWatch:
         if touch.seconds > self.settings.longest:
             self._end(time, lasting=True)
             return
-        now = self._contact(known.since, known.noticed, known.evidence, felt, i)
+        now = self._contact(known.since, known.noticed, known.evidence)
         # What has been excluded stays so.
         kind = "contact" if known.kind == "contact" else now.kind
         now = replace(now, kind=kind, peak=max(known.peak, now.force.size))

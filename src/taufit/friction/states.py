@@ -98,7 +98,7 @@ class FrictionStates:
         # stopped, turned, was slow.
         self._memory = np.zeros((7, self.joints))
         self._memory[2:] = _LONG_AGO
-        # Whether there was a cell; cells since any joint did not stand, since the arm started, stopped.
+        # Whether there was a cell; cells since a joint did not stand, the arm started, it stopped.
         self._arm = np.array([0.0, _LONG_AGO, _LONG_AGO, _LONG_AGO])
 
     def __call__(self, position: Float[Array, "n j"], velocity: Float[Array, "n j"]) -> StateRows:

@@ -13,6 +13,11 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
+
 
 class Grid:
     """The broken line through samples pushed one by one, averaged cell by cell.
@@ -65,6 +70,13 @@ class Grid:
         if n < 1 or self._filled < 2:
             return np.empty(0), np.empty((0, self.channels))
         time, values = self._time[: self._filled], self._values[: self._filled]
+        if _kernel is not None:
+            out = np.empty((n, self.channels))
+            keep = _kernel.grid_cells(time, values, self._edge, self.step, out)
+            centres = self._edge + self.step * (np.arange(n) + 0.5)
+            self._edge += self.step * n
+            self._drop(keep)
+            return centres, out
         edges = self._edge + self.step * np.arange(n + 1)
         before = np.clip(np.searchsorted(time, edges, side="right") - 1, 0, self._filled - 2)
         width = np.diff(time)
@@ -76,14 +88,17 @@ class Grid:
         integral = whole[before] + 0.5 * ahead[:, None] * (values[before] + at)
         centres = edges[:-1] + 0.5 * self.step
         out = np.diff(integral, axis=0) / self.step
-        # The sample before the next cell's edge stays: the line begins there.
-        keep = int(before[-1])
-        left = self._filled - keep
-        self._time[:left] = time[keep:].copy()
-        self._values[:left] = values[keep:].copy()
-        self._filled = left
         self._edge = float(edges[-1])
+        self._drop(int(before[-1]))
         return centres, out
+
+    def _drop(self, keep: int) -> None:
+        """Forget samples before one; that before the next cell's edge stays, its line begins."""
+        left = self._filled - keep
+        if keep:
+            self._time[:left] = self._time[keep : self._filled].copy()
+            self._values[:left] = self._values[keep : self._filled].copy()
+            self._filled = left
 
     def clear(self) -> None:
         """Forget everything; the next sample starts a new line."""

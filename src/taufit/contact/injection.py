@@ -1,0 +1,185 @@
+"""Contacts put into contact-free recordings: what would have been found, and how soon.
+
+A force f at a point of the arm takes J' f off what the motors must give, so -J' f is added to the
+recorded torque. In motion that is what a closed loop does (the simulated arm agrees within 2 %); at
+standstill friction would carry part of it, so contacts are put into motion only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.contact.contact import Contact
+from taufit.contact.force import point_jacobian
+from taufit.contact.settings import ContactSettings
+from taufit.contact.watch import ContactWatch
+from taufit.dynamics import forward_kinematics
+from taufit.model.fitted_model import FittedModel
+from taufit.model.noise_by_state import NoiseByState
+from taufit.payload.stream import Stream, stream
+from taufit.recording import Recording
+
+# The arm moves where some joint is faster than this [rad/s or m/s].
+_MOVES = 0.05
+# A contact that is told later than this was not found [s].
+_LATE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of contact.
+
+    Attributes:
+        force: Its height [N].
+        seconds: How long.
+        shape: "pulse" (half sine) or "step".
+        link: On whose far end, 1 for the first; 0 for the tool.
+    """
+
+    force: float = 20.0
+    seconds: float = 0.1
+    shape: str = "pulse"
+    link: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Injection:
+    """One contact that was put in: when, its force, and the joint torque of its height."""
+
+    time: float
+    force: Float[Array, " 3"]
+    torque: Float[Array, " j"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """What of one kind of contact was found.
+
+    Attributes:
+        kind: Of contact.
+        count: How many there were.
+        share: Of them that were found.
+        median, late: Delay of those found, and that of nine in ten [s].
+    """
+
+    kind: Kind
+    count: int
+    share: float
+    median: float
+    late: float
+
+    def __str__(self) -> str:
+        k = self.kind
+        place = "the tool" if k.link == 0 else f"the end of link {k.link}"
+        return (
+            f"{k.force:g} N for {1e3 * k.seconds:.0f} ms ({k.shape}) at {place}: "
+            f"{100 * self.share:.0f} % of {self.count} found, median after {1e3 * self.median:.0f} "
+            "ms"
+        )
+
+
+def with_contacts(
+    model: FittedModel,
+    source: Stream,
+    kind: Kind,
+    rng: np.random.Generator,
+    *,
+    gap: float = 2.5,
+    first: float = 1.5,
+) -> tuple[Stream, list[Injection]]:
+    """A stream with contacts in random directions at random times of its motion.
+
+    Args:
+        model: Of the arm.
+        source: Without contact.
+        kind: Of contact.
+        rng: Of times and directions.
+        gap: Between two contacts, at least [s].
+        first: Before the first [s].
+    """
+    robot, time = model.robot, source.time
+    torque, out = source.torque.copy(), []
+    moving = np.abs(source.velocity).max(axis=1) > _MOVES
+    start = first + rng.uniform(0.0, gap)
+    while start < time[-1] - 0.8:
+        during = (time >= start) & (time < start + 0.3)
+        if during.any() and moving[during].mean() > 0.9:
+            i = int(np.argmax(during))
+            force = rng.normal(size=3)
+            force *= kind.force / np.linalg.norm(force)
+            poses = forward_kinematics(robot, source.position[i][None])[0]
+            link = (kind.link or robot.joints) - 1
+            lever = point_jacobian(robot, poses, link, poses[link + 1, :3, 3])
+            height = lever.T @ force
+            torque -= _shape(kind, time - start)[:, None] * height
+            out.append(Injection(float(start), force, height))
+        start += gap + rng.uniform(0.0, 1.0)
+    return replace(source, torque=torque), out
+
+
+def _shape(kind: Kind, since: Float[Array, " n"]) -> Float[Array, " n"]:
+    during = (since >= 0.0) & (since < kind.seconds)
+    wave = np.sin(np.pi * np.clip(since / kind.seconds, 0.0, 1.0))
+    return during * (wave if kind.shape == "pulse" else 1.0)
+
+
+def delay_of(contacts: Sequence[Contact], injection: Injection) -> float:
+    """How long after its start a contact was told [s]; nan where it was not, or one was before."""
+    t = injection.time
+    if any(c.noticed < t and (c.until is None or c.until > t) for c in contacts):
+        return float("nan")
+    told = [c.noticed - t for c in contacts if t <= c.noticed <= t + _LATE]
+    return min(told, default=float("nan"))
+
+
+def sensitivity(
+    model: FittedModel,
+    recordings: Sequence[Recording | Stream],
+    kind: Kind | None = None,
+    *,
+    noise: NoiseByState | None = None,
+    settings: ContactSettings | None = None,
+    count: int = 50,
+    seed: int = 0,
+) -> Sensitivity:
+    """Share of contacts put into contact-free recordings that are found.
+
+    Args:
+        model: Of the arm.
+        recordings: Without contact.
+        kind: Of contact; 20 N for 100 ms at the tool by default.
+        noise: By friction state; the model's by default.
+        settings: Rate of false alarms.
+        count: At least so many contacts, where the recordings move at all.
+        seed: Of times and directions.
+    """
+    kind = kind or Kind()
+    rng = np.random.default_rng(seed)
+    sources = [one if isinstance(one, Stream) else stream(model, one) for one in recordings]
+    delays: list[float] = []
+    for _ in range(20):
+        for source in sources:
+            hurt, put = with_contacts(model, source, kind, rng)
+            if not put:
+                continue
+            watch = ContactWatch(model, noise, settings=settings)
+            for sample in hurt.samples():
+                watch.update(*sample)
+            delays += [delay_of(watch.contacts, one) for one in put]
+            if len(delays) >= count:
+                break
+        if len(delays) >= count or not delays:
+            break
+    return _summed(kind, np.array(delays))
+
+
+def _summed(kind: Kind, delays: Array) -> Sensitivity:
+    told = delays[np.isfinite(delays)]
+    if len(told) == 0:
+        return Sensitivity(kind, len(delays), 0.0, float("nan"), float("nan"))
+    late = float(np.quantile(told, 0.9))
+    return Sensitivity(kind, len(delays), len(told) / len(delays), float(np.median(told)), late)

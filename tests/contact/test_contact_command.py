@@ -1,0 +1,63 @@
+"""`taufit contact`: one JSON object, a page, exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from taufit.cli.app import typer_app
+from taufit.model import read_model, write_model
+from taufit.recording import write_recording
+
+
+@pytest.fixture(scope="module")
+def files(bench, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("contact")
+    write_model(bench.model, folder / "model.json")
+    for seed in (51, 52):
+        write_recording(bench.run(seed).recording, folder / f"free{seed}.parquet")
+    return folder
+
+
+def run(*words):
+    return CliRunner().invoke(typer_app("contact"), [str(word) for word in words])
+
+
+def test_a_recording_gives_one_json_object_and_a_page(files):
+    page = files / "page.html"
+    done = run(
+        files / "model.json", files / "free52.parquet", "--free", files / "free51.parquet",
+        "--report", page, "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["events"] == [] and told["false_alarms_per_hour"] == 1.0
+    assert len(told["threshold"]) == 6 and told["seconds"] > 9.0 and told["free_runs"] == 1
+    assert told["safety_function"] is False
+    text = page.read_text(encoding="utf-8")
+    assert "not a safety function" in text and "Friction states" in text
+
+
+def test_free_runs_alone_say_what_can_be_found_and_are_stored(files):
+    stored = files / "refined.json"
+    done = run(files / "model.json", "--free", files / "free51.parquet", "-o", stored, "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert 0.0 <= told["pulses"]["share"] <= 1.0 and told["rests_on_minutes"] > 0.1
+    noise = read_model(stored).training.noise
+    assert noise.runs == 1 and noise.tail is not None
+
+
+def test_words_say_what_was_found(files):
+    done = run(files / "model.json", files / "free52.parquet")
+    assert done.exit_code == 0 and "false alarms per hour" in done.output
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--alarms-per-hour", "0"), ("--tool", "1,2"), ("--output", "x.json")]
+)
+def test_wrong_usage_is_told(files, words):
+    recording = () if not words else (files / "free52.parquet",)
+    assert run(files / "model.json", *recording, *words).exit_code == 2

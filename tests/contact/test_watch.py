@@ -1,0 +1,168 @@
+"""The watch: quiet where nothing touches, quick where something does, the same for streams."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from taufit.contact import ContactSettings, ContactWatch, find_contacts, refine_noise
+from taufit.contact import change_test as module
+from taufit.contact.change_test import CLIP, ChangeTest
+from taufit.contact.force import direction_names, find_force, point_jacobian
+from taufit.dynamics import forward_kinematics, jacobian
+from taufit.errors import RecordingError, TaufitError
+from taufit.payload import stream
+from taufit.robot import read_robot
+from taufit.sim import Push
+
+
+@pytest.fixture(scope="module")
+def free(bench):
+    return refine_noise(bench.model, [bench.run(s).recording for s in (31, 32, 33)])
+
+
+def pushed(bench, recording, start, seconds, force):
+    """The recording's stream with -J' f added to the motors' torque."""
+    source = stream(bench.model, recording)
+    during = (source.time >= start) & (source.time < start + seconds)
+    lever = jacobian(bench.model.robot, source.position)[:, 3:]
+    outside = np.einsum("nij,i->nj", lever, np.asarray(force, float))
+    return replace(source, torque=source.torque - during[:, None] * outside), outside
+
+
+def fed(watch, source):
+    return [watch.update(*sample) for sample in source.samples()]
+
+
+def test_nothing_is_told_where_nothing_touches(bench, free):
+    for seed in (41, 42):
+        run = find_contacts(bench.model, bench.run(seed).recording, noise=free)
+        assert run.contacts == ()
+
+
+def test_a_push_is_found_quickly_with_its_force_and_its_end(bench, free):
+    force = np.array([25.0, -20.0, 10.0])
+    source, _ = pushed(bench, bench.run(43).recording, 5.0, 0.5, force)
+    watch = ContactWatch(bench.model, free)
+    seen = fed(watch, source)
+    assert len(watch.contacts) == 1
+    (contact,) = watch.contacts
+    assert 5.0 < contact.noticed < 5.1 and contact.since == pytest.approx(5.0, abs=0.04)
+    assert contact.until == pytest.approx(5.5, abs=0.15)
+    late = next(s for s in seen if s is not None and s.time > 5.25)
+    assert late.contact is not None and late.contact.kind == "contact"
+    assert np.linalg.norm(late.contact.force.value - force) < 8.0
+    assert late.contact.joint >= 4
+    assert [e.kind for e in watch.events if "contact" in e.kind][-1] == "contact ended"
+
+
+def test_a_file_says_what_a_stream_says(bench, free):
+    recording = bench.run(44).recording
+    whole = find_contacts(bench.model, recording, noise=free)
+    watch = ContactWatch(bench.model, free)
+    fed(watch, stream(bench.model, recording))
+    assert [(e.time, e.kind, e.text) for e in watch.events] == [
+        (e.time, e.kind, e.text) for e in whole.events
+    ]
+
+
+def test_the_twin_feels_a_push_in_closed_loop(bench, free):
+    effects = replace(
+        bench.twin.effects, pushes=(Push(start=4.0, duration=0.3, force=(0.0, 40.0, 0.0)),)
+    )
+    twin = replace(bench.twin, effects=effects)
+    recording = replace(bench, twin=twin).run(45, rest=0.5).recording
+    run = find_contacts(bench.model, recording, noise=free)
+    assert any(abs(c.since - 4.0) < 0.15 for c in run.contacts)
+
+
+def test_a_gap_starts_the_watch_anew_and_is_no_contact(bench, free):
+    source = stream(bench.model, bench.run(46).recording)
+    watch = ContactWatch(bench.model, free)
+    for sample in source.samples():
+        if not 4.0 < sample[0] < 4.6:
+            watch.update(*sample)
+    assert [e.kind for e in watch.events if e.kind in ("gap", "contact")] == ["gap"]
+
+
+@pytest.mark.parametrize("fault", ["nan", "repeated", "duplicate"])
+def test_samples_that_are_none_are_left_out(bench, free, fault):
+    source = stream(bench.model, bench.run(47).recording)
+    clean, hurt = ContactWatch(bench.model, free), ContactWatch(bench.model, free)
+    for k, (time, q, v, tau, warm) in enumerate(source.samples()):
+        clean.update(time, q, v, tau, warm)
+        if fault == "nan" and k % 50 == 7:
+            hurt.update(time - 1e-6, q, v, tau * np.nan, warm)
+        hurt.update(time, q, v, tau, warm)
+        if fault == "duplicate" and k % 50 == 7:
+            hurt.update(time, q, v, tau + 5.0, warm)
+        if fault == "repeated" and k % 50 == 7 and np.abs(v).max() > 0.05:
+            hurt.update(time + 1e-4, q, v, tau, warm)
+    assert hurt.seen.evidence == pytest.approx(clean.seen.evidence, rel=1e-9)
+    np.testing.assert_allclose(hurt.seen.torque, clean.seen.torque)
+
+
+def test_time_that_runs_back_is_refused(bench, free):
+    watch = ContactWatch(bench.model, free)
+    none = np.zeros(6)
+    watch.update(1.0, none, none, none)
+    with pytest.raises(RecordingError, match="backwards"):
+        watch.update(0.0, none, none, none + 1.0)
+
+
+def test_a_rate_that_cannot_be_kept_is_refused():
+    with pytest.raises(TaufitError, match="per hour"):
+        ContactSettings(alarms_per_hour=0.0)
+
+
+def test_fewer_alarms_need_more_evidence(bench, free):
+    strict, loose = (ContactWatch(bench.model, free, alarms_per_hour=x) for x in (0.1, 10.0))
+    assert strict.threshold > loose.threshold
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kernel_and_numpy_find_the_same_step(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    compiled, plain = ChangeTest(np.full(4, 3.0), 0.01), ChangeTest(np.full(4, 3.0), 0.01)
+    kernel = module._kernel
+    if kernel is None:
+        pytest.skip("there is no compiled kernel")
+    for k in range(120):
+        residual = rng.normal(size=4) + (5.0 if k > 80 else 0.0)
+        white, walk = rng.uniform(0.5, 2.0, 4), rng.uniform(0.0, 0.01, 4)
+        sure, clip = rng.random(4) > 0.1, np.full(4, CLIP)
+        monkeypatch.setattr(module, "_kernel", kernel)
+        one = compiled.advance(residual, white, walk, sure, clip)
+        monkeypatch.setattr(module, "_kernel", None)
+        other = plain.advance(residual, white, walk, sure, clip)
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one.evidence == pytest.approx(other.evidence, rel=1e-9, abs=1e-9)
+            assert (one.age, one.last) == (other.age, other.last)
+            np.testing.assert_allclose(one.level, other.level, atol=1e-9)
+
+
+def test_a_force_is_recovered_from_the_torque_it_makes():
+    robot = read_robot("ur10e")
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        q, force = rng.uniform(-1.5, 1.5, 6), rng.normal(size=3) * 30.0
+        poses = forward_kinematics(robot, q[None])[0]
+        lever = point_jacobian(robot, poses, 5, poses[-1, :3, 3])
+        np.testing.assert_allclose(lever, jacobian(robot, q[None])[0, 3:], atol=1e-12)
+        variance = np.full(6, 1e-4)
+        found = find_force(robot, q, lever.T @ force, variance, force_std=1000.0)
+        if found.blind:
+            continue
+        assert found.link == 6 and found.assumption == "a pure force at the tool"
+        np.testing.assert_allclose(found.value, force, atol=0.1)
+
+
+def test_a_candle_is_blind_sideways_and_says_so():
+    robot = read_robot("ur10e")
+    candle = np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])
+    found = find_force(robot, candle, np.zeros(6), np.full(6, 0.5))
+    names = direction_names(found.blind)
+    assert len(names) >= 1 and "z" in names
