@@ -41,6 +41,7 @@ def command(
     from taufit.model.model_file import read_model
     from taufit.validation import floors, grade, residual_spectrum, score, verdict
     from taufit.validation.grades import graded_score
+    from taufit.validation.in_detail import in_detail
     from taufit.workflow import condition_like
 
     started = process_time()
@@ -56,10 +57,10 @@ def command(
         for path in recording:
             recordings = source.read(path)
             samples = condition_like(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
-            one = score(fitted, samples, file=str(path))
+            one = in_detail(fitted, samples, score(fitted, samples, file=str(path)))
             spectrum = residual_spectrum(fitted, samples) if one.samples >= 64 else None
             scores.append(one)
-            graded.append(graded_score(fitted, samples, one))
+            graded.append(graded_score(one))
             floor.append(floors(fitted.robot, samples))
             gravity = estimate_gravity(fitted.robot, samples)
             files.append(
@@ -87,6 +88,7 @@ def command(
                 "robot": fitted.robot.name,
                 "files": files,
                 "mean_nrmse": sum(s.mean_nrmse for s in scores) / len(scores),
+                "mean_inside": sum(s.mean_inside or 0.0 for s in scores) / len(scores),
                 "training_mean_nrmse": None if trained is None else trained.mean_nrmse,
                 **judged.to_dict(),
                 **grades.to_dict(),
@@ -122,6 +124,7 @@ def _show(
     from rich.table import Table
 
     from taufit.cli.common import headline, plain_console
+    from taufit.validation.in_detail import stiction_lines
 
     console = plain_console()
     console.print(headline(judged.word, f"  {'; '.join(judged.reasons)}"))
@@ -147,12 +150,16 @@ def _show(
         table.add_row(label, *(f"{x:.2f}" for x in one.rmse), "")
     console.print(table)
     for one in scores:
+        held = one.mean_inside
+        share = "" if held is None else f"; {100 * held:.0f} % inside the 95 % interval"
         console.print(
             f"{short_name(one.file)}: {one.seconds:.1f} s of motion, e_N {one.e_n:.4g} N m with "
-            f"N = {one.samples}",
+            f"N = {one.samples}{share}",
             highlight=False,
             markup=False,
         )
+        for line in stiction_lines(fitted, one):
+            console.print(f"  {line}", highlight=False, markup=False)
     for entry in files:
         for text in entry["warnings"]:
             # Most findings of a recording name its file themselves.

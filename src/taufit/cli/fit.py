@@ -466,8 +466,15 @@ def score_table(title: str, done: Identification) -> Table:
     for j in range(joints):
         table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
     table.add_column("mean", justify="right", style="bold", no_wrap=True)
-    for label, one in (("training", train), *((short_name(s.file), s) for s in done.holdout)):
+    named = (("training", train), *((short_name(s.file), s) for s in done.holdout))
+    for label, one in named:
         table.add_row(label, *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}")
+        if one.inside is not None:
+            cells = [
+                *(f"{100 * x:.0f}" for x in one.inside),
+                f"{100 * (one.mean_inside or 0.0):.0f}",
+            ]
+            table.add_row("  % inside 95 % interval", *cells, style="dim")
     words = [grade.grade for grade in done.grades.joints]
     table.add_row("grade", *words, done.grades.overall)
     table.add_section()

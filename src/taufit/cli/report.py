@@ -35,6 +35,7 @@ def command(
     from taufit.model.model_file import read_model
     from taufit.report import Run, model_page
     from taufit.validation import score
+    from taufit.validation.in_detail import in_detail
     from taufit.workflow import condition_like
 
     cutoff_given(cutoff_hz)
@@ -45,7 +46,8 @@ def command(
         for path in recording or []:
             recordings = source.read(path)
             samples = condition_like(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
-            runs.append(Run(path.name, samples, score(fitted, samples, file=str(path))))
+            one = in_detail(fitted, samples, score(fitted, samples, file=str(path)))
+            runs.append(Run(path.name, samples, one))
             bar.advance(task)
         text = model_page(fitted, runs)
         write_text(output, text)

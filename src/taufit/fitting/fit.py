@@ -215,6 +215,7 @@ def fitted_model(
                 estimate.base_covariance,
             ),
             residuals=residuals,
+            friction_scatter=estimate.friction_scatter,
             thermal=thermal,
             warnings=estimate.warnings,
         )

@@ -21,6 +21,7 @@ from taufit.regression.estimate import Estimate
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression, spread_out
 from taufit.regression.rows import Load, RowsOf, SampleRows, weighted_sum
+from taufit.regression.run_effect import run_effect
 from taufit.regression.weights import WEIGHTINGS, AtLeast, Weighting, Weights
 from taufit.selection.shapes import fit_shapes
 from taufit.signals.sample_source import SampleSource, source_of
@@ -100,13 +101,13 @@ def fit_samples(
     )
     count = regression.torque.count
     squares = regression.squares(solution.values)
+    effect = run_effect(regression, weights, information, solution.values, model.layout)
+    noise = base_covariance(regression, weights, information, solution.values, estimator.weighting)
     return Estimate(
         names=model.names,
         values=solution.values,
         base=base,
-        base_covariance=base_covariance(
-            regression, weights, information, solution.values, estimator.weighting
-        ),
+        base_covariance=noise + effect.covariance,
         torque_rms=np.sqrt(squares / np.maximum(count, 1)),
         information=information,
         count=int(count.sum()),
@@ -114,6 +115,7 @@ def fit_samples(
         shape=model.joint_shape if has_shapes else None,
         load=load,
         joint_weights=weights.joint,
+        friction_scatter=effect.scatter,
         dropped=dropped,
         settings=solution.settings,
         warnings=solution.warnings,

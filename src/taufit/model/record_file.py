@@ -59,12 +59,18 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
         "noise_density": residuals.noise_density,
         "correlation_s": residuals.correlation_s,
     }
+    if residuals.by_state is not None:
+        out["residuals"]["by_state"] = {
+            state: residuals.by_state[k] for k, state in enumerate(STATES)
+        }
     if residuals.structure is not None:
         out["residuals"]["structure"] = {
             one.name: getattr(residuals.structure, one.name) for one in fields(ResidualStructure)
         }
     if record.noise is not None:
         out["noise_by_state"] = _noise_to_dict(record.noise)
+    if record.friction_scatter is not None:
+        out["friction_scatter"] = record.friction_scatter
     if record.thermal is not None:
         out["thermal"] = {
             one.name: getattr(record.thermal, one.name) for one in fields(ThermalState)
@@ -96,6 +102,7 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
         base=_base(data["base"], names),
         residuals=_residuals(data, joints, names, conditioning.rate_hz),
         noise=_noise(data["noise_by_state"], joints),
+        friction_scatter=_optional(data["friction_scatter"], joints, low=0.0),
         score=_score(data["score"], joints),
         thermal=_thermal(data["thermal"], joints),
         provenance=_provenance(data["provenance"]),
@@ -166,7 +173,14 @@ def _residuals(data: Field, joints: int, names: tuple[str, ...], rate_hz: float)
         _optional(density, joints, above=0.0),
         correlation or DEFAULT_CORRELATION_S,
         _structure(structure, names),
+        _by_state(section["by_state"], joints),
     )
+
+
+def _by_state(data: Field, joints: int) -> Float[Array, "s j"] | None:
+    if data.missing:
+        return None
+    return np.array([data[state].required().numbers(joints, low=0.0) for state in STATES])
 
 
 def _structure(data: Field, names: tuple[str, ...]) -> ResidualStructure | None:
@@ -208,6 +222,10 @@ def _score(data: Field, joints: int) -> Score | None:
         bias=each("bias"),
         largest=each("largest"),
         e_n=data["e_n"].number(math.nan),
+        **{
+            name: None if data[name].missing else data[name].numbers(joints, missing=math.nan)
+            for name in ("inside", "moving_nrmse", "standing_share", "standing_rmse")
+        },
     )
 
 

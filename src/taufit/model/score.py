@@ -31,6 +31,10 @@ class Score:
         largest: Largest error [N m].
         e_n: See above.
         findings: What to know about this recording, e.g. that it leaves the range of training.
+        inside: Share of the samples inside the model's 95 % interval, or None where not counted.
+        moving_nrmse: nrmse over the samples in which the joint itself moves, or None.
+        standing_share: Share of the samples in which it stands while others move, or None.
+        standing_rmse: Error over those [N m], 0 where there are none, or None.
     """
 
     file: str
@@ -44,12 +48,21 @@ class Score:
     largest: Float[Array, " j"]
     e_n: float
     findings: tuple[str, ...] = ()
+    inside: Float[Array, " j"] | None = None
+    moving_nrmse: Float[Array, " j"] | None = None
+    standing_share: Float[Array, " j"] | None = None
+    standing_rmse: Float[Array, " j"] | None = None
 
     @property
     def mean_nrmse(self) -> float:
         """Mean over the joints whose torque varies; nan where none does."""
         known = self.nrmse[np.isfinite(self.nrmse)]
         return float(np.mean(known)) if len(known) else float("nan")
+
+    @property
+    def mean_inside(self) -> float | None:
+        """Share of all torques inside the 95 % interval, mean over the joints."""
+        return None if self.inside is None else float(np.mean(self.inside))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -67,4 +80,9 @@ class Score:
             "e_n": self.e_n,
             "n_val": self.samples,
             "findings": list(self.findings),
+            "mean_inside": self.mean_inside,
+            **{
+                name: None if (own := getattr(self, name)) is None else own.tolist()
+                for name in ("inside", "moving_nrmse", "standing_share", "standing_rmse")
+            },
         }

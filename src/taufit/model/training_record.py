@@ -170,11 +170,14 @@ class Residuals:
         noise_density: Per joint, of a new run [(N m)^2 s], or None where it was not measured.
         correlation_s: Time over which residuals are correlated [s].
         structure: What repeats in them, or None.
+        by_state: Root mean square of the conditioned residuals in each friction state of each joint
+            [N m], one row per entry of `friction.states.STATES`, or None where not measured.
     """
 
     noise_density: Float[Array, " j"] | None = None
     correlation_s: float = DEFAULT_CORRELATION_S
     structure: ResidualStructure | None = None
+    by_state: Float[Array, "s j"] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,6 +259,7 @@ class TrainingRecord:
         base: Base parameters with their covariance, or None.
         residuals: What the fit left unexplained.
         noise: Residuals by friction state, where nothing touches the arm, or None.
+        friction_scatter: Relative standard deviation of friction from run to run, or None.
         score: On the training data, or None.
         thermal: Heat stores where temperature is estimated, or None.
         provenance: Where the model came from, or None.
@@ -269,6 +273,7 @@ class TrainingRecord:
     base: BaseRecord | None = None
     residuals: Residuals = field(default_factory=Residuals)
     noise: NoiseByState | None = None
+    friction_scatter: Float[Array, " j"] | None = None
     score: Score | None = None
     thermal: ThermalState | None = None
     provenance: Provenance | None = None

@@ -7,7 +7,8 @@ An estimate is linear in the torque noise n: with G the weighted rows and A = G'
 Gamma the covariance of n over time and joints. G' Gamma G is a sum over frequencies of the noise's
 spectrum times that of G, and G has nothing above the low-pass, so every few samples say all. The
 fit itself takes the part of the noise that looks like motion out of the residuals, which is put
-back by fitting simulated noise alike.
+back by fitting simulated noise alike. What comes back with a motion that repeats counts as often as
+it does (`repeats`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from taufit.arrays import Array, Float, Int
 from taufit.regression.information import Information
 from taufit.regression.noise_model import MOST_LAGS, Noise, lagged_products, noise_of
 from taufit.regression.regression import Regression
-from taufit.regression.rows import Rows
+from taufit.regression.repeats import repeated_share
+from taufit.regression.rows import Rows, SampleRows
 from taufit.regression.weights import HUBER, TUKEY, Weights
 from taufit.signals.fourier import fast_length, rfft, rfftfreq
 from taufit.statistics import NORMAL_95
@@ -73,6 +75,8 @@ def base_covariance(
             noise = noise_of(raised, seen.count, scored, rows.keep)
     # Noise known from few independent squares: intervals of two standard deviations must be wider.
     wider = _wider(noise.freedom)
+    if isinstance(rows, SampleRows):
+        wider = wider * np.sqrt(repeated_share(scored, rows.keep, rows.samples))
     spread = np.zeros((base.rank, base.rank))
     for part in regression.each(_Spread(base.columns, norms, _weight(weights), wider, noise)):
         spread += part

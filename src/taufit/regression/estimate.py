@@ -37,6 +37,7 @@ class Estimate:
         load: Parameters whose links' torque load-dependent friction was fitted with, "measured",
             or None where friction does not depend on it.
         joint_weights: Factor each joint's rows were given.
+        friction_scatter: Relative standard deviation of friction from run to run, per joint.
         dropped: Terms set to zero because the data do not support them.
         tied: Parameters that are one column on this motion: known in their sum, not by themselves.
         settings: What the estimator chose from the data.
@@ -54,6 +55,7 @@ class Estimate:
     shape: Float[Array, "j s"] | None = None
     load: Literal["measured"] | Float[Array, " p"] | None = None
     joint_weights: Float[Array, " j"] | None = None
+    friction_scatter: Float[Array, " j"] | None = None
     dropped: tuple[str, ...] = ()
     tied: tuple[str, ...] = ()
     settings: dict[str, float] = field(default_factory=dict)

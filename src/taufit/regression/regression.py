@@ -66,6 +66,11 @@ class Regression:
     def samples(self) -> int:
         return self._source.summary.samples
 
+    @property
+    def runs(self) -> int:
+        """Recordings, or parts of them that were gone through apart."""
+        return len(self._source)
+
     def _plan(self) -> list[list[Fold]]:
         return fold_plan(self._source)
 
@@ -268,6 +273,10 @@ class RowsInMemory(Regression):
     @property
     def samples(self) -> int:
         return len(self.rows)
+
+    @property
+    def runs(self) -> int:
+        return 1
 
     def _plan(self) -> list[list[Fold]]:
         used = float(np.count_nonzero(self.rows.keep.any(axis=1)))

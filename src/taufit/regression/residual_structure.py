@@ -26,6 +26,7 @@ from taufit.arrays import Array, Float, Int
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import Residuals, ResidualStructure
 from taufit.parameters import joint_parameter
+from taufit.regression.repeats import BAND_HZ, repeated_power
 from taufit.regression.rows import RowsOf
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.filtering import lowpass
@@ -46,9 +47,6 @@ EXTRAS = (
 _RIPPLE_SHARE = 0.7
 # Ratio of friction to carried torque that a model may have missed.
 _LOAD_STD = 0.02
-# Motions have their power below this [Hz]; noise is measured where they are.
-_BAND_HZ = 2.0
-_SHORTEST_S = 4.0
 # Rows per period of the low-pass that are enough for sums.
 _PER_CUTOFF = 4.0
 _ROUNDS = 2
@@ -213,7 +211,7 @@ class _Thin:
         predicted = self.rows.explained(model.values)
         self.residual = np.where(self.keep, samples.torque - predicted, 0.0)
         self.rate_hz = samples.rate_hz / stride
-        self.band_hz = min(_BAND_HZ, samples.cutoff_hz)
+        self.band_hz = min(BAND_HZ, samples.cutoff_hz)
         self.rigid = self.rows.rigid(model.values)
 
     @cached_property
@@ -268,32 +266,11 @@ class _Thin:
             lag = 0 if period is None else round(period * self.rate_hz)
             part = slice(-(-run.start // self.stride), -(-run.stop // self.stride))
             for j in range(joints):
-                found = self._run(left[part, j], keep[part, j], lag)
+                there = keep[part, j]
+                found = repeated_power(left[part, j], there, lag, self.rate_hz, self.band_hz)
                 if found is not None:
-                    seconds, whole, repeated = found
-                    new[j] += seconds * whole
-                    fit[j] += seconds * repeated
+                    seconds = np.count_nonzero(there) / self.rate_hz
+                    new[j] += seconds * found[0]
+                    fit[j] += seconds * found[1]
                     weight[j] += seconds
         return _Noise(new, fit, weight, np.square(left).sum(axis=0), keep.sum(axis=0))
-
-    def _run(self, values: Array, there: Array, lag: int) -> tuple[float, float, float] | None:
-        """Seconds of one run, its power per hertz, and that which counts in a fit to it."""
-        seconds = np.count_nonzero(there) / self.rate_hz
-        if seconds < _SHORTEST_S:
-            return None
-        whole = between = self._power(values, there)
-        repeats = 1.0
-        if 0 < lag <= len(values) // 2:
-            both = there[lag:] & there[:-lag]
-            apart = np.where(both, values[lag:] - values[:-lag], 0.0) / np.sqrt(2.0)
-            if np.count_nonzero(both) >= _SHORTEST_S * self.rate_hz:
-                between = min(self._power(apart, both), whole)
-                repeats = len(values) / lag
-        return seconds, whole, between + repeats * (whole - between)
-
-    def _power(self, values: Array, there: Array) -> float:
-        """|integral of r exp(-iwt)|^2 is the density times the seconds kept; mean over the band."""
-        spectrum = np.abs(rfft(values) / self.rate_hz) ** 2
-        frequency = rfftfreq(len(values), 1.0 / self.rate_hz)
-        band = (frequency > 0.0) & (frequency <= self.band_hz)
-        return float(spectrum[band].mean()) * self.rate_hz / np.count_nonzero(there)

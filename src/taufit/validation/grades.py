@@ -9,7 +9,8 @@ it. With e = nrmse on the recording judged, over rows in which the joint moves, 
     poor    otherwise
 
 The whole model is judged by the means over the joints (0.25 instead of 0.3). It is good only on a
-recording it has not seen, and only if nothing was found wrong with what it was fitted to.
+recording it has not seen, only if nothing was found wrong with what it was fitted to, and only if
+its 95 % intervals hold at least 85 % of the torques.
 """
 
 from __future__ import annotations
@@ -22,8 +23,6 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.diagnosis.evidence import Evidence
-from taufit.model.fitted_model import FittedModel
-from taufit.model.predict import predicted_torque
 from taufit.model.score import Score
 from taufit.recording.finding import Finding
 from taufit.robot import Robot
@@ -47,12 +46,14 @@ class Thresholds:
         good: Largest nrmse that is called good.
         usable: Largest nrmse of a joint that is called usable.
         usable_mean: Largest mean nrmse that is called usable.
+        inside: Smallest share of torques inside the 95 % interval that is called good.
     """
 
     of_floor: float = 1.5
     good: float = 0.15
     usable: float = 0.3
     usable_mean: float = 0.25
+    inside: float = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,20 +136,12 @@ def floors(robot: Robot, samples: Samples, evidence: Evidence | None = None) -> 
     return np.fmax(least, evidence.plain.shares) if evidence.enough else least
 
 
-def graded_score(model: FittedModel, samples: Samples, score: Score) -> Score:
-    """The score with nrmse over the rows in which each joint itself moves.
+def graded_score(score: Score) -> Score:
+    """The score with nrmse over the rows in which each joint itself moves, where that is known.
 
     A joint that stands while others move is held by stiction, which no model predicts.
     """
-    error = samples.torque - predicted_torque(model, samples)
-    kept = samples.keep & samples.in_motion[:, None]
-    out = np.array(score.nrmse)
-    for j in range(samples.joints):
-        rows = kept[:, j]
-        spread = samples.torque[rows, j].std() if np.count_nonzero(rows) >= 10 else 0.0
-        if spread > 0.0 and np.isfinite(out[j]):
-            out[j] = np.sqrt(np.mean(error[rows, j] ** 2)) / spread
-    return replace(score, nrmse=out)
+    return score if score.moving_nrmse is None else replace(score, nrmse=score.moving_nrmse)
 
 
 def grade(
@@ -177,6 +170,10 @@ def grade(
         word, reason = _mean(one, own, limits)
         if GRADES.index(word) > GRADES.index(overall):
             overall, reasons = word, [reason]
+    held = [one.mean_inside for one in scores if one.mean_inside is not None]
+    if overall == "good" and held and min(held) < limits.inside:
+        overall = "usable"
+        reasons.append(f"{100 * min(held):.0f} % of the torques are inside the 95 % interval")
     poor = [g.joint for g in worst if g.grade == "poor"]
     if overall == "good" and poor:
         overall = "usable"

@@ -25,6 +25,7 @@ from taufit.fitting.fit import fit
 from taufit.fitting.known_friction import KnownFriction, with_tested_friction
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.model.fitted_model import FittedModel
+from taufit.model.intervals import residuals_by_state
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import FitSettings, Provenance
 from taufit.recording import Finding, Recording
@@ -53,6 +54,7 @@ from taufit.validation.grades import (
     graded_score,
     worse_than_nominal,
 )
+from taufit.validation.in_detail import in_detail
 from taufit.validation.nominal_comparison import Before
 from taufit.validation.score import Score, score, short_name
 from taufit.validation.score_sums import training_scores
@@ -162,6 +164,8 @@ class Identification(Shown):
             "samples": self.training.samples,
             "seconds": self.training.seconds,
             "e_n": self.training.e_n,
+            "mean_inside": self.training.mean_inside,
+            "friction_scatter": None if e.friction_scatter is None else e.friction_scatter.tolist(),
             "cutoff_hz": conditioning.cutoff_hz,
             "rate_hz": conditioning.rate_hz,
             "gains": None if conditioning.gain is None else conditioning.gain.tolist(),
@@ -295,6 +299,19 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             estimate = fit(model, source, estimator, dropped=dropped, load=load, known=expected)
         fitted = fitted_model(model, estimate, source, thermal=warmth.thermal)
         scores = training_scores(fitted, robot, source)
+        noise = None if unsigned else training_noise(fitted, source.excerpt)
+        fitted = fitted.with_training(
+            replace(
+                fitted.training,
+                score=replace(scores.all, findings=()),
+                noise=noise,
+                residuals=replace(
+                    fitted.training.residuals,
+                    by_state=residuals_by_state(fitted, source.excerpt),
+                ),
+            )
+        )
+        trained = in_detail(fitted, source.excerpt, scores.all)
         tested, tested_samples = _tested(fitted, kept_out, unsigned=unsigned)
         nominal = None if scores.before is None else scores.before.nominal.rmse
         findings += worse_than_nominal(scores.all.rmse, nominal)
@@ -303,10 +320,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         findings += broken
         judged = tested_samples or (source.excerpt,)
         grades = grade(
-            [
-                graded_score(fitted, one, own)
-                for one, own in zip(judged, tested or (scores.all,), strict=True)
-            ],
+            [graded_score(own) for own in tested or (trained,)],
             [floors(robot, one, evidence) for one in judged],
             unseen=bool(tested),
             findings=findings,
@@ -333,9 +347,8 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         )
         record = replace(
             fitted.training,
-            score=replace(scores.all, findings=()),
+            score=replace(trained, findings=()),
             residuals=residual_structure(fitted, source),
-            noise=None if unsigned else training_noise(fitted, source.excerpt),
             provenance=_provenance(robot, settings, provenance),
             warnings=tuple(warnings),
         )
@@ -343,7 +356,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             fitted.with_training(record),
             estimate,
             source.gathered() if source.excerpt_is_all else source.excerpt,
-            scores.all,
+            trained,
             tested,
             tested_samples,
             scores.before,
@@ -399,7 +412,7 @@ def _tested(
             others = [without_signs(recording) for recording in others]
         samples = condition_like(fitted, others, name=name)
         kept.append(samples)
-        scores.append(score(fitted, samples, file=name))
+        scores.append(in_detail(fitted, samples, score(fitted, samples, file=name)))
     return tuple(scores), tuple(kept)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from taufit.model.intervals import predict_interval
 from taufit.report.charts import Series, chart, thin
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph
@@ -24,18 +25,30 @@ def torque(view: ModelView) -> Section | None:
     part = slice(moving[0], moving[-1] + 1) if len(moving) else slice(None)
     parts = [
         paragraph(
-            f"Measured and predicted torque of {shown.name}, through the same low-pass. Drag over "
-            "an interval to zoom all joints, double-click to go back."
+            f"Measured and predicted torque of {shown.name}, through the same low-pass, with the "
+            "model's 95 % interval (parameters, residuals by friction state, friction from run to "
+            "run). Drag over an interval to zoom all joints, double-click to go back."
         )
     ]
+    rows = np.arange(len(samples.torque))[part]
+    band = predict_interval(view.model, samples, rows).half_width
     for joint in range(view.joints):
-        time, (measured, expected) = thin(
-            samples.time[part], [samples.torque[part, joint], predicted[part, joint]], _POINTS
+        time, (measured, expected, half) = thin(
+            samples.time[part],
+            [samples.torque[part, joint], predicted[part, joint], band[:, joint]],
+            _POINTS,
         )
         parts.append(
             chart(
                 time,
                 [
+                    Series(
+                        "95 % interval",
+                        None,
+                        low=expected - half,
+                        high=expected + half,
+                        colour=MODEL,
+                    ),
                     Series("measured", measured, colour=MEASURED),
                     Series("predicted", expected, colour=MODEL),
                     Series("residual", measured - expected, colour=RESIDUAL),

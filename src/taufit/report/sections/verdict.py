@@ -10,6 +10,7 @@ import numpy as np
 from taufit.report.model_view import ModelView, Run
 from taufit.report.page import Section, bullets, cards, table, verdict
 from taufit.validation import verdict as judge
+from taufit.validation.in_detail import stiction_lines
 
 
 def verdict_section(view: ModelView) -> Section:
@@ -34,12 +35,19 @@ def verdict_section(view: ModelView) -> Section:
         worst = float(min(np.min(run.score.correlation) for run in tested))
         figures = [("mean nrmse", f"{mean:.3f}"), *figures]
         figures.append(("correlation, worst joint", f"{worst:.3f}"))
+        held = [run.score.mean_inside for run in tested if run.score.mean_inside is not None]
+        if held:
+            figures.append(("inside the 95 % interval", f"{100 * float(np.mean(held)):.0f} %"))
         figures.append(("seconds of motion", f"{sum(r.score.seconds for r in runs):.0f}"))
     else:
         head = verdict("warn", "Not tested here", "Give recordings to see how well it predicts.")
     warnings = f"<h3>Warnings</h3>{bullets(view.warnings)}" if view.warnings else ""
     scores = _score_table(runs) if runs else ""
-    return Section("Verdict", head + cards(figures) + scores + warnings)
+    still = [
+        f"{run.name}: {line}" for run in runs for line in stiction_lines(view.model, run.score)
+    ]
+    stiction = f"<h3>Standing joints</h3>{bullets(still)}" if still else ""
+    return Section("Verdict", head + cards(figures) + scores + stiction + warnings)
 
 
 def _score_table(runs: Sequence[Run]) -> str:
@@ -48,5 +56,13 @@ def _score_table(runs: Sequence[Run]) -> str:
     rows: list[list[Any]] = []
     for run in runs:
         rows.append([run.name, *(float(x) for x in run.score.nrmse), run.score.mean_nrmse])
+        if run.score.moving_nrmse is not None:
+            own = run.score.moving_nrmse
+            rows.append(
+                ["  while the joint moves", *(float(x) for x in own), float(np.nanmean(own))]
+            )
         rows.append(["  RMSE [N m]", *(float(x) for x in run.score.rmse), None])
+        if run.score.inside is not None:
+            held = [100.0 * float(x) for x in run.score.inside]
+            rows.append(["  % inside the 95 % interval", *held, float(np.mean(held))])
     return f"<h3>nrmse per joint</h3>{table(header, rows)}"

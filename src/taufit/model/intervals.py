@@ -1,0 +1,160 @@
+"""How far a measured torque may lie from the predicted one, sample by sample.
+
+    variance = w' C w + noise(state)^2 + (s friction)^2 + (g links)^2
+
+w is a row of the base regressor and C the covariance of the base parameters; noise is what the
+model leaves of contact-free motion in the joint's friction state; s is how much friction differs
+from run to run, and g how much torque per ampere does. At standstill friction may be anything up to
+Coulomb friction in either direction, so a standing joint's interval is wider by that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float, Int
+from taufit.friction.states import STATES, FrictionStates, StateSettings
+from taufit.model.fitted_model import FittedModel
+from taufit.model.predict import predicted_torque, rigid_torque
+from taufit.signals.samples import Samples
+from taufit.statistics import NORMAL_95
+
+# Standard deviation of a joint's friction from run to run, relative, where the training data are
+# too few runs to show it: drift over days and weeks of an arm at room temperature.
+USUAL_SCATTER = 0.02
+# The same of torque per ampere, and of whatever else scales the links' torque.
+_GAIN_SCATTER = 0.015
+# Slower than this a filtered joint stands [rad/s or m/s].
+_STANDS = 0.01
+_BLOCK = 2048
+# A friction state that training shows for less than this is not known [s].
+_SEEN_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """Torque a model predicts at samples, with its 95 % interval.
+
+    Attributes:
+        torque: Predicted [N m].
+        half_width: Of the interval [N m].
+        friction: Part of the torque that is friction [N m].
+        standing: Where a joint stands.
+    """
+
+    torque: Float[Array, "n j"]
+    half_width: Float[Array, "n j"]
+    friction: Float[Array, "n j"]
+    standing: Bool[Array, "n j"]
+
+    def inside(self, measured: Float[Array, "n j"]) -> Bool[Array, "n j"]:
+        """Whether a measured torque is in the interval."""
+        return np.abs(measured - self.torque) <= self.half_width
+
+
+def predict_interval(
+    model: FittedModel, samples: Samples, rows: Int[Array, " m"] | None = None
+) -> Prediction:
+    """Predicted torque and its interval at samples, through the same low-pass as the measured one.
+
+    Args:
+        model: Fitted.
+        samples: Conditioned like its training data.
+        rows: Which of them; by default all.
+    """
+    rows = np.arange(len(samples.torque)) if rows is None else np.asarray(rows)
+    columns, values = model.columns, model.values
+    rigid = rigid_torque(model, samples)
+    motor = columns.friction_at(samples, load=rigid)
+    only = np.zeros(len(values))
+    only[model.layout.friction] = values[model.layout.friction]
+    friction = columns.rest_torque(only, samples.acceleration, motor)[rows]
+    torque = (rigid + columns.rest_torque(values, samples.acceleration, motor))[rows]
+    scatter = model.training.friction_scatter
+    scatter = np.full(samples.joints, USUAL_SCATTER) if scatter is None else scatter
+    variance = _parameters(model, samples, motor, rows) + _noise(model, samples)[rows] ** 2
+    variance += (scatter * friction) ** 2 + (_GAIN_SCATTER * rigid[rows]) ** 2
+    standing = np.abs(samples.velocity[rows]) < _STANDS
+    half = NORMAL_95 * np.sqrt(variance) + np.where(standing, coulomb_level(model), 0.0)
+    return Prediction(torque, half, friction, standing)
+
+
+def coulomb_level(model: FittedModel) -> Float[Array, " j"]:
+    """Friction of every joint at creeping speed, without load [N m], at the joints."""
+    layout = model.layout
+    own = np.array(
+        [
+            what == "coulomb" or what.startswith(("presliding", "static"))
+            for what in layout.what[layout.friction]
+        ]
+    )
+    level = np.zeros(layout.joints)
+    if own.size:
+        owner = np.asarray(layout.owner[layout.friction])
+        np.add.at(level, owner[own], np.abs(model.values[layout.friction][own]))
+    coupling = model.columns.coupling
+    return level if coupling is None else np.abs(coupling.T) @ level
+
+
+def _parameters(
+    model: FittedModel,
+    samples: Samples,
+    motor: Float[Array, "n j k"],
+    rows: Int[Array, " m"],
+) -> Float[Array, "m j"]:
+    """w' C w of every row."""
+    base = model.training.base
+    out = np.zeros((len(rows), samples.joints))
+    if base is None:
+        return out
+    at = np.array([model.layout.index(name) for name in base.names], int)
+    values, vectors = np.linalg.eigh(base.covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    s = samples
+    for first in range(0, len(rows), _BLOCK):
+        own = rows[first : first + _BLOCK]
+        dense = model.columns.dense(
+            s.position[own], s.velocity[own], s.acceleration[own], motor[own]
+        )
+        out[first : first + len(own)] = np.sum((dense[..., at] @ root) ** 2, axis=-1)
+    return out
+
+
+def _noise(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
+    """Standard deviation of the residuals by friction state, or of all where that is not known."""
+    training = model.training
+    if training.residuals.by_state is None:
+        rmse = np.zeros(samples.joints) if training.score is None else training.score.rmse
+        return np.broadcast_to(rmse, samples.torque.shape)
+    return training.residuals.by_state[friction_states(model, samples), np.arange(samples.joints)]
+
+
+def friction_states(model: FittedModel, samples: Samples) -> Int[Array, "n j"]:
+    """Friction state of every joint at every sample, run by run."""
+    noise = model.training.noise
+    settings = None if noise is None else StateSettings(standstill=noise.standstill)
+    out = np.empty(samples.torque.shape, int)
+    for run in samples.run_slices():
+        states = FrictionStates(samples.joints, 1.0 / samples.rate_hz, settings)
+        out[run] = states(samples.position[run], samples.friction_velocity[run]).state
+    return out
+
+
+def residuals_by_state(model: FittedModel, samples: Samples) -> Float[Array, "s j"]:
+    """Root mean square of the residuals of training in each friction state.
+
+    A state seen for too short has the residuals of all samples in motion.
+    """
+    residual = samples.torque - predicted_torque(model, samples)
+    state, moving = friction_states(model, samples), samples.in_motion
+    out = np.empty((len(STATES), samples.joints))
+    for j in range(samples.joints):
+        own = residual[moving, j]
+        out[:, j] = np.sqrt(np.mean(own**2)) if len(own) else 0.0
+        for k in range(len(STATES)):
+            seen = own[state[moving, j] == k]
+            if len(seen) >= _SEEN_S * samples.rate_hz:
+                out[k, j] = np.sqrt(np.mean(seen**2))
+    return out

@@ -1,0 +1,78 @@
+"""Residuals that come back with a motion that repeats.
+
+A motion repeated n times averages its noise n times and its structure never: what friction or
+ripple the model lacks is the same in every period. Its power stands in lines exactly where the
+regressor has its own, which an autoregression smooths away. With S the residuals' power and
+S_between that of their differences from period to period, the power that counts in a fit is
+
+    S_fit = S_between + n (S - S_between).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.fft import rfft, rfftfreq
+
+from taufit.arrays import Array, Bool, Float
+from taufit.signals.estimates.periodicity import find_period
+from taufit.signals.samples import Samples
+
+# Motions have their power below this [Hz]; noise is measured where they are.
+BAND_HZ = 2.0
+SHORTEST_S = 4.0
+
+
+def repeated_power(
+    values: Float[Array, " n"], there: Bool[Array, " n"], lag: int, rate_hz: float, band_hz: float
+) -> tuple[float, float] | None:
+    """S and S_fit of one joint's residuals in one run, or None where they are too few.
+
+    Args:
+        values: Residuals, 0 where they do not count.
+        there: Which ones count.
+        lag: Samples per period, 0 for a motion that does not repeat.
+        rate_hz: Of the samples.
+        band_hz: Up to which power is looked at.
+    """
+    if np.count_nonzero(there) < SHORTEST_S * rate_hz:
+        return None
+    whole = between = _power(values, there, rate_hz, band_hz)
+    repeats = 1.0
+    if 0 < lag <= len(values) // 2:
+        both = there[lag:] & there[:-lag]
+        apart = np.where(both, values[lag:] - values[:-lag], 0.0) / np.sqrt(2.0)
+        if np.count_nonzero(both) >= SHORTEST_S * rate_hz:
+            between = min(_power(apart, both, rate_hz, band_hz), whole)
+            repeats = len(values) / lag
+    return whole, between + repeats * (whole - between)
+
+
+def repeated_share(
+    residuals: Float[Array, "n j"], keep: Bool[Array, "n j"], samples: Samples
+) -> Float[Array, " j"]:
+    """S_fit / S of every joint, at least 1."""
+    joints = residuals.shape[1]
+    whole, fit = np.zeros(joints), np.zeros(joints)
+    band = min(BAND_HZ, samples.cutoff_hz)
+    for run in samples.run_slices():
+        period = find_period(samples.velocity[run], samples.rate_hz)
+        if period is None:
+            lag = 0
+        else:
+            lag = round(period * samples.rate_hz)
+        for j in range(joints):
+            own, there = residuals[run, j], keep[run, j]
+            found = repeated_power(own, there, lag, samples.rate_hz, band)
+            if found is not None:
+                seconds = np.count_nonzero(there) / samples.rate_hz
+                whole[j] += seconds * found[0]
+                fit[j] += seconds * found[1]
+    return np.maximum(np.where(whole > 0.0, fit / np.where(whole > 0.0, whole, 1.0), 1.0), 1.0)
+
+
+def _power(values: Array, there: Array, rate_hz: float, band_hz: float) -> float:
+    """|integral of r exp(-iwt)|^2 is the density times the seconds kept; mean over the band."""
+    spectrum = np.abs(rfft(values) / rate_hz) ** 2
+    frequency = rfftfreq(len(values), 1.0 / rate_hz)
+    band = (frequency > 0.0) & (frequency <= band_hz)
+    return float(spectrum[band].mean()) * rate_hz / np.count_nonzero(there)
