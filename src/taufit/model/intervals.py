@@ -24,7 +24,7 @@ from taufit.statistics import NORMAL_95
 # Standard deviation of a joint's friction from run to run, relative, where the training data are
 # too few runs to show it: drift over days and weeks of an arm at room temperature.
 USUAL_SCATTER = 0.02
-# The same of torque per ampere, and of whatever else scales the links' torque.
+# The same of torque per ampere, where torque was measured as current.
 _GAIN_SCATTER = 0.015
 # Slower than this a filtered joint stands [rad/s or m/s].
 _STANDS = 0.01
@@ -75,7 +75,9 @@ def predict_interval(
     scatter = model.training.friction_scatter
     scatter = np.full(samples.joints, USUAL_SCATTER) if scatter is None else scatter
     variance = _parameters(model, samples, motor, rows) + _noise(model, samples)[rows] ** 2
-    variance += (scatter * friction) ** 2 + (_GAIN_SCATTER * rigid[rows]) ** 2
+    variance += (scatter * friction) ** 2
+    if model.training.conditioning.gain is not None:
+        variance += (_GAIN_SCATTER * rigid[rows]) ** 2
     standing = np.abs(samples.velocity[rows]) < _STANDS
     half = NORMAL_95 * np.sqrt(variance) + np.where(standing, coulomb_level(model), 0.0)
     return Prediction(torque, half, friction, standing)

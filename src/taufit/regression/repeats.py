@@ -20,10 +20,19 @@ from taufit.signals.samples import Samples
 # Motions have their power below this [Hz]; noise is measured where they are.
 BAND_HZ = 2.0
 SHORTEST_S = 4.0
+# Runs are of one motion when no position differs by more than this share of its range, and none is
+# shorter than this share of the other.
+_SAME = 0.03
+_AS_LONG = 0.97
 
 
 def repeated_power(
-    values: Float[Array, " n"], there: Bool[Array, " n"], lag: int, rate_hz: float, band_hz: float
+    values: Float[Array, " n"],
+    there: Bool[Array, " n"],
+    lag: int,
+    rate_hz: float,
+    band_hz: float,
+    alike: int = 1,
 ) -> tuple[float, float] | None:
     """S and S_fit of one joint's residuals in one run, or None where they are too few.
 
@@ -33,6 +42,7 @@ def repeated_power(
         lag: Samples per period, 0 for a motion that does not repeat.
         rate_hz: Of the samples.
         band_hz: Up to which power is looked at.
+        alike: Runs of this very motion, this one included.
     """
     if np.count_nonzero(there) < SHORTEST_S * rate_hz:
         return None
@@ -43,31 +53,55 @@ def repeated_power(
         apart = np.where(both, values[lag:] - values[:-lag], 0.0) / np.sqrt(2.0)
         if np.count_nonzero(both) >= SHORTEST_S * rate_hz:
             between = min(_power(apart, both, rate_hz, band_hz), whole)
-            repeats = len(values) / lag
+            repeats = alike * len(values) / lag
     return whole, between + repeats * (whole - between)
 
 
 def repeated_share(
     residuals: Float[Array, "n j"], keep: Bool[Array, "n j"], samples: Samples
 ) -> Float[Array, " j"]:
-    """S_fit / S of every joint, at least 1."""
+    """S_fit / S of every joint, at least 1; runs of one motion are repeats of it."""
     joints = residuals.shape[1]
     whole, fit = np.zeros(joints), np.zeros(joints)
     band = min(BAND_HZ, samples.cutoff_hz)
-    for run in samples.run_slices():
-        period = find_period(samples.velocity[run], samples.rate_hz)
-        if period is None:
-            lag = 0
+    rate = samples.rate_hz
+    for runs in _alike(samples):
+        period = find_period(samples.velocity[runs[0]], rate)
+        lag = 0 if period is None else round(period * rate)
+        if lag == 0 and len(runs) > 1:
+            # One run after the other is a motion that repeats.
+            lag = min(run.stop - run.start for run in runs)
+            where = np.concatenate([np.arange(run.start, run.start + lag) for run in runs])
+            alike, weight = 1, 1
         else:
-            lag = round(period * samples.rate_hz)
+            where = np.arange(runs[0].start, runs[0].stop)
+            alike = weight = len(runs)
         for j in range(joints):
-            own, there = residuals[run, j], keep[run, j]
-            found = repeated_power(own, there, lag, samples.rate_hz, band)
+            there = keep[where, j]
+            found = repeated_power(residuals[where, j], there, lag, rate, band, alike)
             if found is not None:
-                seconds = np.count_nonzero(there) / samples.rate_hz
+                seconds = weight * np.count_nonzero(there) / rate
                 whole[j] += seconds * found[0]
                 fit[j] += seconds * found[1]
     return np.maximum(np.where(whole > 0.0, fit / np.where(whole > 0.0, whole, 1.0), 1.0), 1.0)
+
+
+def _alike(samples: Samples) -> list[list[slice]]:
+    """Runs, those of one motion together: as long, and everywhere at nearly the same place."""
+    groups: list[list[slice]] = []
+    for run in samples.run_slices():
+        here = samples.position[run]
+        near = _SAME * np.maximum(np.ptp(here, axis=0), 1e-6) if len(here) else 0.0
+        for group in groups:
+            n = min(len(here), group[0].stop - group[0].start)
+            longer = max(len(here), group[0].stop - group[0].start)
+            there = samples.position[group[0]]
+            if n >= _AS_LONG * longer and np.all(np.abs(here[:n] - there[:n]) <= near):
+                group.append(run)
+                break
+        else:
+            groups.append([run])
+    return groups
 
 
 def _power(values: Array, there: Array, rate_hz: float, band_hz: float) -> float:
