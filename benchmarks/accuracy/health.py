@@ -19,7 +19,8 @@ from taufit.estimators.wls import Wls
 from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples
 from taufit.friction import Linear, TemperatureDependent
-from taufit.health import History, Judgement, judge, start_history
+from taufit.health import History, Judgement, friction_index, judge, start_history
+from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
 from taufit.signals import Samples
@@ -154,6 +155,8 @@ def rows() -> Iterator[Row]:
         f"12 histories, every joint twice, alarm after {np.median(delays):.0f} runs (median), "
         f"{others} alarms on other joints",
     )
+    yield from _sudden(models)
+    yield from _loaded()
     model = models[0]
     rng = np.random.default_rng(5)
     history, _ = watched(arm(), model, 77, 0)
@@ -181,4 +184,66 @@ def rows() -> Iterator[Row]:
         "x",
         "",
         "median joint, 30 healthy runs that wander over 15 K",
+    )
+
+
+def _sudden(models: list[FittedModel]) -> Iterator[Row]:
+    """Runs until friction that rose at once is found."""
+    for rise, most in ((0.2, 3), (0.05, 15)):
+        delays = []
+        for seed in range(12):
+            joint = seed % 6
+            rng = np.random.default_rng((seed, 9))
+            one, model = arm(), models[seed % 4]
+            warmth = wandering(rng, BASELINE + 20)
+            healthy = [(f"healthy {k}", one.run(rng, warmth[k])) for k in range(BASELINE)]
+            history = start_history(model, healthy)
+            wear = np.zeros(6)
+            wear[joint] = rise
+            found = None
+            for k in range(20):
+                history = history.with_run(f"run {k}", one.run(rng, warmth[BASELINE + k], wear))
+                if judge(history).joints[joint].alarm:
+                    found = k + 1
+                    break
+            delays.append(20 if found is None else found)
+        yield Row(
+            f"runs until a sudden +{100 * rise:.0f} % is found, worst of 12",
+            float(max(delays)),
+            "",
+            f"<= {most}",
+            f"median {np.median(delays):.0f}",
+        )
+
+
+def _loaded() -> Iterator[Row]:
+    """UR10e: a healthy arm that carries 2.6 and 2.8 kg, against nine unloaded runs."""
+    from benchmarks.accuracy.real_robots import DATA, MAPS, NINE, TRAIN
+    from taufit.recording import read_recording
+    from taufit.workflow import condition_like, identify
+
+    folder = DATA / "ur10e" / "identification_data"
+    if not folder.is_dir():
+        return
+
+    def read(name: str):
+        return read_recording(folder / f"{name}.csv.gz", map=MAPS / "ur10e_csv.yaml")
+
+    model = identify(read_robot(DATA / "ur10e" / "ur10e.urdf"), [read(TRAIN)], cutoff_hz=5.0).model
+    history = start_history(model, [(name, condition_like(model, [read(name)])) for name in NINE])
+    loads = {"ur-20_01_13-load_2600": 2.602, "ur-20_01_31-load": 2.805}
+    loads["ur-20_02_19_14harm50secLoad"] = 2.805
+    worst = 0.0
+    for repeat in range(8):
+        for name, mass in loads.items():
+            samples = condition_like(model, [read(name)])
+            if repeat == 0:
+                worst = max(worst, abs(friction_index(model, samples).payload / mass - 1.0))
+            history = history.with_run(f"{name} {repeat}", samples)
+    yield Row(
+        "alarms in 24 replayed runs of a healthy arm with a payload",
+        float(len(judge(history).alarms)),
+        "",
+        "<= 0",
+        f"UR10e, nine unloaded runs before; mass found within {100 * worst:.1f} %",
     )

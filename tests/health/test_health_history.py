@@ -10,6 +10,7 @@ import worn_arm
 
 from taufit.errors import RecordingError, TaufitError
 from taufit.health import cusum, judge, read_history, start_history, threshold_for, write_history
+from taufit.health.cusum import sudden_limit_for
 
 
 def _watched(history, runs, temperature, wear):
@@ -113,3 +114,27 @@ def test_cusum_counts_what_lasts():
     assert sums[3, 0] == pytest.approx(3.25)
     # 1.25 a run: above 5 with the fifth run, then anew.
     assert alarms == ((9, 1), (14, 1), (19, 1))
+
+
+def test_two_strange_runs_in_a_row_are_an_alarm_and_one_is_not():
+    z = np.zeros((12, 2))
+    z[3, 0] = 50.0
+    z[7:9, 1] = 6.0
+    _, alarms = cusum(z, threshold=30.0, slack=0.75, sudden=5.0)
+    assert alarms == ((8, 1),)
+
+
+def test_pairs_of_healthy_runs_hardly_ever_alarm():
+    """Baselines of 10 runs, six joints: a tenth of the stated rate at most, counted."""
+    limit = sudden_limit_for(1e-2, 6, 10)
+    rng = np.random.default_rng(5)
+    base = rng.normal(size=(10, 4000, 6))
+    scale = base.std(0, ddof=1) * np.sqrt(1 + 1 / 10)
+    alarms = 0
+    before = np.zeros((4000, 6), bool)
+    for _ in range(20):
+        beyond = (rng.normal(size=(4000, 6)) - base.mean(0)) / scale > limit
+        alarms += int(np.count_nonzero(beyond & before))
+        before = beyond
+    # 80 expected of 80,000 runs at a tenth of one in a hundred.
+    assert alarms <= 110

@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress, short_name
-from taufit.cli.options import Cutoff, Json, LimitOptions, Model, RecordingOptions, cutoff_given
+from taufit.cli.options import (
+    Cutoff,
+    Json,
+    LimitOptions,
+    Model,
+    RecordingOptions,
+    Report,
+    cutoff_given,
+    wrong,
+)
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
     from taufit.recording import Recording
+    from taufit.report.tracking_page import TrackedRun
     from taufit.signals import Samples
     from taufit.validation import Score, Verdict
 
@@ -26,6 +36,15 @@ def command(
     source: RecordingOptions,
     required: LimitOptions,
     cutoff_hz: Cutoff = None,
+    track: Annotated[
+        bool,
+        typer.Option(
+            "--track",
+            help="Follow Coulomb friction, viscous friction and offset slowly, from what was "
+            "measured before, and say what that is worth.",
+        ),
+    ] = False,
+    report: Report = None,
     as_json: Json = False,
 ) -> None:
     """Test a fitted model on recordings it has not seen.
@@ -47,7 +66,10 @@ def command(
     started = process_time()
     cutoff_given(cutoff_hz)
     limits = required.limits()
+    if report is not None and not track:
+        wrong("--report", "the page shows friction as it is followed: add --track.")
     fitted = read_model(model)
+    followed: list[TrackedRun] = []
     scores: list[Score] = []
     graded: list[Score] = []
     floor: list[Any] = []
@@ -59,6 +81,8 @@ def command(
             samples = condition_like(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             one = in_detail(fitted, samples, score(fitted, samples, file=str(path)))
             spectrum = residual_spectrum(fitted, samples) if one.samples >= 64 else None
+            if track:
+                followed.append(_followed(fitted, samples, path))
             scores.append(one)
             graded.append(graded_score(one))
             floor.append(floors(fitted.robot, samples))
@@ -66,6 +90,7 @@ def command(
             files.append(
                 {
                     **one.to_dict(),
+                    "tracked": followed[-1].score.to_dict() if track else None,
                     "mounting": None if gravity is None else gravity.to_dict(),
                     "residual_median_hz": None
                     if spectrum is None
@@ -78,6 +103,11 @@ def command(
                 }
             )
             bar.advance(task)
+    if report is not None:
+        from taufit.files import write_text
+        from taufit.report.tracking_page import tracking_page
+
+        write_text(report, tracking_page(fitted, followed))
     grades = grade(graded, floor, unseen=True)
     judged = verdict(scores, limits, grades)
     trained = fitted.training.score
@@ -99,11 +129,34 @@ def command(
         )
     else:
         _show(fitted, scores, files, judged, model)
+        _show_followed(followed, report)
     if not judged.passed:
         from taufit.errors import InfeasibleError
 
         why = "the model breaks the limits" if limits.given else "the model fails"
         raise InfeasibleError(f"{why}: {'; '.join(judged.reasons)}.")
+
+
+def _followed(fitted: FittedModel, samples: Samples, path: Path) -> TrackedRun:
+    """One recording with its friction followed."""
+    from taufit.health.tracker import track, tracked_score
+    from taufit.model.predict import predicted_torque
+    from taufit.report.tracking_page import TrackedRun
+
+    predicted = predicted_torque(fitted, samples)
+    course = track(fitted, samples, predicted=predicted)
+    return TrackedRun(path.name, samples, course, tracked_score(samples, predicted, course))
+
+
+def _show_followed(followed: list[TrackedRun], report: Path | None) -> None:
+    for run in followed:
+        own = run.score
+        print(
+            f"{run.name}: friction followed, mean nrmse {own.mean_nrmse:.4f}; second half "
+            f"{own.second_half_before:.4f} -> {own.second_half:.4f}"
+        )
+    if report is not None:
+        print(f"Written: {report}")
 
 
 def _spoken(recordings: list[Recording], samples: Samples) -> list[str]:

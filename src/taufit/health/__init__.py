@@ -13,13 +13,16 @@ from taufit.health.history import (
 from taufit.health.history_file import add_runs, read_history, write_history
 from taufit.health.index import FrictionIndex, friction_index
 from taufit.health.judgement import JointHealth, Judgement
+from taufit.health.tracker import FrictionTracker, TrackerSettings, track
 
 __all__ = [
     "FrictionIndex",
+    "FrictionTracker",
     "History",
     "JointHealth",
     "Judgement",
     "Run",
+    "TrackerSettings",
     "add_runs",
     "cusum",
     "friction_index",
@@ -27,5 +30,6 @@ __all__ = [
     "read_history",
     "start_history",
     "threshold_for",
+    "track",
     "write_history",
 ]

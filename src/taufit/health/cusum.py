@@ -2,7 +2,8 @@
 
     S_n = max(0, S_(n-1) + z_n - slack),        alarm where S_n > threshold,
 
-z being the index in standard deviations of healthy runs. After an alarm the sum starts anew.
+z being the index in standard deviations of healthy runs. After an alarm the sum starts anew. A
+sudden change is found sooner: two runs in a row with z beyond a limit are an alarm by themselves.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from scipy.special import ndtr
 
 from taufit.arrays import Array, Float, Int
 
@@ -25,18 +27,29 @@ _RUNS = 300
 
 
 def cusum(
-    z: Float[Array, "n j"], threshold: float, slack: float = SLACK
+    z: Float[Array, "n j"], threshold: float, slack: float = SLACK, sudden: float = np.inf
 ) -> tuple[Float[Array, "n j"], tuple[tuple[int, int], ...]]:
-    """The sums run by run, and (run, joint) of every alarm; a sum that alarmed starts anew."""
+    """The sums run by run, and (run, joint) of every alarm; a sum that alarmed starts anew.
+
+    Args:
+        z: Index of every run, in standard deviations of healthy ones.
+        threshold: Of the sum.
+        slack: That every run is forgiven.
+        sudden: Two runs in a row beyond this are an alarm.
+    """
     total = np.zeros(z.shape[1] if z.ndim > 1 else 1)
     sums = np.zeros(z.shape)
     alarms: list[tuple[int, int]] = []
-    for n, row in enumerate(np.minimum(z, LARGEST)):
-        total = np.maximum(0.0, total + np.nan_to_num(row) - slack)
+    before = np.zeros(len(total), bool)
+    for n, row in enumerate(z):
+        total = np.maximum(0.0, total + np.nan_to_num(np.minimum(row, LARGEST)) - slack)
         sums[n] = total
-        for j in np.flatnonzero(total > threshold):
+        beyond = np.nan_to_num(row) > sudden
+        over = (total > threshold) | (beyond & before)
+        for j in np.flatnonzero(over):
             alarms.append((n, int(j)))
             total[j] = 0.0
+        before = beyond & ~over
     return sums, tuple(alarms)
 
 
@@ -58,9 +71,7 @@ def threshold_for(
         fitted: Parameters estimated per joint besides the scale.
     """
     rng = np.random.default_rng(1)
-    n, free = healthy_runs, max(healthy_runs - fitted, 1)
-    centre = rng.normal(size=_BASELINES) / np.sqrt(n)
-    scale = np.sqrt(rng.chisquare(free, _BASELINES) / free) * np.sqrt(1.0 + fitted / n)
+    centre, scale = _baselines(rng, healthy_runs, fitted)
     total = np.zeros((_BASELINES, len(_GRID)))
     count: Int[Array, " h"] = np.zeros(len(_GRID), np.int64)
     for _ in range(_RUNS):
@@ -79,3 +90,27 @@ def threshold_for(
     if wanted < found[seen][-1]:
         return float((np.log(wanted) - start) / slope)
     return float(np.interp(-np.log(wanted), -np.log(found[seen]), _GRID[seen]))
+
+
+@cache
+def sudden_limit_for(rate: float, joints: int, healthy_runs: int, fitted: int = 1) -> float:
+    """Beyond which two healthy runs in a row hardly ever are: a tenth of the rate, all together.
+
+    Over baselines of that length, with centre c and scale s estimated from them, the chance of a
+    pair is the mean of P(x > c + s limit)^2.
+    """
+    centre, scale = _baselines(np.random.default_rng(2), healthy_runs, fitted)
+    limits = np.linspace(2.0, 30.0, 281)
+    chance = np.array([np.mean(ndtr(-(centre + scale * limit)) ** 2) for limit in limits])
+    low = np.flatnonzero(chance <= 0.1 * rate / joints)
+    return float(limits[low[0]]) if len(low) else float(limits[-1])
+
+
+def _baselines(
+    rng: np.random.Generator, healthy_runs: int, fitted: int
+) -> tuple[Float[Array, " b"], Float[Array, " b"]]:
+    """Centres and scales as baselines of that length estimate them, where 0 and 1 are true."""
+    free = max(healthy_runs - fitted, 1)
+    centre = rng.normal(size=_BASELINES) / np.sqrt(healthy_runs)
+    spread = np.sqrt(rng.chisquare(free, _BASELINES) / free)
+    return centre, spread * np.sqrt(1.0 + fitted / healthy_runs)

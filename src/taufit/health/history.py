@@ -10,7 +10,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError, TaufitError
-from taufit.health.cusum import MOST_SLACK, SLACK, cusum, threshold_for
+from taufit.health.cusum import MOST_SLACK, SLACK, cusum, sudden_limit_for, threshold_for
 from taufit.health.index import FrictionIndex, friction_index
 from taufit.health.judgement import JointHealth, Judgement, trend_of
 from taufit.model.fitted_model import FittedModel, require_fitted
@@ -154,7 +154,8 @@ def judge(history: History) -> Judgement:
         beyond = index[:, j] - expected[:, j] - _BEYOND * line.uncertainty(warm[:, j])
         z[:, j] = beyond / (line.scale * np.sqrt(1.0 + line.count / healthy))
     threshold = threshold_for(history.rate, joints, healthy, history.slack, fitted)
-    sums, alarms = cusum(z[healthy:], threshold, history.slack)
+    sudden = sudden_limit_for(history.rate, joints, healthy, fitted)
+    sums, alarms = cusum(z[healthy:], threshold, history.slack, sudden)
     percent = 100.0 * (index - expected) / np.maximum(history.level, 1e-12)
     since: dict[int, str] = {}
     for n, j in alarms:

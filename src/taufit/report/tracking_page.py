@@ -1,0 +1,87 @@
+"""A page about friction followed through recordings: its course per joint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.health.tracker import Course, Tracked
+from taufit.model.fitted_model import FittedModel
+from taufit.model.intervals import coulomb_level
+from taufit.report.charts import Series, chart, thin
+from taufit.report.page import Section, page, paragraph, table
+from taufit.report.palette import GOOD, MODEL, RESIDUAL
+from taufit.signals.samples import Samples
+
+_POINTS = 1200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrackedRun:
+    """One recording with its followed friction.
+
+    Attributes:
+        name: What to call it.
+        samples: Conditioned.
+        course: The friction.
+        score: What following it is worth.
+    """
+
+    name: str
+    samples: Samples
+    course: Course
+    score: Tracked
+
+
+def tracking_page(model: FittedModel, runs: Sequence[TrackedRun]) -> str:
+    """One self-contained HTML page."""
+    sections = [Section("What following friction is worth", _table(runs))]
+    sections += [Section(run.name, _charts(model, run)) for run in runs]
+    return page(f"Friction of {model.robot.name}, followed", "beside the fitted model", sections)
+
+
+def _table(runs: Sequence[TrackedRun]) -> str:
+    words = paragraph(
+        "Mean nrmse over the second half of the motion: as fitted, and with Coulomb friction, "
+        "viscous friction and offset followed from what was measured half a second before."
+    )
+    rows = [
+        [
+            run.name,
+            f"{run.score.second_half_before:.4f}",
+            f"{run.score.second_half:.4f}",
+            f"{100 * (run.score.second_half / run.score.second_half_before - 1):+.0f} %",
+        ]
+        for run in runs
+    ]
+    return words + table(["recording", "as fitted", "followed", "change"], rows, text=(0,))
+
+
+def _charts(model: FittedModel, run: TrackedRun) -> str:
+    level = np.maximum(coulomb_level(model), 1e-9)
+    speed = np.abs(run.samples.velocity[run.samples.in_motion]).max(axis=0)
+    out = []
+    for j in range(model.robot.joints):
+        own = run.course.parts[:, j]
+        columns = [own[:, 0], own[:, 1] * speed[j], own[:, 2]]
+        time, parts = thin(run.samples.time, [100.0 * x / level[j] for x in columns], _POINTS)
+        names = ("Coulomb", "viscous, at the largest speed", "offset")
+        out.append(
+            chart(
+                time,
+                [
+                    Series(name, values, colour=colour)
+                    for name, values, colour in zip(
+                        names, parts, (MODEL, RESIDUAL, GOOD), strict=True
+                    )
+                ],
+                caption=f"Joint {j + 1}: change against the model, in percent of its Coulomb "
+                f"friction of {level[j]:.3g} N m",
+                xlabel="s",
+                ylabel="%",
+                group=run.name,
+            )
+        )
+    return f'<div class="grid">{"".join(out)}</div>'

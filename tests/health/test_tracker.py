@@ -1,0 +1,101 @@
+"""Friction followed beside its model: causal, the same however it is cut, and worth having."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "validation"))
+import simulated_arm
+
+from taufit.health import FrictionTracker, track
+from taufit.health.tracker import tracked_score
+from taufit.model.model_file import write_model
+from taufit.model.predict import predicted_torque
+from taufit.recording import write_recording
+from taufit.robot import read_robot
+from taufit.workflow import condition_like, identify
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return simulated_arm.true_model(read_robot("ur5e"))
+
+
+@pytest.fixture(scope="module")
+def model(truth):
+    return identify(
+        read_robot("ur5e"), [simulated_arm.recording(truth, 20.0, 0)], cutoff_hz=8.0
+    ).model
+
+
+@pytest.fixture(scope="module")
+def drifted(truth):
+    """Coulomb friction of joint 2 is 15 % higher."""
+    values = truth.values.copy()
+    at = truth.layout.index("joint_2.coulomb")
+    values[at] *= 1.15
+    return simulated_arm.recording(truth.with_values(values), 25.0, 3)
+
+
+def test_the_followed_friction_is_the_one_that_changed(truth, model, drifted):
+    samples = condition_like(model, [drifted])
+    course = track(model, samples)
+    end = course.parts[-1]
+    rise = 0.15 * truth.values[truth.layout.index("joint_2.coulomb")]
+    assert end[1, 0] == pytest.approx(rise, rel=0.4)
+    assert np.abs(np.delete(end[:, 0], 1)).max() < 0.3 * rise
+
+
+def test_following_predicts_better_where_friction_has_changed(model, drifted):
+    samples = condition_like(model, [drifted])
+    predicted = predicted_torque(model, samples)
+    worth = tracked_score(samples, predicted, track(model, samples, predicted=predicted))
+    assert worth.second_half < 0.85 * worth.second_half_before
+
+
+def test_no_torque_helps_to_predict_itself_or_what_was_before(model, drifted):
+    """Torque changed from 10 s on changes nothing until half a second later."""
+    samples = condition_like(model, [drifted])
+    predicted = predicted_torque(model, samples)
+    first = track(model, samples, predicted=predicted)
+    when = round(10.0 * samples.rate_hz)
+    shifted = np.array(predicted)
+    shifted[when:] += 3.0
+    other = track(model, samples, predicted=shifted)
+    delay = round(0.5 * samples.rate_hz)
+    np.testing.assert_array_equal(
+        first.correction[: when + delay], other.correction[: when + delay]
+    )
+    assert np.any(first.correction[when + 2 * delay :] != other.correction[when + 2 * delay :])
+
+
+def test_a_standing_joint_does_not_move_its_estimate(model):
+    tracker = FrictionTracker(model, 100.0)
+    still = np.zeros(6)
+    for _ in range(200):
+        tracker.correct(still, still, np.full(6, 5.0), np.zeros(6, bool))
+    assert not np.any(tracker.state)
+
+
+def test_check_follows_friction_on_request(model, drifted, tmp_path, capsys):
+    from taufit.cli.app import main
+
+    write_model(model, tmp_path / "m.json")
+    write_recording(drifted, tmp_path / "run.parquet")
+    page = tmp_path / "page.html"
+    with pytest.raises(SystemExit) as ended:
+        main(
+            ["check", str(tmp_path / "m.json"), str(tmp_path / "run.parquet"), "--track",
+             "--report", str(page), "--json"]
+        )  # fmt: skip
+    assert ended.value.code in (0, None)
+    data = json.loads(capsys.readouterr().out)
+    own = data["files"][0]["tracked"]
+    assert own["second_half"] < own["second_half_before"]
+    assert 0.5 < data["files"][0]["mean_inside"] <= 1.0
+    assert "<canvas" in page.read_text("utf-8")
