@@ -1,6 +1,6 @@
 """Whether stated uncertainty is honest: simulated arms whose friction differs from run to run.
 
-Every arm has three joints, links unlike the nominal ones, Coulomb and viscous friction that scatters
+Every arm has three joints, links unlike the nominal ones, friction (Coulomb, viscous) that scatters
 by 2 % from run to run, torque the model does not hold (ripple with position, 5 % of Coulomb
 friction) and coloured noise. It is fitted to one to four runs of a motion that repeats one to ten
 times; coefficients are compared with the arm's own, torque with that of a new run of another
