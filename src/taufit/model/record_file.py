@@ -222,10 +222,10 @@ def _score(data: Field, joints: int) -> Score | None:
         bias=each("bias"),
         largest=each("largest"),
         e_n=data["e_n"].number(math.nan),
-        **{
-            name: None if data[name].missing else data[name].numbers(joints, missing=math.nan)
-            for name in ("inside", "moving_nrmse", "standing_share", "standing_rmse")
-        },
+        inside=_optional(data["inside"], joints, missing=math.nan),
+        moving_nrmse=_optional(data["moving_nrmse"], joints, missing=math.nan),
+        standing_share=_optional(data["standing_share"], joints, missing=math.nan),
+        standing_rmse=_optional(data["standing_rmse"], joints, missing=math.nan),
     )
 
 
