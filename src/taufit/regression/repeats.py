@@ -11,10 +11,10 @@ S_between that of their differences from period to period, the power that counts
 from __future__ import annotations
 
 import numpy as np
-from scipy.fft import rfft, rfftfreq
 
 from taufit.arrays import Array, Bool, Float
 from taufit.signals.estimates.periodicity import find_period
+from taufit.signals.fourier import rfft, rfftfreq
 from taufit.signals.samples import Samples
 
 # Motions have their power below this [Hz]; noise is measured where they are.

@@ -30,7 +30,6 @@ from taufit.regression.repeats import BAND_HZ, repeated_power
 from taufit.regression.rows import RowsOf
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.filtering import lowpass
-from taufit.signals.fourier import rfft, rfftfreq
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 
