@@ -17,6 +17,7 @@ from taufit.fitting.fit_samples import fit_samples
 from taufit.fitting.known_friction import KnownFriction, unlike_tested
 from taufit.fitting.one_way import ties
 from taufit.friction import FrictionModel, Presliding
+from taufit.friction.states import STATES
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
@@ -199,9 +200,10 @@ def fitted_model(
         )
         fitted = fitted.with_robot(replace(fitted.robot, links=links))
     correlation = estimate.settings.get("correlation_samples")
-    residuals = Residuals()
+    # Until friction states are looked at, residuals are the same in all of them.
+    residuals = Residuals(by_state=np.tile(estimate.torque_rms, (len(STATES), 1)))
     if correlation is not None:
-        residuals = Residuals(correlation_s=float(correlation) / float(source.rate_hz))
+        residuals = replace(residuals, correlation_s=float(correlation) / float(source.rate_hz))
     return fitted.with_training(
         TrainingRecord(
             conditioning=Conditioning.of(source.head),
