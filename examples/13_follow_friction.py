@@ -1,4 +1,4 @@
-"""Friction that has changed since the fit: how much torque is inside the interval, and following it."""
+"""Friction that has changed since the fit: what is inside the interval, and following it."""
 
 import numpy as np
 
