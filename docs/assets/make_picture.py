@@ -44,6 +44,7 @@ def pages(folder: Path) -> tuple[Path, Path]:
 
 
 def encoded(picture: bytes) -> str:
+    """For a data address."""
     return base64.b64encode(picture).decode()
 
 
@@ -75,6 +76,7 @@ def taken(browser: Any, folder: Path) -> bytes:
 
 
 def main() -> None:
+    """Take the picture."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
