@@ -48,7 +48,8 @@ dist: setup
 
 docs: setup
 	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/docs.txt
-	$(BIN)/mkdocs build --strict -q
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
+	@echo 'site/index.html opens as a file; with search: $(BIN)/python -m http.server -d site --bind 127.0.0.1 8000'
 
 docs-check: setup
 	TAUFIT_ALL_BLOCKS=1 $(BIN)/python -m pytest tests/docs

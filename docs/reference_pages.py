@@ -74,6 +74,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     return title + newline + note + rest
 
 
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Give the theme's search a name for those who hear the page."""
+    search = 'data-md-component="search" role="dialog"'
+    return output.replace(search, search + ' aria-label="Search"')
+
+
 def runs(markdown: str) -> bool:
     """Whether a page has a block that runs."""
     return bool(re.search(r"^```(bash|python)\s*$|^```\ntaufit ", markdown, re.M))
