@@ -92,8 +92,8 @@ def test_urdf_gives_the_same_torque_in_pinocchio(arm):
 def _pin_torque(pin, model, data, q, v, a):
     full = []
     for at, joint in enumerate(model.joints[1:]):
-        # A joint without limits is continuous in URDF; Pinocchio stores its cosine and sine.
-        full += [np.cos(q[at]), np.sin(q[at])] if joint.nq == 2 else [q[at]]
+        assert joint.nq == 1
+        full += [q[at]]
     return pin.rnea(model, data, np.array(full), v, a)
 
 
@@ -114,11 +114,48 @@ def test_mjcf_gives_the_same_torque_in_mujoco(arm):
     _close(np.array(got), model.torque(q, v, a))
 
 
-def test_mjcf_holds_damping_and_dry_friction_and_names_the_rest():
+def test_mjcf_holds_friction_drag_rotors_and_offsets_in_mujoco():
+    mujoco = pytest.importorskip("mujoco")
     model = _model(ARMS["standard"], FRICTION_MODELS["polynomial"]())
     text, lost = to_mjcf(model)
+    assert lost == ()
+    reloaded = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(reloaded)
+    q, v, a = _states(4, 300)
+    # Dry friction is a soft constraint near standstill: nearer than this it is not compared.
+    v = np.where(np.abs(v) < 0.05, 0.05, v)
+    got = []
+    for row in zip(q, v, a, strict=True):
+        data.qpos[:], data.qvel[:], data.qacc[:] = row
+        mujoco.mj_inverse(reloaded, data)
+        # What the actuators' control must be: its gain is 1, its bias the offset.
+        got.append(data.qfrc_inverse - reloaded.actuator_biasprm[:, 0])
+    _close(np.array(got), model.torque(q, v, a))
+
+
+def test_mjcf_names_what_it_does_not_hold():
+    text, lost = to_mjcf(_model(ARMS["standard"], FRICTION_MODELS["stribeck"]()))
     assert "frictionloss" in text and "damping" in text
-    assert any("viscous3" in line for line in lost)
+    assert any("static" in line for line in lost)
+
+
+def test_urdf_friction_is_that_of_the_model_in_pinocchio():
+    pin = pytest.importorskip("pinocchio")
+    model = _model(ARMS["standard"], Linear(), rotor=False, offset=False)
+    text, lost = to_urdf(model.with_robot(model.robot.with_mounting("ground")))
+    assert lost == ()
+    reloaded = pin.buildModelFromXML(text)
+    coulomb, viscous = model.layout.split(model.values).friction.T
+    names = [term.name for term in Linear().terms]
+    if names[0] == "viscous":
+        coulomb, viscous = viscous, coulomb
+    np.testing.assert_allclose(reloaded.friction, coulomb, rtol=1e-12)
+    np.testing.assert_allclose(reloaded.damping, viscous, rtol=1e-12)
+
+
+def test_joints_without_limits_stay_revolute():
+    text, _ = to_urdf(_model(ARMS["standard"], Linear()))
+    assert "continuous" not in text and text.count('type="revolute"') == 4
 
 
 def _compiled(tmp_path, model):

@@ -54,9 +54,12 @@ def test_every_friction_model_is_written_or_listed_as_dropped(name, friction, tm
     values = np.full(len(model.names), 0.3)
     values[model.layout.links] = robot.parameters
     done = write_export(model.with_values(values), name, tmp_path / f"arm{EXPORTS[name].ending}")
-    if name in ("json", "c"):
-        return  # these hold every term; test_export_parity compares torques
-    held = {("coulomb", "N m"), ("viscous", "N m s/rad")}
+    form = EXPORTS[name].held(model.with_values(values))
+    assert form.dropped == done.dropped
+    if form.model.friction == model.friction:
+        assert not any("friction" in part for part in done.dropped)
+        return  # these hold every term; test_c_code compares torques
+    held = {(term.name, term.unit) for term in form.model.friction.terms}
     terms = () if model.friction is None else model.friction.terms
     for term in terms:
         listed = any(f"{term.name!r}" in part for part in done.dropped)

@@ -1,24 +1,29 @@
-"""`taufit export`: a fitted model in other tools' forms."""
+"""`taufit export`: a fitted model in other tools' forms, and what each is worth."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taufit.cli.common import print_json
-from taufit.cli.options import Json, Model, mounting_given, one_of
+from taufit.cli.options import Json, Model, RecordingOptions, mounting_given, one_of
+
+if TYPE_CHECKING:
+    from taufit.export.form import Form
+    from taufit.export.worth import Worth
+    from taufit.model.fitted_model import FittedModel
 
 
 def command(
     model: Model,
     format: Annotated[
-        str, typer.Option("--format", help="urdf, mjcf, json or c.", metavar="NAME")
+        str, typer.Option("--format", help="urdf, mjcf, json, c or fmu.", metavar="NAME")
     ] = "urdf",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write; C gets a header beside it."),
+        typer.Option("--output", "-o", help="File to write; C gets headers beside it."),
     ] = None,
     mounting: Annotated[
         str | None,
@@ -26,23 +31,33 @@ def command(
             help="Move the arm first: ground, ceiling, wall or ROLL,PITCH,YAW in degrees."
         ),
     ] = None,
+    holdout: Annotated[
+        list[Path] | None,
+        typer.Option(help="Recording to test the exported form on; repeatable."),
+    ] = None,
+    recordings: RecordingOptions = RecordingOptions(),
     as_json: Json = False,
 ) -> None:
-    """Write a fitted model as URDF, MJCF, JSON or C.
+    """Write a fitted model as URDF, MJCF, JSON, C or FMU.
 
-    A URDF you started from keeps everything but its inertials. Parts that a format cannot represent
-    (friction beyond Coulomb and viscous in URDF, say) are listed. A model that is not physically
-    possible is refused. With --mounting the arm is mounted another way first, and parameters that
-    are not identifiable in the old mounting are listed (--format json keeps a model for
-    `taufit check`).
+    A URDF you started from keeps everything but its inertials and friction. Where a format lacks
+    terms of the model (URDF has neither rotor inertia nor offsets), its own terms are refitted to
+    the training data, as the model file remembers them; what is missing is listed with its size,
+    and what the written form leaves unexplained is printed beside the model's own figure, on the
+    training data and on every --holdout. A model that is not physically possible is refused. With
+    --mounting the arm is mounted another way first, and parameters that are not identifiable in the
+    old mounting are listed (--format json keeps a model for `taufit check`).
 
     Next: load it in your simulator or controller.
     """
     from taufit.export import EXPORTS, write_export
+    from taufit.export.worth import training_worth
     from taufit.model.model_file import read_model
 
     one_of(format, EXPORTS, "--format")
     fitted = read_model(model)
+    form = EXPORTS[format]
+    tested = _tested(fitted, form, holdout or [], recordings)
     moved = None
     if mounting is not None:
         from taufit.calibration import move_model
@@ -50,9 +65,19 @@ def command(
         moved = move_model(fitted, mounting_given(mounting))
         fitted = moved.model
     written = write_export(fitted, format, output)
+    trained = training_worth(fitted, form)
+    refitted = form.held(fitted).refitted
     files = [str(file) for file in written.files]
     if as_json:
-        data = {"format": format, "files": files, "dropped": list(written.dropped)}
+        data: dict[str, Any] = {
+            "format": format,
+            "files": files,
+            "dropped": list(written.dropped),
+            "notes": list(written.notes),
+            "refitted": refitted,
+            "training": None if trained is None else trained.to_dict(),
+            "holdout": [one.to_dict() for one in tested],
+        }
         if moved is not None:
             data |= {"moved": moved.statement, "unknown": list(moved.unknown)}
         print_json(data)
@@ -62,4 +87,34 @@ def command(
     print("Written: " + ", ".join(files))
     for part in written.dropped:
         print(f"Not representable in {format.upper()}: {part}.")
+    if refitted:
+        print(f"The terms of {format.upper()} were refitted to make up for that.")
+    for note in written.notes:
+        print(note)
+    for label, one in (
+        *([("training data", trained)] if trained else []),
+        *((one.file, one) for one in tested),
+    ):
+        print(
+            f"Torque left unexplained on {label}: {100 * one.mean_nrmse:.2f} % "
+            f"(the model itself: {100 * one.model_mean_nrmse:.2f} %)."
+        )
     print("Next: load it in your simulator or controller.")
+
+
+def _tested(
+    fitted: FittedModel, form: Form, files: list[Path], recordings: RecordingOptions
+) -> list[Worth]:
+    """What the form is worth on recordings, conditioned like the training data."""
+    from taufit.export.worth import worth_on
+    from taufit.workflow import condition_like
+
+    return [
+        worth_on(
+            fitted,
+            form,
+            condition_like(fitted, recordings.read(path), name=path.name),
+            path.name,
+        )
+        for path in files
+    ]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from taufit.export.held import Held, whole
 from taufit.files import write_text
 from taufit.model.fitted_model import FittedModel
 
@@ -17,10 +18,12 @@ class Written:
     Attributes:
         files: The one asked for first.
         dropped: A phrase for each part of the model that the form cannot represent.
+        notes: What else a user of the files should know.
     """
 
     files: tuple[Path, ...]
     dropped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +33,14 @@ class Form:
     Attributes:
         ending: Of its files.
         write: (model, path) -> `Written`.
+        held: The model as the form holds it; by default whole.
+        stepped: Whether it is called sample by sample with the motion as it comes.
     """
 
     ending: str
     write: Callable[[FittedModel, Path], Written]
+    held: Callable[[FittedModel], Held] = whole
+    stepped: bool = False
 
 
 def as_text(

@@ -1,4 +1,4 @@
-"""The fitted arm as MJCF: bodies, inertias, rotor inertia as armature, linear friction."""
+"""The fitted arm as MJCF: bodies, rotors as armature, dry friction, drag, offsets of actuators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 from taufit.export.feasible import require_feasible
-from taufit.export.friction_parts import linear_part
+from taufit.export.friction_parts import friction_coefficients, offsets
+from taufit.export.held import MJCF_TERMS, Held, held
 from taufit.export.joint_frames import joint_frames, numbers, quaternion
 from taufit.model.fitted_model import FittedModel
 
@@ -15,20 +16,28 @@ from taufit.model.fitted_model import FittedModel
 def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     """MJCF text and what of the model it could not hold.
 
-    Bodies, armature, damping and dry friction (`frictionloss`) are written; MuJoCo solves dry
-    friction as a constraint, so `mj_inverse` torques contain it only up to its solver.
+    The numbers are those of `mjcf_form(model)`: rotor inertia is armature, drag a polynomial
+    damping (linear, quadratic, cubic), Coulomb friction `frictionloss`, and an offset the bias of
+    the joint's actuator, whose control is the torque of the drive. MuJoCo solves dry friction as a
+    constraint, so `mj_inverse` torques contain it up to its solver.
     """
-    robot = model.robot
+    require_feasible(model.robot)
+    form = mjcf_form(model)
+    robot = form.model.robot
     require_feasible(robot)
     frames, tip = joint_frames(robot)
-    damping, dry, dropped = linear_part(model)
-    rotor = _rotor(model)
+    friction = friction_coefficients(form.model)
+    column = {term.name: k for k, term in enumerate(MJCF_TERMS.friction.terms)}
+    dry = friction[:, column["coulomb"]]
+    drag = friction[:, [column["viscous"], column["viscous2"], column["viscous3"]]]
+    rotor = form.model.layout.split(form.model.values).rotors
+    offset = offsets(form.model)
 
     root = ET.Element("mujoco", model=robot.name)
     # "local" coordinates and radians are MuJoCo's own; balancing or bounding inertias would change
     # the fitted model without saying so.
     ET.SubElement(root, "compiler", angle="radian", autolimits="true")
-    ET.SubElement(root, "option", gravity=numbers(robot.gravity))
+    ET.SubElement(root, "option", gravity=numbers(robot.gravity), timestep="0.001")
     world = ET.SubElement(root, "worldbody")
     parent = world
     for i, (link, frame) in enumerate(zip(robot.links, frames, strict=True)):
@@ -55,8 +64,11 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
             type="slide" if frame.prismatic else "hinge",
             axis=numbers(frame.axis),
             armature=repr(float(rotor[i])),
-            damping=repr(float(damping[i])),
+            damping=numbers(drag[i] if np.any(drag[i, 1:]) else drag[i, :1]),
             frictionloss=repr(float(dry[i])),
+            # With MuJoCo's own 0.02 s friction has its full size, and the right sign, only at
+            # speeds above a hundredth of the acceleration; so ten times below that.
+            solreffriction="0.002 1",
         )
         low, high = robot.limits.lower[i], robot.limits.upper[i]
         if np.isfinite(low) and np.isfinite(high):
@@ -65,11 +77,17 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     ET.SubElement(
         parent, "site", name="tip", pos=numbers(tip[:3, 3]), quat=numbers(quaternion(tip[:3, :3]))
     )
+    actuators = ET.SubElement(root, "actuator")
+    for link, constant in zip(robot.links, offset, strict=True):
+        # The drive's torque less the offset is what moves the joint.
+        bias = {"biastype": "affine", "biasprm": numbers([-constant, 0.0, 0.0])} if constant else {}
+        ET.SubElement(
+            actuators, "general", name=link.joint, joint=link.joint, gainprm="1", **bias
+        )
     ET.indent(root, " ")
-    return ET.tostring(root, encoding="unicode") + "\n", dropped
+    return ET.tostring(root, encoding="unicode") + "\n", form.dropped
 
 
-def _rotor(model: FittedModel) -> np.ndarray:
-    if not model.rotor_inertia:
-        return model.robot.rotor_inertias
-    return np.maximum(model.values[model.layout.rotors], 0.0)
+def mjcf_form(model: FittedModel) -> Held:
+    """The model as MJCF holds it: links, rotors, dry friction, drag, offsets."""
+    return held(model, MJCF_TERMS)

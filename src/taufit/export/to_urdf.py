@@ -7,32 +7,41 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 from taufit.export.feasible import require_feasible
-from taufit.export.friction_parts import linear_part
+from taufit.export.friction_parts import friction_coefficients
+from taufit.export.held import URDF_TERMS, Held, held
 from taufit.export.joint_frames import joint_frames, numbers, roll_pitch_yaw
 from taufit.model.fitted_model import FittedModel
 from taufit.robot.inertia import to_centre_of_mass
 
 
+# A turn either way is far; a joint that may turn for ever is "continuous", which this is not.
+_WIDE = 1e3
+
+
 def to_urdf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     """URDF text and what of the model it could not hold.
 
-    A robot that was read from a URDF keeps everything else of its file: meshes, limits, comments.
-    Links behind fixed joints were fitted together with the moving link they hang on, so their own
-    inertials are removed and that link carries all of it.
+    The numbers are those of `urdf_form(model)`: where URDF lacks terms of the model, its own are
+    refitted. A robot that was read from a URDF keeps everything else of its file: meshes, limits,
+    comments. Links behind fixed joints were fitted together with the moving link they hang on, so
+    their own inertials are removed and that link carries all of it.
     """
     require_feasible(model.robot)
-    damping, dry, dropped = linear_part(model)
-    if model.rotor_inertia:
-        rotor = model.values[model.layout.rotors]
-        if np.any(rotor):
-            dropped = (*dropped, f"rotor inertias (up to {np.max(rotor):.3g} kg m^2)")
-    if np.any(model.robot.mounting):
-        dropped = (*dropped, "the mounting (URDF has no gravity direction)")
+    form = urdf_form(model)
+    require_feasible(form.model.robot)
+    friction = friction_coefficients(form.model)
+    column = {term.name: k for k, term in enumerate(URDF_TERMS.friction.terms)}
+    damping, dry = friction[:, column["viscous"]], friction[:, column["coulomb"]]
     if model.robot.urdf is not None:
-        text = _edited(model, damping, dry)
+        text = _edited(form.model, damping, dry)
     else:
-        text = _fresh(model, damping, dry)
-    return text, dropped
+        text = _fresh(form.model, damping, dry)
+    return text, form.dropped
+
+
+def urdf_form(model: FittedModel) -> Held:
+    """The model as URDF holds it: links, damping and dry friction."""
+    return held(model, URDF_TERMS)
 
 
 def _edited(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
@@ -70,8 +79,6 @@ def _fresh(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
         _set_inertial(element, frame.mass, frame.centre, frame.tensor)
         kind = "prismatic" if frame.prismatic else "revolute"
         low, high = robot.limits.lower[i], robot.limits.upper[i]
-        if not (np.isfinite(low) and np.isfinite(high)) and kind == "revolute":
-            kind = "continuous"
         joint = ET.SubElement(root, "joint", name=link.joint, type=kind)
         _origin(joint, frame.placement)
         ET.SubElement(joint, "parent", link=parent)
@@ -82,9 +89,8 @@ def _fresh(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
             "effort": repr(float(effort if np.isfinite(effort) else 1e6)),
             "velocity": repr(float(velocity if np.isfinite(velocity) else 1e6)),
         }
-        if kind != "continuous":
-            limit["lower"] = repr(float(low if np.isfinite(low) else -1e6))
-            limit["upper"] = repr(float(high if np.isfinite(high) else 1e6))
+        limit["lower"] = repr(float(low if np.isfinite(low) else -_WIDE))
+        limit["upper"] = repr(float(high if np.isfinite(high) else _WIDE))
         ET.SubElement(joint, "limit", limit)
         _set_dynamics(joint, damping[i], dry[i])
         parent = link.name

@@ -10,15 +10,15 @@ from taufit.export.c import c_name
 from taufit.export.c.files import write_c
 from taufit.export.form import Form, Written, as_text
 from taufit.export.model_json import write_json
-from taufit.export.to_mjcf import to_mjcf
-from taufit.export.to_urdf import to_urdf
+from taufit.export.to_mjcf import mjcf_form, to_mjcf
+from taufit.export.to_urdf import to_urdf, urdf_form
 from taufit.model.fitted_model import FittedModel, require_fitted
 
 EXPORTS: dict[str, Form] = {
-    "urdf": Form(".urdf", as_text(to_urdf)),
-    "mjcf": Form(".xml", as_text(to_mjcf)),
+    "urdf": Form(".urdf", as_text(to_urdf), urdf_form),
+    "mjcf": Form(".xml", as_text(to_mjcf), mjcf_form),
     "json": Form(".json", write_json),
-    "c": Form(".c", write_c),
+    "c": Form(".c", write_c, stepped=True),
 }
 
 

@@ -29,6 +29,8 @@ from taufit.model.training_record import (
     Ranges,
     Residuals,
     ResidualStructure,
+    SimpleTerms,
+    TermTriangle,
     ThermalState,
     TrainingRecord,
 )
@@ -75,6 +77,8 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
         out["thermal"] = {
             one.name: getattr(record.thermal, one.name) for one in fields(ThermalState)
         }
+    if record.simple_terms is not None:
+        out["simple_terms"] = _simple_terms_to_dict(record.simple_terms)
     if record.provenance is not None:
         out["provenance"] = provenance_to_dict(record.provenance)
     out["warnings"] = record.warnings
@@ -105,6 +109,7 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
         friction_scatter=_optional(data["friction_scatter"], joints, low=0.0),
         score=_score(data["score"], joints),
         thermal=_thermal(data["thermal"], joints),
+        simple_terms=_simple_terms(data["simple_terms"], joints, names),
         provenance=_provenance(data["provenance"]),
         warnings=data["warnings"].texts(),
     )
@@ -296,6 +301,66 @@ def _thermal(data: Field, joints: int) -> ThermalState | None:
         coulomb=each("coulomb"),
         viscous=each("viscous"),
         start=each("start"),
+    )
+
+
+def _simple_terms_to_dict(terms: SimpleTerms) -> dict[str, Any]:
+    def triangles(many: tuple[TermTriangle, ...]) -> list[dict[str, Any]]:
+        return [
+            {one.name: _nine_digits(getattr(each, one.name)) for one in fields(TermTriangle)}
+            for each in many
+        ]
+
+    return {
+        "mounting": terms.mounting,
+        "kept": triangles(terms.kept),
+        "set_aside": triangles(terms.set_aside),
+        "effect": _nine_digits(terms.effect),
+    }
+
+
+def _nine_digits(value: Any) -> Any:
+    """Sums over thousands of noisy rows are not known better, and half as long."""
+    if isinstance(value, np.ndarray):
+        return [_nine_digits(x) for x in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def _simple_terms(data: Field, joints: int, names: tuple[str, ...]) -> SimpleTerms | None:
+    if data.missing:
+        return None
+    first = [parse_name(name) for name in names if name.startswith("joint_1.")]
+    width = sum(one.what not in ("rotor", "offset") for one in first)
+    roll, pitch, yaw = data["mounting"].required().numbers(3)
+    return SimpleTerms(
+        (float(roll), float(pitch), float(yaw)),
+        _triangles(data["kept"].required(), joints),
+        _triangles(data["set_aside"], joints),
+        data["effect"].required().matrix(joints, width, low=0.0),
+    )
+
+
+def _triangles(data: Field, joints: int) -> tuple[TermTriangle, ...]:
+    own = [] if data.missing else list(data.items())
+    if len(own) not in (0, joints):
+        data.fail(f"one entry per joint, {joints} of them")
+    return tuple(_triangle(one) for one in own)
+
+
+def _triangle(data: Field) -> TermTriangle:
+    names = data["names"].required().texts()
+    size = len(names)
+    for item in data["names"].items():
+        if parse_name(item.text()).kind not in ("link", "joint"):
+            item.fail("a parameter of a link or a joint")
+    if len(set(names)) < size:
+        data["names"].fail("names that differ from each other")
+    return TermTriangle(
+        names,
+        data["factor"].required().numbers(size * (size + 1) // 2),
+        data["target"].required().numbers(size),
+        data["residual"].number(0.0, low=0.0),
+        int(data["count"].number(0.0, low=0.0)),
     )
 
 

@@ -202,6 +202,53 @@ class ThermalState:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TermTriangle:
+    """What the rows of one joint say about some parameters x: |y - W x|^2 = |z - R x|^2 + residual.
+
+    Attributes:
+        names: Of the parameters; all others do not act on the joint.
+        factor: Upper triangle R, row by row.
+        target: z.
+        residual: Sum of squares no parameter can explain.
+        count: Rows.
+    """
+
+    names: tuple[str, ...]
+    factor: Float[Array, " t"]
+    target: Float[Array, " u"]
+    residual: float
+    count: int
+
+    @property
+    def matrix(self) -> Float[Array, "u u"]:
+        """R."""
+        size = len(self.names)
+        out = np.zeros((size, size))
+        out[np.triu_indices(size)] = self.factor
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimpleTerms:
+    """What training says about the terms that simulators' formats have, without the recordings.
+
+    The terms are those of `model.simple_structure`: links, rotors, Coulomb friction and drag up to
+    the third power of speed, offsets.
+
+    Attributes:
+        mounting: Roll, pitch, yaw of the base in training [rad].
+        kept: One triangle per joint, over the rows that were fitted, in terms of base parameters.
+        set_aside: The same over the other rows in motion; () where there are none.
+        effect: Torque of each friction term of the model per joint, root mean square [N m].
+    """
+
+    mounting: tuple[float, float, float]
+    kept: tuple[TermTriangle, ...]
+    set_aside: tuple[TermTriangle, ...]
+    effect: Float[Array, "j k"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FitSettings:
     """The settings of a fit, and what it chose.
 
@@ -262,6 +309,7 @@ class TrainingRecord:
         friction_scatter: Relative standard deviation of friction from run to run, or None.
         score: On the training data, or None.
         thermal: Heat stores where temperature is estimated, or None.
+        simple_terms: For formats that hold less than the model, or None where not known.
         provenance: Where the model came from, or None.
         warnings: What a user of the model should know.
     """
@@ -276,6 +324,7 @@ class TrainingRecord:
     friction_scatter: Float[Array, " j"] | None = None
     score: Score | None = None
     thermal: ThermalState | None = None
+    simple_terms: SimpleTerms | None = None
     provenance: Provenance | None = None
     warnings: tuple[str, ...] = ()
 

@@ -32,6 +32,7 @@ from taufit.recording import Finding, Recording
 from taufit.recording.read import Map
 from taufit.regression import Estimate
 from taufit.regression.residual_structure import residual_structure
+from taufit.regression.simple_terms import simple_terms
 from taufit.robot import Robot
 from taufit.selection.ripple import with_ripple
 from taufit.signals import Samples, condition
@@ -349,6 +350,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             fitted.training,
             score=replace(trained, findings=()),
             residuals=residual_structure(fitted, source),
+            simple_terms=simple_terms(fitted, source),
             provenance=_provenance(robot, settings, provenance),
             warnings=tuple(warnings),
         )

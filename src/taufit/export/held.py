@@ -1,0 +1,209 @@
+"""A model as a format holds it: exactly, refitted to the format's terms, or without the rest.
+
+Training rows are kept in the model file as triangles over simple terms, so the refit needs no
+recording: the format's own least squares,
+
+    min |y - W_format x|^2      over physically possible x,
+
+with links that stay near the model's. Where the format holds rotor inertia they are kept close;
+where it does not, links have to carry what the rotors did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.estimators import ConsistentSdp
+from taufit.fitting.fit_samples import solve_rows
+from taufit.friction import (
+    FittedWidth,
+    FrictionInput,
+    FrictionModel,
+    Linear,
+    NoFriction,
+    Polynomial,
+    needs,
+)
+from taufit.model.fitted_model import FittedModel
+from taufit.model.torque_model import TorqueModel
+from taufit.parameters import joint_parameter
+from taufit.regression.simple_terms import RowsOfTraining
+
+# Weights of the model's links in a refit, in units of one squared noise level: near them where
+# the format has all that turns, free to move where it lacks the rotors.
+NEAR = 1000.0
+FREE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a format has besides links.
+
+    Attributes:
+        friction: Its friction at the joints.
+        rotor_inertia: Whether joints have rotor inertia.
+        offset: Whether joints have a constant torque.
+        mounting: Whether it knows the direction of gravity.
+    """
+
+    friction: FrictionModel
+    rotor_inertia: bool
+    offset: bool
+    mounting: bool
+
+
+URDF_TERMS = Terms(Linear(), rotor_inertia=False, offset=False, mounting=False)
+MJCF_TERMS = Terms(Polynomial(), rotor_inertia=True, offset=True, mounting=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """A model as a format holds it.
+
+    Attributes:
+        model: With the format's terms alone; what the format's files say.
+        dropped: A phrase for each part of the whole model that is not among them.
+        refitted: Whether parameters differ from the whole model's, to make up for that.
+        rmse: On the training rows per joint, or None where those are not known [N m].
+    """
+
+    model: FittedModel
+    dropped: tuple[str, ...] = ()
+    refitted: bool = False
+    rmse: Float[Array, " j"] | None = None
+
+
+def whole(model: FittedModel) -> Held:
+    """Of a format that holds everything."""
+    score = model.training.score
+    return Held(model, rmse=None if score is None else score.rmse)
+
+
+@lru_cache(maxsize=8)
+def held(model: FittedModel, terms: Terms) -> Held:
+    """The model in a format's terms."""
+    robot = model.robot
+    flat = replace(robot, drives=replace(robot.drives, coupling=np.eye(robot.joints)))
+    structure = TorqueModel(flat, terms.friction, terms.rotor_inertia, terms.offset)
+    copied = structure.with_values(_copied(model, structure))
+    record = model.training.simple_terms
+    rows = None if record is None else RowsOfTraining(record, structure)
+    dropped = _dropped(model, terms, rows)
+    missing = [part for part in dropped if not part.startswith("the mounting")]
+    refitted = bool(missing) and rows is not None
+    if refitted and rows is not None:
+        lacks = model.rotor_inertia and not terms.rotor_inertia
+        speeds = _rated(model)
+        estimator = ConsistentSdp(prior_weight=FREE if lacks else NEAR, speeds=tuple(speeds))
+        solution, _, _ = solve_rows(rows, structure, estimator)
+        copied = structure.with_values(solution.values)
+    form = replace(copied, training=model.training)
+    rmse = None if rows is None else rows.rmse(form.values)
+    return Held(form, dropped, refitted or bool(missing), rmse)
+
+
+def _copied(model: FittedModel, structure: TorqueModel) -> Float[Array, " p"]:
+    """Links, rotors and offsets as they are; friction as near as the terms come to it."""
+    own, layout = model.layout.split(model.values), structure.layout
+    out = np.zeros(layout.size)
+    out[layout.links] = own.links.ravel()
+    if structure.rotor_inertia:
+        out[layout.rotors] = np.maximum(own.rotors, 0.0)
+    if structure.offset:
+        out[layout.offsets] = own.offsets
+    out[layout.friction] = _nearest_friction(model, structure).ravel()
+    return out
+
+
+def _nearest_friction(model: FittedModel, structure: TorqueModel) -> Float[Array, "j k"]:
+    """Least squares over the speeds of training, or else up to rated speed, without load.
+
+    Exact where the model's friction has no other terms.
+    """
+    target = structure.friction
+    assert target is not None
+    if model.friction is None or isinstance(model.friction, NoFriction):
+        return np.zeros((model.robot.joints, len(target.terms)))
+    steady, shape = model.friction.steady(), model.joint_shape
+    coefficients = model.layout.split(model.values).friction
+    warm, top = model.typical_temperature, _rated(model)
+    span = model.training.ranges.velocity
+    out = []
+    for j, own in enumerate(coefficients):
+        fastest = top[j] if span is None else min(top[j], span.largest[j])
+        v = np.linspace(0.02, 1.0, 50) * max(fastest, 1e-3)
+        v = np.concatenate([-v, v])
+        zero = np.zeros_like(v)
+        inputs = FrictionInput(v, zero, zero, np.full_like(v, warm[j]), v)
+        torque = steady.columns(inputs, shape[j]) @ own
+        columns = target.columns(inputs, np.empty(0))
+        found = np.linalg.lstsq(columns, torque, rcond=None)[0]
+        least = [0.0 if term.nonnegative else -np.inf for term in target.terms]
+        rounded = np.where(np.abs(found) < 1e-12 * max(np.abs(torque).max(), 1.0), 0.0, found)
+        out.append(np.maximum(rounded, least))
+    return np.array(out)
+
+
+def _rated(model: FittedModel) -> Float[Array, " j"]:
+    """Speeds up to which friction must take energy [rad/s]."""
+    span = model.training.ranges.velocity
+    seen = np.ones(model.robot.joints) if span is None else 2.0 * span.largest
+    limit = model.robot.limits.velocity
+    return np.where(np.isfinite(limit), limit, np.maximum(seen, 1e-3))
+
+
+def _ways_of_friction(model: FittedModel) -> list[str]:
+    """What no format's friction does, whatever its terms are called."""
+    out = []
+    if needs(model.friction, "temperature"):
+        warm = ", ".join(f"{t:.3g}" for t in model.typical_temperature)
+        out.append(f"how friction follows temperature (taken at {warm} degC)")
+    if isinstance(model.friction, FittedWidth) or getattr(model.friction, "width", 0.0) > 0.0:
+        out.append("the speed over which friction changes its sign")
+    return out
+
+
+def _dropped(model: FittedModel, terms: Terms, rows: RowsOfTraining | None) -> tuple[str, ...]:
+    """What the terms do not span, each with its torque in training."""
+    out = []
+    record, score = model.training.simple_terms, model.training.score
+    spread = None if score is None else score.rmse / score.nrmse
+    own = model.layout.split(model.values)
+
+    def told(size: Float[Array, " j"] | None, most: str) -> str:
+        if size is None:
+            return f"(up to {most})"
+        j = int(np.argmax(size))
+        share = ""
+        if spread is not None and np.isfinite(spread[j]) and spread[j] > 0.0:
+            share = f", {100.0 * size[j] / spread[j]:.2g} % of its torque"
+        return f"(up to {most}; in training {size[j]:.2g} N m rms on joint {j + 1}{share})"
+
+    format_terms = {(term.name, term.unit) for term in terms.friction.terms}
+    for k, term in enumerate(model.friction.terms if model.friction else ()):
+        column = own.friction[:, k]
+        if (term.name, term.unit) in format_terms:
+            continue
+        if np.max(np.abs(column), initial=0.0) > 1e-6:
+            size = None if record is None else record.effect[:, k]
+            most = f"{np.max(np.abs(column)):.3g} {term.unit}"
+            out.append(f"friction term {term.name!r} {told(size, most)}")
+    out += _ways_of_friction(model)
+    if np.any(own.rotors) and not terms.rotor_inertia:
+        size = None
+        if rows is not None:
+            each = [rows.size(joint_parameter(j, "rotor"), j) for j in range(len(own.rotors))]
+            size = np.array(each) * own.rotors
+        out.append(f"rotor inertias {told(size, f'{np.max(own.rotors):.3g} kg m^2')}")
+    if np.any(own.offsets) and not terms.offset:
+        size = None if rows is None else np.abs(own.offsets)
+        out.append(f"torque offsets {told(size, f'{np.max(np.abs(own.offsets)):.3g} N m')}")
+    if not np.array_equal(model.robot.drives.coupling, np.eye(model.robot.joints)):
+        out.append("the coupling of motors (friction and rotors act at the joints)")
+    if np.any(model.robot.mounting) and not terms.mounting:
+        out.append("the mounting (URDF has no gravity direction)")
+    return tuple(out)

@@ -1,0 +1,20 @@
+"""The terms that simulators' formats have between them: what models are reduced to for export."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from taufit.friction import Polynomial
+from taufit.model.torque_model import TorqueModel
+from taufit.robot import Robot
+
+
+def simple_structure(robot: Robot) -> TorqueModel:
+    """Links, rotors, Coulomb friction, drag up to the third power of speed, offsets.
+
+    All of it acts at the joints: no format couples motors.
+    """
+    drives = replace(robot.drives, coupling=np.eye(robot.joints))
+    return TorqueModel(replace(robot, drives=drives), Polynomial())

@@ -1,0 +1,148 @@
+"""Training rows condensed for formats that hold less than the model: a triangle per joint.
+
+A format's own terms are fitted to these later, without the recordings; see `model.simple_structure`
+for what they span.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float
+from taufit.dynamics import BaseParameters, base_parameters
+from taufit.errors import TaufitError
+from taufit.model.fitted_model import FittedModel
+from taufit.model.predict import rigid_torque
+from taufit.model.simple_structure import simple_structure
+from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import SimpleTerms, TermTriangle
+from taufit.regression.information import Information
+from taufit.regression.regression import Regression
+from taufit.regression.rows import SampleRows, added
+from taufit.signals.sample_source import SampleSource
+from taufit.signals.samples import Samples
+
+
+def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
+    """What the samples say about simple terms, and what the model's friction terms do in them."""
+    structure = simple_structure(model.robot)
+    base = base_parameters(structure)
+    total: tuple[tuple[Information, ...], tuple[Information, ...]] | None = None
+    for part in source.each(_Triangles(structure, base)):
+        total = part if total is None else (added(total[0], part[0]), added(total[1], part[1]))
+    assert total is not None
+    kept, aside = (tuple(_condensed(one) for one in many) for many in total)
+    roll, pitch, yaw = (float(x) for x in model.robot.mounting)
+    return SimpleTerms(
+        (roll, pitch, yaw),
+        kept,
+        aside if any(one.count for one in aside) else (),
+        _effect(model, source.excerpt),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Triangles:
+    structure: TorqueModel
+    base: BaseParameters
+
+    def __call__(self, part: Samples) -> tuple[tuple[Information, ...], tuple[Information, ...]]:
+        moving = np.repeat(part.in_motion[:, None], part.joints, 1)
+        return (
+            self._of(part, np.asarray(part.keep)),
+            self._of(part, moving & ~np.asarray(part.keep)),
+        )
+
+    def _of(self, part: Samples, keep: Bool[Array, "n j"]) -> tuple[Information, ...]:
+        if not np.any(keep):
+            names = tuple(self.structure.names[c] for c in self.base.columns)
+            return (Information.nothing(names),) * part.joints
+        rows = SampleRows(self.structure, replace(part, keep=keep))
+        return rows.triangles(0, len(rows), self.base.columns)
+
+
+def _condensed(information: Information) -> TermTriangle:
+    """Without the columns that are zero in the joint's rows."""
+    live = np.flatnonzero(np.any(information.factor != 0.0, axis=0))
+    names = tuple(information.names[c] for c in live)
+    own = Information.of(names, information.factor[:, live], information.target)
+    factor = own.factor[np.triu_indices(len(live))]
+    residual = own.residual + information.residual
+    return TermTriangle(names, factor, own.target, float(residual), int(information.count))
+
+
+class RowsOfTraining(Regression):
+    """The training rows of a structure with some of the simple terms.
+
+    With W = W_b B for all simple terms and S the places of the structure's own among them,
+
+        |y - W S x|^2 = |z - R B S x|^2 + residual.
+    """
+
+    def __init__(self, terms: SimpleTerms, structure: TorqueModel) -> None:
+        mounted = replace(structure.robot, mounting=terms.mounting)
+        wide = simple_structure(mounted)
+        self._base_of_all = base_parameters(wide)
+        columns = [wide.names[c] for c in self._base_of_all.columns]
+        known = {name for one in (*terms.kept, *terms.set_aside) for name in one.names}
+        if not known <= set(columns) or len(terms.kept) != structure.robot.joints:
+            raise TaufitError(
+                "what the model file says of training does not fit its robot. Fit again."
+            )
+        self._columns = {name: k for k, name in enumerate(columns)}
+        self._place = [wide.names.index(name) for name in structure.names]
+        self._terms = terms
+        self.base = base_parameters(replace(structure, robot=mounted))
+        self.names = self.base.parameter_names
+        self.joints = structure.robot.joints
+        self._own = tuple(self._restricted(one) for one in terms.kept)
+
+    @property
+    def by_fold(self) -> tuple[tuple[Information, ...], ...]:
+        return (self._own,)
+
+    @property
+    def _first_pass(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:  # type: ignore[override]
+        return self.by_fold, np.zeros(self.joints)
+
+    def rmse(self, theta: Float[Array, " p"]) -> Float[Array, " j"]:
+        """Root mean square residual per joint over all rows in motion."""
+        squares, count = np.zeros(self.joints), np.zeros(self.joints)
+        for many in (self._terms.kept, self._terms.set_aside):
+            for j, one in enumerate(many):
+                left = one.target - self._rows(one) @ theta
+                squares[j] += left @ left + one.residual
+                count[j] += one.count
+        return np.sqrt(squares / np.maximum(count, 1))
+
+    def size(self, name: str, joint: int) -> float:
+        """Root mean square of a simple term's column in a joint's rows."""
+        wide = self._base_of_all.parameter_names.index(name)
+        one = self._terms.kept[joint]
+        column = one.matrix @ self._base_of_all.mapping[self._at(one), wide]
+        return float(np.linalg.norm(column) / np.sqrt(max(one.count, 1)))
+
+    def _at(self, one: TermTriangle) -> list[int]:
+        return [self._columns[name] for name in one.names]
+
+    def _rows(self, one: TermTriangle) -> Float[Array, "u p"]:
+        """R B S of a joint."""
+        return one.matrix @ self._base_of_all.mapping[self._at(one)][:, self._place]
+
+    def _restricted(self, one: TermTriangle) -> Information:
+        columns = self.base.columns
+        names = tuple(self.names[c] for c in columns)
+        own = Information.of(names, self._rows(one)[:, columns], one.target)
+        return Information(
+            names, own.factor, own.target, own.residual + one.residual, one.count
+        )
+
+
+def _effect(model: FittedModel, samples: Samples) -> Float[Array, "j k"]:
+    """Root mean square torque of each friction term at each motor, through the low-pass."""
+    motor = model.columns.friction_at(samples, load=rigid_torque(model, samples))
+    moving = samples.in_motion
+    size = np.sqrt(np.mean(motor[moving] ** 2, axis=0)) if np.any(moving) else np.zeros(())
+    return np.abs(model.layout.split(model.values).friction * size)
