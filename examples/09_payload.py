@@ -34,6 +34,6 @@ for event in live.events:
 
 found = live.estimate()
 print("centre of mass [mm]:", (1e3 * found.centre).round(1))
-print("tell the controller:", found.set_payload()["script"])
+print("tell the controller:", found.set_payload(model.robot.tip)["script"])
 shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in live.budget().items())
 print("what limits the mass:", shares)

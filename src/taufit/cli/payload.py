@@ -94,7 +94,7 @@ def command(
     worth reading. Drive gains, the model's own uncertainty and friction that has changed all widen
     the interval, and the budget says which dominates.
 
-    Next: give the controller the `set_payload` line, or plan a better motion with
+    Next: give the controller the line of its make, or plan a better motion with
     `taufit design ROBOT --kind payload`.
     """
     from time import process_time
@@ -257,11 +257,19 @@ def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
         console.print(f"Error budget of the mass: {shares}. {done.advice}", highlight=False)
     for text in done.warnings:
         console.print(f"warning: {text}", highlight=False, markup=False)
-    console.print(done.estimate.set_payload()["script"], highlight=False, markup=False)
+    told = done.set_payload()
+    centre = ", ".join(f"{1e3 * x:.1f}" for x in told["cog"])
+    console.print(
+        f"For the controller, frame {told['frame']}: centre {centre} mm",
+        highlight=False,
+        markup=False,
+    )
+    for make, line in told["lines"].items():
+        console.print(f"  {make:<7}{line}", highlight=False, markup=False, soft_wrap=True)
     if report is not None:
         console.print(f"Written: {report}", highlight=False, markup=False)
     console.print(
-        "Next: give the controller the set_payload line, or plan a better motion with "
+        "Next: give the controller the line of its make, or plan a better motion with "
         "`taufit design ROBOT --kind payload`.",
         highlight=False,
         markup=False,

@@ -81,9 +81,7 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     for link, constant in zip(robot.links, offset, strict=True):
         # The drive's torque less the offset is what moves the joint.
         bias = {"biastype": "affine", "biasprm": numbers([-constant, 0.0, 0.0])} if constant else {}
-        ET.SubElement(
-            actuators, "general", name=link.joint, joint=link.joint, gainprm="1", **bias
-        )
+        ET.SubElement(actuators, "general", name=link.joint, joint=link.joint, gainprm="1", **bias)
     ET.indent(root, " ")
     return ET.tostring(root, encoding="unicode") + "\n", form.dropped
 

@@ -13,7 +13,6 @@ from taufit.export.joint_frames import joint_frames, numbers, roll_pitch_yaw
 from taufit.model.fitted_model import FittedModel
 from taufit.robot.inertia import to_centre_of_mass
 
-
 # A turn either way is far; a joint that may turn for ever is "continuous", which this is not.
 _WIDE = 1e3
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.payload.controller_lines import FlangePayload
 from taufit.robot.inertia import tensor_entries
 from taufit.statistics import NORMAL_95
 
@@ -71,25 +72,14 @@ class PayloadEstimate:
             },
         }
 
-    def set_payload(self) -> dict[str, Any]:
-        """What a controller is set to: mass, centre of gravity, inertia.
+    def set_payload(self, flange: Float[Array, "4 4"] | None = None) -> dict[str, Any]:
+        """What a controller is set to: mass, centre of gravity and inertia, in the flange's frame.
 
-        UR's `set_payload(m, cog)` and `set_target_payload(m, cog, inertia)` take the centre of
-        gravity from the tool flange and the inertia about it as [Ixx, Iyy, Izz, Ixy, Ixz, Iyz],
-        axes of the flange. For a robot in the manufacturer's frames the flange is the last link's
-        frame.
+        Args:
+            flange: In the last link's frame (`robot.tip`); by default they are the same.
         """
-        t = self.inertia
-        inertia = [t[0, 0], t[1, 1], t[2, 2], t[0, 1], t[0, 2], t[1, 2]]
-        numbers = ", ".join(f"{x:.6g}" for x in inertia)
-        cog = ", ".join(f"{x:.5f}" for x in self.centre)
-        return {
-            "frame": "last link (the tool flange in the manufacturer's frames)",
-            "mass": self.mass,
-            "cog": self.centre.tolist(),
-            "inertia": [float(x) for x in inertia],
-            "script": f"set_target_payload({self.mass:.4f}, [{cog}], [{numbers}])",
-        }
+        where = np.eye(4) if flange is None else flange
+        return FlangePayload.of(self.mass, self.centre, self.inertia, where).to_dict()
 
 
 def interval(value: Any, std: Any) -> tuple[Any, Any]:

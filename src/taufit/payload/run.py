@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
@@ -51,6 +52,7 @@ class PayloadRun:
         advice: What would shrink the interval.
         warnings: What the user should know.
         details: What only this method has.
+        flange: Of the robot, in its last link's frame.
     """
 
     method: str
@@ -63,6 +65,11 @@ class PayloadRun:
     advice: str = ""
     warnings: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    flange: Float[Array, "4 4"] = field(default_factory=lambda: np.eye(4))
+
+    def set_payload(self) -> dict[str, Any]:
+        """What a controller is set to, in the flange's frame, and the lines that do it."""
+        return self.estimate.set_payload(self.flange)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -79,7 +86,7 @@ class PayloadRun:
             ],
             "budget": dict(self.budget),
             "advice": self.advice,
-            "set_payload": self.estimate.set_payload(),
+            "set_payload": self.set_payload(),
             "frame": "last link's frame; inertia about the centre of mass",
             "warnings": list(self.warnings),
             **dict(self.details),
@@ -233,6 +240,7 @@ def identify_payload(
     if template is not None and method != "filter":
         raise TaufitError("a template is used by the method filter only.")
     source = stream(model, recording)
-    return METHODS[method](
+    done = METHODS[method](
         model, source, settings or PayloadSettings(), template=template, watch=watch
     )
+    return replace(done, flange=model.robot.tip)

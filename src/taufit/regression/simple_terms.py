@@ -135,9 +135,7 @@ class RowsOfTraining(Regression):
         columns = self.base.columns
         names = tuple(self.names[c] for c in columns)
         own = Information.of(names, self._rows(one)[:, columns], one.target)
-        return Information(
-            names, own.factor, own.target, own.residual + one.residual, one.count
-        )
+        return Information(names, own.factor, own.target, own.residual + one.residual, one.count)
 
 
 def _effect(model: FittedModel, samples: Samples) -> Float[Array, "j k"]:

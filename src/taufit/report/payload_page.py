@@ -12,6 +12,7 @@ from taufit.payload import PayloadRun
 from taufit.report.charts import Series, chart
 from taufit.report.page import Section, bullets, cards, page, paragraph, table, verdict
 from taufit.report.palette import CAPTION, GRID, INK, MODEL, PLOT
+from taufit.report.payload_sketch import sketch
 from taufit.statistics import NORMAL_95
 
 
@@ -139,11 +140,14 @@ def _body(done: PayloadRun) -> str:
         words += (
             "The inertia is mostly the prior shape: it is hardly identifiable from this motion."
         )
-    script = done.estimate.set_payload()["script"]
+    told = done.set_payload()
+    lines = "\n".join(f"{make:<7}{line}" for make, line in told["lines"].items())
     return (
         table(("quantity", "value", "low", "high"), rows, text=(0,))
         + paragraph(words)
-        + f"<pre>{html.escape(script)}</pre>"
+        + paragraph(f"For the controller, in the frame {told['frame']}:")
+        + f"<pre>{html.escape(lines)}</pre>"
+        + sketch(np.array(told["cog"]))
     )
 
 
