@@ -80,8 +80,10 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     actuators = ET.SubElement(root, "actuator")
     for link, constant in zip(robot.links, offset, strict=True):
         # The drive's torque less the offset is what moves the joint.
-        bias = {"biastype": "affine", "biasprm": numbers([-constant, 0.0, 0.0])} if constant else {}
-        ET.SubElement(actuators, "general", name=link.joint, joint=link.joint, gainprm="1", **bias)
+        motor = ET.SubElement(actuators, "general", name=link.joint, joint=link.joint, gainprm="1")
+        if constant:
+            motor.set("biastype", "affine")
+            motor.set("biasprm", numbers([-constant, 0.0, 0.0]))
     ET.indent(root, " ")
     return ET.tostring(root, encoding="unicode") + "\n", form.dropped
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
-from taufit.dynamics import BaseParameters, base_parameters
+from taufit.dynamics import BaseParameters
+from taufit.dynamics.base_parameters import base_parameters
 from taufit.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import rigid_torque
