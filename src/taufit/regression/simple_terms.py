@@ -22,7 +22,7 @@ from taufit.model.training_record import SimpleTerms, TermTriangle
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression
 from taufit.regression.rows import SampleRows, added
-from taufit.signals.sample_source import SampleSource
+from taufit.signals.sample_source import Fold, SampleSource
 from taufit.signals.samples import Samples
 
 
@@ -100,13 +100,14 @@ class RowsOfTraining(Regression):
         self.joints = structure.robot.joints
         self._own = tuple(self._restricted(one) for one in terms.kept)
 
-    @property
-    def by_fold(self) -> tuple[tuple[Information, ...], ...]:
-        return (self._own,)
+    def _pass(
+        self, plan: list[list[Fold]]
+    ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
+        """One fold: the rows are gone, their triangles are here."""
+        return (self._own,), np.zeros(self.joints)
 
-    @property
-    def _first_pass(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:  # type: ignore[override]
-        return self.by_fold, np.zeros(self.joints)
+    def _plan(self) -> list[list[Fold]]:
+        return [[]]
 
     def rmse(self, theta: Float[Array, " p"]) -> Float[Array, " j"]:
         """Root mean square residual per joint over all rows in motion."""
