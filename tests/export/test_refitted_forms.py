@@ -73,7 +73,7 @@ def test_a_refitted_form_is_as_good_as_a_fit_of_its_terms_from_the_start(trained
 
 
 def test_a_model_file_without_training_keeps_its_links(trained):
-    model, samples = trained
+    model, _ = trained
     bare = model.with_training(replace(model.training, simple_terms=None))
     form = held(bare, URDF_TERMS)
     np.testing.assert_array_equal(form.model.robot.parameters, model.robot.parameters)
@@ -86,4 +86,4 @@ def test_what_holds_everything_is_worth_the_model(trained):
     np.testing.assert_allclose(told.nrmse, model.training.score.nrmse, rtol=1e-12)
     own = worth_on(model, EXPORTS["c"], samples, "samples")
     # Called with differences of the velocity at 50 Hz in the place of the acceleration.
-    assert own.mean_nrmse <= 0.05
+    assert own.mean_nrmse <= 1.05 * own.model_mean_nrmse
