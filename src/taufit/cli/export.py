@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def command(
     model: Model,
     format: Annotated[
-        str, typer.Option("--format", help="urdf, mjcf, json, c or fmu.", metavar="NAME")
+        str, typer.Option("--format", help="urdf, mjcf, json or c.", metavar="NAME")
     ] = "urdf",
     output: Annotated[
         Path | None,
@@ -38,7 +38,7 @@ def command(
     recordings: RecordingOptions = RecordingOptions(),
     as_json: Json = False,
 ) -> None:
-    """Write a fitted model as URDF, MJCF, JSON, C or FMU.
+    """Write a fitted model as URDF, MJCF, JSON or C.
 
     A URDF you started from keeps everything but its inertials and friction. Where a format lacks
     terms of the model (URDF has neither rotor inertia nor offsets), its own terms are refitted to
