@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import taufit
-from taufit.cli import process
+from taufit.cli.parts import process
 from taufit.errors import TaufitError
 from taufit.extras import EXTRAS, installed_extras
 from taufit.limits import large_files
