@@ -19,6 +19,7 @@ from taufit.signals import Samples
 from taufit.signs.findings import SignedSegment
 from taufit.signs.unknown_signs import UnsignedFit, fit_unsigned
 from taufit.sim import random_fourier, read_preset
+from taufit.statistics import NORMAL_95
 
 SEED, OTHER_MOTION = 0, 41
 # Deviations of the boxes the tree search looks in, as shares of the size of each parameter.
@@ -221,7 +222,7 @@ def _table_2(own: Kr5) -> Exhibit:
                 float(found),
                 "",
                 None if stated is None else 4.0 * float(std),
-                f"± {1.96 * std:.2g} (95 %); "
+                f"± {NORMAL_95 * std:.2g} (95 %); "
                 + (
                     f"not printed; of the arm behind it {true:.4g}"
                     if stated is None
