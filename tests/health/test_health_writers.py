@@ -104,6 +104,7 @@ def test_hostile_histories_are_refused_in_one_sentence(tmp_path, text, message):
         (lambda d: d["runs"][1]["index"].pop(), r"runs\[1\]\.index is .* a list of 3 numbers"),
         (lambda d: d.update(rate=[]), r"rate is \[\], expected a number"),
         (lambda d: d.update(slack=-1), "slack is -1, expected a number above 0"),
+        (lambda d: d.update(slack=7), "slack is 7, expected at most 1.5"),
         (lambda d: d["runs"].__setitem__(0, 7), r"runs\[0\] is 7"),
         (lambda d: d["runs"][0].pop("load"), r"it has no runs\[0\]\.load"),
         (lambda d: d.update(level=[1, 2]), "level is .* a list of 3 numbers"),

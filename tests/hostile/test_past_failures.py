@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
+import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from taufit.cli import main
 from taufit.errors import TaufitError
 from taufit.excitation import read_motion
 from taufit.model.model_file import read_model
-from taufit.recording import read_recordings
+from taufit.recording import read_recordings, write_recording
 from taufit.recording.column_map import read_map
 
 
@@ -81,6 +84,9 @@ EDITS = [
     (("friction", "name"), [1], "friction"),
     (("friction", "width"), "../../etc/passwd", "friction"),
     (("parameters", 3, "value"), None, r"parameters\[3\].value"),
+    (("robot", "urdf"), "", "robot.urdf"),
+    (("robot", "urdf"), "<robot name='x'><link name='other'/></robot>", "robot.urdf"),
+    (("robot", "urdf"), "<!DOCTYPE a [<!ENTITY b 'c'>]><robot>&b;</robot>", "robot.urdf"),
 ]
 
 
@@ -235,3 +241,49 @@ def test_the_binding_survives_odd_arguments():
     # Functions without a caller of their own there get arguments of any kind, mostly refused.
     own = [name for name in counts if name.startswith("sign_")]
     assert own and all("returned" in counts[name] for name in own), counts
+
+
+def test_an_npz_whose_header_ends_early_is_refused(tmp_path):
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (3, "
+    array = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    with zipfile.ZipFile(tmp_path / "run.npz", "w") as archive:
+        archive.writestr("q.npy", array)
+    with pytest.raises(TaufitError, match=r"cannot be read as \.npz"):
+        read_recordings(tmp_path / "run.npz")
+
+
+def test_a_joint_without_torque_has_no_percentage(arm, tmp_path, capsys):
+    recording = read_recordings(arm / "run.parquet")[0]
+    signal = recording.signal.copy()
+    signal[:, 2] = 0.0
+    write_recording(replace(recording, signal=signal), tmp_path / "zero.parquet")
+    words = ["fit", "ur3", tmp_path / "zero.parquet", "--force", "-o", tmp_path / "m.json"]
+    code, out, _ = run(capsys, *words, "--json")
+    page = json.loads(out)
+    assert code == 0 and page["nrmse"][2] is None and 0.0 < page["mean_nrmse"] < 10.0
+    code, out, _ = run(capsys, *words)
+    assert code == 0 and not re.search(r"\d{8}", out)
+    read_model(tmp_path / "m.json")
+
+
+@pytest.mark.parametrize("settings", [("--gain-std", "0"), ()])
+def test_an_empty_hand_has_no_negative_bound(arm, capsys, settings):
+    words = ["payload", arm / "model.json", arm / "run.parquet", *settings]
+    code, out, _ = run(capsys, *words, "--json")
+    assert code == 0 and json.loads(out)["mass"]["high"] >= 0.0
+    code, out, _ = run(capsys, *words)
+    assert code == 0 and "below -" not in out
+
+
+def test_a_pipe_is_called_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "run.parquet")
+    with pytest.raises(TaufitError, match="is a pipe"):
+        read_recordings(tmp_path / "run.parquet")
+
+
+def test_large_files_are_announced_on_a_terminal(arm, capsys, monkeypatch):
+    monkeypatch.setattr("taufit.cli.common.LARGE_FILE", 1000)
+    words = ["convert", arm / "run.parquet", "-o", os.devnull]
+    assert "reading" not in run(capsys, *words)[2]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "reading run.parquet" in run(capsys, *words)[2]

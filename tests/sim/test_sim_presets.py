@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from taufit.dynamics import regressor
 from taufit.errors import TaufitError
@@ -19,6 +21,7 @@ from taufit.recording import read_recording
 from taufit.robot import pseudo_inertia, read_robot
 from taufit.signals import condition
 from taufit.sim import presets, random_fourier, read_preset
+from taufit.sim.preset import preset_from_text
 from taufit.sim.replay import replay
 
 MAP = Path(__file__).resolve().parents[2] / "examples" / "columns" / "ur10e_csv.yaml"
@@ -195,3 +198,31 @@ def test_replay_plays_a_recording_again():
     np.testing.assert_allclose(again.at(t)[0], preset.motion().at(t - 0.5)[0], atol=1e-4)
     measured = replay(replace(recording, commanded_position=None))
     np.testing.assert_allclose(measured.at(t)[0], preset.motion().at(t - 0.5 - 0.012)[0], atol=3e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"colour": "red"}, "'colour'"),
+        ({"rotor": [0.1, 0.2]}, "rotor"),
+        ({"rotor": [0.1, 0.2, 0.3, "x", 0.5, 0.6]}, "rotor[3]"),
+        ({"rate_hz": -5}, "rate_hz"),
+        ({"rate_hz": None}, "rate_hz"),
+        ({"about": 7}, "about"),
+        ({"controller": {"delay": "soon"}}, "controller.delay"),
+        ({"controller": {"force": 1.0}}, "'force'"),
+        ({"effects": {"friction": {"presliding": "x"}}}, "presliding"),
+        ({"payload": [1.0]}, "payload"),
+        ({"motion": {"kind": "random", "speed": "fast"}}, "motion.speed"),
+        ({"motion": {"kind": "random", "seed": 4}}, "'seed'"),
+        ({"motion": {"kind": "fourier"}}, "motion"),
+        ({"robot": "no_such_arm"}, "no_such_arm"),
+    ],
+)
+def test_a_preset_says_what_is_wrong_with_it(change, place):
+    folder = resources.files("taufit.sim") / "presets"
+    data = yaml.safe_load((folder / "ur5-warmup.yaml").read_text("utf-8"))
+    text = yaml.safe_dump({**data, **change})
+    with pytest.raises(TaufitError) as error:
+        preset_from_text(text, "mine")
+    assert place in str(error.value)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from taufit.names import printable
 from taufit.plain_data import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+
+# Reading less than this takes no time worth showing [bytes].
+LARGE_FILE = 20_000_000
 
 
 def print_json(data: dict[str, Any]) -> None:
@@ -49,6 +56,23 @@ def progress(description: str) -> Any:
         transient=True,
         disable=not screen.is_terminal,
     )
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say on a terminal that a large file is being read, and since when."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    size = path.stat().st_size if path.is_file() else 0
+    screen = plain_console(stderr=True)
+    if size < LARGE_FILE or not screen.is_terminal:
+        yield
+        return
+    spinner, elapsed = SpinnerColumn(), TimeElapsedColumn()
+    words = TextColumn("{task.description}", markup=False)
+    with Progress(spinner, words, elapsed, console=screen, transient=True) as bar:
+        bar.add_task(f"reading {printable(path.name)} ({size / 1e6:.0f} MB)", total=None)
+        yield
 
 
 def short_name(path: str) -> str:

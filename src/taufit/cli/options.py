@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from taufit.cli.common import reading
+
 if TYPE_CHECKING:
     from taufit.recording import Recording
     from taufit.robot import Robot
@@ -80,9 +82,10 @@ class RecordingOptions:
             one_of(self.effort, EFFORTS, "--effort")
         how: dict[str, Any] = {"map": self.map, "topic": self.topic, "effort": self.effort}
         how |= {"payload": payload, "start": self.start, "end": self.end}
-        if self.run is not None:
-            return [read_recording(path, run=self.run, **how)]
-        return read_recordings(path, **how)
+        with reading(path):
+            if self.run is not None:
+                return [read_recording(path, run=self.run, **how)]
+            return read_recordings(path, **how)
 
     def read_rows(self, path: Path, first: int, last: int) -> list[Recording]:
         """Some rows of a Parquet file, for one that is too long to be read at once."""

@@ -55,9 +55,12 @@ def _edited(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
             fixed.setdefault(parent.get("link"), []).append(child.get("link"))
     for i, link in enumerate(model.robot.links):
         _set_inertial(links[link.name], *to_centre_of_mass(link.parameters))
-        behind = list(fixed.get(link.name, ()))
+        behind, seen = list(fixed.get(link.name, ())), set[str | None]({link.name})
         while behind:
             name = behind.pop()
+            if name in seen:
+                continue
+            seen.add(name)
             behind += fixed.get(name, ())
             for inertial in links[name].findall("inertial"):
                 links[name].remove(inertial)

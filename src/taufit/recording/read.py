@@ -135,6 +135,10 @@ def _existing(path: object) -> Path:
     file = Path(path)
     if not file.exists():
         raise RecordingError(f"there is no file {file}.")
+    if file.is_fifo() and file.suffix.lower() not in (".csv", ".tsv", ".txt"):
+        raise RecordingError(
+            f"{file} is a pipe; only text tables (.csv) are read from one. Save it to a file first."
+        )
     return file
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def robot_from_field(data: Field) -> Robot:
         tip=_pose(data["tip"]),
         lengths=lengths,
         source=data["source"].text(""),
-        urdf=None if data["urdf"].missing else data["urdf"].text(),
+        urdf=None if data["urdf"].missing else _urdf(data["urdf"], links),
         length_slopes=_slopes(slopes, len(lengths), joints),
     )
     _in_order(robot.limits, limits)
@@ -51,6 +52,26 @@ def robot_from_field(data: Field) -> Robot:
 def robot_from_dict(data: Any, source: str = "this robot") -> Robot:
     """The same, from data alone."""
     return robot_from_field(Field(data, source))
+
+
+def _urdf(data: Field, links: Sequence[Link]) -> str:
+    """The description an arm came from; it must be one, of the same links."""
+    from taufit.robot.from_urdf import parse_xml
+
+    text = data.text()
+    try:
+        root = parse_xml(text)
+    except RobotError as error:
+        data.fail(f"a URDF; {str(error).rstrip('.')}")
+    known = {link.get("name") for link in root.findall("link")}
+    wanted = {link.name for link in links}
+    for joint in root.findall("joint"):
+        ends = (joint.find("parent"), joint.find("child"))
+        wanted |= {end.get("link", "") for end in ends if end is not None}
+    lacking = sorted(wanted - known)
+    if lacking:
+        data.fail(f"a URDF with a link {lacking[0]!r}")
+    return text
 
 
 def _link(data: Field) -> Link:

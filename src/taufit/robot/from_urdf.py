@@ -53,7 +53,7 @@ def from_urdf(
 
     Angles within 1e-5 of a multiple of 45 degrees are taken as that multiple.
     """
-    root = _parse(text)
+    root = parse_xml(text)
     links = _links(root)
     joints = _joints(root, links)
     start = _base(links, joints, base)
@@ -105,7 +105,7 @@ def from_urdf(
     )
 
 
-def _parse(text: str) -> ElementTree.Element:
+def parse_xml(text: str) -> ElementTree.Element:
     """The tree of an XML text without a document type, hence without entities that expand."""
     parser = expat.ParserCreate("utf-8")
     parser.StartDoctypeDeclHandler = _refuse_doctype

@@ -6,7 +6,8 @@ inertias, drive gains, controller, effects, rate and a motion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -17,6 +18,8 @@ import numpy as np
 from taufit.errors import TaufitError
 from taufit.excitation import Motion
 from taufit.excitation.motion_file import motion_from_dict
+from taufit.fields import Field
+from taufit.plain_data import parse_yaml
 from taufit.robot import Robot, read_robot
 from taufit.sim.controller import Controller
 from taufit.sim.effects import Effects, Encoder, Friction, Ripple, Sensing
@@ -66,43 +69,93 @@ def presets() -> tuple[str, ...]:
 
 def read_preset(name: str) -> Preset:
     """A preset by its name."""
-    import yaml
-
     if name not in presets():
         raise TaufitError(f"there is no preset {name!r}; there are {', '.join(presets())}.")
     text = (resources.files("taufit.sim") / "presets" / f"{name}.yaml").read_text("utf-8")
-    data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    robot = _robot(data)
-    settings = dict(data.get("controller", {}))
-    if isinstance(settings.get("bandwidth_hz"), list):
-        settings["bandwidth_hz"] = np.array(settings["bandwidth_hz"], float)
+    return preset_from_text(text, name)
+
+
+# What a preset says, and what of it a controller believes otherwise.
+_ARM = ("robot", "parameters", "rotor", "gain")
+_KEYS = (*_ARM, "about", "rate_hz", "controller", "believed", "effects", "payload", "motion")
+_CONTROLLER = ("bandwidth_hz", "damping", "integral_hz", "delay", "friction", "knows_payload")
+_RANDOM = tuple(
+    key for key in inspect.signature(random_fourier).parameters if key not in ("robot", "seed")
+)
+
+
+def preset_from_text(text: str, name: str) -> Preset:
+    """A preset from YAML; whatever does not belong there is refused by its place."""
+    page = Field(parse_yaml(text, name, "a preset"), name)
+    _only(page, _KEYS)
+    robot = _robot(page)
+    settings: dict[str, Any] = {}
+    for key in _only(page["controller"], _CONTROLLER):
+        value = page["controller"][key]
+        if key == "knows_payload":
+            settings[key] = value.flag()
+        elif isinstance(value.value, list):
+            settings[key] = value.numbers(robot.joints, above=0.0)
+        else:
+            settings[key] = value.number(low=0.0)
     controller = Controller(**settings)
-    if "believed" in data:
-        controller = replace(controller, model=_robot({**data, **data["believed"]}))
+    if not page["believed"].missing:
+        _only(page["believed"], _ARM)
+        other = {**page.mapping(), **page["believed"].mapping()}
+        controller = replace(controller, model=_robot(Field(other, name)))
+    motion = page["motion"].required()
+    if motion["kind"].text() == "random":
+        for key in _only(motion, ("kind", *_RANDOM)):
+            if key == "centre":
+                motion[key].numbers(robot.joints)
+            elif key == "at_rest":
+                motion[key].flag()
+            elif key != "kind":
+                motion[key].number(above=0.0)
+    else:
+        motion_from_dict(dict(motion.mapping()), f"the motion of {name}")
     twin = Twin(
         robot,
-        effects_from_dict(data["effects"], name),
+        effects_from_dict(page["effects"].required().mapping(), name),
         controller,
-        rate_hz=float(data["rate_hz"]),
+        rate_hz=page["rate_hz"].required().number(above=0.0),
         name=name,
     )
-    payload = data.get("payload")
-    carried = None if payload is None else Carried(np.array(payload, float))
-    return Preset(name, data["about"], twin, carried, data["motion"])
+    payload = page["payload"]
+    carried = None if payload.missing else Carried(payload.numbers(10))
+    return Preset(name, page["about"].required().text(), twin, carried, dict(motion.mapping()))
 
 
-def _robot(data: Mapping[str, Any]) -> Robot:
-    robot = read_robot(data["robot"])
-    if "parameters" in data:
-        robot = robot.with_parameters(np.array(data["parameters"], float))
-    if "rotor" in data:
+def _only(field: Field, known: Sequence[str]) -> tuple[str, ...]:
+    """The keys that are there, all of them known."""
+    if field.missing:
+        return ()
+    for key in field.mapping():
+        if key not in known:
+            raise TaufitError(
+                f"{field.source}: {field.path or 'the preset'} has no {key!r}; it has "
+                f"{', '.join(known)}."
+            )
+    return tuple(field.mapping())
+
+
+def _robot(page: Field) -> Robot:
+    robot = read_robot(page["robot"].required().text())
+    joints = robot.joints
+    if not page["parameters"].missing:
+        rows = page["parameters"]
+        flat = bool(rows.value) and not isinstance(rows.value[0], list)
+        robot = robot.with_parameters(
+            rows.numbers(10 * joints) if flat else rows.matrix(joints, 10).ravel()
+        )
+    if not page["rotor"].missing:
+        rotors = page["rotor"].numbers(joints, low=0.0).tolist()
         links = tuple(
-            replace(link, rotor_inertia=float(x))
-            for link, x in zip(robot.links, data["rotor"], strict=True)
+            replace(link, rotor_inertia=x) for link, x in zip(robot.links, rotors, strict=True)
         )
         robot = replace(robot, links=links)
-    if "gain" in data:
-        gain = np.array(data["gain"], float)
+    if not page["gain"].missing:
+        gain = page["gain"].numbers(joints, above=0.0)
         robot = replace(robot, drives=replace(robot.drives, gain=gain))
     return robot
 
@@ -150,4 +203,11 @@ def _bears(robot: Robot) -> Any:
     return np.where(np.isfinite(robot.limits.torque), robot.limits.torque, guess)
 
 
-__all__ = ["Preset", "presets", "read_preset", "typical_effects", "typical_rotor"]
+__all__ = [
+    "Preset",
+    "preset_from_text",
+    "presets",
+    "read_preset",
+    "typical_effects",
+    "typical_rotor",
+]

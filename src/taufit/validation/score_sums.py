@@ -76,7 +76,9 @@ class ScoreSums:
         """The score they make."""
         n = max(self.count, 1)
         rmse = np.sqrt(self.error_square / n)
-        spread = np.maximum(np.sqrt(self.measured_square / n), np.finfo(float).tiny)
+        spread = np.sqrt(self.measured_square / n)
+        # Where the torque does not vary there is no such ratio.
+        spread = np.where(spread > 1e-9 * np.maximum(np.abs(self.measured), 1e-300), spread, np.nan)
         size = np.sqrt(self.measured_square * self.expected_square)
         alike = np.where(size > 0.0, self.product / np.where(size > 0.0, size, 1.0), 0.0)
         return Score(

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.errors import RobotError
 from taufit.excitation.scene.capsule import Capsule
 from taufit.robot import Robot
 from taufit.robot.mounting import rotation_rpy
@@ -31,9 +32,12 @@ def capsules_from_urdf(robot: Robot) -> tuple[Capsule, ...]:
             )
     capsules = []
     for index, link in enumerate(robot.links):
-        waiting = [(link.name, np.eye(4))]
+        waiting, seen = [(link.name, np.eye(4))], set[str]()
         while waiting:
             name, placement = waiting.pop()
+            if name in seen:
+                continue
+            seen.add(name)
             waiting += [(child, placement @ step) for child, step in fixed.get(name, ())]
             for shape in bodies[name].findall("collision") if name in bodies else ():
                 capsule = _around(index, placement @ _pose(shape.find("origin")), shape)
@@ -48,11 +52,11 @@ def _around(index: int, pose: Float[Array, "4 4"], shape: ET.Element) -> Capsule
     box = shape.find("geometry/box")
     axis, half, radius = 2, 0.0, 0.0
     if cylinder is not None:
-        radius, half = float(cylinder.get("radius", 0)), 0.5 * float(cylinder.get("length", 0))
+        radius, half = _number(cylinder, "radius"), 0.5 * _number(cylinder, "length")
     elif sphere is not None:
-        radius = float(sphere.get("radius", 0))
+        radius = _number(sphere, "radius")
     elif box is not None:
-        size = np.array([float(x) for x in box.get("size", "0 0 0").split()])
+        size = np.array(_three(box, "size"))
         axis = int(np.argmax(size))
         half = 0.5 * size[axis]
         radius = 0.5 * float(np.linalg.norm(np.delete(size, axis)))
@@ -65,6 +69,28 @@ def _around(index: int, pose: Float[Array, "4 4"], shape: ET.Element) -> Capsule
 def _pose(origin: ET.Element | None) -> Float[Array, "4 4"]:
     out = np.eye(4)
     if origin is not None:
-        out[:3, 3] = [float(x) for x in origin.get("xyz", "0 0 0").split()]
-        out[:3, :3] = rotation_rpy(*(float(x) for x in origin.get("rpy", "0 0 0").split()))
+        out[:3, 3] = _three(origin, "xyz")
+        out[:3, :3] = rotation_rpy(*_three(origin, "rpy"))
     return out
+
+
+def _number(element: ET.Element, name: str) -> float:
+    return _values(element, name, "0", 1)[0]
+
+
+def _three(element: ET.Element, name: str) -> list[float]:
+    return _values(element, name, "0 0 0", 3)
+
+
+def _values(element: ET.Element, name: str, otherwise: str, count: int) -> list[float]:
+    text = element.get(name, otherwise)
+    try:
+        found = [float(x) for x in text.split()]
+    except ValueError:
+        found = []
+    if len(found) != count or not np.all(np.isfinite(found)):
+        raise RobotError(
+            f"the URDF's <{element.tag[:40]}> has {name}={text[:40]!r}, expected {count} "
+            f"number{'s' if count > 1 else ''}."
+        )
+    return found
