@@ -53,8 +53,11 @@ BODIES = {
         # The upper arm beyond its hinge, which is inside the shoulder's fork.
         Body(1, (-0.10, 0, 0), (0.0, 0, 0), 0.05, box=True),
         Body(2, (-0.09, 0, 0), (0, 0, 0), 0.05, box=True),
-        Body(2, (0, 0, 0), (0, 0, -0.295), 0.05, box=True),
-        Body(4, (0, 0, 0), (0, 0, -0.08), 0.04),
+        # The forearm ends where the in-line wrist begins, 80 mm before the wrist's centre; what is
+        # between belongs to the fourth link and turns in the forearm's own axis.
+        Body(2, (0, 0, 0), (0, 0, -0.12), 0.05, box=True),
+        Body(2, (0, 0, -0.12), (0, 0, -0.215), 0.04, box=True),
+        Body(4, (0, 0, -0.02), (0, 0, -0.08), 0.04),
     ),
 }
 

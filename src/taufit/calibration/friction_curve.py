@@ -15,6 +15,11 @@ from taufit.calibration.friction_pairs import FrictionPairs
 from taufit.friction import FrictionInput, FrictionModel
 from taufit.selection.shapes import beyond_folds, near_folds
 
+# Shapes that differ by a factor exp(+-0.5) in about two of three gears.
+_ALIKE = (("coulomb_velocity", "stribeck_velocity"), ("load_velocity", "stribeck_velocity"))
+_RATIO = 0.5
+_FAR = 24
+
 
 def columns_of(
     pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
@@ -70,17 +75,35 @@ def refined(
     low = np.log([s.lower for s in model.shapes])
     high = np.log([s.upper for s in model.shapes])
 
+    expected = _expected(pairs, model)
+
     def residual(logs: Array) -> Array:
-        return projected(columns_of(pairs, model, np.exp(logs), live), y)[1]
+        left = projected(columns_of(pairs, model, np.exp(logs), live), y)[1]
+        return np.r_[left, expected @ logs]
 
     def jacobian(logs: Array) -> Array:
-        return _jacobian(pairs, model, np.exp(logs), live)
+        return np.vstack([_jacobian(pairs, model, np.exp(logs), live), expected])
 
     inside = np.clip(np.log(shape), low + 1e-9, high - 1e-9)
     found = least_squares(
         residual, inside, jac=jacobian, bounds=(low, high), xtol=1e-10, ftol=1e-12, max_nfev=80
     )
     return np.exp(found.x), float(2.0 * found.cost)
+
+
+def _expected(pairs: FrictionPairs, model: FrictionModel) -> Float[Array, "g s"]:
+    """Rows on the logarithms of the shapes: what is believed of them, in standard deviations.
+
+    Static friction fades over about the speed at which Coulomb friction comes up, with load and
+    without; a curve with one and not yet the other has a dip no gear has. Only where the pairs have
+    weights, so that a standard deviation means something.
+    """
+    names = [shape.name for shape in model.shapes]
+    out = np.zeros((len(_ALIKE), len(names)))
+    for row, (one, other) in zip(out, _ALIKE, strict=True):
+        if pairs.weight is not None and one in names and other in names:
+            row[names.index(one)], row[names.index(other)] = 1.0 / _RATIO, -1.0 / _RATIO
+    return out
 
 
 def from_grid(
@@ -94,9 +117,17 @@ def from_grid(
     # Valleys beside a fold are thinner than the grid.
     finer = [np.geomspace(axis[0], axis[-1], 13) for axis in axes[:2]] + axes[2:]
     thin = near_folds(finer, model.shapes)
+    far: list[Float[Array, " s"]] = []
+    if pairs.weight is None:
+        # Valleys outside the grid: points spread evenly over all that is allowed.
+        low, high = (np.log([getattr(s, end) for s in model.shapes]) for end in ("lower", "upper"))
+        far = list(np.exp(low + (high - low) * _evenly(_FAR, len(low))))
+    else:
+        most //= 2
     starts = [
         *_apart(pairs, model, live, points, most, 1.1),
         *_apart(pairs, model, live, thin, most // 2, 0.5),
+        *far,
     ]
     found = sorted((refined(pairs, model, start, live) for start in starts), key=itemgetter(1))
     best = found[0]
@@ -111,6 +142,12 @@ def from_grid(
         for start in line:
             best = min(best, refined(pairs, model, start, live), key=itemgetter(1))
     return best
+
+
+def _evenly(count: int, axes: int) -> Float[Array, "n s"]:
+    """Points in the unit cube, each axis by multiples of an irrational step."""
+    steps = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0])[:axes]
+    return (0.5 + np.arange(1, count + 1)[:, None] * steps) % 1.0
 
 
 def _apart(

@@ -47,6 +47,8 @@ from taufit.signals.samples import Samples
 AUTOMATIC = ("linear", "linear_load", "power_law", "polynomial", "stribeck", "stribeck_load_smooth")
 # The form of the literature with load and speed, for comparison.
 BESIDE = ("stribeck", "stribeck_load")
+# Positions at which strokes are compared: enough to see their scatter.
+_BINS = 4
 # Temperature range within which friction is taken as it is [K].
 _WARMED = 4.0
 _UNLOADED: dict[type, type] = {
@@ -242,7 +244,7 @@ def _measured(
         parts, last = [], None
         for one in samples:
             try:
-                parts.append(pairs_in(one, joint))
+                parts.append(pairs_in(one, joint, points=_BINS))
             except PoorExcitationError as error:
                 last = error
         if parts:

@@ -290,7 +290,7 @@ def weighted(pairs: FrictionPairs) -> FrictionPairs:
     level = np.bincount(labels, pairs.torque, minlength=count) / bins_or_one
     scatter = np.bincount(labels, (pairs.torque - level[labels]) ** 2, minlength=count)
     own = scatter / np.maximum(bins - 1.0, 1.0) / bins_or_one
-    slow = (bins >= 4) & (time / bins_or_one > _INDEPENDENT_S)
+    slow = (bins >= 3) & (time / bins_or_one > _INDEPENDENT_S)
     rate = float(np.median(own[slow] * time[slow])) if slow.sum() >= 3 else 0.0
     variance = np.maximum(own, rate / np.maximum(time, 1e-9)) + (_CURVE_ERROR * level) ** 2
     floor = 1e-12 * float(np.mean(pairs.torque**2))

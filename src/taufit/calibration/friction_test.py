@@ -169,7 +169,7 @@ def _supported(
 def _droppable(model: FrictionModel, live: Bool[Array, " k"]) -> list[int]:
     """Live terms that may go: never Coulomb friction, of powers of speed the highest first.
 
-    A term's slope over temperature goes before the term.
+    What a term adds per degree or per load goes before the term.
     """
     names = [term.name for term in model.terms]
     kept = {names[i] for i in np.flatnonzero(live)}
@@ -180,6 +180,7 @@ def _droppable(model: FrictionModel, live: Bool[Array, " k"]) -> list[int]:
         if names[i] != "coulomb"
         and POWERS.get(names[i], highest) == highest
         and f"{names[i]}_per_degree" not in kept
+        and f"load_{names[i]}" not in kept
     ]
 
 
