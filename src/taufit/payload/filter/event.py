@@ -14,7 +14,8 @@ class Event:
 
     Attributes:
         time: When it was noticed [s].
-        kind: "pick", "drop", "change" (which of them is not clear yet) or "gap".
+        kind: "pick", "drop", "change" (which of them is not clear), "pick or contact" (which of
+            them is not clear yet, for a second at most), "contact" or "gap".
         text: In words.
         change: Of mass, where it is one [kg].
     """
@@ -31,6 +32,17 @@ def payload_change(time: float, mass: float) -> Event:
         return Event(time, "change", "the payload changed", mass)
     kind = "pick" if mass > 0.0 else "drop"
     return Event(time, kind, f"{kind}: the payload changed by at least {abs(mass):.1f} kg", mass)
+
+
+def pick_or_contact(time: float, mass: float) -> Event:
+    """A change that may be a payload or a push."""
+    return Event(time, "pick or contact", "the payload changed, or something touches the arm", mass)
+
+
+def contact(time: float, until: float) -> Event:
+    """A change that has ended: the payload is what it was."""
+    text = f"something touched the arm for about {until - time:.1f} s: the payload is what it was"
+    return Event(time, "contact", text)
 
 
 def gap(last: float, time: float) -> Event:

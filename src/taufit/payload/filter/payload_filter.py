@@ -14,6 +14,7 @@ form: exact, mergeable, and never losing definiteness.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.arm_rows import ArmRows, Rows
 from taufit.payload.filter.body import Body, most_probable_body
 from taufit.payload.filter.change import Belief, ChangeDetector, Chunk
-from taufit.payload.filter.event import Event, gap, payload_change
+from taufit.payload.filter.event import Event, contact, gap, payload_change, pick_or_contact
 from taufit.payload.filter.gain_uncertainty import GainUncertainty
 from taufit.payload.filter.grid import Grid
 from taufit.payload.filter.joint_sums import JointSums, carrying
@@ -39,6 +40,7 @@ from taufit.payload.filter.posterior import (
     payload_alone,
 )
 from taufit.payload.filter.read_out import STRANGE, carried, lighter_arm, perhaps_nothing, warnings
+from taufit.payload.filter.rival import Rival
 from taufit.payload.filter.training_coverage import Familiar, coverage_inflation, familiar_share
 from taufit.payload.filter.unknowns import unknowns
 from taufit.payload.settings import PayloadSettings
@@ -58,6 +60,11 @@ _EMPTY = 4.0
 _WATCHFUL = 1.15
 # An arm lighter than its model by this share of a light payload is another arm.
 _LIGHTER = 0.2
+# What is known of payload, arm and noise: kept aside until a change is told from a contact.
+_KNOWN = (
+    *("_sums", "_prior", "_prior_target", "_phi", "_gains", "_body", "_tied", "_faced", "_scale"),
+    *("_state", "_last", "_gain_inflation", "ready_at", "stopped_at"),
+)
 # Two-sided noise bandwidth of a Butterworth of order 4, in cut-offs.
 _BANDWIDTH = 2.053
 
@@ -127,6 +134,7 @@ class PayloadFilter:
         self.template: Any = None
         self.kept: list[tuple[Array, Array, Array]] | None = None
         self.detector = ChangeDetector(max(settings.windows))
+        self._rival: Rival | None = None
         self._restart_sums()
         self._restart_stream()
 
@@ -224,6 +232,8 @@ class PayloadFilter:
         self._known = Familiar.everywhere(self.joints)
 
     def _restart_stream(self) -> None:
+        # Whether a change has ended is not known across a gap.
+        self._rival = None
         self.grid.clear()
         self._arm.clear()
         self.detector.clear()
@@ -259,6 +269,8 @@ class PayloadFilter:
             self.kept.append((rows.position, rows.velocity, rows.y))
         if self.template is not None:
             rows = rows.less(*self.template.residual(rows.position, rows.velocity))
+        if self._rival is not None:
+            self._decide(self._chunk(rows, self._weight(rows)))
         skip = min(self._settling, len(rows))
         self._settling -= skip
         if skip < len(rows):
@@ -266,27 +278,37 @@ class PayloadFilter:
 
     def _add(self, rows: Rows) -> None:
         u, settings = self.unknowns, self.settings
-        time, seconds, still = float(rows.time[-1]), len(rows) * self.step, rows.still
-        # At standstill friction is anywhere in its band, for as long as it lasts.
-        band = (0.5 * u.level + 2.0 * u.rms) ** 2 * 2.0
-        weight = 1.0 / (1.0 + band * still / u.density)
-        weight = self._known.discounted(weight, rows.position, rows.velocity)
+        seconds, still = len(rows) * self.step, rows.still
+        weight = self._weight(rows)
         if np.isfinite(settings.memory):
             left = float(np.exp(-seconds / settings.memory))
             for sums in self._sums:
                 sums.fade(left)
-        chunk: list[tuple[Array, Array]] = []
-        whole: list[Array] = []
         for j, sums in enumerate(self._sums):
             own, w = rows.of(j), weight[:, j]
             sums.add(own, w, still[:, j], rows.velocity[:, j], self.step, u.density[j])
-            # Changes are looked for in motion only: at standstill friction may do anything.
-            chunk.append((own, np.where(w > 0.5, w, 0.0)))
-            whole.append(w)
         if settings.detect:
-            self.detector.add(Chunk(time, seconds, tuple(chunk), tuple(whole)))
-            if self._faced:
-                self._look_for_change(time)
+            chunk = self._chunk(rows, weight)
+            self.detector.add(chunk)
+            if self._faced and self._rival is None:
+                self._look_for_change(chunk.time)
+
+    def _weight(self, rows: Rows) -> Float[Array, "n j"]:
+        """Of each row: at standstill friction is anywhere in its band, for as long as it lasts."""
+        u = self.unknowns
+        band = (0.5 * u.level + 2.0 * u.rms) ** 2 * 2.0
+        weight = 1.0 / (1.0 + band * rows.still / u.density)
+        return self._known.discounted(weight, rows.position, rows.velocity)
+
+    def _chunk(self, rows: Rows, weight: Float[Array, "n j"]) -> Chunk:
+        """Rows to look for changes in: in motion only, at standstill friction may do anything."""
+        each = [(rows.of(j), weight[:, j]) for j in range(self.joints)]
+        return Chunk(
+            float(rows.time[-1]),
+            len(rows) * self.step,
+            tuple((own, np.where(w > 0.5, w, 0.0)) for own, w in each),
+            tuple(w for _, w in each),
+        )
 
     # ---- picks and drops -----------------------------------------------------------------------
 
@@ -294,8 +316,29 @@ class PayloadFilter:
         belief = self._belief()
         found = self.detector.look(belief, self.settings.windows, self.settings.light)
         if found.evidence > self.settings.alarm:
-            self.events.append(payload_change(time, found.mass))
-            self.reopen()
+            self.events.append(pick_or_contact(time, found.mass))
+            self._take_back()
+            kept = {name: deepcopy(getattr(self, name)) for name in _KNOWN}
+            place, light = len(self.events) - 1, self.settings.light
+            self._rival = Rival(time, place, found, belief, light, kept)
+            self._start_anew()
+
+    def _decide(self, chunk: Chunk) -> None:
+        """Whether the last change was a pick or a contact, once that is clear."""
+        rival = self._rival
+        assert rival is not None
+        was_contact = rival.look(chunk)
+        if was_contact is None:
+            return
+        self._rival = None
+        if not was_contact:
+            self.events[rival.event] = payload_change(rival.time, rival.mass)
+            return
+        self.events[rival.event] = contact(rival.time, chunk.time)
+        for name, value in rival.kept.items():
+            setattr(self, name, value)
+        self.detector.clear()
+        self._settle()
 
     def _belief(self) -> Belief:
         """What the last read-out says, column by column."""
@@ -331,6 +374,12 @@ class PayloadFilter:
 
         The last moments are taken back first: they belong to both.
         """
+        self._rival = None
+        self._take_back()
+        self._start_anew()
+
+    def _take_back(self) -> None:
+        """The last moments are not of what was there before them."""
         for chunk in self.detector.chunks:
             # What has begun to be forgotten is taken back as far as it is still there.
             age = self.detector.chunks[-1].time - chunk.time
@@ -339,6 +388,8 @@ class PayloadFilter:
                 step = left * chunk.seconds / len(w)
                 self._sums[j].take_back(rows, w, step, self.unknowns.density[j])
         self.detector.clear()
+
+    def _start_anew(self) -> None:
         self._prior, self._prior_target = all_but_payload(self._evidence())
         ways = [(sums.forward, sums.backward) for sums in self._sums]
         self._restart_sums()
