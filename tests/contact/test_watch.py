@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from taufit.contact.force import direction_names, find_force, point_jacobian
 from taufit.dynamics import forward_kinematics, jacobian
 from taufit.errors import RecordingError, TaufitError
 from taufit.payload import stream
+from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.sim import Push
+from taufit.workflow import identify
 
 
 @pytest.fixture(scope="module")
@@ -166,3 +169,24 @@ def test_a_candle_is_blind_sideways_and_says_so():
     found = find_force(robot, candle, np.zeros(6), np.full(6, 0.5))
     names = direction_names(found.blind)
     assert len(names) >= 1 and "z" in names
+
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "ur10e"
+MAP = Path(__file__).parents[2] / "examples" / "columns" / "ur10e_csv.yaml"
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared UR10e recordings are not here")
+def test_a_hand_that_pushes_a_real_arm_at_rest_is_felt():
+    def run(name):
+        return read_recording(SHARED / f"{name}.csv.gz", map=MAP)
+
+    fitted = run("identification_data/ur-20_02_10-30sec_12harm")
+    model = identify(read_robot("ur10e"), [fitted]).model
+    quiet = [run("jointwise_motion/ur-20_01_22-joint_1"), run("validation_data/ur-20_01_17-p1")]
+    noise = refine_noise(model, [fitted, *quiet])
+    done = find_contacts(model, run("collision/ur-20_01_22-push_pose_1"), noise=noise)
+    # Four pushes, read off the motors' torque to a tenth of a second.
+    for start in (1.9, 4.7, 8.4, 11.9):
+        assert any(-0.1 < one.noticed - start < 0.4 for one in done.contacts), start
+    still = find_contacts(model, run("validation_data/ur-20_01_17-p2"), noise=noise)
+    assert still.contacts == ()
