@@ -45,7 +45,8 @@ _UNSEEN = 1.3
 # Increments beyond this quantile count as much as it.
 _LARGEST = 0.999
 # Velocity noise of joints that stand, and what still counts as standing [rad/s or m/s].
-_STILL_QUANTILE, _MOST_STANDSTILL = 0.999, 0.02
+_STILL_QUANTILE, _MOST_STANDSTILL = 0.95, 0.02
+_AROUND_S = 0.7
 
 
 def contact_rate(rate_hz: float) -> float:
@@ -55,11 +56,14 @@ def contact_rate(rate_hz: float) -> float:
 
 def standstill_of(samples: Samples) -> float:
     """Speed below which a joint does not move, from those that stand."""
-    still = samples.friction_velocity[~samples.in_motion]
+    # A start counts as motion only when every joint has broken loose: leave the time around it out.
+    wide = np.ones(2 * round(_AROUND_S * samples.rate_hz) + 1)
+    near = np.convolve(samples.in_motion, wide, "same") > 0.5
+    still = samples.friction_velocity[~near]
     if len(still) < 50:
         return StateSettings().standstill
-    loud = float(np.quantile(np.abs(still).max(axis=1), _STILL_QUANTILE))
-    return float(np.clip(1.5 * loud, StateSettings().standstill, _MOST_STANDSTILL))
+    loud = float(np.quantile(np.abs(still), _STILL_QUANTILE))
+    return float(np.clip(2.0 * loud, StateSettings().standstill, _MOST_STANDSTILL))
 
 
 def training_noise(model: FittedModel, samples: Samples) -> NoiseByState | None:
