@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
-from taufit.signals.kept import Kept
+from taufit.signals.stored.kept import Kept
 from taufit.views import Shown, drawn
 
 

@@ -11,7 +11,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.samples import Samples
-from taufit.signals.stored_samples import StoredSamples
+from taufit.signals.stored.stored_samples import StoredSamples
 from taufit.temperature.apply import follow
 from taufit.temperature.slopes import repaired_temperature
 

@@ -22,7 +22,7 @@ from taufit.robot import Robot
 from taufit.signals import Samples, condition
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
-from taufit.signals.stored_samples import Store, StoredPart, StoredSamples
+from taufit.signals.stored.stored_samples import Store, StoredPart, StoredSamples
 from taufit.signals.workers import Workers
 from taufit.signs.unknown_signs import without_signs
 

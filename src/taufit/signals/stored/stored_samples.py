@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from taufit.errors import TaufitError
-from taufit.signals.kept import KeptInFiles
 from taufit.signals.sample_source import SampleSource, Step, Summary, canonical
 from taufit.signals.samples import Samples
+from taufit.signals.stored.kept import KeptInFiles
 from taufit.signals.workers import Workers
 
 _ALWAYS = ("position", "velocity", "acceleration", "torque", "friction_velocity")
