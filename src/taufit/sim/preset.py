@@ -145,8 +145,9 @@ def _robot(page: Field) -> Robot:
     if not page["parameters"].missing:
         rows = page["parameters"]
         flat = bool(rows.value) and not isinstance(rows.value[0], list)
+        size = len(robot.parameters)
         robot = robot.with_parameters(
-            rows.numbers(10 * joints) if flat else rows.matrix(joints, 10).ravel()
+            rows.numbers(size) if flat else rows.matrix(joints, size // joints).ravel()
         )
     if not page["rotor"].missing:
         rotors = page["rotor"].numbers(joints, low=0.0).tolist()
