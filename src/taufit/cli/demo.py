@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-_COST = """The demo takes about two minutes on two cores and 60 MB of disk, all of it in {output}/.
+_COST = """The demo takes about half a minute on two idle cores and 25 MB of disk, in {output}/.
 Nothing is downloaded and nothing is opened; a virtual robot controller listens on this computer
 only, and ends with the demo.
 """
@@ -32,8 +32,8 @@ def command(
     """Try taufit without a robot: describe, design, simulate, fit, check, report, export, payload,
     and a virtual controller recorded over its network ports.
 
-    Every step prints the command you would type yourself. Takes about two minutes on two cores and
-    60 MB of disk; nothing is opened, nothing is downloaded. --files takes five seconds.
+    Every step prints the command you would type yourself. Takes about half a minute on two idle
+    cores and 25 MB of disk; nothing is opened, nothing is downloaded. --files takes five seconds.
 
     Next: open the report it names in a browser.
     """
