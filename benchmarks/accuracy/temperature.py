@@ -28,6 +28,8 @@ import numpy as np
 from benchmarks import Row
 from taufit.dynamics import base_parameters
 from taufit.estimators.wls import Wls
+from taufit.fitting import automatic_model, fitted_model
+from taufit.fitting.fit import fit
 from taufit.fitting.fit_samples import solve_rows
 from taufit.friction import Presliding
 from taufit.model import predicted_torque
@@ -35,6 +37,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import SampleRows
 from taufit.report.temperature_page import torque_change
+from taufit.selection.widths import with_fitted_width
 from taufit.signals import Samples, condition
 from taufit.sim import Twin, read_preset
 from taufit.temperature.heat_model import follow_heat, thermal_temperature
@@ -193,10 +196,13 @@ def without_sensor(session: Session) -> tuple[np.ndarray, np.ndarray]:
 
 
 def with_default_widths(session: Session) -> tuple[np.ndarray, np.ndarray]:
-    """Errors of an aware and a blind fit that are not told the pre-sliding width."""
+    """Errors of the default fit, which finds the pre-sliding width, and of a blind one."""
+    choice = follow_temperature(automatic_model(session.twin.robot), session.samples, "linear")
+    model = with_fitted_width(choice.model, choice.samples)
+    dropped = tuple(name for name in choice.dropped if name in model.names)
+    found = fit(model, choice.samples, dropped=dropped)
+    aware = fitted_model(model, found, choice.samples)
     plain = TorqueModel(session.twin.robot, Presliding(load=False, quadratic=False))
-    choice = follow_temperature(plain, session.samples, "linear")
-    aware = fitted(choice.model, choice.samples, choice.dropped)
     blind = fitted(plain, session.samples)
     out = [[error(model, one) for one in session.tests] for model in (aware, blind)]
     return np.array(out[0]), np.array(out[1])

@@ -35,6 +35,7 @@ from taufit.regression.residual_structure import residual_structure
 from taufit.regression.simple_terms import simple_terms
 from taufit.robot import Robot
 from taufit.selection.ripple import with_ripple
+from taufit.selection.widths import with_fitted_width
 from taufit.signals import Samples, condition
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.workers import Workers
@@ -289,7 +290,10 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         unsigned = signs is not None
         warmth = follow_parts(model, source, "none" if unsigned else temperature)
         model, source = warmth.model, warmth.source
-        dropped, load = warmth.dropped, None
+        if friction == "auto" and estimator is None and warmth.law != "none":
+            # Temperature is told by small differences, which widths that do not fit would blur.
+            model = with_fitted_width(model, source)
+        dropped, load = tuple(name for name in warmth.dropped if name in model.names), None
         enough = Amount.of(model, source).missing == 0.0
         if friction == "auto" and estimator is None and enough and not unsigned:
             chosen = with_ripple(model, source)
