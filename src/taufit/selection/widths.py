@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.dynamics import base_parameters
+from taufit.dynamics.base_parameters import base_parameters
 from taufit.friction import Presliding, Ripple, TemperatureDependent, needs
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
