@@ -84,6 +84,8 @@ def fit_samples(
                 shape = fit_shapes(model, source.excerpt, load=load, dropped=dropped, search=search)
                 model = replace(model, shape=shape)
             regression = Regression(source, RowsOf(model, load, dropped), base)
+            if stage is estimator:
+                regression.keep_runs_apart()
             solution, weights, information = solve_rows(regression, model, stage)
             turn += 1
             if load is None:

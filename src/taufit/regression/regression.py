@@ -105,6 +105,11 @@ class Regression:
         """Whatever pass was made already; folds are kept apart only for who asks for them."""
         return self._by_fold if "_by_fold" in self.__dict__ else self._together
 
+    def keep_runs_apart(self) -> None:
+        """Make the one pass by folds where runs are folds: who asks for them needs no other."""
+        if self.runs >= 3:
+            _ = self._by_fold
+
     @cached_property
     def by_joint(self) -> tuple[Information, ...]:
         """What all rows say about the base columns, joint by joint."""
