@@ -17,7 +17,7 @@ from taufit.model.score import Score
 from taufit.signals.samples import Samples
 
 # Samples that a share is counted over, at most.
-_MOST = 2000
+_MOST = 600
 # Fewer samples than this make no figure.
 _FEWEST = 10
 # A joint that stands in more of the motion than this is worth a line.
