@@ -25,7 +25,7 @@ from taufit.regression.regression import Regression
 from taufit.regression.repeats import repeated_share
 from taufit.regression.rows import Rows, SampleRows
 from taufit.regression.weights import HUBER, TUKEY, Weights
-from taufit.signals.fourier import fast_length, rfft, rfftfreq
+from taufit.signals.estimates.fourier import fast_length, rfft, rfftfreq
 from taufit.statistics import NORMAL_95
 
 DRAWS = 12

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 
 from taufit.arrays import Array, Bool, Float, Int
-from taufit.signals.fourier import fast_length, irfft, rfft
+from taufit.signals.estimates.fourier import fast_length, irfft, rfft
 from taufit.signals.recursive import filter_rows
 
 MOST_LAGS = 40

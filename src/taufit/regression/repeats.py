@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
+from taufit.signals.estimates.fourier import rfft, rfftfreq
 from taufit.signals.estimates.periodicity import find_period
-from taufit.signals.fourier import rfft, rfftfreq
 from taufit.signals.samples import Samples
 
 # Motions have their power below this [Hz]; noise is measured where they are.

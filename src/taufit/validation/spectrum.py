@@ -9,7 +9,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
-from taufit.signals.fourier import rfft, rfftfreq
+from taufit.signals.estimates.fourier import rfft, rfftfreq
 from taufit.signals.samples import Samples
 
 

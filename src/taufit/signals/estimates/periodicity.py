@@ -9,7 +9,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
 from taufit.recording.finding import Finding
-from taufit.signals.fourier import fast_length, irfft, rfft
+from taufit.signals.estimates.fourier import fast_length, irfft, rfft
 from taufit.signals.resampling import interpolate
 from taufit.signals.uniform_run import UniformRun
 from taufit.signals.windows import intervals, motion_mask
