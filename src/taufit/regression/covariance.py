@@ -28,6 +28,9 @@ from taufit.regression.weights import HUBER, TUKEY, Weights
 from taufit.signals.estimates.fourier import fast_length, rfft, rfftfreq
 from taufit.statistics import NORMAL_95
 
+# Per joint, which columns there are and their values, one row each.
+JointColumns = list[tuple[Int[Array, " c"], Float[Array, "c n"]]]
+
 DRAWS = 12
 ROUNDS = 2
 # With more rows per joint than this a fit takes less than a per cent out of the noise.
@@ -65,11 +68,10 @@ def base_covariance(
     scored = _scored(rows, values, weights)
     noise = noise_of(seen.covariance, seen.count, scored, rows.keep)
     few = regression.excerpt_is_all and seen.count.min() <= MANY_ROWS
+    made: JointColumns | None = None
     if np.any(noise.std > 0) and few:
-        columns = [
-            (which, values / norms[which, None])
-            for which, values in rows.joint_columns(0, len(rows), 1, base.columns)
-        ]
+        made = rows.joint_columns(0, len(rows), 1, base.columns)
+        columns = [(which, values / norms[which, None]) for which, values in made]
         for _ in range(ROUNDS):
             raised = seen.covariance + _taken_out(noise, rows, columns, weights, inverse, lags)
             noise = noise_of(raised, seen.count, scored, rows.keep)
@@ -78,7 +80,8 @@ def base_covariance(
     if isinstance(rows, SampleRows):
         wider = wider * np.sqrt(repeated_share(scored, rows.keep, rows.samples))
     spread = np.zeros((base.rank, base.rank))
-    for part in regression.each(_Spread(base.columns, norms, _weight(weights), wider, noise)):
+    step = _Spread(base.columns, norms, _weight(weights), wider, noise)
+    for part in regression.each(step) if made is None else [step(rows, made)]:
         spread += part
     covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / seen.flatness**2
     return covariance / np.outer(norms, norms)
@@ -193,11 +196,16 @@ class _Spread:
     wider: Float[Array, " j"]
     noise: Noise
 
-    def __call__(self, rows: Rows) -> Float[Array, "b b"]:
+    def __call__(self, rows: Rows, made: JointColumns | None = None) -> Float[Array, "b b"]:
+        """Of the rows; `made` are their columns where these are at hand."""
         stride, b = rows.stride, len(self.columns)
         out = np.zeros((b, b))
         for first, last in rows.blocks(_BLOCK * stride):
-            found = rows.joint_columns(first, last, stride, self.columns)
+            found = (
+                rows.joint_columns(first, last, stride, self.columns)
+                if made is None
+                else [(which, values[:, first:last:stride]) for which, values in made]
+            )
             n = found[0][1].shape[1]
             beyond = min(max(self.noise.memory, MOST_LAGS) / stride, _BEYOND * n)
             length = fast_length(n + int(beyond))

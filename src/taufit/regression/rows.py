@@ -277,7 +277,7 @@ class SampleRows(Rows):
         found = accumulate_by_joint(self.model, batch, columns=columns[place])
         count = self.keep[part].sum(axis=0)
         return tuple(
-            _counted(_widened(one, names, place), int(n))
+            _counted(widened(one, names, place), int(n))
             for one, n in zip(found, count, strict=True)
         )
 
@@ -348,7 +348,7 @@ def _sum(parts: tuple[Information, ...], weights: tuple[float, ...]) -> Informat
     seen = np.any(rows, axis=1) | (values != 0.0)
     live = np.flatnonzero(np.any(rows, axis=0))
     merged = Information.of(tuple(names[c] for c in live), rows[np.ix_(seen, live)], values[seen])
-    merged = _widened(merged, names, live)
+    merged = widened(merged, names, live)
     return Information(
         names,
         merged.factor,
@@ -364,7 +364,7 @@ def _counted(information: Information, count: int) -> Information:
     )
 
 
-def _widened(
+def widened(
     information: Information, names: tuple[str, ...], columns: Int[Array, " c"]
 ) -> Information:
     """The same on more names, of which it says nothing."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.arrays import Array, Float
 from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.errors import TaufitError
@@ -21,9 +21,12 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import SimpleTerms, TermTriangle
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression
-from taufit.regression.rows import SampleRows, added
+from taufit.regression.rows import SampleRows, added, widened
 from taufit.signals.sample_source import Fold, SampleSource
 from taufit.signals.samples import Samples
+
+# Samples per period of the low-pass that hold all there is in its columns.
+_PER_CUTOFF = 3.0
 
 
 def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
@@ -50,18 +53,22 @@ class _Triangles:
     base: BaseParameters
 
     def __call__(self, part: Samples) -> tuple[tuple[Information, ...], tuple[Information, ...]]:
+        """Of every few samples: columns end at the cut-off, so these hold all there is."""
+        columns = self.base.columns
+        names = tuple(self.structure.names[c] for c in columns)
         moving = np.repeat(part.in_motion[:, None], part.joints, 1)
-        return (
-            self._of(part, np.asarray(part.keep)),
-            self._of(part, moving & ~np.asarray(part.keep)),
-        )
-
-    def _of(self, part: Samples, keep: Bool[Array, "n j"]) -> tuple[Information, ...]:
-        if not np.any(keep):
-            names = tuple(self.structure.names[c] for c in self.base.columns)
-            return (Information.nothing(names),) * part.joints
-        rows = SampleRows(self.structure, replace(part, keep=keep))
-        return rows.triangles(0, len(rows), self.base.columns)
+        rows = SampleRows(self.structure, replace(part, keep=moving | np.asarray(part.keep)))
+        stride = max(1, int(part.rate_hz / (_PER_CUTOFF * part.cutoff_hz)))
+        every = slice(None, None, stride)
+        kept, torque = np.asarray(part.keep)[every], rows.torque[every]
+        aside = moving[every] & ~kept
+        out: tuple[list[Information], list[Information]] = ([], [])
+        for j, (which, values) in enumerate(rows.joint_columns(0, len(rows), stride, columns)):
+            own = tuple(names[k] for k in which)
+            for found, chosen in zip(out, (kept[:, j], aside[:, j]), strict=True):
+                one = Information.of(own, values.T[chosen], torque[chosen, j])
+                found.append(widened(one, names, which))
+        return tuple(out[0]), tuple(out[1])
 
 
 def _condensed(information: Information) -> TermTriangle:
