@@ -21,10 +21,10 @@ from taufit.cli.options import (
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
-    from taufit.recording import Recording
     from taufit.report.tracking_page import TrackedRun
     from taufit.signals import Samples
     from taufit.validation import Score, Verdict
+    from taufit.workflow.check import Checked
 
 
 def command(
@@ -56,12 +56,9 @@ def command(
     """
     from time import process_time
 
-    from taufit.calibration.mounting import estimate_gravity, spoken
     from taufit.model.model_file import read_model
-    from taufit.validation import floors, grade, residual_spectrum, score, verdict
-    from taufit.validation.grades import graded_score
-    from taufit.validation.in_detail import in_detail
-    from taufit.workflow import condition_like
+    from taufit.validation import grade, residual_spectrum, verdict
+    from taufit.workflow.check import check
 
     started = process_time()
     cutoff_given(cutoff_hz)
@@ -71,22 +68,19 @@ def command(
     fitted = read_model(model)
     followed: list[TrackedRun] = []
     scores: list[Score] = []
-    graded: list[Score] = []
-    floor: list[Any] = []
+    checked: list[Checked] = []
     files: list[dict[str, Any]] = []
     with progress("check") as bar:
         task = bar.add_task("checking", total=len(recording))
         for path in recording:
             recordings = source.read(path)
-            samples = condition_like(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
-            one = in_detail(fitted, samples, score(fitted, samples, file=str(path)))
-            spectrum = residual_spectrum(fitted, samples) if one.samples >= 64 else None
+            done = check(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
+            one, gravity = done.score, done.gravity
+            spectrum = residual_spectrum(fitted, done.samples) if one.samples >= 64 else None
             if track:
-                followed.append(_followed(fitted, samples, path))
+                followed.append(_followed(fitted, done.samples, path))
             scores.append(one)
-            graded.append(graded_score(one))
-            floor.append(floors(fitted.robot, samples))
-            gravity = estimate_gravity(fitted.robot, samples)
+            checked.append(done)
             files.append(
                 {
                     **one.to_dict(),
@@ -95,11 +89,10 @@ def command(
                     "residual_median_hz": None
                     if spectrum is None
                     else spectrum.median_frequency.tolist(),
-                    "warnings": [
-                        *([spoken(gravity, fitted.robot)] if gravity and gravity.wrong else []),
-                        *one.findings,
-                        *_spoken(recordings, samples),
-                    ],
+                    "findings": [finding.to_dict() for finding in done.findings],
+                    "warnings": list(
+                        dict.fromkeys([*(str(f) for f in done.findings), *one.findings])
+                    ),
                 }
             )
             bar.advance(task)
@@ -108,7 +101,13 @@ def command(
         from taufit.report.tracking_page import tracking_page
 
         write_text(report, tracking_page(fitted, followed))
-    grades = grade(graded, floor, unseen=True)
+    found = [finding for one in checked for finding in one.findings]
+    grades = grade(
+        [one.graded for one in checked],
+        [one.floor for one in checked],
+        unseen=True,
+        findings=found,
+    )
     judged = verdict(scores, limits, grades)
     trained = fitted.training.score
     if as_json:
@@ -122,7 +121,7 @@ def command(
                 "training_mean_nrmse": None if trained is None else trained.mean_nrmse,
                 **judged.to_dict(),
                 **grades.to_dict(),
-                "findings": [],
+                "findings": [finding.to_dict() for finding in found],
                 "warnings": list(fitted.training.warnings),
                 "cpu_seconds": process_time() - started,
             }
@@ -157,13 +156,6 @@ def _show_followed(followed: list[TrackedRun], report: Path | None) -> None:
         )
     if report is not None:
         print(f"Written: {report}")
-
-
-def _spoken(recordings: list[Recording], samples: Samples) -> list[str]:
-    """Findings worth a warning, but for gains that the file lacks: those are the model's."""
-    found = [*(f for r in recordings for f in r.findings), *samples.findings]
-    grave = [f for f in found if f.severity != "info" and f.kind != "gain_unknown"]
-    return list(dict.fromkeys(str(f) for f in grave))
 
 
 def _show(

@@ -1,0 +1,99 @@
+"""A fitted model on recordings it has not seen: scores, grades, and what is wrong with those."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from taufit.arrays import Array, Float
+from taufit.calibration.mounting import Gravity, estimate_gravity
+from taufit.diagnosis import Cause, recording_causes, sample_causes
+from taufit.diagnosis.evidence import Evidence
+from taufit.model.fitted_model import FittedModel
+from taufit.model.score import Score
+from taufit.recording import Finding, Recording
+from taufit.robot import Robot
+from taufit.signals import Samples
+from taufit.validation import floors, score
+from taufit.validation.grades import graded_score
+from taufit.validation.in_detail import in_detail
+from taufit.workflow.identify import condition_like
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checked:
+    """One file.
+
+    Attributes:
+        samples: Conditioned as the training data were.
+        score: Of the model on all of them.
+        graded: Of the model where each joint moves.
+        floor: Below which no model comes, per joint.
+        gravity: Where it comes from, or None where that cannot be seen.
+        findings: What was noticed, gravest first, by kind and joint.
+    """
+
+    samples: Samples
+    score: Score
+    graded: Score
+    floor: Float[Array, " j"]
+    gravity: Gravity | None
+    findings: tuple[Finding, ...]
+
+
+def check(
+    model: FittedModel,
+    recordings: Sequence[Recording],
+    *,
+    cutoff_hz: float | None = None,
+    name: str | None = None,
+) -> Checked:
+    """Score a model on recordings of one file, and look for what is wrong with them.
+
+    Args:
+        model: A fitted model.
+        recordings: Of the same robot.
+        cutoff_hz: Replaces the model's low-pass.
+        name: For messages.
+    """
+    samples = condition_like(model, recordings, cutoff_hz=cutoff_hz, name=name)
+    own = in_detail(model, samples, score(model, samples, file=name or ""))
+    robot = fitted_robot(model)
+    evidence = Evidence(robot, samples) if len(samples) else None
+    return Checked(
+        samples,
+        own,
+        graded_score(own),
+        floors(model.robot, samples, evidence),
+        estimate_gravity(model.robot, samples),
+        tuple(_findings(robot, recordings, samples, evidence)),
+    )
+
+
+def fitted_robot(model: FittedModel) -> Robot:
+    """The robot with the links that were fitted."""
+    return model.robot.with_parameters(model.layout.split(model.values).links)
+
+
+def _findings(
+    robot: Robot,
+    recordings: Sequence[Recording],
+    samples: Samples,
+    evidence: Evidence | None,
+) -> list[Finding]:
+    found = [*(f for r in recordings for f in r.findings), *samples.findings]
+    # Gains that the file lacks are the model's.
+    found = [f for f in found if f.severity != "info" and f.kind != "gain_unknown"]
+    first = [
+        cause
+        for cause in recording_causes(robot, recordings)
+        if cause.finding.kind not in {f.kind for f in found}
+    ]
+    known = [*first, *(Cause(f) for f in found if f.severity == "error")]
+    causes = [*first, *sample_causes(robot, recordings, samples, known, evidence)]
+    found += [replace(cause.finding) for cause in causes]
+    order = {"error": 0, "warning": 1}
+    return sorted(dict.fromkeys(found), key=lambda f: order.get(f.severity, 2))
+
+
+__all__ = ["Checked", "check", "fitted_robot"]
