@@ -6,12 +6,13 @@ from functools import cache
 
 import numpy as np
 
+from taufit.arrays import Array, Float
 from taufit.diagnosis.change import Change, described_by
 from taufit.dynamics import forward_kinematics
 from taufit.robot import Robot, bundled_robots, read_robot
 
-# Arms whose tips stay within this share of their reach of each other are the same to a model.
-_SAME = 0.05
+# Arms whose tips travel as far as each other's, within this share, are the same to a model.
+_SAME = 0.1
 
 
 @cache
@@ -29,11 +30,11 @@ def other_arms(robot: Robot) -> list[Change]:
 
 
 def _alike(one: Robot, other: Robot) -> bool:
-    """Whether two arms move alike: UR10 and UR10e do."""
+    """Whether two arms move alike, wherever their bases are: UR10 and UR10e do."""
     q = np.random.default_rng(0).uniform(-1.5, 1.5, (20, one.joints))
-    first, second = (forward_kinematics(arm, q)[:, :, :3, 3] for arm in (one, other))
-    size = np.linalg.norm(first[:, -1], axis=1).max()
-    if first.shape != second.shape:
-        return False
-    apart = np.linalg.norm((first - second)[:, -2:], axis=2).max()
-    return bool(apart < _SAME * size)
+    first, second = (_distances(forward_kinematics(arm, q)[:, -1, :3, 3]) for arm in (one, other))
+    return bool(np.abs(first - second).max() < _SAME * first.max())
+
+
+def _distances(points: Float[Array, "n 3"]) -> Float[Array, "n n"]:
+    return np.linalg.norm(points[:, None] - points[None], axis=2)

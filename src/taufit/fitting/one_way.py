@@ -14,6 +14,7 @@ from taufit.arrays import Array, Float
 from taufit.dynamics import inverse_dynamics
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import joint_parameter
+from taufit.recording.finding import Finding
 from taufit.signals.samples import Samples
 
 # Less of its travel than this in the other direction does not tell friction from offset.
@@ -35,14 +36,22 @@ class Ties:
     @property
     def warnings(self) -> list[str]:
         """One sentence for all such joints."""
-        if not self.joints:
-            return []
-        listed = ", ".join(str(j + 1) for j in self.joints)
-        return [
-            f"joint {listed} turns one way only: its Coulomb friction and its torque offset are "
-            "one column, known only in their sum (standard deviation infinite). Add a recording "
-            "in which it turns back and forth."
-        ]
+        return [_sentence(self.joints)] if self.joints else []
+
+
+def _sentence(joints: tuple[int, ...]) -> str:
+    listed = ", ".join(str(j + 1) for j in joints)
+    return (
+        f"joint {listed} turns one way only: its Coulomb friction and its torque offset are "
+        "one column, known only in their sum (standard deviation infinite). Add a recording "
+        "in which it turns back and forth."
+    )
+
+
+def one_way_findings(samples: Samples) -> list[Finding]:
+    """One finding per joint that turns one way only, all with the same sentence."""
+    joints = one_way_joints(samples)
+    return [Finding("one_way_joint", "warning", _sentence(joints), joint=j + 1) for j in joints]
 
 
 def one_way_joints(samples: Samples) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit import fit
 from taufit.fitting.known_friction import KnownFriction, with_tested_friction
+from taufit.fitting.one_way import one_way_findings
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import residuals_by_state
@@ -286,6 +287,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         )
         refuse(causes, force)
         findings = [*known, *(cause.finding for cause in causes), *data.findings]
+        findings += one_way_findings(excerpt)
         signs, source = _with_signs(model, source, sign_hints)
         unsigned = signs is not None
         warmth = follow_parts(model, source, "none" if unsigned else temperature)
@@ -370,7 +372,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             signs,
             scores.files,
             grades,
-            tuple(findings),
+            tuple(dict.fromkeys([*findings, *_noticed(data)])),
         )
 
 
@@ -490,12 +492,17 @@ def file_hash(path: str | os.PathLike[str]) -> str:
     return digest.hexdigest()
 
 
-def _recording_warnings(data: TrainingData) -> list[str]:
-    """Findings worth a warning, in words."""
+def _noticed(data: TrainingData) -> list[Finding]:
+    """What readers and conditioning noticed, gravest first."""
     found = [*(f for r in data.recordings for f in r.findings), *data.source.head.findings]
-    grave = [f for f in found if f.severity == "error"] + [
+    return [f for f in found if f.severity == "error"] + [
         f for f in found if f.severity == "warning"
     ]
+
+
+def _recording_warnings(data: TrainingData) -> list[str]:
+    """Findings worth a warning, in words."""
+    grave = _noticed(data)
     reasons = [str(finding) for finding in grave]
     carried = {r.payload for r in data.recordings if r.payload}
     if carried:

@@ -91,7 +91,10 @@ class _Page(MapValues):
                 f"numbers); it names {', '.join(signals) or 'none'}."
             )
         if "time" not in given and rate is None:
-            raise self.refuse("`columns` names no time; where a file has none, give rate_hz.")
+            raise self.refuse(
+                "`columns` names no time; where a file has none, give rate_hz. `taufit convert "
+                "FILE --draft MAP.yaml` finds it where position and velocity are recorded."
+            )
 
     def positive(self, value: Any, where: str) -> float | None:
         """A number above zero, or None."""
