@@ -42,8 +42,9 @@ _BACK_KINDS = ("torque_sign", "mounting", "wrong_arm", "clock_scale", "zero_offs
 _SHOWN_KINDS = ("unit", "gravity_removed")
 # It is refused, not only named, when it gains this many and leaves this share.
 SURE, _HALF = 100.0, 0.85
-# What a hypothesis leaves must be within this of what the joints' own columns leave, or small.
-_PUT_RIGHT, _SMALL = 2.0, 0.12
+# What a hypothesis leaves must be within this of what the joints' own columns leave, or small, and
+# not as much as this.
+_PUT_RIGHT, _SMALL, _NOTHING = 2.0, 0.12, 0.5
 # Gravity relative to the nominal arm that is as it should be, that no tool or bad description
 # explains, and that is none at all; slopes of one unit agree within this factor.
 _RIGHT, _ABSURD, _NONE, _ALIKE = (0.5, 2.0), (0.15, 6.5), 0.3, 1.7
@@ -141,7 +142,7 @@ def _shows(evidence: Evidence, change: Change) -> bool:
 
 def _convincing(change: Change, compared: Comparison) -> bool:
     if change.kind in _SHOWN_KINDS:
-        return True
+        return compared.gained > 0.0
     if change.small:
         return False
     explains = compared.held_out < BETTER and compared.worst_fold < EVERY_FOLD
@@ -162,8 +163,8 @@ def _returns(change: Change, compared: Comparison) -> bool:
 def _put_right(evidence: Evidence, change: Change, compared: Comparison) -> bool:
     """Whether the arm then explains about as much as there is to explain."""
     share = compared.changed.share
-    if share < _SMALL:
-        return True
+    if share < _SMALL or share > _NOTHING:
+        return share < _SMALL
     floor = evidence.own_shares(change.rows(change.shown(evidence.rows)))
     return share < _PUT_RIGHT * float(np.nanmean(floor))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from taufit.arrays import Array, Float
 from taufit.calibration.mounting import Gravity, estimate_gravity
-from taufit.diagnosis import Cause, recording_causes, sample_causes
+from taufit.diagnosis import recording_causes, sample_causes
 from taufit.diagnosis.evidence import Evidence
 from taufit.model.fitted_model import FittedModel
 from taufit.model.score import Score
@@ -84,14 +84,11 @@ def _findings(
     found = [*(f for r in recordings for f in r.findings), *samples.findings]
     # Gains that the file lacks are the model's.
     found = [f for f in found if f.severity != "info" and f.kind != "gain_unknown"]
-    first = [
-        cause
-        for cause in recording_causes(robot, recordings)
-        if cause.finding.kind not in {f.kind for f in found}
-    ]
-    known = [*first, *(Cause(f) for f in found if f.severity == "error")]
-    causes = [*first, *sample_causes(robot, recordings, samples, known, evidence)]
-    found += [replace(cause.finding) for cause in causes]
+    # What a reader has put right is noticed, no more.
+    put_right = {f.kind for f in found}
+    known = [*recording_causes(robot, recordings)]
+    causes = [*known, *sample_causes(robot, recordings, samples, known, evidence)]
+    found += [cause.finding for cause in causes if cause.finding.kind not in put_right]
     order = {"error": 0, "warning": 1}
     return sorted(dict.fromkeys(found), key=lambda f: order.get(f.severity, 2))
 
