@@ -142,9 +142,10 @@ def spoken(found: Gravity, robot: Robot) -> str:
     """What was found, in a sentence."""
     said = mounting_name(robot.gravity)
     roll, pitch, _ = np.degrees(found.mounting)
-    option = found.name if found.name in MOUNTINGS else f"{round(roll)},{round(pitch)},0"
+    named = found.name in MOUNTINGS and found.name != said
+    option = found.name if named else f"{roll:.1f},{pitch:.1f},0"
     return (
-        f"gravity fits {found.name}, you said {said}: it comes from {np.degrees(found.angle):.0f} "
+        f"gravity fits {option if found.name == said else found.name}, you said {said}: it comes from {np.degrees(found.angle):.0f} "
         f"deg (standard deviation {np.degrees(found.std):.1f}) off the declared direction. Give "
         f"--mounting {option}, or check the torque signs and the position offsets."
     )

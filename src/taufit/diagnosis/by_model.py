@@ -31,6 +31,8 @@ from taufit.robot import Robot
 # Links explain a joint's torque worse than its own columns by this factor, or lie this far from
 # the nominal ones (squared, in units of 100 %), or leave this share unexplained: look closer.
 _WORSE, _FAR, _SHARE = 1.4, 4.0, 0.08
+# So where gravity seems to come from this far off its declared direction, to first order [rad].
+_TILT = np.radians(1.0)
 # A hypothesis is named when it gains this many log odds (twice) and, of rows left out of the fit,
 # leaves this much of what was unexplained, in every fold less than before.
 ODDS, BETTER, EVERY_FOLD = 40.0, 0.93, 0.98
@@ -63,9 +65,9 @@ def by_model(robot: Robot, recordings: Sequence[Recording], evidence: Evidence) 
         return []
     own_gain = all(r.gain is not None for r in recordings)
     evidence = evidence.with_gain(evidence.samples.gain if own_gain else None)
-    gravity = estimate_gravity(robot, evidence.samples)
     slopes = _slopes(evidence)
-    if _suspicious(evidence, gravity, slopes):
+    if _suspicious(evidence, slopes):
+        gravity = estimate_gravity(robot, evidence.samples)
         found = _best(evidence, gravity, slopes)
         if found is not None:
             return [_cause(*found, gravity, robot)]
@@ -94,11 +96,11 @@ def _slopes(evidence: Evidence) -> Float[Array, " j"]:
     return np.where(evidence.moves(evidence.rows), slopes, np.nan)
 
 
-def _suspicious(evidence: Evidence, gravity: Gravity | None, slopes: Float[Array, " j"]) -> bool:
+def _suspicious(evidence: Evidence, slopes: Float[Array, " j"]) -> bool:
     """Whether the arm and the rows disagree enough to look for a cause."""
     plain = evidence.plain
     worse = np.nanmax(plain.shares / np.maximum(evidence.own_shares(), 0.01))
-    tilted = gravity is not None and gravity.wrong
+    tilted = evidence.tilt() > _TILT
     middle = middle_slope(slopes)
     off = np.isfinite(middle) and not _RIGHT[0] < middle < _RIGHT[1]
     return bool(worse > _WORSE or plain.prior > _FAR or plain.share > _SHARE or off or tilted)
@@ -127,6 +129,9 @@ def _best(
     ]
     tried.sort(key=lambda one: one[0].rank - one[1].gained)
     for change, comparison in tried:
+        if change.small and comparison.gained > ODDS:
+            # Something is a little off; what else seems to explain it does not.
+            return None
         if _convincing(change, comparison) and _put_right(evidence, change, comparison):
             return change, comparison
     return None
@@ -221,6 +226,8 @@ def _cause(change: Change, compared: Comparison, gravity: Gravity | None, robot:
         message = spoken(gravity, robot)
     sure = compared.gained > SURE and compared.held_out < _HALF
     sure |= change.kind in _SHOWN_KINDS or _returns(change, compared)
+    if change.kind == "mounting":
+        sure &= gravity is not None and gravity.wrong
     if change.kind == "unit":
         sure = not _ABSURD[0] < 1.0 / change.scale < _ABSURD[1]
     severity = "error" if sure else "warning"

@@ -17,8 +17,8 @@ from taufit.recording import Recording
 from taufit.recording.screen import FIELDS
 from taufit.robot import Robot
 
-# Smaller zero offsets and clock errors are nobody's mistake [rad, logarithm].
-_LEAST_ANGLE, _LEAST_CLOCK = np.radians(5.0), 0.05
+# Smaller zero offsets, tilts and clock errors are nobody's mistake [rad, rad, logarithm].
+_LEAST_ANGLE, _LEAST_TILT, _LEAST_CLOCK = np.radians(5.0), np.radians(1.5), 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,14 +221,15 @@ def zero_offset(j: int, offset: float) -> Change:
     )
 
 
-def remounted(mounting: tuple[float, float, float], option: str, message: str) -> Change:
-    """Gravity from another direction."""
+def remounted(mounting: tuple[float, float, float], angle: float, message: str) -> Change:
+    """Gravity from another direction, this far from the declared one [rad]."""
     return Change(
         "mounting",
         message,
         rows=lambda rows: replace(rows, robot=rows.robot.with_mounting(mounting)),
         robot=lambda robot: robot.with_mounting(mounting),
         rank=2.0,
+        small=angle < _LEAST_TILT,
     )
 
 

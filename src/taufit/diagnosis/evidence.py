@@ -17,7 +17,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 from taufit.diagnosis.change import Change, Rows
 from taufit.diagnosis.normal import FLOOR, Normal, Solution, normal_equations, own_squares, solve
-from taufit.dynamics import regressor
+from taufit.dynamics import inverse_dynamics, regressor
 from taufit.friction.presliding import dahl_state
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
@@ -206,6 +206,35 @@ class Evidence:
         """Unexplained share of each joint's torque with links of its own: a floor."""
         sums = self._sums(self.rows if rows is None else rows, 1)
         return np.sqrt(own_squares(sums) / sums.spread)
+
+    def tilt(self) -> float:
+        """By how much gravity leans in what the links leave unexplained, to first order [rad].
+
+        Its two horizontal parts on the fitted links, fitted to the residuals of all joints.
+        """
+        rows, plain = self.rows, self.plain
+        fitted = rows.robot.with_parameters(plain.links.reshape(-1, 10))
+        down = np.asarray(rows.robot.gravity, float)
+        least = np.eye(3)[int(np.argmin(np.abs(down)))]
+        across = np.cross(down, least)
+        across *= np.linalg.norm(down) / np.linalg.norm(across)
+        sides = (across, np.cross(down, across) / np.linalg.norm(down))
+        still = np.zeros_like(rows.position)
+        unloaded = inverse_dynamics(fitted, rows.position, still, still, gravity=np.zeros(3))
+        columns = np.stack(
+            [
+                inverse_dynamics(fitted, rows.position, still, still, gravity=side) - unloaded
+                for side in sides
+            ],
+            axis=-1,
+        )
+        left = rows.torque - self._rigid @ plain.links
+        left -= np.einsum("njo,jo->nj", _own(rows), plain.friction)
+        size = np.where(rows.keep, left, 0.0)
+        weight = rows.keep / np.maximum(np.sum(size**2, axis=0), 1e-300)
+        square = np.einsum("nja,nj,njb->ab", columns, weight, columns)
+        right = np.einsum("nja,nj,nj->a", columns, weight, left)
+        return float(np.linalg.norm(np.linalg.lstsq(square, right, rcond=1e-9)[0]))
 
     def with_gain(self, gain: Float[Array, " j"] | None) -> Evidence:
         """The same where each joint's channel has a gain of the user's."""

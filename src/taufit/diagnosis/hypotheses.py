@@ -54,7 +54,7 @@ def hypotheses(evidence: Evidence, gravity: Gravity | None) -> Iterator[Change]:
             order[i], order[k] = k, i
             yield reordered_joints(order, f"joints {i + 1} and {k + 1} are exchanged")
     if gravity is not None:
-        yield remounted(gravity.mounting, gravity.name, spoken(gravity, robot))
+        yield remounted(gravity.mounting, gravity.angle, spoken(gravity, robot))
     for j in range(joints):
         if not robot.links[j].prismatic:
             for angle in _ANGLES:
