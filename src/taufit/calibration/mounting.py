@@ -144,8 +144,9 @@ def spoken(found: Gravity, robot: Robot) -> str:
     roll, pitch, _ = np.degrees(found.mounting)
     named = found.name in MOUNTINGS and found.name != said
     option = found.name if named else f"{roll:.1f},{pitch:.1f},0"
+    fits = option if found.name == said else found.name
     return (
-        f"gravity fits {option if found.name == said else found.name}, you said {said}: it comes from {np.degrees(found.angle):.0f} "
+        f"gravity fits {fits}, you said {said}: it comes from {np.degrees(found.angle):.0f} "
         f"deg (standard deviation {np.degrees(found.std):.1f}) off the declared direction. Give "
         f"--mounting {option}, or check the torque signs and the position offsets."
     )
