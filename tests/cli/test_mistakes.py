@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mistakes")
     for words in (
         ["simulate", "ur3", "-o", folder / "run.parquet"],
-        ["simulate", "ur3", "--preset", "clean", "--periods", "0.2",
+        ["simulate", "ur3", "--preset", "clean", "--periods", "0.05",
          "-o", folder / "short.parquet"],
         ["fit", "ur3", folder / "run.parquet", "--friction", "linear", "--estimator", "wls",
          "-o", folder / "wls.json"],

@@ -378,3 +378,11 @@ def test_controller_with_another_model_and_no_payload_sags():
         wrong.trace.position[-1] - STILL.offset, (torque - torque / 1.1) / stiffness, atol=2e-6
     )
     np.testing.assert_allclose(wrong.recording.target_torque[-1], torque, atol=1e-9)
+
+
+def test_every_seed_is_the_same_arm():
+    """Ripple belongs to the arm: a model of one run must hold for the next."""
+    first, second = (_run(ripple=Ripple(0.5, (2.0,)), seed=seed).trace for seed in (3, 4))
+    other = _run(ripple=Ripple(0.5, (2.0,), arm=2.0), seed=3).trace
+    assert np.abs(first.friction - second.friction).max() < 1e-9
+    assert np.abs(first.friction - other.friction).max() > 0.1

@@ -39,7 +39,7 @@ _IN_ORDER = {
     "health": "Tell wear from temperature, run after run",
     "export": "Write a fitted model as URDF, MJCF, JSON or C",
     "report": "Write one HTML page about a fitted model",
-    "reproduce": "Make a paper's tables and figures again, printed and ours side by side",
+    "reproduce": "Make a paper's tables and figures again, beside its own",
     "simulate": "Record a simulated arm with friction, noise and everything",
 }
 VERBS = {

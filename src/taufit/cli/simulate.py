@@ -30,6 +30,15 @@ class TwinOptions:
     model: Annotated[
         Path | None, typer.Option(help="Fitted model whose parameters and friction are the truth.")
     ] = None
+    arm: Annotated[
+        int | None,
+        typer.Option(
+            help="Which arm of its kind: another number has its ripple elsewhere. Every seed is "
+            "the same arm.",
+            min=1,
+            max=1_000_000,
+        ),
+    ] = None
     bandwidth_hz: Annotated[
         float | None, typer.Option(help="Of the controller's position loop.", min=0.1, max=10000)
     ] = None
@@ -187,6 +196,9 @@ def _twin(robot: str, chosen: TwinOptions) -> tuple[Twin, Any]:
         twin = _mounted(twin, mounting_given(chosen.mounting))
     if chosen.effects is not None:
         twin = replace(twin, effects=_merged(twin, chosen.effects))
+    if chosen.arm is not None and twin.effects.ripple is not None:
+        ripple = replace(twin.effects.ripple, arm=float(chosen.arm))
+        twin = replace(twin, effects=replace(twin.effects, ripple=ripple))
     if chosen.bandwidth_hz is not None:
         controller = replace(twin.controller, bandwidth_hz=chosen.bandwidth_hz)
         twin = replace(twin, controller=controller)

@@ -105,18 +105,18 @@ class Thermal:
 class Ripple:
     """Torque that comes and goes with the joint's position: gear teeth, wave generator, cogging.
 
-    sum_k amplitude_k sin(cycles_k q + phase_k); phases are drawn from the seed.
+    sum_k amplitude_k sin(cycles_k q + phase_k). Phases belong to the arm, not to the run: whatever
+    the seed, an arm's ripple stays where it is.
 
     Attributes:
         amplitude: [N m], one row per joint and one column per wave, or one number for all.
         cycles: Waves per turn of the joint.
-        arm: Number of the arm: runs of one arm share their phases. 0 draws them anew from the seed
-            of every run.
+        arm: Number of the arm, from which its phases are drawn.
     """
 
     amplitude: float | Float[Array, "j w"] = 0.2
     cycles: tuple[float, ...] = (2.0, 4.0)
-    arm: float = 0.0
+    arm: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -328,7 +328,7 @@ class Plant:
             "ripple_cycles": np.array(() if ripple is None else ripple.cycles, float),
             "ripple_amplitude": amplitude,
             "ripple_phase": measure.stream(
-                self.seed if ripple is None or not ripple.arm else int(ripple.arm), "ripple"
+                1 if ripple is None else int(ripple.arm), "ripple"
             ).uniform(0, 2 * np.pi, (joints, waves)),
             "rotor": self.rotor,
             "spring": each(elastic, "stiffness", zero),
