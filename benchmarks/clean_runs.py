@@ -106,11 +106,27 @@ ARMS = (*bundled_robots(), *RANDOM)
 
 
 def clean_run(name: str, seed: int, *, periods: float = 2.0) -> tuple[Robot, Recording]:
-    """The description a user has, and a recording of the arm as it really is."""
+    """The description a user has, and a recording of the arm as it really is.
+
+    A random arm that the twin's controller cannot hold is drawn again.
+    """
+    from taufit.errors import InfeasibleError
+
+    rng = np.random.default_rng([seed, *name.encode()])
+    for _ in range(20):
+        try:
+            return _drawn(name, seed, rng, periods)
+        except InfeasibleError:
+            continue
+    raise InfeasibleError(f"no arm of the kind {name} could be held.")
+
+
+def _drawn(
+    name: str, seed: int, rng: np.random.Generator, periods: float
+) -> tuple[Robot, Recording]:
     from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
     from taufit.sim.payload import Carried
 
-    rng = np.random.default_rng([seed, *name.encode()])
     nominal = RANDOM[name](rng) if name in RANDOM else read_robot(name)
     links = tuple(
         replace(link, parameters=link.parameters * rng.uniform(0.8, 1.2)) for link in nominal.links
