@@ -107,3 +107,16 @@ def test_wrong_input_is_refused_and_nothing_is_written(
 def test_missing_motion_says_what_would_do(tmp_path, capsys):
     assert _simulate("ur10", tmp_path / "no.json", "-o", tmp_path / "run.parquet") == 1
     assert "taufit design" in capsys.readouterr().err
+
+
+def test_torque_beyond_the_limits_is_never_written_without_a_word(tmp_path, capsys):
+    words = ["simulate", "ur10e", "--seed", "147", "-o", str(tmp_path / "run.parquet")]
+    for periods, over in (("6", True), ("1", False)):
+        with pytest.raises(SystemExit):
+            main([*words, "--periods", periods, "--json"])
+        done = json.loads(capsys.readouterr().out)
+        recording = read_recording(tmp_path / "run.parquet")
+        beyond = np.abs(recording.signal).max(axis=0) > read_robot("ur10e").limits.torque
+        assert bool(beyond.any()) is over
+        assert bool(done["warnings"]) is over
+        assert not over or "joint 1" in done["warnings"][0]

@@ -14,6 +14,7 @@ from taufit.cli.parts.serve import Served, ServeOptions, serve
 
 if TYPE_CHECKING:
     from taufit.excitation import Motion
+    from taufit.robot import Robot
     from taufit.sim import Carried, Run, Twin
 
 
@@ -142,7 +143,7 @@ def command(
             write_recording(run.recording, target)
             truth = _truth_path(target)
             write_json(truth, plain(run.truth))
-            files.append(_summary(run, target, truth))
+            files.append(_summary(run, target, truth, twin.robot))
             bar.update(task, completed=number + 1)
     cpu = time.process_time() - cpu
     simulated = sum(item["duration"] for item in files)
@@ -331,11 +332,29 @@ def _numbered(path: Path, number: int) -> Path:
     return path.with_name(f"{stem}_{number:03d}{dot}{ending}")
 
 
-def _summary(run: Run, target: Path, truth: Path) -> dict[str, Any]:
+def _beyond(run: Run, robot: Robot) -> list[str]:
+    """A sentence where the motors gave more torque than the robot's can."""
+    import numpy as np
+
+    reached = np.abs(run.trace.motor_torque).max(axis=0)
+    over = np.flatnonzero(reached > robot.limits.torque)
+    if not len(over):
+        return []
+    listed = ", ".join(
+        f"joint {j + 1} {reached[j]:.4g} N m (limit {robot.limits.torque[j]:.4g})" for j in over
+    )
+    return [
+        f"the motion asks for more torque than {robot.name}'s drives give: {listed}. Use another "
+        "seed or a slower motion, or let the drives saturate (`saturation: 1` in --effects)"
+    ]
+
+
+def _summary(run: Run, target: Path, truth: Path, robot: Robot) -> dict[str, Any]:
     import numpy as np
 
     recording = run.recording
     return {
+        "warnings": _beyond(run, robot),
         "file": str(target),
         "truth": str(truth),
         "samples": len(recording),
@@ -360,5 +379,8 @@ def _show(result: dict[str, Any]) -> None:
     error = ", ".join(f"{1e3 * x:.2f}" for x in result["tracking_error_rms"])
     print(f"tracking error per joint: {error} mrad rms")
     print(f"simulated {result['real_time_factor']:.0f} times faster than real time")
+    for item in result["files"]:
+        for text in item["warnings"]:
+            print(f"warning: {item['file']}: {text}.")
     print(f"Truth: {result['truth']}")
     print(f"Next: taufit fit {result['robot']} {result['files'][0]['file']}")

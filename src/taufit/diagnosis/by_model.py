@@ -127,14 +127,28 @@ def _best(
         for i, one in enumerate(ranked(quick, changes))
         if one.change.kind in _SHOWN_KINDS or (i < _CONFIRMED and one.gained > 0.5 * BACK_ODDS)
     ]
-    tried.sort(key=lambda one: one[0].rank - one[1].gained)
+    # A factor that a bad description may have, too, is named where nothing else explains it.
+    tried.sort(key=lambda one: (_mild(one[0]), one[0].rank - one[1].gained))
     for change, comparison in tried:
         if change.small and comparison.gained > ODDS:
             # Something is a little off; what else seems to explain it does not.
             return None
         if _convincing(change, comparison) and _put_right(evidence, change, comparison):
-            return change, comparison
+            return _another(tried) if _mild(change) else (change, comparison)
     return None
+
+
+def _another(tried: list[tuple[Change, Comparison]]) -> tuple[Change, Comparison]:
+    """Another arm in which gravity is right, where one explains the torque; else the factor."""
+    for change, compared in tried:
+        held = compared.gained > BACK_ODDS and compared.held_out < NO_WORSE
+        if change.kind == "wrong_arm" and held:
+            return change, compared
+    return tried[-1]
+
+
+def _mild(change: Change) -> bool:
+    return change.kind == "unit" and _ABSURD[0] < 1.0 / change.scale < _ABSURD[1]
 
 
 def _shows(evidence: Evidence, change: Change) -> bool:
@@ -147,7 +161,7 @@ def _shows(evidence: Evidence, change: Change) -> bool:
 
 def _convincing(change: Change, compared: Comparison) -> bool:
     if change.kind in _SHOWN_KINDS:
-        return compared.gained > 0.0
+        return compared.gained > (-0.5 * BACK_ODDS if change.kind == "unit" else 0.0)
     if change.small:
         return False
     explains = compared.held_out < BETTER and compared.worst_fold < EVERY_FOLD
@@ -229,6 +243,6 @@ def _cause(change: Change, compared: Comparison, gravity: Gravity | None, robot:
     if change.kind == "mounting":
         sure &= gravity is not None and gravity.wrong
     if change.kind == "unit":
-        sure = not _ABSURD[0] < 1.0 / change.scale < _ABSURD[1]
+        sure = not _mild(change)
     severity = "error" if sure else "warning"
     return Cause(Finding(change.kind, severity, message, joint=change.joint), change)
