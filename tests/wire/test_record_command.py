@@ -75,7 +75,7 @@ def test_the_twin_is_recovered_over_the_wire(tmp_path):
         paths[name] = tmp_path / f"{name}.json"
         said("design", "ur10", "--kind", kind, "--seconds", "2", "--seed", "1", "-o", paths[name])
     with Served() as served:
-        recorded(served, paths["train"], tmp_path / "train.parquet", "--periods", "2")
+        recorded(served, paths["train"], tmp_path / "train.parquet", "--periods", "3")
         recorded(served, paths["test"], tmp_path / "test.parquet")
     with Served("--payload", "3.5,0,0,0.03", "--seed", "5") as served:
         recorded(served, paths["train"], tmp_path / "loaded.parquet")
@@ -86,7 +86,16 @@ def test_the_twin_is_recovered_over_the_wire(tmp_path):
     np.testing.assert_allclose(train.gain, ARM.drives.gain)
 
     model = tmp_path / "model.json"
-    fitted = said("fit", "ur10", tmp_path / "train.parquet", "--holdout", tmp_path / "test.parquet")
+    best = tmp_path / "best.json"
+    fitted = said(
+        "fit",
+        "ur10",
+        tmp_path / "train.parquet",
+        "--holdout",
+        tmp_path / "test.parquet",
+        "-o",
+        best,
+    )
     said("fit", "ur10", tmp_path / "train.parquet", "--friction", "linear", "-o", model)
     scores = fitted["holdout"][0]
     effects = typical_effects(typical_rotor(ARM))
@@ -109,7 +118,7 @@ def test_the_twin_is_recovered_over_the_wire(tmp_path):
             found = values[f"{name}.coulomb"] + speed * values[f"{name}.viscous"]
             assert found == pytest.approx(coulomb + speed * viscous, rel=0.05), (name, speed)
 
-    body = said("payload", model, tmp_path / "loaded.parquet")["mass"]
+    body = said("payload", best, tmp_path / "loaded.parquet")["mass"]
     assert body["value"] == pytest.approx(3.5, rel=0.01)
     assert body["low"] < 3.5 < body["high"]
 

@@ -213,7 +213,7 @@ class Evidence:
         Its two horizontal parts on the fitted links, fitted to the residuals of all joints.
         """
         rows, plain = self.rows, self.plain
-        fitted = rows.robot.with_parameters(plain.links.reshape(-1, 10))
+        fitted = rows.robot.with_parameters(plain.links.ravel())
         down = np.asarray(rows.robot.gravity, float)
         least = np.eye(3)[int(np.argmin(np.abs(down)))]
         across = np.cross(down, least)

@@ -25,7 +25,7 @@ def gravity_slopes(rows: Rows, links: Float[Array, " p"]) -> Float[Array, " j"]:
     if not np.any(rows.robot.parameters):
         return out
     nominal = gravity_torque(rows.robot, rows.position)
-    found = gravity_torque(rows.robot.with_parameters(links.reshape(-1, 10)), rows.position)
+    found = gravity_torque(rows.robot.with_parameters(links.ravel()), rows.position)
     spread = nominal.std(axis=0)
     for j in range(joints):
         kept = rows.keep[:, j]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from taufit.parameters import joint_parameter, link_parameter
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -120,14 +122,12 @@ def of_the_paper(parameter: str) -> str:
 
     The papers number links and joints with one digit at the end.
     """
-    what, number = parameter[:-1], parameter[-1]
+    what, number = parameter[:-1], int(parameter[-1]) - 1
     joint = {"Ia": "rotor", "Fc": "coulomb", "Fv": "viscous", "B": "offset"}
     link = {"mx": "hx", "my": "hy", "mz": "hz"}
-    return (
-        f"joint_{number}.{joint[what]}"
-        if what in joint
-        else f"link_{number}.{link.get(what, what)}"
-    )
+    if what in joint:
+        return joint_parameter(number, joint[what])
+    return link_parameter(number, link.get(what, what))
 
 
 def row_matrix(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> np.ndarray:

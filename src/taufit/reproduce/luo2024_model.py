@@ -14,6 +14,7 @@ from taufit.excitation import Design, FourierBasis, default_limits, design
 from taufit.friction import Polynomial
 from taufit.model import predicted_torque
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import joint_parameter
 from taufit.report.charts import Series, chart
 from taufit.reproduce.exhibit import Entry, Exhibit, per_joint
 from taufit.robot import read_robot
@@ -198,7 +199,7 @@ def table_4(own: Luo2024) -> Exhibit:
     order = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
     bodies = np.array([[table[name][k] for name in order] for k in range(7)])
     model = own.models["own"]
-    ours = np.asarray(model.values)[model.layout.links].reshape(7, 10)
+    ours = model.layout.split(np.asarray(model.values)).links
     entries: list[Entry] = [
         Entry(
             "links with negative mass",
@@ -218,7 +219,7 @@ def table_4(own: Luo2024) -> Exhibit:
     polynomial = own.models["eq10"]
     values = np.asarray(polynomial.values)
     for printed_name, name in (("fv1", "viscous"), ("fc", "coulomb"), ("fb", "offset")):
-        found = [values[polynomial.layout.index(f"joint_{j + 1}.{name}")] for j in range(7)]
+        found = [values[polynomial.layout.index(joint_parameter(j, name))] for j in range(7)]
         entries += per_joint(
             printed_name,
             table[printed_name],

@@ -8,6 +8,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import base_parameters
+from taufit.parameters import joint_parameter
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
 from taufit.report.temperature_page import torque_change
@@ -26,7 +27,9 @@ def figure_7(own: Raviola2021) -> Exhibit:
     values = [base.mapping @ np.asarray(model.values) for model in (cold, warm)]
     index = np.arange(1, len(values[0]) + 1, dtype=float)
     viscous = [
-        np.array([model.values[model.layout.index(f"joint_{j + 1}.viscous")] for j in range(6)])
+        np.array(
+            [model.values[model.layout.index(joint_parameter(j, "viscous"))] for j in range(6)]
+        )
         for model in (cold, warm)
     ]
     falls = 100.0 * (1.0 - viscous[1] / viscous[0])
