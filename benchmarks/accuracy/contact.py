@@ -2,7 +2,7 @@
 
 The model is fitted to three recordings. Noise and threshold come from `FREE`; what is scored comes
 from `SCORED`, other runs and mostly other days. Settings (times of the friction states, clipping,
-windows, the tail of arms in general) were chosen on `FREE` and on the twin; how an alarm at
+windows, the tail of arms in general) were chosen on `FREE`; how an alarm at
 standstill waits was chosen on the starts of `FREE` and on the two push files, which are scored too:
 their rows say what those files give, not what others would.
 
