@@ -90,8 +90,14 @@ def streamed(robot, playback):
 
 def start_at(robot, position):
     """Nearly where the motion begins: the approach takes no time."""
-    row = ", ".join(f"{x:.6f}" for x in position - 0.02)
+    goal = position - 0.02
+    row = ", ".join(f"{x:.6f}" for x in goal)
     robot.call(lambda controller: controller.play(f"def go():\n movej([{row}], a=8, v=3)\nend\n"))
+    for _ in range(600):
+        # The call returns before the controller has begun.
+        if np.abs(robot.controller.target - goal).max() < 1e-4:
+            break
+        time.sleep(0.05)
     assert still(robot)
 
 
