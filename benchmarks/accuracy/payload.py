@@ -10,18 +10,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from benchmarks import Row
-from taufit.excitation import FourierBasis, Sampled, design, mounting_plane, scene_for
+from taufit.excitation import FourierBasis, design, mounting_plane, scene_for
 from taufit.excitation.purpose import payload_columns
 from taufit.friction import Linear, PowerLaw
 from taufit.model.torque_model import TorqueModel
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
 from taufit.payload.template import Template
+from taufit.reproduce.xu2024_payload import held_poses
 from taufit.robot.inertia import pseudo_inertia
 from taufit.sim import random_fourier, read_preset
 from taufit.sim.payload import Carried
@@ -249,7 +249,7 @@ def _others(bench: Bench, motion: Any) -> Iterator[Row]:
     for run in range(few):
         arm, truth = run % ARMS, bench.payload(run).parameters
         cut = _first(bench.loaded(run, motion), REST + PAPER_S)
-        still = bench.loaded(run, _poses())
+        still = bench.loaded(run, held_poses(6))
         for method in methods:
             source = still if method == "static" else cut
             done = identify_payload(bench.model(arm, paper=True), source, method=method)
@@ -265,31 +265,6 @@ def _others(bench: Bench, motion: Any) -> Iterator[Row]:
         yield Row(f"{method}: mass {told}, p95", value, "%", "", note)
         value = float(np.median(centres[method]))
         yield Row(f"{method}: centre {told}, median", value, "mm", "", note)
-
-
-def _poses() -> Sampled:
-    """Ten poses, each approached from both sides and held for 0.7 s."""
-    rng = np.random.default_rng(7)
-    wide = np.array([0.8, 0.7, 1.0, 1.0, 1.2, 1.5])
-    stops = [CENTRE]
-    for _ in range(10):
-        pose = CENTRE + wide * rng.uniform(-1.0, 1.0, 6)
-        stops += [pose - 0.15, pose, pose + 0.15, pose]
-    stops.append(CENTRE)
-    time, position, now = [0.0], [stops[0]], 0.0
-    for k, (a, b) in enumerate(pairwise(stops)):
-        lasting = max(0.3, 1.9 * float(np.abs(b - a).max()))
-        held = 0.7 if k % 4 in (1, 3) else 0.0
-        for x in np.arange(0.02, lasting + 1e-9, 0.02) / lasting:
-            smooth = x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
-            time.append(now + x * lasting)
-            position.append(a + smooth * (b - a))
-        now = time[-1]
-        for step in np.arange(0.02, held + 1e-9, 0.02):
-            time.append(now + step)
-            position.append(b)
-        now = time[-1]
-    return Sampled(np.array(time), np.array(position))
 
 
 def _small(robot: Any, seed: int) -> Any:

@@ -192,7 +192,6 @@ def test_export(capsys, folder, tmp_path, format):
         assert taufit.read_model(output).values is not None
 
 
-@pytest.mark.skipif("payload" not in VERBS, reason="there is no payload verb")
 def test_payload(capsys, folder, tmp_path):
     carried = tmp_path / "carried.parquet"
     quiet("simulate", "ur5e", "--seed", 1, "--payload", "2,0,0,0.05", "-o", carried, "--json")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, Report, one_of
+
+if TYPE_CHECKING:
+    from taufit.reproduce import Exhibit
 
 
 def command(
@@ -62,7 +66,7 @@ def command(
         raise typer.Exit(1)
 
 
-def _print(title: str, exhibits: list, report: object) -> None:  # type: ignore[type-arg]
+def _print(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 

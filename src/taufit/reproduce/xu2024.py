@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from taufit.arrays import Array, Float
-from taufit.dynamics import base_parameters
 from taufit.estimators import Wls
-from taufit.friction import Linear, PowerLaw
+from taufit.friction import PowerLaw
 from taufit.model.fitted_model import FittedModel
 from taufit.payload import PayloadRun, identify_payload
 from taufit.recording import Recording
@@ -70,33 +69,20 @@ class Xu2024:
         return condition([self.empty.recording], cutoff_hz=CUTOFF_HZ)
 
     @cached_property
-    def loaded_samples(self) -> Samples:
-        """Conditioned alike."""
-        return condition([self.loaded.recording], cutoff_hz=CUTOFF_HZ)
-
-    @cached_property
     def model(self) -> FittedModel:
         """The paper's offline identification: power-law friction, weighted least squares."""
-        return self._fitted(PowerLaw())
-
-    @cached_property
-    def linear(self) -> FittedModel:
-        """The same with linear friction."""
-        return self._fitted(Linear())
+        return identify(
+            self.twin.robot,
+            [self.empty.recording],
+            friction=PowerLaw(),
+            estimator=Wls(),
+            cutoff_hz=CUTOFF_HZ,
+        ).model
 
     @cached_property
     def best(self) -> FittedModel:
         """What taufit fits by default."""
         return identify(self.twin.robot, [self.empty.recording]).model
-
-    def _fitted(self, friction: PowerLaw | Linear) -> FittedModel:
-        return identify(
-            self.twin.robot,
-            [self.empty.recording],
-            friction=friction,
-            estimator=Wls(),
-            cutoff_hz=CUTOFF_HZ,
-        ).model
 
     def found(self, method: str) -> PayloadRun:
         """The payload by one of the methods."""
@@ -126,11 +112,6 @@ class Xu2024:
         """The paper's base parameters over our standard ones."""
         rows = [row["coefficients"] for row in self.paper["base_parameters"]["rows"]]
         return row_matrix(rows, self.model.names)
-
-    @cached_property
-    def base_rank(self) -> int:
-        """Of the power-law model."""
-        return base_parameters(self.model.structure).rank
 
 
 def paper() -> Paper:
