@@ -33,6 +33,7 @@ EXTRAS = {
     "hdf5": Extra("h5py", "h5py", "HDF5 and MATLAB v7.3 files"),
     "xacro": Extra("xacrodoc", "xacrodoc", "xacro robot descriptions"),
     "ros2": Extra("cyclonedds", "cyclonedds", "ROS 2 topics of a robot that is on"),
+    "fleet": Extra("distributed", "distributed", "Dask clusters and object stores"),
     "plot": Extra("matplotlib", "matplotlib", "plots in notebooks"),
     "pinocchio": Extra("pin", "pinocchio", "comparison with Pinocchio"),
     "figaroh": Extra("figaroh", "figaroh", "comparison with FIGAROH"),

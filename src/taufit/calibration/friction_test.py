@@ -25,6 +25,7 @@ from taufit.calibration.friction_pairs import FrictionPairs
 from taufit.calibration.passive import POWERS, Cone, passive_cone
 from taufit.errors import PoorExcitationError, TaufitError
 from taufit.friction import FrictionInput, FrictionModel, needs
+from taufit.threads import one_blas_thread
 
 METHODS = ("variable_projection", "levenberg_marquardt")
 # How much extrapolated friction may differ between what the data allow.
@@ -91,6 +92,7 @@ class FrictionFit:
         return self.torque(velocity, load)
 
 
+@one_blas_thread
 def fit_friction(
     pairs: FrictionPairs,
     model: FrictionModel,

@@ -33,6 +33,7 @@ from taufit.excitation.search import Budget, Candidate, Goal, Search
 from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot
+from taufit.threads import one_blas_thread
 
 SAMPLES = 200
 REPORT_SAMPLES = 2000
@@ -110,6 +111,7 @@ def default_limits(robot: Robot) -> Limits:
     )
 
 
+@one_blas_thread
 def design(  # noqa: PLR0913 - the public call has one keyword per choice
     robot: Robot,
     *,

@@ -35,6 +35,7 @@ from taufit.selection.evidence import Evidence, rated_speed, weigh_evidence
 from taufit.selection.friction_terms import choose, gaussian_prior
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
+from taufit.threads import one_blas_thread
 
 # Data that leave more than this share of a base parameter's prior variance have not shown it.
 _SHOWN = 0.9
@@ -74,6 +75,7 @@ def automatic_model(
     )
 
 
+@one_blas_thread
 def fit(
     model: TorqueModel,
     samples: Samples | SampleSource,

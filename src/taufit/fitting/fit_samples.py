@@ -26,11 +26,13 @@ from taufit.regression.weights import WEIGHTINGS, AtLeast, Weighting, Weights
 from taufit.selection.shapes import fit_shapes
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
+from taufit.threads import one_blas_thread
 
 # Weighted column-scaled singular values below this share of the largest show nothing.
 UNSEEN = 1e-7
 
 
+@one_blas_thread
 def fit_samples(
     model: TorqueModel,
     samples: Samples | SampleSource,

@@ -16,6 +16,7 @@ from taufit.payload.filter import Event, PayloadFilter
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream, stream
 from taufit.recording import Recording
+from taufit.threads import one_blas_thread
 
 # Rated payloads of arms that say so [kg].
 RATED = {
@@ -207,6 +208,7 @@ def _too_heavy(model: FittedModel, found: PayloadEstimate) -> list[str]:
     return []
 
 
+@one_blas_thread
 def identify_payload(
     model: FittedModel,
     recording: Recording,

@@ -47,6 +47,7 @@ from taufit.signs.samples import (
 from taufit.signs.segments import noise_scale
 from taufit.signs.tree import search_tree, segment_values
 from taufit.signs.verdict import chi_squares, judge
+from taufit.threads import one_blas_thread
 
 __all__ = [
     "FoundSigns",
@@ -134,6 +135,7 @@ class UnsignedFit:
         return self.found.warnings
 
 
+@one_blas_thread
 def fit_unsigned(
     model: TorqueModel,
     samples: Samples,
@@ -215,6 +217,7 @@ def fit_found(
     return replace(estimate, warnings=(*found.warnings, *estimate.warnings))
 
 
+@one_blas_thread
 def find_signs(
     model: TorqueModel,
     samples: Samples,

@@ -14,6 +14,7 @@ from taufit.model.predict import predicted_torque
 from taufit.model.score import Score
 from taufit.recording import require_joints
 from taufit.signals.samples import Samples
+from taufit.threads import one_blas_thread
 
 # A joint that turns less than this stands still [rad or m].
 _SMALLEST_RANGE = 0.02
@@ -93,6 +94,7 @@ def standing_findings(span: Float[Array, " j"]) -> tuple[str, ...]:
     )
 
 
+@one_blas_thread
 def check(
     model: FittedModel, samples: Samples | Sequence[Samples], *, names: Sequence[str] | None = None
 ) -> tuple[Score, ...]:

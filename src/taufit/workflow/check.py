@@ -14,6 +14,7 @@ from taufit.model.score import Score
 from taufit.recording import Finding, Recording
 from taufit.robot import Robot
 from taufit.signals import Samples
+from taufit.threads import one_blas_thread
 from taufit.validation import floors, score
 from taufit.validation.grades import graded_score
 from taufit.validation.in_detail import in_detail
@@ -41,6 +42,7 @@ class Checked:
     findings: tuple[Finding, ...]
 
 
+@one_blas_thread
 def check(
     model: FittedModel,
     recordings: Sequence[Recording],

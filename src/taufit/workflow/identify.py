@@ -49,6 +49,7 @@ from taufit.signs.unknown_signs import (
 )
 from taufit.temperature.apply import slopes_of, with_temperature
 from taufit.temperature.over_parts import follow_parts
+from taufit.threads import one_blas_thread
 from taufit.validation.files import unlike_files
 from taufit.validation.grades import (
     Grades,
@@ -196,6 +197,7 @@ class Identification(Shown):
         return out
 
 
+@one_blas_thread
 def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     robot: Robot | File,
     recordings: Recordings,

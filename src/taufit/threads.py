@@ -1,0 +1,56 @@
+"""One BLAS thread while taufit calculates.
+
+Its matrices are small: threads inside BLAS would spin more than they work, at ten times the
+processor time. The command line sets the usual variables before NumPy is imported; in a script or a
+notebook NumPy is there already, so the bound is set while a call runs and taken back afterwards. A
+user's own setting wins.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_held = False
+
+
+def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that runs with one BLAS thread, and its callers with as many as before."""
+
+    @wraps(function)
+    def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
+        with blas_held():
+            return function(*args, **kwargs)
+
+    return bounded
+
+
+@contextmanager
+def blas_held() -> Iterator[None]:
+    """One BLAS thread inside the block; nested blocks and a user's own setting change nothing."""
+    global _held
+    if _held or any(name in os.environ for name in VARIABLES):
+        yield
+        return
+    _held = True
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _held = False
+
+
+@cache
+def _controller() -> Any:
+    """The BLAS libraries of this process; looked for once, after those taufit uses are loaded."""
+    import scipy.linalg  # noqa: F401 - has a BLAS of its own
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
