@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taufit.cli.common import print_json
-from taufit.cli.options import Json, Model, RecordingOptions, mounting_given, one_of
+from taufit.cli.options import Json, Model, RecordingOptions, mounting_given, one_of, wrong
 
 if TYPE_CHECKING:
     from taufit.export.form import Form
@@ -16,10 +17,44 @@ if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
 
 
+@dataclass(frozen=True, slots=True)
+class UnitOptions:
+    """Which functional mock-up unit is written with --format fmu."""
+
+    fmi: Annotated[
+        str | None, typer.Option(help="Version of FMI of an FMU: 2 (default) or 3.", metavar="N")
+    ] = None
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            help="What an FMU computes: inverse (motion in, torque out; default) or forward.",
+            metavar="NAME",
+        ),
+    ] = None
+
+    def form(self, format: str) -> Form:
+        """The entry of `EXPORTS`, an FMU as asked for."""
+        from taufit.export import EXPORTS
+        from taufit.export.fmu import FMI_VERSIONS, KINDS, fmu_form
+
+        one_of(format, EXPORTS, "--format")
+        if format != "fmu":
+            if self.fmi is not None or self.kind is not None:
+                wrong("--fmi, --kind", "they go with --format fmu.")
+            return EXPORTS[format]
+        versions = {version: version for version in FMI_VERSIONS}
+        versions |= {version[0]: version for version in FMI_VERSIONS}
+        fmi = FMI_VERSIONS[0] if self.fmi is None else self.fmi
+        one_of(fmi, versions, "--fmi")
+        kind = KINDS[0] if self.kind is None else self.kind
+        one_of(kind, KINDS, "--kind")
+        return fmu_form(versions[fmi], kind)
+
+
 def command(
     model: Model,
     format: Annotated[
-        str, typer.Option("--format", help="urdf, mjcf, json or c.", metavar="NAME")
+        str, typer.Option("--format", help="urdf, mjcf, json, c or fmu.", metavar="NAME")
     ] = "urdf",
     output: Annotated[
         Path | None,
@@ -35,10 +70,11 @@ def command(
         list[Path] | None,
         typer.Option(help="Recording to test the exported form on; repeatable."),
     ] = None,
+    unit: UnitOptions = UnitOptions(),
     recordings: RecordingOptions = RecordingOptions(),
     as_json: Json = False,
 ) -> None:
-    """Write a fitted model as URDF, MJCF, JSON or C.
+    """Write a fitted model as URDF, MJCF, JSON, C or FMU.
 
     A URDF you started from keeps everything but its inertials and friction. Where a format lacks
     terms of the model (URDF has neither rotor inertia nor offsets), its own terms are refitted to
@@ -47,16 +83,17 @@ def command(
     training data and on every --holdout. A model that is not physically possible is refused. With
     --mounting the arm is mounted another way first, and parameters that are not identifiable in the
     old mounting are listed (--format json keeps a model for `taufit check`).
+    An FMU is a unit for co-simulation tools: FMI 2.0 or 3.0 (--fmi), inverse or forward dynamics
+    (--kind), with its C sources and a binary for this platform where there is a C compiler.
 
     Next: load it in your simulator or controller.
     """
-    from taufit.export import EXPORTS, write_export
+    from taufit.export import write_export
     from taufit.export.worth import training_worth
     from taufit.model.model_file import read_model
 
-    one_of(format, EXPORTS, "--format")
+    form = unit.form(format)
     fitted = read_model(model)
-    form = EXPORTS[format]
     tested = _tested(fitted, form, holdout or [], recordings)
     moved = None
     if mounting is not None:
@@ -64,7 +101,7 @@ def command(
 
         moved = move_model(fitted, mounting_given(mounting))
         fitted = moved.model
-    written = write_export(fitted, format, output)
+    written = write_export(fitted, form, output)
     trained = training_worth(fitted, form)
     refitted = form.held(fitted).refitted
     files = [str(file) for file in written.files]

@@ -1,8 +1,9 @@
-"""The fitted model in other tools' forms: URDF, MJCF, JSON, C.
+"""The fitted model in other tools' forms: URDF, MJCF, JSON, C, FMU.
 
 In: a `FittedModel`. Out: files. Left to others: reading those forms (robot).
 """
 
+from taufit.export.fmu import write_fmu
 from taufit.export.form import Form, Written
 from taufit.export.to_c import to_c
 from taufit.export.to_mjcf import to_mjcf
@@ -18,5 +19,6 @@ __all__ = [
     "to_mjcf",
     "to_urdf",
     "write_export",
+    "write_fmu",
     "write_urdf",
 ]

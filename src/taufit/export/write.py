@@ -8,6 +8,7 @@ from pathlib import Path
 from taufit.errors import TaufitError
 from taufit.export.c import c_name
 from taufit.export.c.files import write_c
+from taufit.export.fmu import fmu_form
 from taufit.export.form import Form, Written, as_text
 from taufit.export.model_json import write_json
 from taufit.export.to_mjcf import mjcf_form, to_mjcf
@@ -19,6 +20,7 @@ EXPORTS: dict[str, Form] = {
     "mjcf": Form(".xml", as_text(to_mjcf), mjcf_form),
     "json": Form(".json", write_json),
     "c": Form(".c", write_c, stepped=True),
+    "fmu": fmu_form(),
 }
 
 
@@ -29,8 +31,9 @@ def export_model(
 
     Args:
         model: A fitted model.
-        path: `arm.urdf`, `arm.xml` (MJCF), `arm.json`, `arm.c`, which gets a header beside it, or
-            the ending of any other entry of `EXPORTS`.
+        path: `arm.urdf`, `arm.xml` (MJCF), `arm.json`, `arm.c`, which gets a header beside it,
+            `arm.fmu` (FMI 2.0, inverse dynamics; others by `write_fmu`), or the ending of any other
+            entry of `EXPORTS`.
         format: A name in `EXPORTS`; by default what the ending of `path` says.
 
     Example:
@@ -55,11 +58,12 @@ def write_urdf(model: FittedModel, path: str | os.PathLike[str]) -> tuple[str, .
 
 
 def write_export(
-    model: FittedModel, format: str, path: str | os.PathLike[str] | None = None
+    model: FittedModel, format: str | Form, path: str | os.PathLike[str] | None = None
 ) -> Written:
-    """Write `model` in a form by name; without a path into this directory, by the robot's name."""
-    if format not in EXPORTS:
-        raise TaufitError(f"format {format!r} is not known: use {', '.join(EXPORTS)}.")
+    """Write `model` in a form, given or by name; without a path into this directory."""
+    if isinstance(format, str):
+        if format not in EXPORTS:
+            raise TaufitError(f"format {format!r} is not known: use {', '.join(EXPORTS)}.")
+        format = EXPORTS[format]
     require_fitted(model, "export")
-    form = EXPORTS[format]
-    return form.write(model, Path(c_name(model) + form.ending if path is None else path))
+    return format.write(model, Path(c_name(model) + format.ending if path is None else path))

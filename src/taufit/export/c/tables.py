@@ -19,16 +19,16 @@ def tables(model: FittedModel) -> str:
     rotor = model.layout.split(model.values).rotors
     return "\n".join(
         [
-            _table("turn", (_pose_factors(link)[0] for link in robot.links), 27),
-            _table("shift", (_pose_factors(link)[1] for link in robot.links), 12),
-            _table("screw", (link.screw for link in robot.links), 6),
-            _table("link", (link.parameters for link in robot.links), PER_LINK),
-            _vector("tip_r", robot.tip[:3, :3]),
-            _vector("tip_p", robot.tip[:3, 3]),
-            _vector("rotor", coupling.T @ np.diag(rotor) @ coupling),
-            _vector("offset", offsets(model)),
-            _vector("base_gravity", robot.gravity),
-            _vector("usual_temperature", model.typical_temperature),
+            table("turn", (_pose_factors(link)[0] for link in robot.links), 27),
+            table("shift", (_pose_factors(link)[1] for link in robot.links), 12),
+            table("screw", (link.screw for link in robot.links), 6),
+            table("link", (link.parameters for link in robot.links), PER_LINK),
+            vector("tip_r", robot.tip[:3, :3]),
+            vector("tip_p", robot.tip[:3, 3]),
+            vector("rotor", coupling.T @ np.diag(rotor) @ coupling),
+            vector("offset", offsets(model)),
+            vector("base_gravity", robot.gravity),
+            vector("usual_temperature", model.typical_temperature),
         ]
     )
 
@@ -50,14 +50,15 @@ def _pose_factors(link: Link) -> tuple[np.ndarray, np.ndarray]:
     return turn.ravel(), shift
 
 
-def _table(name: str, rows: Iterable[np.ndarray], width: int) -> str:
+def table(name: str, rows: Iterable[np.ndarray], width: int) -> str:
     """One row per link."""
     text = [_row(row) for row in rows]
     inner = ",\n  ".join(f"{{{row}}}" for row in text)
     return f"static const double {name}[{len(text)}][{width}] = {{\n  {inner}}};"
 
 
-def _vector(name: str, values: np.ndarray) -> str:
+def vector(name: str, values: np.ndarray) -> str:
+    """All values in one row."""
     return f"static const double {name}[{values.size}] = {{{_row(values)}}};"
 
 

@@ -1,0 +1,130 @@
+"""Friction of the drives in forward dynamics, as C: level of steady motion, ripple, slow parts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import inverse_dynamics, mass_matrix
+from taufit.export.c.tables import table, vector
+from taufit.export.c.traced import friction_program
+from taufit.export.friction_parts import friction_coefficients, offsets
+from taufit.friction import FrictionInput, NoFriction, remembers
+from taufit.model.fitted_model import FittedModel
+
+# The longest step of the integration in forward.c [s].
+TICK = 1e-3
+
+
+def drive_tables(model: FittedModel) -> str:
+    """Constants of forward.c."""
+    coupling = model.robot.drives.coupling
+    rotor = model.layout.split(model.values).rotors
+    slow, widths = slow_parts(model)
+    return "\n".join(
+        [
+            vector("coupling", coupling),
+            # v_m = C v and tau = C' tau_m, so a motor carries C^-T tau.
+            vector("to_motors", np.linalg.inv(coupling).T),
+            vector("rotor", coupling.T @ np.diag(rotor) @ coupling),
+            vector("offset", offsets(model)),
+            f"#define SLOW {len(widths)}",
+            vector("slow_width", widths),
+            table("slow_torque", slow, len(widths)),
+        ]
+    )
+
+
+def slow_parts(model: FittedModel) -> tuple[Float[Array, "j e"], Float[Array, " e"]]:
+    """Torques and widths of what builds up slowly; one of no torque where there is none."""
+    if not remembers(model.friction):
+        return np.zeros((model.robot.joints, 1)), np.ones(1)
+    assert model.friction is not None
+    widths = model.friction.memory[1:]
+    names = [term.name for term in model.friction.terms]
+    own = [names.index(f"presliding_{k}") for k in range(2, len(widths) + 2)]
+    if not own:
+        return np.zeros((model.robot.joints, 1)), np.ones(1)
+    return friction_coefficients(model)[:, own], np.array(widths)
+
+
+def drive_functions(model: FittedModel) -> str:
+    """`level`, friction of steady motion at each motor, and `ripple`, what comes with its angle."""
+    level = (
+        "/* Friction of steady motion at each motor. */\n"
+        "static void level(const double *speed, const double *carried, const double *temperature,\n"
+        "                  double *motor) {\n  (void)temperature;"
+    )
+    ripple = (
+        "/* Torque that comes back at the same angle of a motor. */\n"
+        "static void ripple(const double *at, const double *temperature, double *motor) {\n"
+        "  (void)at, (void)temperature;"
+    )
+    return f"{level}\n{_body(model, waves=False)}\n}}\n\n{ripple}\n{_body(model, waves=True)}\n}}"
+
+
+def _body(model: FittedModel, *, waves: bool) -> str:
+    coefficients = friction_coefficients(model)
+    friction = model.friction or NoFriction()
+    chosen = [k for k, term in enumerate(friction.terms) if term.name.startswith("ripple_")]
+    if not waves:
+        # Without its memory, and without waves, which average to nothing.
+        friction = friction.steady()
+        chosen = [k for k in range(len(friction.terms)) if k not in chosen]
+    given = {"position": "at[{0}]"} if waves else {"velocity": "speed[{0}]", "load": "carried[{0}]"}
+    lines = []
+    for i in range(model.robot.joints):
+        program = friction_program(friction, model.joint_shape[i])
+        columns = program.columns or ["0.0"] * len(friction.terms)
+        used = [(float(coefficients[i, k]), columns[k]) for k in chosen if coefficients[i, k]]
+        lines.append("  {")
+        degrees = f"temperature ? temperature[{i}] : 0.0"
+        for name, text in {**given, "degrees": degrees}.items():
+            lines += [f"    const double {name} = {text.format(i)};", f"    (void){name};"]
+        lines += [f"    {line}" for line in program.statements_for([name for _, name in used])]
+        total = " + ".join(f"{c!r} * {name}" for c, name in used) or "0.0"
+        lines += [f"    motor[{i}] = {total};", "  }"]
+    return "\n".join(lines)
+
+
+def presliding(model: FittedModel, poses: int = 41) -> Float[Array, " j"]:
+    """The displacement over which friction turns over: the model's, or what steps can follow.
+
+    A turn-over of friction F along w is a spring of stiffness F / w; with the inertia M that a
+    motor moves, steps of h follow it where h^2 F / (w M) is at most 1/4.
+    """
+    robot, rng = model.robot, np.random.default_rng(0)
+    joints = robot.joints
+    turn = np.full(joints, np.pi)
+    lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -turn)
+    upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, turn)
+    fastest = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, turn)
+    q = lower + (upper - lower) * rng.uniform(size=(poses, joints))
+    v = 0.5 * fastest * rng.uniform(-1.0, 1.0, (poses, joints))
+    a = 4.0 * rng.uniform(-1.0, 1.0, (poses, joints))
+    coupling = robot.drives.coupling
+    rotor = coupling.T @ np.diag(model.layout.split(model.values).rotors) @ coupling
+    inverse = np.linalg.inv(mass_matrix(robot, q) + rotor)
+    carried = (1.0 / np.einsum("ki,nij,kj->nk", coupling, inverse, coupling)).min(0)
+    load = 1.5 * np.abs(inverse_dynamics(robot, q, v, a)).max(0) + 1.0
+    floor = 4.0 * _largest(model, 0.02 * fastest, load) * TICK**2 / carried
+    own = model.friction.memory[0] if model.friction is not None and model.friction.memory else 0.0
+    return np.maximum(np.maximum(floor, own), 1e-9)
+
+
+def _largest(
+    model: FittedModel, speed: Float[Array, " j"], load: Float[Array, " j"]
+) -> Float[Array, " j"]:
+    """Friction level per motor between standstill and a low speed, without and with load."""
+    if model.friction is None:
+        return np.zeros(model.robot.joints)
+    steady = model.friction.steady()
+    out = np.zeros(model.robot.joints)
+    for j, own in enumerate(friction_coefficients(model)):
+        grid = np.concatenate([s * np.linspace(1e-9, speed[j], 20) for s in (-1.0, 1.0)])
+        zero, warm = np.zeros_like(grid), np.full_like(grid, model.typical_temperature[j])
+        for carried in (0.0, load[j]):
+            inputs = FrictionInput(grid, zero, zero + carried, warm, zero)
+            torque = np.sign(grid) * (steady.columns(inputs, model.joint_shape[j]) @ own)
+            out[j] = max(out[j], float(torque.max()))
+    return out

@@ -1,0 +1,113 @@
+"""A model as a functional mock-up unit: its description and its sources, as texts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+from taufit.export.c import c_name, c_texts
+from taufit.export.c.names import renamed
+from taufit.export.fmu.description import build_description, model_description
+from taufit.export.fmu.drives import drive_functions, drive_tables, presliding, slow_parts
+from taufit.export.fmu.variables import Variables, forward_variables, inverse_variables
+from taufit.model.fitted_model import FittedModel
+
+FMI_VERSIONS = ("2.0", "3.0")
+KINDS = ("inverse", "forward")
+SOURCES = ("arm.c", "unit.c", "motion.c", "fmi.c")
+# A step beyond this many seconds is somebody's mistake: forward dynamics would take minutes.
+LONGEST = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The texts of one unit.
+
+    Attributes:
+        fmi: 2.0 or 3.0.
+        identifier: Name of the binary.
+        description: modelDescription.xml.
+        sources: File names and their texts, headers included.
+    """
+
+    fmi: str
+    identifier: str
+    description: str
+    sources: dict[str, str]
+
+
+def unit_of(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> Unit:
+    """The unit of a model: inverse dynamics (motion in, torque out) or forward dynamics."""
+    assert fmi in FMI_VERSIONS and kind in KINDS
+    name = c_name(model)
+    if kind == "inverse":
+        variables, marks = inverse_variables(model), {}
+        state = "  arm_state friction;\n  double sampled;\n  int samples;"
+    else:
+        variables = forward_variables(model, presliding(model))
+        marks = {"TABLES": drive_tables(model), "LEVEL": drive_functions(model)}
+        state = "\n".join(
+            [
+                *(
+                    f"  double {field}[ARM_JOINTS];"
+                    for field in ("half", "last", "bristle", "before", "load", "integral")
+                ),
+                f"  double slow[ARM_JOINTS][{slow_parts(model)[0].shape[1]}];",
+                "  double h;",
+            ]
+        )
+    warm = "temperature" in variables.places
+    marks |= {
+        "STATE": state,
+        "TEMPERATURE": "u->value + TEMPERATURE" if warm else "NULL",
+        "LONGEST": repr(LONGEST),
+        **_numbers(variables),
+    }
+    texts = c_texts(model, "arm")
+    templates = {
+        "unit.h": "unit.h",
+        "unit.c": "unit.c",
+        "motion.c": f"{kind}.c",
+        "fmi.c": f"fmi{fmi[0]}.c",
+    }
+    sources = {"arm.h": texts.header, "arm.c": texts.source}
+    sources |= {
+        file: renamed(_filled(_template(origin), marks), name) for file, origin in templates.items()
+    }
+    identifier = f"{name}_{kind}"
+    title = f"{model.robot.name}: {kind} dynamics"
+    # By content, so that one model gives one archive.
+    description = model_description(fmi, identifier, title, "@TOKEN@", variables, SOURCES)
+    content = description + "".join(sources.values())
+    token = "{" + hashlib.sha256(content.encode()).hexdigest()[:32] + "}"
+    sources["unit.h"] = sources["unit.h"].replace("@TOKEN@", token)
+    if fmi == "3.0":
+        sources["buildDescription.xml"] = build_description(identifier, SOURCES)
+    return Unit(
+        fmi,
+        identifier,
+        model_description(fmi, identifier, title, token, variables, SOURCES),
+        sources,
+    )
+
+
+def _numbers(variables: Variables) -> dict[str, str]:
+    places = (f"#define {name.upper()} {at}" for name, at in variables.places.items())
+    return {
+        "VARIABLES": str(variables.count(2)),
+        "INPUTS": str(variables.count(0)),
+        "STARTS": str(variables.count(1)),
+        "PLACES": "\n".join(places),
+        "START": ", ".join(repr(float(x)) for x in variables.starts),
+    }
+
+
+def _template(file: str) -> str:
+    return files("taufit.export.fmu").joinpath(file).read_text(encoding="utf-8")
+
+
+def _filled(text: str, marks: dict[str, str]) -> str:
+    """Marks in one go; that of the token stays until everything else is known."""
+    return re.sub("@([A-Z]+)@", lambda found: marks.get(found[1], found[0]), text)

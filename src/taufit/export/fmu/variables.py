@@ -1,0 +1,173 @@
+"""What a unit takes in and gives out: variables by value reference, the same for FMI 2 and 3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.friction import needs
+from taufit.model.fitted_model import FittedModel
+from taufit.names import clean_name
+
+# Units of a quantity of hinges and of slides.
+UNITS = {
+    "position": ("rad", "m"),
+    "velocity": ("rad/s", "m/s"),
+    "acceleration": ("rad/s2", "m/s2"),
+    "torque": ("N.m", "N"),
+    "temperature": ("degC", "degC"),
+    "stiffness": ("N.m/rad", "N/m"),
+    "damping": ("N.m.s/rad", "N.s/m"),
+    "integral": ("N.m/(rad.s)", "N/(m.s)"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """One quantity of every joint.
+
+    Attributes:
+        name: `position` becomes position[1], position[2], ...
+        quantity: A key of `UNITS`.
+        causality: input, parameter or output.
+        about: What it is, before "of joint ...".
+        start: Values that can be set, one per joint; None for results.
+        fixed: Whether it can be set until initialization ends only.
+    """
+
+    name: str
+    quantity: str
+    causality: str
+    about: str
+    start: Float[Array, " j"] | None = None
+    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One number of a unit; its value reference is its place in the list, after time."""
+
+    name: str
+    causality: str
+    variability: str
+    initial: str | None
+    start: float | None
+    unit: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variables:
+    """All variables of a unit: inputs and tunable parameters, what is fixed, results."""
+
+    groups: tuple[Group, ...]
+    joint_names: tuple[str, ...]
+    prismatic: tuple[bool, ...]
+
+    def __post_init__(self) -> None:
+        order = [self._rank(group) for group in self.groups]
+        assert order == sorted(order), "references say by their order what can be set"
+
+    @staticmethod
+    def _rank(group: Group) -> int:
+        return 2 if group.start is None else int(group.fixed)
+
+    def count(self, rank: int) -> int:
+        """Value references, time included, of groups up to a rank: settable, fixed, result."""
+        return 1 + len(self.joint_names) * sum(self._rank(g) <= rank for g in self.groups)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """The first value reference of each group."""
+        return {g.name: 1 + k * len(self.joint_names) for k, g in enumerate(self.groups)}
+
+    @property
+    def starts(self) -> Float[Array, " v"]:
+        """Start values by value reference; 0 for time and results."""
+        none = np.zeros(len(self.joint_names))
+        return np.concatenate([[0.0], *(none if g.start is None else g.start for g in self.groups)])
+
+    def each(self) -> Iterator[tuple[int, Variable]]:
+        """Value references and variables, without time."""
+        for group in self.groups:
+            for j, joint in enumerate(self.joint_names):
+                output = group.causality == "output"
+                variability = "continuous"
+                if group.causality == "parameter":
+                    variability = "fixed" if group.fixed else "tunable"
+                initial = "calculated" if group.start is None else "exact"
+                yield (
+                    self.places[group.name] + j,
+                    Variable(
+                        f"{group.name}[{j + 1}]",
+                        group.causality,
+                        variability,
+                        initial if output or group.causality == "parameter" else None,
+                        None if group.start is None else float(group.start[j]),
+                        UNITS[group.quantity][self.prismatic[j]],
+                        f"{group.about} of joint {j + 1} ({clean_name(joint)})",
+                    ),
+                )
+
+
+def _of(model: FittedModel, groups: list[Group]) -> Variables:
+    robot = model.robot
+    return Variables(
+        tuple(groups), tuple(robot.joint_names), tuple(link.prismatic for link in robot.links)
+    )
+
+
+def _warmth(model: FittedModel) -> list[Group]:
+    if not needs(model.friction, "temperature"):
+        return []
+    start = np.asarray(model.typical_temperature, float)
+    return [Group("temperature", "temperature", "input", "temperature", start)]
+
+
+def inverse_variables(model: FittedModel) -> Variables:
+    """Motion in, torque out."""
+    zero = np.zeros(model.robot.joints)
+    return _of(
+        model,
+        [
+            Group("position", "position", "input", "position", zero),
+            Group("velocity", "velocity", "input", "velocity", zero),
+            Group("acceleration", "acceleration", "input", "acceleration", zero),
+            *_warmth(model),
+            Group("torque", "torque", "output", "torque of the drive"),
+        ],
+    )
+
+
+def forward_variables(model: FittedModel, presliding: Float[Array, " j"]) -> Variables:
+    """Torque in, motion out; a servo in the drive where its gains are set."""
+    zero = np.zeros(model.robot.joints)
+    servo = "of the servo of the drive"
+    return _of(
+        model,
+        [
+            Group("torque", "torque", "input", "torque given to the drive", zero),
+            Group("reference_position", "position", "input", f"reference {servo}", zero),
+            Group("reference_velocity", "velocity", "input", f"reference velocity {servo}", zero),
+            *_warmth(model),
+            Group("stiffness", "stiffness", "parameter", f"stiffness {servo}", zero),
+            Group("damping", "damping", "parameter", f"damping {servo}", zero),
+            Group("integral_gain", "integral", "parameter", f"integral gain {servo}", zero),
+            Group(
+                "presliding",
+                "position",
+                "parameter",
+                "displacement over which friction turns over",
+                presliding,
+                True,
+            ),
+            Group("position", "position", "output", "position", zero, True),
+            Group("velocity", "velocity", "output", "velocity", zero, True),
+            Group("acceleration", "acceleration", "output", "acceleration in the last step"),
+            Group("drive_torque", "torque", "output", "torque of the drive in the last step"),
+            Group("friction", "torque", "output", "friction and offset in the last step"),
+        ],
+    )
