@@ -142,9 +142,7 @@ class opened:
         ("ur10", "stribeck_load_smooth", "3.0"),
     ],
 )
-def test_a_unit_of_forward_dynamics_moves_as_the_twin_for_ten_seconds(
-    tmp_path, arm, friction, fmi
-):
+def test_a_unit_of_forward_dynamics_moves_as_the_twin_for_ten_seconds(tmp_path, arm, friction, fmi):
     pytest.importorskip("mujoco")
     model = moving_arm(read_robot(arm), FRICTION_MODELS[friction]())
     got, want = beside_the_twin(written(tmp_path, model, fmi, "forward"), model)

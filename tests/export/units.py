@@ -92,9 +92,7 @@ def beside_the_twin(path: Path, model, seconds: float = 10.0):
             reference_position=np.concatenate(
                 [still * given.commanded_position[0], given.commanded_position]
             ),
-            reference_velocity=np.concatenate(
-                [still * np.zeros(joints), given.commanded_velocity]
-            ),
+            reference_velocity=np.concatenate([still * np.zeros(joints), given.commanded_velocity]),
         ),
         1e-3,
         starts(
