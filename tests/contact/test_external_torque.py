@@ -81,7 +81,7 @@ def test_the_observer_is_a_first_order_low_pass_of_the_balance(arm):
     outside = np.where(time > 2.0, 5.0, 0.0)[:, None] * np.ones(6)
     sensed = ExternalTorque(model, 1.0 / STEP)
     felt = sensed(time, cells_of(*arm, outside))
-    share = sensed._share
+    share = sensed.share
     lagging = felt.torque[0].copy()
     for torque, smooth in zip(felt.torque, felt.smooth, strict=True):
         lagging += share * (torque - lagging)

@@ -57,6 +57,10 @@ class Felt:
         sure: Whether a change says something about the outside.
         switched: Whether the joint has begun or ceased to stand with this step.
         jolt: By how much acceleration exceeds the training's, relative, within the last 0.4 s.
+        acceleration: Of the joints over the step.
+        measured: Torque of the joints as measured [N m].
+        rigid: What the model expects of the links and what they carry [N m].
+        friction: What it expects of friction, also where the joint stands [N m].
     """
 
     time: Float[Array, " n"]
@@ -69,6 +73,15 @@ class Felt:
     sure: Bool[Array, "n j"]
     switched: Bool[Array, "n j"]
     jolt: Float[Array, " n"]
+    acceleration: Float[Array, "n j"]
+    measured: Float[Array, "n j"]
+    rigid: Float[Array, "n j"]
+    friction: Float[Array, "n j"]
+
+    @property
+    def predicted(self) -> Float[Array, "n j"]:
+        """Torque that the model expects to be measured [N m]."""
+        return self.torque + self.measured + np.where(self.standing, self.friction, 0.0)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -108,7 +121,7 @@ class ExternalTorque:
         self._coupling = model.columns.coupling
         self.states = FrictionStates(self.joints, self.step, states)
         gain = 2.0 * np.pi * _CORNER * min(cutoff_hz, WIDEST_HZ)
-        self._share = -float(np.expm1(-gain * self.step))
+        self.share = -float(np.expm1(-gain * self.step))
         reach = model.training.ranges.acceleration
         self._fastest = np.full(self.joints, np.inf) if reach is None else reach.largest
         self.clear()
@@ -123,6 +136,12 @@ class ExternalTorque:
         self._speeds: Array | None = None
         self._over = np.zeros(round(_JOLT_S / self.step) + 1)
         self._at = 0
+
+    def carry(self, payload: Float[Array, " 10"]) -> None:
+        """The last link carries a body with these inertial parameters from now on."""
+        links = np.array(self.model.robot.parameters, float)
+        links[self.model.robot.layout.link(-1)] += payload
+        self._engine = Engine(self.model.robot.with_parameters(links))
 
     def __call__(self, time: Float[Array, " n"], cells: Float[Array, "n c"]) -> Felt | None:
         """The steps up to the next cells; None where there is no step yet.
@@ -145,9 +164,11 @@ class ExternalTorque:
         q, v = np.ascontiguousarray(middle[:, :j]), np.ascontiguousarray(middle[:, j : 2 * j])
         change = (ends[1:, j : 2 * j] - ends[:-1, j : 2 * j]) / h
         rigid = self._engine.inverse_dynamics(q, v, change)
-        bare = rigid + self._inertia(change) + self._offsets - middle[:, 2 * j : 3 * j]
+        measured = middle[:, 2 * j : 3 * j]
+        bare = rigid + self._inertia(change) + self._offsets - measured
         states = self.states(q, v)
-        torque = bare + np.where(states.standing, 0.0, self._friction_of(q, v, rigid, middle))
+        friction = self._friction_of(q, v, rigid, middle)
+        torque = bare + np.where(states.standing, 0.0, friction)
         return Felt(
             time - 0.5 * h,
             q,
@@ -159,6 +180,10 @@ class ExternalTorque:
             states.sure,
             self._switched(states.standing),
             self._jolts(ends[1:, j : 2 * j]),
+            change,
+            measured,
+            rigid,
+            friction,
         )
 
     def _inertia(self, change: Float[Array, "n j"]) -> Float[Array, "n j"]:
@@ -183,7 +208,7 @@ class ExternalTorque:
 
     def _smooth(self, torque: Float[Array, "n j"]) -> Float[Array, "n j"]:
         """The momentum observer r' = K (tau_ext - r)."""
-        share = self._share
+        share = self.share
         lag = torque[0] if self._lag is None else self._lag
         if len(torque) < _FEW:
             out = np.empty_like(torque)

@@ -168,7 +168,7 @@ def sensitivity(
                 continue
             watch = ContactWatch(model, noise, settings=settings)
             for sample in hurt.samples():
-                watch.update(*sample)
+                watch.feed(*sample)
             delays += [delay_of(watch.contacts, one) for one in put]
             if len(delays) >= count:
                 break

@@ -21,6 +21,7 @@ from taufit.contact.watch import ContactWatch
 from taufit.errors import RecordingError
 from taufit.friction.states import STATES
 from taufit.model.fitted_model import FittedModel
+from taufit.model.intake import required_temperature
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.grid import Grid
 from taufit.payload.stream import Stream, stream
@@ -102,7 +103,7 @@ def find_contacts(
     kept: list[Seen] = []
     last: Seen | None = None
     for sample in _samples(source):
-        seen = live.update(*sample)
+        seen = live.feed(*sample)
         if seen is not None and seen is not last:
             kept.append(seen)
             last = seen
@@ -158,16 +159,9 @@ def felt_of(model: FittedModel, source: Stream, noise: NoiseByState) -> list[Fel
     for time, position, velocity, torque, temperature in source.samples():
         parts = [position, velocity, torque]
         if sensed.warm:
-            if temperature is None:
-                raise RecordingError(
-                    "this model's friction depends on temperature and the samples have none. "
-                    "Record joint temperatures, or fit a model without them."
-                )
-            parts.append(temperature)
+            parts.append(required_temperature(temperature))
         row = np.concatenate(parts)
-        if not np.isfinite(row).all():
-            continue
-        if grid.last is not None and time - grid.last > grid.longest:
+        if grid.gap_before(time) is not None:
             close()
         grid.push(time, row)
     close()
@@ -182,7 +176,7 @@ def free_evidence(model: FittedModel, source: Stream, noise: NoiseByState) -> Fl
     out: list[float] = []
     last: Seen | None = None
     for sample in _samples(source):
-        seen = live.update(*sample)
+        seen = live.feed(*sample)
         if seen is None or seen is last:
             continue
         last = seen

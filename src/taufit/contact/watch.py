@@ -25,12 +25,13 @@ from taufit.contact.force import find_force, touched_links
 from taufit.contact.noise import default_noise
 from taufit.contact.settings import ContactSettings
 from taufit.contact.touch import Moment, Touch
-from taufit.errors import RecordingError
 from taufit.friction.states import FAST, REST, STATES, TURNING
 from taufit.model.fitted_model import FittedModel, require_fitted
+from taufit.model.intake import intake_of, required_temperature
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.grid import Grid
 from taufit.payload.filter.unknowns import friction_level
+from taufit.signals.intake import Intake
 
 # Size of contacts before anything is known, in friction levels and in levels of noise.
 _PRIOR_FRICTION, _PRIOR_NOISE = 0.7, 3.0
@@ -65,6 +66,7 @@ class ContactWatch:
         threshold: Evidence that an alarm needs.
         events: What happened so far.
         contacts: All contacts so far, the last may still last.
+        felt: The steps of the grid that the last sample has completed, or None.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class ContactWatch:
         self._felt = ExternalTorque(model, noise.rate_hz, noise.cutoff_hz, noise.states)
         self._grid = Grid(self.step, self._felt.channels, max(0.1, 3.5 * self.step), room=64)
         self._row = np.empty(self._felt.channels)
-        self._held = np.full(self.joints, np.nan)
+        self.intake: Intake | None = None
         self._prior = np.maximum(_PRIOR_FRICTION * self.friction, _PRIOR_NOISE * noise.level[FAST])
         self._white, self._walk = noise.white**2, noise.walk**2 * self.step
         self._every = np.arange(self.joints)
@@ -99,10 +101,17 @@ class ContactWatch:
         self.events: list[ContactEvent] = []
         self.contacts: list[Contact] = []
         self.seen: Seen | None = None
+        self.felt: Felt | None = None
         self.samples = 0
         self._commanded: bool | None = None
         self._said = -np.inf
+        self._settling = 0
         self._restart()
+
+    @property
+    def share(self) -> float:
+        """Of a new step in what the momentum observer shows."""
+        return self._felt.share
 
     # ---- what comes in -------------------------------------------------------------------------
 
@@ -110,15 +119,15 @@ class ContactWatch:
         self,
         time: float,
         position: Float[Array, " j"],
-        velocity: Float[Array, " j"],
+        velocity: Float[Array, " j"] | None,
         torque: Float[Array, " j"],
         temperature: Float[Array, " j"] | None = None,
         commanded_velocity: Float[Array, " j"] | None = None,
     ) -> Seen | None:
-        """One sample, and what is felt then; None before the first step of the grid.
+        """One sample as it comes, and what is felt then; None before the first step of the grid.
 
-        A sample with a value that is not finite counts as missing, and so does one whose torques
-        repeat those before to the last digit while the arm moves. Time must not run backwards.
+        It goes through an intake (`taufit.signals.intake`): what is no measurement, late or a spike
+        is left out, noisy velocity is replaced, and motion is shifted by the model's delay.
 
         Args:
             time: [s].
@@ -128,53 +137,60 @@ class ContactWatch:
             commanded_velocity: What the joints were told to do: with it a push at standstill is
                 told from a start at once.
         """
+        if self.intake is None:
+            self.intake = intake_of(self.model)
+        given = (time, position, velocity, torque, temperature, commanded_velocity)
+        for sample in self.intake.push(*given):
+            self.feed(*sample[:6])
+        return self.seen
+
+    def feed(
+        self,
+        time: float,
+        position: Float[Array, " j"],
+        velocity: Float[Array, " j"],
+        torque: Float[Array, " j"],
+        temperature: Float[Array, " j"] | None = None,
+        commanded_velocity: Float[Array, " j"] | None = None,
+    ) -> Seen | None:
+        """One clean sample, later than the last, as an intake hands it on."""
         row, joints = self._row, self.joints
         row[:joints] = position
         row[joints : 2 * joints] = velocity
         row[2 * joints : 3 * joints] = torque
         if self._felt.warm:
-            if temperature is None:
-                raise RecordingError(
-                    "this model's friction depends on temperature and the samples have none. "
-                    "Record joint temperatures, or fit a model without them."
-                )
-            row[3 * joints :] = temperature
-        if not self._is_new(time):
-            return self.seen
+            row[3 * joints :] = required_temperature(temperature)
+        since = self._grid.gap_before(time)
+        if since is not None:
+            self._gap(since, time)
         self.samples += 1
         if commanded_velocity is not None:
             told = float(np.abs(commanded_velocity).max())
             self._commanded = told >= self.noise.standstill
         self._grid.push(time, row)
+        self.felt = None
         if self._grid.ahead >= self.step:
-            felt = self._felt(*self._grid.take())
+            self.felt = felt = self._felt(*self._grid.take())
             if felt is not None:
                 for i in range(len(felt)):
                     self._feel(felt, i, time)
         return self.seen
 
-    def _is_new(self, time: float) -> bool:
-        """Whether the row is a measurement later than the last; a gap starts the watch anew."""
-        row, joints = self._row, self.joints
-        # A sum is finite only where all its terms are.
-        if not np.isfinite(row.sum() + time):
-            return False
-        torques = row[2 * joints : 3 * joints]
-        if (torques == self._held).all() and np.abs(row[joints : 2 * joints]).max() > 0.02:
-            return False
-        self._held[:] = torques
-        last = self._grid.last
-        if last is None:
-            return True
-        late = time - last
-        if late < -self._grid.longest:
-            raise RecordingError(
-                f"time runs backwards: {time:.4f} s after {last:.4f} s. Start a new watch for "
-                "another run."
-            )
-        if late > self._grid.longest:
-            self._gap(last, time)
-        return late > 0.0
+    def carry(self, payload: Float[Array, " 10"], *, anew: bool = False) -> None:
+        """The arm carries this body from now on: its torque comes from inside.
+
+        Args:
+            payload: Ten inertial parameters in the last link's frame.
+            anew: It is another body than before: a contact that lasts was it, and what the outside
+                does is learnt anew.
+        """
+        self._felt.carry(payload)
+        if anew:
+            if self._touch is not None and self.seen is not None:
+                self._end(self.seen.time, lasting=True)
+            self._test.lose(np.ones(self.joints, bool))
+            self._test.forget()
+            self._settling = max(self._settling, round(_SETTLE_S / self.step))
 
     def _gap(self, last: float, time: float) -> None:
         text = f"no samples from {last:.2f} s to {time:.2f} s: the watch starts anew"

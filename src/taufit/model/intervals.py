@@ -25,7 +25,7 @@ from taufit.statistics import NORMAL_95
 # too few runs to show it: drift over days and weeks of an arm at room temperature.
 USUAL_SCATTER = 0.02
 # The same of torque per ampere, where torque was measured as current.
-_GAIN_SCATTER = 0.015
+GAIN_SCATTER = 0.015
 # Slower than this a filtered joint stands [rad/s or m/s].
 _STANDS = 0.01
 _BLOCK = 2048
@@ -77,7 +77,7 @@ def predict_interval(
     variance = _parameters(model, samples, motor, rows) + _noise(model, samples)[rows] ** 2
     variance += (scatter * friction) ** 2
     if model.training.conditioning.gain is not None:
-        variance += (_GAIN_SCATTER * rigid[rows]) ** 2
+        variance += (GAIN_SCATTER * rigid[rows]) ** 2
     standing = np.abs(samples.velocity[rows]) < _STANDS
     half = NORMAL_95 * np.sqrt(variance) + np.where(standing, coulomb_level(model), 0.0)
     return Prediction(torque, half, friction, standing)

@@ -57,7 +57,7 @@ def run_direct(
 
     phi, spread = np.zeros(PER_LINK), np.eye(PER_LINK)
     for sample in source.samples():
-        live.update(*sample)
+        live.feed(*sample)
         if sample[0] >= due:
             due += 0.5
             live.estimate()

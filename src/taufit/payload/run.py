@@ -13,6 +13,7 @@ from taufit.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter import Event, PayloadFilter
+from taufit.payload.reader import PayloadReader
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream, stream
 from taufit.recording import Recording
@@ -23,8 +24,6 @@ RATED = {
     "ur3": 3.0, "ur3e": 3.0, "ur5": 5.0, "ur5e": 5.0, "ur10": 10.0, "ur10e": 12.5,
     "panda": 3.0, "fr3": 3.0, "iiwa7": 7.0, "iiwa14": 14.0, "kr5": 5.0,
 }  # fmt: skip
-
-READ_OUT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,31 +121,29 @@ def run_filter(
     watch: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
 ) -> PayloadRun:
     """The Bayesian filter, sample by sample, read out ten times a second."""
-    live = PayloadFilter(model, settings, gain_std=_gain_std(source, settings))
+    gain_std = at_least(source.gain_std, settings, model.robot.joints)
+    live = PayloadFilter(model, settings, gain_std=gain_std)
     if template is not None:
         from taufit.payload.template import Template
 
         runs = [template] if isinstance(template, Recording) else list(template)
         live.template = Template(model, [stream(model, one) for one in runs], live)
+    reader = PayloadReader(live)
     history: list[Moment] = []
-    ready_at = stopped_at = None
-    due = READ_OUT
-    found: PayloadEstimate | None = None
-    last = float(source.time[-1])
-    for time, position, velocity, torque, temperature in source.samples():
-        live.update(time, position, velocity, torque, temperature)
-        if time >= due or time == last:
-            due = (np.floor(time / READ_OUT) + 1.0) * READ_OUT
-            if time == last:
-                live.flush()
-            found = live.estimate()
-            history.append(Moment(time, found.mass, *found.mass_interval, found.ready))
-            ready_at = live.ready_at if ready_at is None else ready_at
-            stopped_at = live.stopped_at if stopped_at is None else stopped_at
-            if watch is not None:
-                watch(live, found)
-    if found is None:
-        found = live.estimate()
+
+    def note(found: PayloadEstimate) -> None:
+        history.append(Moment(found.time, found.mass, *found.mass_interval, found.ready))
+        if watch is not None:
+            watch(live, found)
+
+    for sample in source.samples():
+        read = reader.feed(*sample)
+        if read is not None:
+            note(read)
+    found = reader.finish()
+    if history and history[-1].t == found.time:
+        history.pop()
+    note(found)
     budget = live.budget()
     warnings = [*source.warnings, *found.warnings, *_too_heavy(model, found)]
     if live.template is not None and live.template.matched < 0.9:
@@ -157,8 +154,8 @@ def run_filter(
     return PayloadRun(
         "filter" if template is None else "filter (template)",
         found,
-        ready_at,
-        stopped_at,
+        reader.ready_at,
+        reader.stopped_at,
         tuple(history),
         tuple(live.events),
         budget,
@@ -168,10 +165,13 @@ def run_filter(
     )
 
 
-def _gain_std(source: Stream, settings: PayloadSettings) -> Any:
-    if source.gain_std is None:
-        return np.full(source.position.shape[1], settings.gain_std)
-    return np.maximum(source.gain_std, settings.gain_std)
+def at_least(
+    gain_std: Float[Array, " j"] | None, settings: PayloadSettings, joints: int
+) -> Float[Array, " j"]:
+    """Relative standard deviations of the drive gains: drives of one type differ by some."""
+    if gain_std is None:
+        return np.full(joints, settings.gain_std)
+    return np.maximum(gain_std, settings.gain_std)
 
 
 def advice(budget: Mapping[str, float], found: PayloadEstimate) -> str:

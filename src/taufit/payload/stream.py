@@ -1,4 +1,7 @@
-"""A recording as the stream of samples it was: clean, in newton metres, at its own time stamps."""
+"""A recording as the stream of samples it was: clean, in newton metres, at its own time stamps.
+
+Its rows go through the same intake as those of a robot that is on, one by one.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.arrays import Array, Float, Int
 from taufit.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
+from taufit.model.intake import intake_of
 from taufit.recording import Recording, in_order
-from taufit.signals.clean import clean
+from taufit.signals.clean import check_channels
 from taufit.signals.drive_gains import Gains, joint_gains
-from taufit.signals.resampling import interpolate
+from taufit.signals.intake import Intake, Sample
+from taufit.signals.outliers import bridged
 
 # Gains that differ from the model's by more than this make the arm's own torque another one.
 _SAME_GAINS = 0.005
@@ -27,7 +32,7 @@ class Stream:
 
     Attributes:
         time: From the first sample [s].
-        position, velocity, torque: Of the joints; torque is nan where a value is missing.
+        position, velocity, torque: Of the joints.
         temperature: Or None.
         gain_std: Relative standard deviation of the drive gains, or None where unknown.
         commanded: Commanded position, velocity and acceleration, where all were recorded.
@@ -63,65 +68,123 @@ class Stream:
             )
 
 
-def stream(model: FittedModel, recording: Recording) -> Stream:
-    """A recording of the model's own robot, ready to be fed to a filter.
+@dataclass(frozen=True, slots=True, eq=False)
+class Playback:
+    """A recording of the model's own robot, about to be heard row by row.
+
+    Attributes:
+        recording: Its joints in the robot's order.
+        intake: For its torque channel.
+        gain_std: Relative standard deviation of the drive gains, or None where unknown.
+        name: Of the recording.
+        warnings: What the user should know.
+    """
+
+    recording: Recording
+    intake: Intake
+    gain_std: Float[Array, " j"] | None
+    name: str
+    warnings: tuple[str, ...]
+
+    def rows(
+        self,
+    ) -> Iterator[tuple[float, Array, Array | None, Array, Array | None, Array | None]]:
+        """Time, position, velocity, torque channel, temperature, commanded velocity as recorded."""
+        one = self.recording
+        velocity, warm, told = one.velocity, one.temperature, one.commanded_velocity
+        for i, time in enumerate(np.asarray(one.time, float)):
+            yield (
+                float(time),
+                one.position[i],
+                None if velocity is None else velocity[i],
+                one.signal[i],
+                None if warm is None else warm[i],
+                None if told is None else told[i],
+            )
+
+
+def playback(model: FittedModel, recording: Recording) -> Playback:
+    """A recording ready to be heard; refused where it is not of the model's robot and drives.
 
     A recording in amperes whose map gives no gains in numbers gets the model's, since it is the
-    same robot. Velocities that were not measured are central differences of position.
+    same robot.
     """
-    name = recording.name
-    robot = model.robot
+    name, robot = recording.name, model.robot
     recording = in_order(recording, robot.joint_names, robot=robot.name)
     if recording.signed is not None and not np.all(recording.signed):
         raise RecordingError(
             f"{name} has torques without a sign; a payload cannot be distinguished from "
             "friction there. Record signed torques."
         )
-    side = "link" if recording.torque_source == "joint_torque_sensor" else "motor"
-    if side != robot.drives.side:
-        raise RecordingError(
-            f"{name} has torque from the {side} side of the gear, the model was fitted to the "
-            f"{robot.drives.side} side. Fit a model to recordings of the same kind."
-        )
+    require_side(model, recording.torque_source, name)
     gains, gain_std, warnings = _gains(model, recording, name)
-    cleaned = clean(recording, gains, extra=("temperature", *_COMMANDED))
-    sections, start = [], -np.inf
-    for section in cleaned.sections:
-        # Time that jumps back is heard again from where it has not been yet.
-        later = section.time > start
-        if later.sum() > 1:
-            sections.append((section, later))
-            start = float(section.time[-1])
-    time = np.concatenate([section.time[later] for section, later in sections])
-    if len(time) < 20:
+    check_channels(recording, ("temperature", *_COMMANDED))
+    intake = intake_of(model, gain=gains.value, coupling=recording.coupling)
+    return Playback(recording, intake, gain_std, name, tuple(warnings))
+
+
+def stream(model: FittedModel, recording: Recording) -> Stream:
+    """A recording of the model's own robot as the intake hears it, ready to be fed to a filter.
+
+    Velocities that were not measured are central differences of position.
+    """
+    source = playback(model, recording)
+    intake, name, recording = source.intake, source.name, source.recording
+    heard: list[Sample] = []
+    for row in source.rows():
+        heard += intake.push(*row)
+    heard += intake.flush()
+    if len(heard) < 20:
         raise RecordingError(f"{name} has fewer than 20 samples with rising time stamps.")
-    columns = np.concatenate([section.columns[later] for section, later in sections])
-    missing = np.concatenate([section.missing[later] for section, later in sections])
-    velocity = np.concatenate([cleaned.velocity_of(section)[later] for section, later in sections])
-    position, torque, warm = (
-        cleaned.channel(channel, columns) for channel in ("position", "torque", "temperature")
-    )
-    assert position is not None and torque is not None
-    if not cleaned.measured.all():
+    warnings = list(source.warnings)
+    if not intake.measured.all():
         warnings.append("velocity was not recorded: it is the derivative of position.")
-    warnings += [str(finding) for finding in cleaned.findings if finding.kind == "outlier"]
-    delay = model.training.conditioning.delay_s
-    if delay:
-        position, velocity = (interpolate(time, x, time - delay) for x in (position, velocity))
-    commanded = [cleaned.channel(channel, columns) for channel in _COMMANDED]
+    if intake.counts.spike:
+        warnings.append(
+            f"{intake.counts.spike} samples of {name} have single spikes far from their "
+            "neighbours: left out"
+        )
+    time = np.array([sample.time for sample in heard])
+    warm = None
+    if recording.temperature is not None:
+        warm = np.array([sample.temperature for sample in heard])
     return Stream(
         time - time[0],
-        position,
-        velocity,
-        # What was bridged because it was missing is no measurement.
-        np.where(missing, np.nan, torque),
+        np.array([sample.position for sample in heard]),
+        np.array([sample.velocity for sample in heard]),
+        np.array([sample.torque for sample in heard]),
         warm,
-        gain_std,
-        None if any(x is None for x in commanded) else tuple(commanded),  # type: ignore[arg-type]
+        source.gain_std,
+        _commanded(recording, np.array([sample.number for sample in heard])),
         float(time[0]),
         name,
         tuple(warnings),
     )
+
+
+def _commanded(recording: Recording, rows: Int[Array, " m"]) -> tuple[Array, Array, Array] | None:
+    """Commanded position, velocity and acceleration at rows, holes bridged; None without them."""
+    out = []
+    for channel in _COMMANDED:
+        values = getattr(recording, channel)
+        if values is None:
+            return None
+        values = np.asarray(values, float)[rows]
+        bad = ~np.isfinite(values)
+        if bad.all(axis=0).any():
+            return None
+        out.append(bridged(np.asarray(recording.time, float)[rows], values, bad))
+    return out[0], out[1], out[2]
+
+
+def require_side(model: FittedModel, torque_source: str, name: str) -> None:
+    """Refuse torque from the other side of the gear than the model was fitted to."""
+    side = "link" if torque_source == "joint_torque_sensor" else "motor"
+    if side != model.robot.drives.side:
+        raise RecordingError(
+            f"{name} has torque from the {side} side of the gear, the model was fitted to the "
+            f"{model.robot.drives.side} side. Fit a model to recordings of the same kind."
+        )
 
 
 def _gains(

@@ -115,7 +115,7 @@ def _played(model: FittedModel, source: Stream, owner: PayloadFilter) -> tuple[A
     play = PayloadFilter(model, replace(owner.settings, detect=False), gain_std=owner.gain_std)
     play.kept = []
     for sample in source.samples():
-        play.update(*sample)
+        play.feed(*sample)
     play.flush()
     if not play.kept:
         raise RecordingError(f"the template {source.name} is too short to be one.")

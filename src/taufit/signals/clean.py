@@ -208,6 +208,15 @@ class _Counts:
         return tuple(out)
 
 
+def check_channels(recording: Recording, extra: Sequence[str] = ()) -> None:
+    """Refuse a recording whose columns do not belong together, or that lacks one altogether."""
+    name, time = recording.name, np.asarray(recording.time, float)
+    _check_shapes(recording, name, ("position", "signal", "velocity", *extra))
+    _forward_steps(time[_stamped(time, name)], name)
+    for quantity, values in (("position", recording.position), ("torque", recording.signal)):
+        _required(values, name, quantity)
+
+
 def _check_shapes(recording: Recording, name: str, fields: Sequence[str]) -> None:
     expected = (len(recording.time), recording.joints)
     for field in fields:

@@ -59,6 +59,11 @@ class Grid:
         """Time of the newest sample."""
         return float(self._time[self._filled - 1]) if self._filled else None
 
+    def gap_before(self, time: float) -> float | None:
+        """The time of the newest sample where the next comes too long after it."""
+        last = self.last
+        return last if last is not None and time - last > self.longest else None
+
     @property
     def ahead(self) -> float:
         """How far the samples reach beyond the cells taken [s]."""

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
+from taufit.model.intake import intake_of, required_temperature
 from taufit.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.arm_rows import ArmRows, Rows
@@ -45,6 +45,7 @@ from taufit.payload.filter.training_coverage import Familiar, coverage_inflation
 from taufit.payload.filter.unknowns import unknowns
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS
+from taufit.signals.intake import Intake
 
 __all__ = ["Event", "PayloadFilter", "Posterior"]
 
@@ -80,6 +81,7 @@ class PayloadFilter:
         settings: How it works.
         gain_std: Relative standard deviation of each joint's drive gain.
         rate_hz: Of its grid.
+        intake: Of the samples given to `update`, once there was one.
         events: Picks, drops and gaps so far.
         ready_at: When the estimate became worth reading [s], or None.
         stopped_at: When the wanted accuracy was reached [s], or None.
@@ -113,7 +115,7 @@ class PayloadFilter:
         )
         self.grid = Grid(self.step, self._arm.channels, max(0.1, 3.5 / self.rate_hz))
         self._row = np.empty(self._arm.channels)
-        self._held = np.full(joints, np.nan)
+        self.intake: Intake | None = None
         self._due = settings.chunk * self.step
         self._prior = self.unknowns.prior.copy()
         self._prior_target = self.unknowns.target.copy()
@@ -144,61 +146,51 @@ class PayloadFilter:
         self,
         time: float,
         position: Float[Array, " j"],
+        velocity: Float[Array, " j"] | None,
+        torque: Float[Array, " j"],
+        temperature: Float[Array, " j"] | None = None,
+    ) -> None:
+        """One sample as it comes: time [s], joint positions, velocities and torques [N m].
+
+        It goes through an intake (`taufit.signals.intake`): what is no measurement, late or a spike
+        is left out, noisy velocity is replaced, and motion is shifted by the model's delay.
+        """
+        if self.intake is None:
+            self.intake = intake_of(self.model)
+        for sample in self.intake.push(time, position, velocity, torque, temperature):
+            self.feed(*sample[:5])
+
+    def feed(
+        self,
+        time: float,
+        position: Float[Array, " j"],
         velocity: Float[Array, " j"],
         torque: Float[Array, " j"],
         temperature: Float[Array, " j"] | None = None,
     ) -> None:
-        """One sample: time [s], joint positions, velocities and torques [N m].
-
-        A sample with a value that is not finite counts as missing, and so does one whose torques
-        repeat those before to the last digit while the arm moves: nothing was measured. Time must
-        not run backwards.
-        """
+        """One clean sample, later than the last, as an intake hands it on."""
         row, joints = self._row, self.joints
         row[:joints] = position
         row[joints : 2 * joints] = velocity
         row[2 * joints : 3 * joints] = torque
         if self._arm.warm:
-            if temperature is None:
-                raise RecordingError(
-                    "this model's friction depends on temperature and the samples have none. "
-                    "Record joint temperatures, or fit a model without them."
-                )
-            row[3 * joints :] = temperature
-        # A sum is finite only where all its terms are.
-        if not np.isfinite(row.sum() + time):
-            return
-        torques = row[2 * joints : 3 * joints]
-        if np.array_equal(torques, self._held) and self._moves(row):
-            return
-        self._held[:] = torques
-        last = self.grid.last
-        if last is not None:
-            step = time - last
-            if step <= 0.0:
-                if step < -self.grid.longest:
-                    raise RecordingError(
-                        f"time runs backwards: {time:.4f} s after {last:.4f} s. Start a new filter "
-                        "for another run."
-                    )
-                return
-            if step > self.grid.longest:
-                self._work()
-                self.events.append(gap(last, time))
-                self._restart_stream()
+            row[3 * joints :] = required_temperature(temperature)
+        since = self.grid.gap_before(time)
+        if since is not None:
+            self._work()
+            self.events.append(gap(since, time))
+            self._restart_stream()
         self.samples += 1
         self.time = time
         self.grid.push(time, row)
         if self.grid.ahead >= self._due:
             self._work()
 
-    def _moves(self, row: Float[Array, " c"]) -> bool:
-        """Whether some joint moves in this sample."""
-        speeds = row[self.joints : 2 * self.joints]
-        return float(np.abs(speeds).max()) > self.settings.standstill
-
     def flush(self) -> None:
-        """Work off what waits for the next chunk."""
+        """Work off what waits for the next sample or chunk."""
+        if self.intake is not None:
+            for sample in self.intake.flush():
+                self.feed(*sample[:5])
         if self.grid.filled:
             self._work()
 

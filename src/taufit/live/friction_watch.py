@@ -1,0 +1,74 @@
+"""Friction of every joint against the healthy model, followed while the arm moves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Bool
+from taufit.contact.external_torque import Felt
+from taufit.friction.states import STATES
+from taufit.health import FrictionTracker
+from taufit.model.fitted_model import FittedModel
+from taufit.payload.filter.unknowns import friction_level
+
+# Speed over which the sign of friction turns over [rad/s or m/s].
+_WIDTH = 0.01
+_SLIDES = (STATES.index("fast"), STATES.index("slow"))
+# Friction is followed in steps of this length [s].
+_EVERY_S = 0.05
+# Beyond this share and so many standard deviations friction has changed.
+_CHANGED, _SIGMAS = 0.25, 4.0
+
+
+class FrictionWatch:
+    """The friction index 1 + (dFc + dFv speed) / level of each joint, with its uncertainty.
+
+    dFc and dFv are what a `FrictionTracker` finds beside the model; `level` is the model's friction
+    at creeping speed and `speed` a third of the fastest in training.
+
+    Attributes:
+        index, std: Of each joint.
+    """
+
+    def __init__(self, model: FittedModel, rate_hz: float) -> None:
+        joints = model.robot.joints
+        self._skip = max(1, round(_EVERY_S * rate_hz))
+        self._tracker = FrictionTracker(model, rate_hz / self._skip)
+        self._level = np.maximum(friction_level(model), 1e-3)
+        span = model.training.ranges.velocity
+        fastest = np.ones(joints) if span is None else np.maximum(-span.low, span.high)
+        self._weight = np.stack([np.ones(joints), fastest / 3.0, np.zeros(joints)], -1)
+        self._said = np.zeros(joints, bool)
+        self._count = 0
+        self.index = np.ones(joints)
+        self.std = np.full(joints, np.nan)
+
+    def clear(self) -> None:
+        """The next step follows on none; what was learnt stays."""
+        self._count = 0
+
+    def add(self, felt: Felt, i: int, *, known: bool) -> Bool[Array, " j"]:
+        """One step of the grid; joints whose friction has just been seen to have changed.
+
+        Args:
+            felt: Steps of the grid.
+            i: Which of them.
+            known: Whether all that acts on the arm is known: no contact, payload found.
+        """
+        self._count += 1
+        none = np.zeros(len(self._said), bool)
+        if not known or self._count % self._skip:
+            return none
+        state, velocity = felt.state[i], felt.velocity[i]
+        moves = (state == _SLIDES[0]) | (state == _SLIDES[1])
+        residual = -felt.smooth[i]
+        self._tracker.correct(np.tanh(velocity / _WIDTH), velocity, residual, moves)
+        own, weight = self._tracker, self._weight
+        self.index = 1.0 + np.einsum("jk,jk->j", weight, own.state) / self._level
+        variance = np.einsum("jk,jkl,jl->j", weight, own.covariance, weight)
+        self.std = np.sqrt(np.maximum(variance, 0.0)) / self._level
+        away = np.abs(self.index - 1.0)
+        changed: Array = (away > _CHANGED) & (away > _SIGMAS * self.std)
+        new = changed & ~self._said
+        self._said |= changed
+        return new

@@ -1,0 +1,303 @@
+"""The one causal path: samples in as they come, everything the model can say out.
+
+A sample goes through the intake (`signals.intake`) and from there to the payload filter and to the
+contact watch, which makes external torque of it; prediction, friction and temperature are read off
+that. Each knows of the others: what is carried is part of what the model expects, so contact is
+judged without it; friction is followed only while nothing touches and the payload is known.
+
+Not safe for use from several threads at once: feed it from one, hand readings on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.contact import ContactSettings, ContactWatch
+from taufit.contact.external_torque import Felt
+from taufit.friction.states import STATES
+from taufit.live.friction_watch import FrictionWatch
+from taufit.live.prediction import LivePrediction
+from taufit.live.reading import MonitorEvent, Reading
+from taufit.live.sources import Opened, Row, open_rows
+from taufit.model.fitted_model import FittedModel, require_fitted
+from taufit.payload import PayloadEstimate, PayloadFilter, PayloadSettings
+from taufit.payload.filter.event import Event
+from taufit.payload.reader import PayloadReader
+from taufit.payload.run import at_least
+from taufit.recording import Recording
+from taufit.signals.intake import Sample
+from taufit.statistics import NORMAL_95
+from taufit.wire.source import Source
+
+_EVENTS_KEPT = 1000
+_DECIDED = ("pick", "drop", "change")
+
+
+class Monitor:
+    """Payload, contact, friction and prediction of a robot while it moves.
+
+    Feed it with `update`, or let it listen to a source: `for reading in Monitor(model, source)`.
+
+    Args:
+        model: Of the arm with the tool that stays on it, fitted.
+        source: A recording, a robot that is on (`taufit.wire`), or an iterable of tuples of
+            `update`'s arguments; not needed for `update`.
+        payload: Whether to estimate what the arm carries.
+        contact: Whether to tell contacts.
+        unit: Of the torque given to `update`: "N m" at the joints, or "A" with the model's gains.
+        payload_settings, contact_settings: Replace the usual ones.
+
+    Attributes:
+        events: The last thousand.
+        warnings: What the user should know about the source.
+    """
+
+    def __init__(
+        self,
+        model: FittedModel,
+        source: Recording | Source | Iterable[Any] | None = None,
+        *,
+        payload: bool = True,
+        contact: bool = True,
+        unit: str = "N m",
+        payload_settings: PayloadSettings | None = None,
+        contact_settings: ContactSettings | None = None,
+    ) -> None:
+        self.model = require_fitted(model, "watch a robot")
+        self.source, self.unit = source, unit
+        self._with_payload, self._with_contact = payload, contact
+        self._payload_settings = payload_settings or PayloadSettings()
+        self._contact_settings = contact_settings
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: the next sample is the first."""
+        self._start(open_rows(self.model, (), self.unit))
+
+    def _start(self, opened: Opened) -> None:
+        model = self.model
+        self.intake = opened.intake
+        self.warnings = opened.warnings
+        self.watch = ContactWatch(model, settings=self._contact_settings)
+        self._alarm = self.watch.threshold if self._with_contact else np.inf
+        self.payload: PayloadReader | None = None
+        if self._with_payload:
+            settings = self._payload_settings
+            gain_std = at_least(opened.gain_std, settings, model.robot.joints)
+            self.payload = PayloadReader(PayloadFilter(model, settings, gain_std=gain_std))
+        self._prediction = LivePrediction(model, self.watch.noise)
+        self._friction = FrictionWatch(model, self.watch.noise.rate_hz)
+        self.events: deque[MonitorEvent] = deque(maxlen=_EVENTS_KEPT)
+        self._news: list[MonitorEvent] = []
+        self._told_contact = 0
+        # Payload events that were passed on; the last may still change.
+        self._told_payload: list[Event] = []
+        self._carried = self._was_ready = False
+        # Since when and of what the change of payload is that is not known in numbers yet.
+        self._open_change: tuple[float, float] | None = None
+        self._known_mass = 0.0
+        self._lag: tuple[Array, Array] | None = None
+        self._half: Array | None = None
+        self.newest: Reading | None = None
+
+    # ---- what comes in -------------------------------------------------------------------------
+
+    def update(
+        self,
+        time: float,
+        position: Float[Array, " j"],
+        velocity: Float[Array, " j"] | None,
+        torque: Float[Array, " j"],
+        temperature: Float[Array, " j"] | None = None,
+        commanded_velocity: Float[Array, " j"] | None = None,
+    ) -> Reading | None:
+        """One sample as it comes, and what is known then.
+
+        None before the first step of the grid, and where the sample is left out or waits for the
+        next one. What was left out and why is among the events of the next reading.
+
+        Args:
+            time: Its stamp [s].
+            position: Of the joints [rad or m].
+            velocity: Of the joints, or None where it is not measured.
+            torque: Of the joints, in the monitor's unit, from the same drives as in training.
+            temperature: Of the joints [degC], where friction depends on it.
+            commanded_velocity: Lets a push at standstill be told from a start at once.
+        """
+        readings = self._push((time, position, velocity, torque, temperature, commanded_velocity))
+        return readings[-1] if readings else None
+
+    def run(self, source: Recording | Source | Iterable[Any]) -> Iterator[Reading]:
+        """Readings of a source from its first sample on; a robot's line is closed at the end."""
+        opened = open_rows(self.model, source, self.unit)
+        self._start(opened)
+        rows = opened.rows
+        try:
+            for row in rows:
+                if row is not None:
+                    yield from self._push(row)
+            yield from self.finish()
+        finally:
+            close = getattr(rows, "close", None)
+            if close is not None:
+                close()
+
+    def __iter__(self) -> Iterator[Reading]:
+        return self.run(() if self.source is None else self.source)
+
+    def finish(self) -> list[Reading]:
+        """Readings of samples that waited for a next one; the last read-out of the payload."""
+        out = [r for r in map(self._take, self.intake.flush()) if r is not None]
+        if self.payload is not None and self.payload.filter.samples:
+            self._read(self.payload.finish())
+        return out
+
+    def _push(self, row: Row) -> list[Reading]:
+        out = [self._take(sample) for sample in self.intake.push(*row)]
+        return [reading for reading in out if reading is not None]
+
+    def _take(self, sample: Sample) -> Reading | None:
+        """A clean sample, to everybody."""
+        self._mute()
+        seen = self.watch.feed(*sample[:6])
+        if self.payload is not None:
+            read = self.payload.feed(*sample[:5])
+            if read is not None:
+                self._read(read)
+        felt = self.watch.felt
+        if felt is not None:
+            for i in range(len(felt)):
+                self._step(felt, i)
+        self._collect()
+        if seen is None or self._lag is None or self._half is None:
+            return None
+        events = tuple(self._news)
+        self._news.clear()
+        measured, predicted = self._lag
+        self.newest = Reading(
+            sample.time,
+            sample.position,
+            sample.velocity,
+            sample.torque,
+            measured,
+            predicted,
+            self._half,
+            seen.torque,
+            NORMAL_95 * seen.torque_std,
+            tuple(map(STATES.__getitem__, seen.state.tolist())),
+            seen.evidence,
+            seen.threshold,
+            seen.contact,
+            None if self.payload is None else self.payload.found,
+            sample.temperature,
+            self._friction.index,
+            self._friction.std,
+            events,
+        )
+        return self.newest
+
+    # ---- one step of the grid ------------------------------------------------------------------
+
+    def _step(self, felt: Felt, i: int) -> None:
+        measured, predicted = felt.measured[i], felt.predicted[i]
+        if self._lag is not None:
+            share, (m, p) = self.watch.share, self._lag
+            measured, predicted = m + share * (measured - m), p + share * (predicted - p)
+        self._lag = measured, predicted
+        self._half = self._prediction.half_width(felt, i)
+        seen = self.watch.seen
+        quiet = seen is None or seen.contact is None
+        changed = self._friction.add(felt, i, known=quiet and self._payload_known)
+        for j in np.flatnonzero(changed):
+            index, std = self._friction.index[j], self._friction.std[j]
+            text = (
+                f"friction of joint {j + 1} is {100 * index:.0f} % of the healthy model's "
+                f"(+- {100 * NORMAL_95 * std:.0f} %)"
+            )
+            self._tell(MonitorEvent(float(felt.time[i]), "friction", text))
+
+    @property
+    def _payload_known(self) -> bool:
+        found = None if self.payload is None else self.payload.found
+        return self.payload is None or (found is not None and found.ready)
+
+    def _mute(self) -> None:
+        """In motion an unknown payload looks like contact: nothing is told until it is known."""
+        seen = self.watch.seen
+        standing = seen is None or bool((seen.state >= _STANDING).all())
+        known = self._payload_known or standing
+        self.watch.threshold = self._alarm if known else np.inf
+
+    # ---- what happened -------------------------------------------------------------------------
+
+    def _read(self, found: PayloadEstimate) -> None:
+        """A read-out of the payload: from now on the model expects it."""
+        if not found.ready:
+            self._was_ready = False
+            return
+        if not self._was_ready:
+            self._tell_ready(found)
+        self.watch.carry(found.parameters, anew=not self._was_ready)
+        self._prediction.carry(found)
+        self._was_ready = True
+        self._known_mass = found.mass
+
+    def _tell_ready(self, found: PayloadEstimate) -> None:
+        low, high = found.mass_interval
+        text = f"the payload is {found.mass:.2f} kg ({max(low, 0.0):.2f} to {high:.2f})"
+        if found.empty:
+            text = f"the arm carries nothing heavier than {high:.2f} kg"
+        change = since = None
+        if self._open_change is not None:
+            since, before = self._open_change
+            change = found.mass - before
+            self._open_change = None
+        self._tell(MonitorEvent(found.time, "ready", text, since, change))
+
+    def _collect(self) -> None:
+        """Events of intake, watch and filter, passed on once."""
+        for notice in self.intake.notices:
+            self._tell(MonitorEvent(*notice))
+        self.intake.notices.clear()
+        for event in self.watch.events[self._told_contact :]:
+            if event.kind == "gap":
+                self._lag = None
+                self._friction.clear()
+            elif self._with_contact:
+                touch = event.contact
+                force = None if touch is None else touch.force.size
+                since = None if touch is None else touch.since
+                self._tell(MonitorEvent(event.time, event.kind, event.text, since, None, force))
+        self._told_contact = len(self.watch.events)
+        if self.payload is not None:
+            self._collect_payload(self.payload.filter.events)
+
+    def _collect_payload(self, events: list[Event]) -> None:
+        told = self._told_payload
+        for k in range(max(len(told) - 1, 0), len(events)):
+            event = events[k]
+            if k < len(told):
+                if told[k] is event:
+                    continue
+                told[k] = event
+            else:
+                told.append(event)
+            if event.kind == "gap":
+                continue
+            if event.kind in _DECIDED:
+                self._open_change = (event.time, self._known_mass)
+                self._was_ready = False
+            noticed = self.payload.filter.time if self.payload is not None else event.time
+            self._tell(MonitorEvent(noticed, event.kind, event.text, event.time))
+
+    def _tell(self, event: MonitorEvent) -> None:
+        self.events.append(event)
+        self._news.append(event)
+
+
+_STANDING = STATES.index("standing")

@@ -1,0 +1,79 @@
+"""Torque that a model expects at one moment, with its 95 % interval.
+
+    variance = w' C w + noise(state)^2 + (s friction)^2 + (g rigid)^2 + (p payload)^2
+
+as in `model.intervals`, with w the links' columns: the uncertainty of friction is in s. p is how
+well the mass of what is carried is known. A standing joint's interval is wider by Coulomb friction.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.contact.external_torque import Felt
+from taufit.dynamics import Engine
+from taufit.model.fitted_model import FittedModel
+from taufit.model.intervals import GAIN_SCATTER, USUAL_SCATTER, coulomb_level
+from taufit.model.noise_by_state import NoiseByState
+from taufit.payload import PayloadEstimate
+from taufit.statistics import NORMAL_95
+
+
+class LivePrediction:
+    """Half width of the interval about the predicted torque, step by step.
+
+    Args:
+        model: Fitted.
+        noise: Its residuals by friction state.
+    """
+
+    def __init__(self, model: FittedModel, noise: NoiseByState) -> None:
+        joints = model.robot.joints
+        self._engine = Engine(model.robot)
+        self._tip = model.layout.link(-1)
+        self._every = np.arange(joints)
+        by_state = model.training.residuals.by_state
+        # What free recordings have shown counts as well as what training left.
+        level = noise.level if by_state is None else np.maximum(by_state, noise.level)
+        self._noise = level**2
+        scatter = model.training.friction_scatter
+        self._scatter = np.full(joints, USUAL_SCATTER) if scatter is None else scatter
+        self._gain = 0.0 if model.training.conditioning.gain is None else GAIN_SCATTER
+        self._coulomb = coulomb_level(model)
+        self._columns, self._root = _link_root(model)
+        self._payload = np.zeros(10)
+        self._relative = 0.0
+
+    def carry(self, found: PayloadEstimate | None) -> None:
+        """What the arm carries from now on; None for nothing."""
+        if found is None or found.mass <= 0.0:
+            self._payload, self._relative = np.zeros(10), 0.0
+        else:
+            self._payload, self._relative = found.parameters, found.mass_std / found.mass
+
+    def half_width(self, felt: Felt, i: int) -> Float[Array, " j"]:
+        """Of the interval about the predicted torque of one step [N m]."""
+        at = slice(i, i + 1)
+        rows = self._engine.regressor(felt.position[at], felt.velocity[at], felt.acceleration[at])
+        links = rows[0]
+        spread = links[:, self._columns] @ self._root
+        variance = np.einsum("jk,jk->j", spread, spread)
+        variance += self._noise[felt.state[i], self._every]
+        variance += (self._scatter * felt.friction[i]) ** 2
+        if self._gain:
+            variance += (self._gain * felt.rigid[i]) ** 2
+        if self._relative:
+            variance += (self._relative * (links[:, self._tip] @ self._payload)) ** 2
+        return NORMAL_95 * np.sqrt(variance) + felt.standing[i] * self._coulomb
+
+
+def _link_root(model: FittedModel) -> tuple[Array, Float[Array, "b b"]]:
+    """Which link columns are base parameters, and R with R R' their covariance."""
+    base, layout = model.training.base, model.layout
+    if base is None:
+        return np.zeros(0, int), np.zeros((0, 0))
+    at = np.array([layout.index(name) for name in base.names], int)
+    own = at < layout.links.stop
+    values, vectors = np.linalg.eigh(base.covariance[np.ix_(own, own)])
+    return at[own], vectors * np.sqrt(np.maximum(values, 0.0))

@@ -1,0 +1,11 @@
+"""Samples of a robot that is on, one by one: what comes in raw goes out clean.
+
+In: time stamps, positions, velocities and the torque channel as they come. Out: samples in order of
+time, torque at the joints in newton metres, motion shifted to meet it, without spikes and without
+what is no measurement. Recordings go through the same class, so a file and a stream say the same.
+"""
+
+from taufit.signals.intake.intake import Counts, Intake
+from taufit.signals.intake.sample import NOTICES, Notice, Sample
+
+__all__ = ["NOTICES", "Counts", "Intake", "Notice", "Sample"]

@@ -1,0 +1,74 @@
+"""The monitor: one reading per sample, the same payload as from a file, plain JSON."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from taufit.errors import RecordingError, TaufitError
+from taufit.live import KINDS, Monitor
+from taufit.payload import identify_payload
+from taufit.payload.stream import playback
+
+
+@pytest.fixture(scope="module")
+def readings(model, loaded):
+    monitor = Monitor(model)
+    return monitor, list(monitor.run(loaded))
+
+
+def test_a_file_and_a_stream_find_the_same_payload(model, loaded):
+    whole = identify_payload(model, loaded).estimate
+    monitor = Monitor(model, unit="A" if loaded.signal_unit == "A" else "N m")
+    for row in playback(model, loaded).rows():
+        monitor.update(*row)
+    monitor.finish()
+    live = monitor.newest.payload
+    assert live.ready and whole.ready
+    assert abs(live.mass - whole.mass) < 0.1 * whole.mass_std
+    assert np.all(np.abs(live.centre - whole.centre) < 0.1 * whole.centre_std)
+
+
+def test_every_sample_becomes_a_reading(readings, loaded):
+    _, told = readings
+    assert len(told) > len(loaded.time) - 10
+    times = np.array([reading.time for reading in told])
+    assert np.all(np.diff(times) > 0)
+    assert all(event.kind in KINDS for reading in told for event in reading.events)
+
+
+def test_the_prediction_knows_what_the_arm_carries(readings):
+    monitor, told = readings
+    ready = [r for r in told if r.payload is not None and r.payload.ready][50:]
+    inside = np.mean([np.abs(r.filtered - r.predicted) <= r.half_width for r in ready])
+    assert inside > 0.9
+    outside = np.mean([np.abs(r.external) <= r.external_half_width for r in ready])
+    assert outside > 0.85
+    assert not any("contact" in event.kind for event in monitor.events)
+
+
+def test_readings_are_plain_json(readings):
+    _, told = readings
+    for reading in (told[0], told[-1]):
+        again = json.loads(json.dumps(reading.to_dict(), allow_nan=False))
+        assert again["t"] == reading.time and len(again["predicted"]) == 6
+    assert again["payload"]["ready"] is True
+
+
+def test_a_monitor_is_what_it_was_after_a_reset(model, loaded):
+    monitor = Monitor(model, loaded)
+    first = [reading.predicted for reading in monitor][:50]
+    monitor.reset()
+    assert monitor.newest is None and not monitor.events
+    again = [reading.predicted for reading in monitor][:50]
+    np.testing.assert_array_equal(first, again)
+
+
+def test_another_number_of_joints_is_refused(model):
+    monitor = Monitor(model)
+    with pytest.raises(RecordingError, match="6 joints"):
+        monitor.update(0.0, np.zeros(5), np.zeros(5), np.zeros(5))
+    with pytest.raises(TaufitError, match="parameters"):
+        Monitor(model.structure)
