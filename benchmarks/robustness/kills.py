@@ -49,6 +49,20 @@ def verbs(base: Path, work: Path) -> dict[str, tuple[list[str], list[Path]]]:
     )  # fmt: skip
     page = work / "page.html"
     out["report"] = (["report", model, run, "-o", str(page)], [page])
+    out["check"] = (["check", model, run, "--track", "--report", str(page)], [page])
+    out["payload"] = (["payload", model, run, "--report", str(page)], [page])
+    noise = work / "noise.json"
+    out["contact"] = (
+        ["contact", model, run, "--free", run, "-o", str(noise), "--report", str(page)],
+        [noise, page],
+    )
+    draft = work / "map.yaml"
+    out["draft"] = (["convert", str(base / "table.csv"), "--draft", str(draft)], [draft])
+    history = work / "history.json"
+    healthy = [str(base / f"healthy{k}.parquet") for k in range(8)]
+    out["health"] = (["health", "baseline", model, *healthy, "-o", str(history)], [history])
+    paper = work / "paper.html"
+    out["reproduce"] = (["reproduce", "kr5", "--report", str(paper)], [paper])
     return out
 
 
@@ -76,7 +90,9 @@ def start(words: list[str], prefix: str | None = None) -> int:
 def _whole(path: Path) -> bool:
     """Whether an output can be read to its end."""
     data = path.read_bytes()
-    if path.suffix in (".json",):
+    if path.suffix == ".yaml":
+        return b"columns" in data and data.endswith(b"\n")
+    if path.suffix == ".json":
         import json
 
         json.loads(data)
