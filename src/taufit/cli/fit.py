@@ -25,8 +25,11 @@ _PASSES = 7
 _MANY_FILES = 8
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
+    from taufit.cache import Cache
     from taufit.recording import Recording
     from taufit.recording.files import HoldoutFiles, RecordingFiles
     from taufit.robot import Robot
@@ -175,17 +178,18 @@ class HoldoutOptions:
             wrong("--holdout", f"expected one share between 0 and 100 %, got {shares[-1]}.")
         return share
 
-    def fitted(self, paths: list[Path], source: RecordingOptions) -> RecordingFiles:
+    def fitted(self, paths: Sequence[Path], source: RecordingOptions) -> RecordingFiles:
         """What is fitted: the files, or their beginnings."""
         from taufit.recording.files import RecordingFiles
 
         share = self.share
         if share is not None:
-            return RecordingFiles(tuple(paths), _Part(source, share))
+            settings = (*source.settings, share)
+            return RecordingFiles(tuple(paths), _Part(source, share), settings=settings)
         rows = source.read_rows if source.whole else None
-        return RecordingFiles(tuple(paths), source.read, rows)
+        return RecordingFiles(tuple(paths), source.read, rows, source.settings)
 
-    def tested(self, paths: list[Path], source: RecordingOptions) -> HoldoutFiles:
+    def tested(self, paths: Sequence[Path], source: RecordingOptions) -> HoldoutFiles:
         """What is kept out: the hold-outs, and the ends of the files."""
         from taufit.recording.files import HoldoutFiles
 
@@ -240,14 +244,37 @@ class ResultOptions:
             min=1,
         ),
     ] = None
+    cache: Annotated[
+        str,
+        typer.Option(
+            help="Folder in which results on files are kept, so that the next fit reads only new "
+            "ones; auto is the folder or pattern's own where one was given; off.",
+            metavar="auto|off|FOLDER",
+        ),
+    ] = "auto"
     as_json: Json = False
+
+    def kept_in(self, found_in: Path | None) -> Cache | None:
+        """Where results are kept, if they are."""
+        from taufit.cache import open_cache
+
+        folder = found_in if self.cache == "auto" else Path(self.cache)
+        if self.cache == "off" or folder is None:
+            return None
+        if not folder.is_dir():
+            wrong("--cache", f"there is no folder {folder}.")
+        return open_cache(folder)
 
 
 def command(
     robot: RobotName,
     recording: Annotated[
         list[Path],
-        typer.Argument(help="What was measured; several are fitted together.", metavar="RECORDING"),
+        typer.Argument(
+            help="What was measured; several are fitted together. A folder or a pattern in quotes "
+            "stands for all recordings in it.",
+            metavar="RECORDING|FOLDER|PATTERN",
+        ),
     ],
     source: RecordingOptions,
     kept_out: HoldoutOptions,
@@ -264,30 +291,36 @@ def command(
 
     Next: `taufit check MODEL RECORDING` tests it on recordings it has not seen.
     """
+    from contextlib import nullcontext
     from time import process_time
 
     from taufit.model.model_file import write_model
+    from taufit.recording.files import find_recordings
     from taufit.validation import verdict
+    from taufit.workflow.known_files import recorded_mounting
 
     started = process_time()
     keywords = model.keywords()
     limits = required.limits()
+    paths, found_in = find_recordings(recording)
+    cache = result.kept_in(found_in)
 
-    with progress("fit") as bar:
-        fitted = kept_out.fitted(recording, source)
+    with progress("fit") as bar, cache or nullcontext():
+        fitted = kept_out.fitted(paths, source)
         task = bar.add_task("fitting", total=_PASSES * len(fitted))
-        recorded = None if arm.mounting else fitted[0][0].meta.get("mounting")
+        recorded = None if arm.mounting else recorded_mounting(fitted, cache)
         nominal = arm.read(robot, recorded_mounting=recorded)
         done = _identified(
             result.as_json,
             nominal,
             fitted,
-            holdout=kept_out.tested(recording, source),
+            holdout=kept_out.tested(paths, source),
             sign_hints=model.hints(nominal.joint_names),
             force=result.force,
             provenance=_provenance(
-                robot, recording, kept_out.files, source.map, model.friction_file
+                robot, paths, kept_out.files, source.map, model.friction_file, cache
             ),
+            cache=cache,
             processes=_processes(result.processes, len(fitted)),
             watch=lambda: bar.advance(task),
             **keywords,
@@ -339,16 +372,20 @@ def _identified(as_json: bool, robot: Robot, recordings: Any, **how: Any) -> Any
 
 def _provenance(
     robot: str,
-    recordings: list[Path],
-    holdouts: list[Path],
+    recordings: Sequence[Path],
+    holdouts: Sequence[Path],
     map: Path | None,
     friction: Path | None = None,
+    cache: Cache | None = None,
 ) -> dict[str, Any]:
     """Every input file with its hash."""
     from taufit.workflow.identify import file_hash
 
     def named(path: Path) -> dict[str, str]:
-        return {"file": path.name, "sha256": file_hash(path)}
+        return {
+            "file": path.name,
+            "sha256": file_hash(path) if cache is None else cache.content(path),
+        }
 
     return {
         "recordings": [named(path) for path in recordings],

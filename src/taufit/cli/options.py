@@ -94,6 +94,14 @@ class RecordingOptions:
         return read_recordings(path, map=self.map, effort=self.effort, rows=(first, last))
 
     @property
+    def settings(self) -> tuple[Any, ...]:
+        """What decides, beside its content, what is read from a file."""
+        from taufit.recording.column_map import read_map
+
+        how = None if self.map is None else read_map(self.map)
+        return how, self.run, self.topic, self.effort, self.start, self.end
+
+    @property
     def whole(self) -> bool:
         """Whether files are read as they are, no time or run of them chosen."""
         return self.start is None and self.end is None and self.run is None

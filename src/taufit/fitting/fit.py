@@ -30,6 +30,7 @@ from taufit.model.training_record import (
     TrainingRecord,
 )
 from taufit.regression.estimate import Estimate
+from taufit.regression.near import FIRST_LOAD, near_load
 from taufit.robot import Robot
 from taufit.selection.evidence import Evidence, rated_speed, weigh_evidence
 from taufit.selection.friction_terms import choose, gaussian_prior
@@ -129,9 +130,11 @@ def fit(
     rounds = 12
     if estimator is None:
         least = amount.least_noise(source)
+        if load is not None:
+            load = near_load(model, source, load, share=FIRST_LOAD)
         evidence = weigh_evidence(model, source, dropped=dropped, least_noise=least, load=load)
         # It has settled: a fit without priors would be further from the one that follows.
-        load = evidence.load
+        load = None if evidence.load is None else near_load(model, source, evidence.load)
         rounds = rounds if load is None else 0
         precision, expected = evidence.precision, np.zeros(len(model.names))
         if known is not None:

@@ -50,6 +50,9 @@ class FittedModel(Shown):
         (1, 6)
     """
 
+    # What decides its torque.
+    digest_of = ("structure", "values")
+
     structure: TorqueModel
     values: Float[Array, " p"]
     training: TrainingRecord = field(default_factory=TrainingRecord)

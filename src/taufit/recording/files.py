@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import glob
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from taufit.errors import RecordingError
 from taufit.recording.readers.from_parquet import row_count
 from taufit.recording.recording import Recording
 
@@ -18,6 +21,65 @@ LONGEST, SECTION = 3 * 2**15, 2**16
 LEAD, TAIL = 2**12, 2**9
 # Smaller files are not looked into: they have no more rows than that [bytes].
 _SMALL = 2**22
+
+
+# Endings that files in a folder are taken for recordings by; text of any kind has to be named.
+_NOT_IN_FOLDERS = (".txt", ".dat", ".log")
+
+
+def find_recordings(given: Sequence[Path]) -> tuple[tuple[Path, ...], Path | None]:
+    """Files, and all recordings in folders and patterns; and the folder they were looked for in.
+
+    Args:
+        given: Files; folders, whose recordings are found at any depth; patterns such as
+            days/*/run_*.parquet. Bags and datasets that are folders count as files.
+
+    Returns:
+        The files, those of a folder or pattern sorted by name, and the first folder that was
+        looked through, or None where files were named one by one.
+    """
+    paths: list[Path] = []
+    top: Path | None = None
+    for one in given:
+        if one.is_dir() and not _is_recording(one):
+            found, folder = sorted(_inside(one)), one
+        elif not one.exists() and glob.has_magic(str(one)):
+            names = glob.glob(str(one), recursive=True)
+            found, folder = sorted(Path(name) for name in names), _before_pattern(one)
+        else:
+            paths.append(one)
+            continue
+        if not found:
+            raise RecordingError(
+                f"{one}: there is no recording. Name files, or a folder or pattern that has some."
+            )
+        paths += found
+        top = top or folder
+    return tuple(paths), top
+
+
+def _is_recording(folder: Path) -> bool:
+    return (folder / "metadata.yaml").exists() or (folder / "meta" / "info.json").exists()
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    from taufit.recording.read import READERS
+
+    for path in folder.iterdir():
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from [path] if _is_recording(path) else _inside(path)
+        else:
+            kinds = [suffix.lower() for suffix in path.suffixes]
+            ending = kinds[-2] if kinds[-1:] == [".gz"] and kinds[:-1] else "".join(kinds[-1:])
+            if ending in READERS and ending not in _NOT_IN_FOLDERS:
+                yield path
+
+
+def _before_pattern(pattern: Path) -> Path:
+    first = next(i for i, part in enumerate(pattern.parts) if glob.has_magic(part))
+    return Path(*pattern.parts[:first])
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +112,27 @@ class RecordingFiles:
         read: Gives the runs of one; a function that other processes can be handed.
         read_rows: Gives some rows of one, from the first to the last not included; where it is
             given, long Parquet files are gone through in sections.
+        settings: What decides, beside its content, what is read from a file; None where that is
+            not known, and nothing can be kept of what was found in it.
         parts: Files and sections of files, as they are gone through.
     """
 
     paths: tuple[Path, ...]
     read: Callable[[Path], list[Recording]]
     read_rows: Callable[[Path, int, int], list[Recording]] | None = None
-    parts: tuple[Path | FileSection, ...] = field(init=False)
+    settings: tuple[Any, ...] | None = None
+    parts: tuple[Path | FileSection, ...] = ()
 
     def __post_init__(self) -> None:
-        parts = [part for path in self.paths for part in self._parts_of(path)]
-        object.__setattr__(self, "parts", tuple(parts))
+        if not self.parts:
+            parts = [part for path in self.paths for part in self._parts_of(path)]
+            object.__setattr__(self, "parts", tuple(parts))
+
+    def only(self, k: int) -> RecordingFiles:
+        """One part by itself."""
+        part = self.parts[k]
+        path = part.path if isinstance(part, FileSection) else part
+        return replace(self, paths=(path,), parts=(part,))
 
     def __len__(self) -> int:
         return len(self.parts)

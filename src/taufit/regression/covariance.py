@@ -14,12 +14,14 @@ it does (`repeats`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import add
 
 import numpy as np
 import scipy.linalg
 
 from taufit.arrays import Array, Float, Int
 from taufit.regression.information import Information
+from taufit.regression.near import close, near_values
 from taufit.regression.noise_model import MOST_LAGS, Noise, lagged_products, noise_of
 from taufit.regression.regression import Regression
 from taufit.regression.repeats import repeated_share
@@ -60,10 +62,15 @@ def base_covariance(
     upper = np.linalg.qr(information.factor[:, base.columns], mode="r")
     norms = np.linalg.norm(upper, axis=0)
     norms[norms == 0.0] = 1.0
+    # Any scale of about this size will do.
+    norms = regression.settled("norms", norms, close(0.7))
     inverse = scipy.linalg.pinv(upper / norms, rtol=1e-12)
 
     lags = min(MOST_LAGS, max(regression.samples // 20, 1))
-    seen = _sums(regression, _Residuals(values, weights, weighting, lags))
+    about = near_values(regression, values)
+    # Weights of joints do not matter to residuals, those of single rows do.
+    own = Weights.one(regression.joints) if weights.rows is None else weights
+    seen = regression.total(_Residuals(about, own, weighting, lags), add)
     rows = regression.excerpt
     scored = _scored(rows, values, weights)
     noise = noise_of(seen.covariance, seen.count, scored, rows.keep)
@@ -79,10 +86,11 @@ def base_covariance(
     wider = _wider(noise.freedom)
     if isinstance(rows, SampleRows):
         wider = wider * np.sqrt(repeated_share(scored, rows.keep, rows.samples))
-    spread = np.zeros((base.rank, base.rank))
-    step = _Spread(base.columns, norms, _weight(weights), wider, noise)
-    for part in regression.each(step) if made is None else [step(rows, made)]:
-        spread += part
+    if made is None:
+        what = regression.settled("noise", (_weight(weights), wider, noise), _alike)
+        spread = regression.total(_Spread(base.columns, norms, *what), np.add)
+    else:
+        spread = _Spread(base.columns, norms, _weight(weights), wider, noise)(rows, made)
     covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / seen.flatness**2
     return covariance / np.outer(norms, norms)
 
@@ -124,12 +132,20 @@ class _Seen:
         return max((self.slope / total) / max(self.weight / total, 1e-12), 0.2)
 
 
-def _sums(regression: Regression, step: _Residuals) -> _Seen:
-    total: _Seen | None = None
-    for part in regression.each(step):
-        total = part if total is None else total + part
-    assert total is not None
-    return total
+def _alike(
+    now: tuple[Float[Array, "j j"], Float[Array, " j"], Noise],
+    known: tuple[Float[Array, "j j"], Float[Array, " j"], Noise],
+) -> bool:
+    """Whether weights and noise are the same to a per cent: what standard deviations depend on."""
+    near = close(0.01)
+    cycles = np.linspace(0.0, 0.5, 9)
+    gains = (np.abs(own[2].gains(cycles)) for own in (now, known))
+    return (
+        near(now[0], known[0])
+        and near(now[1], known[1])
+        and near(now[2].std, known[2].std)
+        and close(0.03)(*gains)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,6 +28,8 @@ class Noise:
         freedom: How many independent squares each joint's slow noise was estimated from.
     """
 
+    digest_of = ("filters", "mixing", "std", "freedom")
+
     def __init__(
         self,
         filters: list[Float[Array, " k"]],

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from taufit.errors import RecordingError
 from taufit.regression.information import Information
 from taufit.regression.rows import Rows, RowsOf, added, weighted_sum
 from taufit.regression.weights import TorqueSums, Weights, between_joints
-from taufit.signals.sample_source import Fold, SampleSource, fold_plan
+from taufit.signals.sample_source import Add, Fold, SampleSource, fold_plan
 
 # Magnitudes a median is taken of, at most.
 _MEDIAN_OF = 200_000
@@ -52,6 +52,15 @@ class Regression:
     def each(self, step: Callable[..., Any], given: Sequence[Any] | None = None) -> Iterator[Any]:
         """step(rows) of every part, in order; one pass."""
         return self._source.each(_OnRows(self._rows_of, step), given)
+
+    def total(self, step: Callable[..., Any], add: Add, parts: Sequence[int] | None = None) -> Any:
+        """The sum of step(rows) over all parts, or over some; one pass."""
+        return self._source.total(_OnRows(self._rows_of, step), add, parts)
+
+    def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
+        """`value`, or one near it that results are kept for."""
+        own = (name, self._rows_of.model, self._rows_of.dropped)
+        return self._source.settled(own, value, near)
 
     @cached_property
     def excerpt(self) -> Rows:
@@ -86,6 +95,8 @@ class Regression:
         self, plan: list[list[Fold]]
     ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
         """By-joint information of each fold on base columns, and the largest torque per joint."""
+        if all(fold.whole for own in plan for fold in own):
+            return self._pass_of_wholes([own[0].index for own in plan])
         folds: dict[int, tuple[Information, ...]] = {}
         largest = np.zeros(self.joints)
         for found, top in self.each(_Triangles(self.base.columns), plan):
@@ -94,6 +105,18 @@ class Regression:
                 known = folds.get(index)
                 folds[index] = information if known is None else added(known, information)
         return tuple(folds[k] for k in sorted(folds)), largest
+
+    def _pass_of_wholes(
+        self, index: list[int]
+    ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
+        """The same where every part belongs to one fold as a whole."""
+        step = _Whole(self.base.columns)
+        found = [
+            self.total(step, _joined, [k for k, own in enumerate(index) if own == fold])
+            for fold in sorted(set(index))
+        ]
+        largest = np.max([top for _, top in found], axis=0)
+        return tuple(information for information, _ in found), largest
 
     @property
     def by_fold(self) -> tuple[tuple[Information, ...], ...]:
@@ -131,10 +154,7 @@ class Regression:
         """What all rows say about the base columns, under weights."""
         if weights.rows is None and weights.whitener is None:
             return weighted_sum(self.by_joint, weights.joint)
-        total: tuple[Information, ...] | None = None
-        for found in self.each(_Weighted(self.base.columns, weights)):
-            total = found if total is None else added(total, found)
-        assert total is not None
+        total = self.total(_Weighted(self.base.columns, weights), added)
         return weighted_sum(total, np.ones(self.joints))
 
     def information(self, weights: Weights) -> Information:
@@ -229,6 +249,22 @@ class _Triangles:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Whole:
+    columns: Int[Array, " b"]
+
+    def __call__(self, rows: Rows) -> tuple[tuple[Information, ...], Float[Array, " j"]]:
+        top = np.abs(rows.torque).max(axis=0, initial=0.0)
+        return rows.triangles(0, len(rows), self.columns), top
+
+
+def _joined(
+    a: tuple[tuple[Information, ...], Float[Array, " j"]],
+    b: tuple[tuple[Information, ...], Float[Array, " j"]],
+) -> tuple[tuple[Information, ...], Float[Array, " j"]]:
+    return added(a[0], b[0]), np.maximum(a[1], b[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Weighted:
     columns: Int[Array, " b"]
     weights: Weights
@@ -251,6 +287,7 @@ class _Products:
 class _Magnitudes:
     theta: Float[Array, " p"]
     every: int
+    small: ClassVar[bool] = False
 
     def __call__(self, rows: Rows) -> list[Float[Array, " n"]]:
         each = np.abs(rows.residuals(self.theta))
@@ -266,6 +303,12 @@ class RowsInMemory(Regression):
 
     def each(self, step: Callable[..., Any], given: Sequence[Any] | None = None) -> Iterator[Any]:
         yield step(self.rows) if given is None else step(self.rows, given[0])
+
+    def total(self, step: Callable[..., Any], add: Add, parts: Sequence[int] | None = None) -> Any:
+        return step(self.rows)
+
+    def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
+        return value
 
     @property
     def excerpt(self) -> Rows:  # type: ignore[override]

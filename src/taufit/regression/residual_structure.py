@@ -18,7 +18,8 @@ S_between being what differs from period to period.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
+from operator import add
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from taufit.arrays import Array, Float, Int
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import Residuals, ResidualStructure
 from taufit.parameters import joint_parameter
+from taufit.regression.near import near_model
 from taufit.regression.repeats import BAND_HZ, repeated_power
 from taufit.regression.rows import RowsOf
 from taufit.signals.estimates.periodicity import find_period
@@ -81,7 +83,8 @@ def residual_structure(model: FittedModel, samples: Samples | SampleSource) -> R
     stride = max(1, int(source.rate_hz / (_PER_CUTOFF * source.cutoff_hz)))
     names = () if model.training.base is None else model.training.base.names
     base = np.array([model.layout.index(name) for name in names], int)
-    seen = reduce(lambda a, b: a + b, source.each(_Look(model, base, stride)))
+    settled = near_model(model, source)
+    seen = source.total(_Look(settled, base, stride), add)
     densities = seen.densities
     known = replace(model.training.residuals, noise_density=densities[0])
     if not len(base) or np.any(seen.rms == 0.0) or not np.all(np.isfinite(seen.rms)):

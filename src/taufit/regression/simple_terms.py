@@ -33,10 +33,7 @@ def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
     """What the samples say about simple terms, and what the model's friction terms do in them."""
     structure = simple_structure(model.robot)
     base = base_parameters(structure)
-    total: tuple[tuple[Information, ...], tuple[Information, ...]] | None = None
-    for part in source.each(_Triangles(structure, base)):
-        total = part if total is None else (added(total[0], part[0]), added(total[1], part[1]))
-    assert total is not None
+    total = source.total(_Triangles(structure, base), _both)
     kept, aside = (tuple(_condensed(one) for one in many) for many in total)
     roll, pitch, yaw = (float(x) for x in model.robot.mounting)
     return SimpleTerms(
@@ -69,6 +66,13 @@ class _Triangles:
                 one = Information.of(own, values.T[chosen], torque[chosen, j])
                 found.append(widened(one, names, which))
         return tuple(out[0]), tuple(out[1])
+
+
+def _both(
+    a: tuple[tuple[Information, ...], tuple[Information, ...]],
+    b: tuple[tuple[Information, ...], tuple[Information, ...]],
+) -> tuple[tuple[Information, ...], tuple[Information, ...]]:
+    return added(a[0], b[0]), added(a[1], b[1])
 
 
 def _condensed(information: Information) -> TermTriangle:

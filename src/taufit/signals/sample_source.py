@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
+from taufit.engines.tree import scattered, summed, tree
 from taufit.errors import RecordingError
 from taufit.signals.samples import Samples
 
@@ -26,10 +27,13 @@ EXCERPT = 2**15
 # What looks at all samples at once gets no more than these: nine minutes at 250 Hz, less than 2 GB
 # with the columns of six joints.
 AT_ONCE = 2**17
+# Groups of so many runs hold about as many each, whichever run is in which.
+_MANY_RUNS = 400
 # A run's part of them is never shorter than this.
 _LEAST = 2**11
 
 Step = Callable[..., Any]
+Add = Callable[[Any, Any], Any]
 Watch = Callable[[], None]
 
 
@@ -155,8 +159,28 @@ class SampleSource(ABC):
         """How many parts there are."""
 
     @abstractmethod
-    def each(self, step: Step, given: Sequence[Any] | None = None) -> Iterator[Any]:
-        """step(part), or step(part, given[k]), of every part in order."""
+    def each(
+        self, step: Step, given: Sequence[Any] | None = None, parts: Sequence[int] | None = None
+    ) -> Iterator[Any]:
+        """step(part), or step(part, given[k]), of every part in order, or of some in theirs."""
+
+    def total(self, step: Step, add: Add, parts: Sequence[int] | None = None) -> Any:
+        """The sum of step(part) over all parts or some, along a tree that their content makes."""
+        node = tree(self.summary.keys, parts)
+        return summed(node, self.each(step, parts=tuple(node.all())), add)
+
+    def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
+        """`value`, or the one that results are kept for where it is near enough.
+
+        Steps that depend on the parameters being fitted could never find results of an earlier fit
+        again: a source that keeps them hands out the earlier parameters as long as that changes
+        nothing that matters, which `near(value, earlier)` decides.
+        """
+        return value
+
+    def of_excerpt(self, make: Callable[..., Any], *given: Any) -> Any:
+        """make(*given, self), which depends on nothing of this source but its excerpt."""
+        return make(*given, self)
 
     @abstractmethod
     def part(self, k: int) -> Samples:
@@ -197,10 +221,19 @@ class SampleSource(ABC):
         if summary.samples <= EXCERPT:
             return self.part(0) if len(self) == 1 else self._joined(range(len(self)))
         # The middle of as many runs as can be long enough: each may move joints others do not.
-        most = max(EXCERPT // _LEAST, 1)
-        used = [k for k in canonical(summary.keys) if summary.uses[k] > 0][:most]
-        each = EXCERPT // max(len(used), 1)
+        used, each = self._chosen()
         return self._joined(used, each)
+
+    def _chosen(self) -> tuple[list[int], int]:
+        """Runs of an excerpt that is not everything, and how many samples of each.
+
+        Runs are drawn by their content: one more recording seldom changes which.
+        """
+        summary = self.summary
+        most = max(EXCERPT // _LEAST, 1)
+        order = sorted(range(len(self)), key=lambda k: (scattered(summary.keys[k]), k))
+        used = [k for k in order if summary.uses[k] > 0][:most]
+        return sorted(used), EXCERPT // max(len(used), 1)
 
     @property
     def excerpt_is_all(self) -> bool:
@@ -228,16 +261,7 @@ class SampleSource(ABC):
 
     def _joined(self, chosen: Iterable[int], most: int | None = None) -> Samples:
         """Parts as one, each keeping its name; of long ones the middle of what is in use."""
-        own = []
-        for k in chosen:
-            part = self.part(k)
-            if most is not None and len(part) > most:
-                middle = int(np.median(np.flatnonzero(part.keep.any(axis=1))))
-                first = max(0, min(middle - most // 2, len(part) - most))
-                part = part.rows(slice(first, first + most))
-            name = part.names[int(part.run[0])] if len(part) else part.names[0]
-            alone = np.zeros(len(part), np.int64)
-            own.append(replace(part, names=(name,), run=alone, findings=()))
+        own = list(self.each(Section(most), parts=tuple(chosen)))
         return replace(Samples.joined(own), findings=self.head.findings).keeping()
 
 
@@ -264,9 +288,37 @@ class SamplesInMemory(SampleSource):
     def gathered(self) -> Samples:
         return self.samples
 
-    def each(self, step: Step, given: Sequence[Any] | None = None) -> Iterator[Any]:
-        for k in range(len(self)):
+    def each(
+        self, step: Step, given: Sequence[Any] | None = None, parts: Sequence[int] | None = None
+    ) -> Iterator[Any]:
+        for k in range(len(self)) if parts is None else parts:
             yield step(self.part(k)) if given is None else step(self.part(k), given[k])
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part by itself, under its own name; of a long one the middle of what is in use.
+
+    Attributes:
+        most: Samples; None for all.
+    """
+
+    most: int | None = None
+
+    @property
+    def small(self) -> bool:
+        """Whether what comes out is."""
+        return self.most is not None
+
+    def __call__(self, part: Samples) -> Samples:
+        most = self.most
+        if most is not None and len(part) > most:
+            middle = int(np.median(np.flatnonzero(part.keep.any(axis=1))))
+            first = max(0, min(middle - most // 2, len(part) - most))
+            part = part.rows(slice(first, first + most))
+        name = part.names[int(part.run[0])] if len(part) else part.names[0]
+        alone = np.zeros(len(part), np.int64)
+        return replace(part, names=(name,), run=alone, findings=(), kept=None, kept_of=())
 
 
 def part_key(torque: Float[Array, "n j"]) -> int:
@@ -294,8 +346,13 @@ def fold_plan(source: SampleSource, most: int = 20, sections: int = 6) -> list[l
     summary = source.summary
     parts = len(source)
     if parts >= 3:
-        # Parts come in an order of their own, so groups do not depend on the given one.
-        return [[Fold(k % most if parts > most else k, 0.0, np.inf)] for k in range(parts)]
+        # Parts come in an order of their own, so groups do not depend on the given one; of many
+        # parts, groups stay as they are when one more comes.
+        group = [
+            scattered(key) % most if parts > _MANY_RUNS else k % most
+            for k, key in enumerate(summary.keys)
+        ]
+        return [[Fold(group[k], 0.0, np.inf)] for k in range(parts)]
     edges = np.linspace(0, summary.used, sections + 1)
     out = []
     before = 0
@@ -324,9 +381,14 @@ class Fold:
     first: float
     last: float
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is all of its part."""
+        return self.first <= 0.0 and self.last == np.inf
+
     def span(self, used: Bool[Array, " n"]) -> tuple[int, int]:
         """First sample, and the one behind the last."""
-        if self.first <= 0.0 and np.isinf(self.last):
+        if self.whole:
             return 0, len(used)
         counts = np.cumsum(used)
         low = 0 if self.first <= 0.0 else int(np.searchsorted(counts, self.first))

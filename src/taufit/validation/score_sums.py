@@ -12,6 +12,7 @@ from taufit.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.score import Score
 from taufit.model.torque_model import TorqueModel
+from taufit.regression.near import near_model
 from taufit.regression.rows import RowsOf
 from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource
@@ -113,7 +114,8 @@ class TrainingScores:
 def training_scores(model: FittedModel, nominal: Robot, source: SampleSource) -> TrainingScores:
     """Scores of a model on its training data, in one pass over them."""
     known = bool(np.any(nominal.parameters))
-    parts = list(source.each(_Judge(model, nominal if known else None)))
+    settled = near_model(model, source)
+    parts = list(source.each(_Judge(settled, nominal if known else None)))
     names = ", ".join(dict.fromkeys(source.names))
     totals = [reduce(lambda a, b: a + b, each) for each in zip(*parts, strict=True)]
     if totals[0].count < 10:

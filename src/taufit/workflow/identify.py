@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +14,12 @@ from typing import Any, Literal
 import numpy as np
 
 import taufit
+from taufit.cache import Cache, open_cache
+from taufit.cache.store import content_of
 from taufit.contact.noise import training_noise
 from taufit.diagnosis import CHANNEL_KINDS, Cause, declared_torque, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
+from taufit.engines import Processes
 from taufit.errors import RecordingError
 from taufit.estimators import Estimator, is_consistent
 from taufit.fitting import automatic_model, fitted_model
@@ -39,7 +42,6 @@ from taufit.selection.ripple import with_ripple
 from taufit.selection.widths import with_fitted_width
 from taufit.signals import Samples, condition
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
-from taufit.signals.workers import Workers
 from taufit.signs.unknown_signs import (
     SignHint,
     find_signs,
@@ -217,6 +219,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     provenance: Mapping[str, Any] | None = None,
     force: bool = False,
     processes: int | None = 1,
+    cache: Cache | File | None = None,
     watch: Callable[[], None] | None = None,
 ) -> Identification:
     """Fit a model to recordings of a robot and score it on others.
@@ -246,6 +249,8 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         provenance: What the model file should say about where the data came from.
         force: Fit although the recording contradicts the robot or holds impossible numbers.
         processes: That share the files; None for one per processor. Results do not depend on it.
+        cache: Folder in which results on files are kept, so that a fit to more files reads only
+            the new ones; None keeps nothing.
         watch: Called whenever a file has been gone through, as happens about seven times to each.
 
     Example:
@@ -259,7 +264,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     kept_out = as_holdout(holdout, recordings, reader)
     recordings = as_recordings(recordings, reader)
     robot = as_robot(robot, recordings)
-    with Workers(processes) as workers:
+    with Processes(processes) as engine, _opened(cache) as kept:
         data = training_data(
             robot,
             recordings,
@@ -267,8 +272,9 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             unsigned=torque_signs == "unknown",
             delay_s=delay_s,
             force=force,
-            workers=workers,
+            engine=engine,
             watch=watch,
+            cache=kept,
         )
         robot, source = data.robot, data.source
         expected = KnownFriction.of(friction) if isinstance(friction, FittedModel) else None
@@ -300,7 +306,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         dropped, load = tuple(name for name in warmth.dropped if name in model.names), None
         enough = Amount.of(model, source).missing == 0.0
         if friction == "auto" and estimator is None and enough and not unsigned:
-            chosen = with_ripple(model, source)
+            chosen = source.of_excerpt(with_ripple, model)
             model, load, dropped = chosen.model, chosen.load, (*dropped, *chosen.dropped)
         if unsigned:
             estimate = _with_found(model, signs, estimator, dropped, expected)
@@ -342,6 +348,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
                 *estimate.warnings,
                 *found,
                 *_recording_warnings(data),
+                *([kept.warning] if kept is not None and kept.warning else []),
             ]
         )
         settings = FitSettings(
@@ -482,16 +489,14 @@ def condition_like(
 
 def file_hash(path: str | os.PathLike[str]) -> str:
     """SHA-256 of a file's bytes; of the names and bytes of all files for a folder."""
-    digest = hashlib.sha256()
-    top = Path(path)
-    files = [top] if top.is_file() else sorted(p for p in top.rglob("*") if p.is_file())
-    for file in files:
-        if file is not top:
-            digest.update(str(file.relative_to(top)).encode())
-        with file.open("rb") as stream:
-            while chunk := stream.read(1 << 20):
-                digest.update(chunk)
-    return digest.hexdigest()
+    return content_of(Path(path))
+
+
+def _opened(cache: Cache | File | None) -> AbstractContextManager[Cache | None]:
+    """A cache that was given stays open for who gave it."""
+    if cache is None or isinstance(cache, Cache):
+        return nullcontext(cache)
+    return open_cache(cache)
 
 
 def _noticed(data: TrainingData) -> list[Finding]:

@@ -15,7 +15,8 @@ from typing import Any
 
 from taufit.errors import RecordingError
 from taufit.recording import Recording, read_recordings, split
-from taufit.recording.files import HoldoutFiles, RecordingFiles
+from taufit.recording.column_map import read_map
+from taufit.recording.files import HoldoutFiles, RecordingFiles, find_recordings
 from taufit.recording.read import Map
 from taufit.recording.readers.from_frame import is_frame
 from taufit.robot import Robot, read_robot
@@ -50,6 +51,12 @@ class Reader:
         )
         return [split(run, self.share)[self.end] for run in runs] if self.share else runs
 
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """What decides, beside its content, what is read from a file."""
+        how = None if self.map is None else read_map(self.map)
+        return how, self.effort, self.share, self.end
+
     def rows(self, path: Path, first: int, last: int) -> list[Recording]:
         """Some rows of a long Parquet file."""
         return read_recordings(path, map=self.map, effort=self.effort, rows=(first, last))
@@ -71,7 +78,8 @@ def as_recordings(given: Recordings, reader: Reader) -> Sequence[Recording] | Re
     many = _listed(given)
     paths = _paths(many)
     if paths:
-        return RecordingFiles(paths, reader, None if reader.share else reader.rows)
+        rows = None if reader.share else reader.rows
+        return RecordingFiles(paths, reader, rows, reader.settings)
     return [run for one in many for run in reader(one)]
 
 
@@ -122,7 +130,7 @@ def _listed(given: Recordings) -> list[RecordingLike]:
 def _paths(many: list[RecordingLike]) -> tuple[Path, ...]:
     """The files, where all are files."""
     files = [Path(one) for one in many if isinstance(one, (str, os.PathLike))]
-    return tuple(files) if len(files) == len(many) else ()
+    return find_recordings(files)[0] if len(files) == len(many) else ()
 
 
 def _name(one: RecordingLike, number: int) -> str:

@@ -14,7 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from taufit.cache import Cache
 from taufit.diagnosis import declared_torque, recording_causes, refuse, suitable_cutoff
+from taufit.engines import Engine, Processes
 from taufit.errors import RecordingError
 from taufit.recording import Finding, Recording, in_order
 from taufit.recording.files import RecordingFiles
@@ -23,8 +25,8 @@ from taufit.signals import Samples, condition
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.stored.stored_samples import Store, StoredPart, StoredSamples
-from taufit.signals.workers import Workers
 from taufit.signs.unknown_signs import without_signs
+from taufit.workflow.known_files import KnownFiles, Prepared
 
 # Rows that are read at once to decide on gains and cut-off; recordings of no more than these are
 # fitted in memory.
@@ -48,7 +50,7 @@ class TrainingData:
     findings: tuple[Finding, ...] = ()
 
 
-def training_data(
+def training_data(  # noqa: PLR0913 - one keyword per choice, as `identify` has them
     robot: Robot,
     recordings: Sequence[Recording] | RecordingFiles,
     *,
@@ -56,8 +58,9 @@ def training_data(
     unsigned: bool = False,
     delay_s: float | Literal["auto"] = 0.0,
     force: bool = False,
-    workers: Workers | None = None,
+    engine: Engine | None = None,
     watch: Callable[[], None] | None = None,
+    cache: Cache | None = None,
 ) -> TrainingData:
     """Recordings of one robot, conditioned alike.
 
@@ -68,23 +71,22 @@ def training_data(
         unsigned: Whether torque signs are to be taken as unknown.
         delay_s: Of torque behind motion, or "auto".
         force: Go on although numbers of a recording cannot be measurements.
-        workers: Processes to share the files among.
+        engine: That shares the files among workers.
         watch: Called after each file of each pass.
+        cache: Where results on files are kept for the next fit.
     """
     if not len(recordings):
         raise RecordingError("there is no recording to fit.")
     how = _How(cutoff_hz, unsigned, delay_s, force)
     if not isinstance(recordings, RecordingFiles):
         return _in_memory(robot, [_ordered(robot, r, how) for r in recordings], how)
-    lead: list[Recording] = []
-    rows = files = 0
-    while files < len(recordings) and rows < _LEAD:
-        lead += [_ordered(robot, one, how) for one in recordings[files]]
-        rows = sum(len(one.time) for one in lead)
-        files += 1
+    known = KnownFiles(recordings, cache if recordings.settings is not None else None)
+    files = known.lead(_LEAD)
     if files == len(recordings):
+        lead = [_ordered(robot, one, how) for k in range(files) for one in recordings[k]]
         return _in_memory(robot, lead, how)
-    return _in_files(robot, lead, recordings, how, workers or Workers(), watch)
+    decided = known.of_first(files, "decided", _Decide(robot, how))
+    return _in_files(robot, decided, known, engine or Processes(), watch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,38 +110,66 @@ def _in_memory(robot: Robot, ordered: list[Recording], how: _How) -> TrainingDat
     return replace(data, findings=tuple(found))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Decided:
+    """What the first recordings decide for all.
+
+    Attributes:
+        head: Samples without any.
+        how: With the cut-off and delay that were found.
+        pooled: Gains for recordings without their own.
+        gain_findings: About them.
+        found: About the recordings.
+    """
+
+    head: Samples
+    how: _How
+    pooled: Gains | None
+    gain_findings: tuple[Finding, ...]
+    found: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Decide:
+    robot: Robot
+    how: _How
+
+    def __call__(self, runs: Sequence[Recording]) -> _Decided:
+        how = self.how
+        lead = [_ordered(self.robot, one, how) for one in runs]
+        needing = [_needs_gains(one) for one in lead]
+        lead, found = declared_torque(self.robot, lead)
+        cutoff_hz, slow = suitable_cutoff(lead, how.cutoff_hz)
+        found += [] if slow is None else [slow]
+        gains, gain_findings = joint_gains(lead, None)
+        # An automatic cut-off or delay looks at all that was read; the rest is the same for all.
+        every = "auto" in (cutoff_hz, how.delay_s)
+        first = condition(
+            lead if every else lead[:1], cutoff_hz=cutoff_hz, gains=gains[0], delay_s=how.delay_s
+        )
+        pooled = next((own for own, needs in zip(gains, needing, strict=True) if needs), None)
+        head = replace(first.head(), findings=())
+        how = replace(how, cutoff_hz=head.cutoff_hz, delay_s=head.delay_s)
+        return _Decided(head, how, pooled, tuple(gain_findings), tuple(found))
+
+
 def _in_files(
     robot: Robot,
-    lead: list[Recording],
-    recordings: RecordingFiles,
-    how: _How,
-    workers: Workers,
+    decided: _Decided,
+    known: KnownFiles,
+    engine: Engine,
     watch: Callable[[], None] | None,
 ) -> TrainingData:
-    needing = [_needs_gains(one) for one in lead]
-    lead, found = declared_torque(robot, lead)
-    cutoff_hz, slow = suitable_cutoff(lead, how.cutoff_hz)
-    found += [] if slow is None else [slow]
-    gains, gain_findings = joint_gains(lead, None)
-    # An automatic cut-off or delay looks at all that was read; the rest is the same for every one.
-    every = "auto" in (cutoff_hz, how.delay_s)
-    first = condition(
-        lead if every else lead[:1], cutoff_hz=cutoff_hz, gains=gains[0], delay_s=how.delay_s
-    )
-    pooled = next((own for own, needs in zip(gains, needing, strict=True) if needs), None)
-    head = replace(first.head(), findings=())
-    signed = head.signed
-    del lead, first
+    head, signed = decided.head, decided.head.signed
     store = Store()
-    how = replace(how, cutoff_hz=head.cutoff_hz, delay_s=head.delay_s)
-    prepare = _Prepare(robot, recordings, how, head.rate_hz, pooled, store.folder)
     while True:
         parts: list[StoredPart] = []
         heads: list[Recording] = []
         names: list[str] = []
-        findings = list(gain_findings)
+        findings: list[Any] = list(decided.gain_findings)
         rate = head.rate_hz
-        for done in workers.map(prepare, ((k,) for k in range(len(recordings)))):
+        prepare = _Prepare(robot, decided.how, head.rate_hz, decided.pooled)
+        for done in known.prepared(prepare, store.folder, engine):
             rate = min(rate, done.rate_hz)
             parts += done.parts
             heads += done.recordings
@@ -153,7 +183,6 @@ def _in_files(
             break
         # A slower logger turned up: all go to its grid.
         head = replace(head, rate_hz=rate)
-        prepare = replace(prepare, rate_hz=rate)
     robot = with_drives(robot, heads)
     if any(part.head.temperature is None for part in parts):
         parts = [_without_temperature(part) for part in parts]
@@ -166,32 +195,22 @@ def _in_files(
         )
     )
     head = replace(head, names=tuple(names), findings=tuple(findings), noise=noise, signed=signed)
-    source = StoredSamples(parts, head, store, workers, watch)
-    return TrainingData(_with_gains(robot, head), source, tuple(heads), tuple(found))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Prepared:
-    parts: list[StoredPart]
-    recordings: list[Recording]
-    rate_hz: float
-    findings: list[object]
-    signed: object
+    results = known.results(prepare, head.temperature is None)
+    source = StoredSamples(parts, head, store, engine, watch, results)
+    return TrainingData(_with_gains(robot, head), source, tuple(heads), decided.found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Prepare:
-    """Read, condition and store one file."""
+    """Condition one file's runs and store them."""
 
     robot: Robot
-    files: RecordingFiles
     how: _How
     rate_hz: float
     pooled: Gains | None
-    folder: Path
 
-    def __call__(self, k: int) -> _Prepared:
-        found = [_ordered(self.robot, one, self.how) for one in self.files[k]]
+    def __call__(self, runs: list[Recording], stem: Path) -> Prepared:
+        found = [_ordered(self.robot, one, self.how) for one in runs]
         if self.pooled is not None:
             found = [_filled(one, self.pooled) for one in found]
         found, _ = declared_torque(self.robot, found)
@@ -203,11 +222,11 @@ class _Prepare:
             samples = condition(found, cutoff_hz=cutoff, delay_s=delay, rate_hz=self.rate_hz)
         samples = _counted(samples, found)
         parts = [
-            StoredPart.of(samples.rows(run), self.folder / f"{k}_{i}.npy")
+            StoredPart.of(samples.rows(run), stem.with_name(f"{stem.name}_{i}.npy"))
             for i, run in enumerate(samples.run_slices())
         ]
         heads = [_without_rows(one) for one in found]
-        return _Prepared(parts, heads, own, list(samples.findings), samples.signed)
+        return Prepared(tuple(parts), tuple(heads), own, samples.findings, samples.signed)
 
 
 def _counted(samples: Samples, recordings: list[Recording]) -> Samples:

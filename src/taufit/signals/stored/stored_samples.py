@@ -6,22 +6,26 @@ while it is worked on.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from taufit.arrays import Array
+from taufit.engines import Engine, tree
 from taufit.errors import TaufitError
-from taufit.signals.sample_source import SampleSource, Step, Summary, canonical
+from taufit.signals.sample_source import Add, SampleSource, Step, Summary, canonical
 from taufit.signals.samples import Samples
 from taufit.signals.stored.kept import KeptInFiles
-from taufit.signals.workers import Workers
+from taufit.signals.stored.results import KeptOfStep, KeptResults, worth_keeping
 
 _ALWAYS = ("position", "velocity", "acceleration", "torque", "friction_velocity")
 
@@ -36,6 +40,8 @@ class StoredPart:
         start: Time of the first sample [s].
         head: Everything but the samples.
         summary: Of the samples.
+        key: Of the recording's content and all that was done to it; b"" where nobody asked.
+        again: Writes the files where they are not there any more.
     """
 
     path: Path
@@ -43,6 +49,8 @@ class StoredPart:
     start: float
     head: Samples
     summary: Summary
+    key: bytes = b""
+    again: Callable[[], object] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, part: Samples, path: Path) -> StoredPart:
@@ -54,8 +62,8 @@ class StoredPart:
             names.append("raw_torque")
         names = [name for name in names if getattr(part, name) is not None]
         try:
-            np.save(path, np.stack([getattr(part, name) for name in names]))
-            np.save(_flags(path), np.column_stack([part.keep, part.in_motion]))
+            _saved(_flags(path), np.column_stack([part.keep, part.in_motion]))
+            _saved(path, np.stack([getattr(part, name) for name in names]))
         except OSError as error:
             raise TaufitError(
                 f"conditioned samples could not be stored in {path.parent}: {error}. Make room "
@@ -67,6 +75,8 @@ class StoredPart:
 
     def samples(self) -> Samples:
         """The part, its numbers read as they are used."""
+        if self.again is not None and not self.path.exists():
+            self.again()
         numbers = np.load(self.path, mmap_mode="r")
         flags = np.load(_flags(self.path))
         n = len(flags)
@@ -85,6 +95,13 @@ class StoredPart:
             **given,
         )
         return part.keeping(KeptInFiles(self.path))
+
+
+def _saved(path: Path, numbers: Array) -> None:
+    """Whole or not at all: another process may be looking for it."""
+    partial = path.with_suffix(f".{os.getpid()}.partial.npy")
+    np.save(partial, numbers)
+    os.replace(partial, path)
 
 
 def _flags(path: Path) -> Path:
@@ -109,9 +126,9 @@ class StoredSamples(SampleSource):
         parts: As the recordings were given.
         head: What they share.
         store: The folder they lie in; it lasts as long as this does.
-        workers: Processes to share passes among.
+        engine: That shares passes among workers.
         watch: Called after each part of each pass.
-        change: Done to every part before a step sees it.
+        results: What earlier passes found, where that is kept.
     """
 
     def __init__(
@@ -119,18 +136,21 @@ class StoredSamples(SampleSource):
         parts: Sequence[StoredPart],
         head: Samples,
         store: Store,
-        workers: Workers,
+        engine: Engine,
         watch: Callable[[], None] | None = None,
-        change: Callable[[Samples], Samples] | None = None,
+        results: KeptResults | None = None,
     ) -> None:
         self.order = canonical([part.summary.keys[0] for part in parts])
         self.parts = tuple(parts[k] for k in self.order)
-        self.head, self._store = head, store
-        self._workers, self._watch, self._change = workers, watch, change
+        self.head, self._store, self._engine, self._watch = head, store, engine, watch
+        self._results = results
+        self._change: Callable[[Samples], Samples] | None = None
 
     def changed(self, change: Callable[[Samples], Samples]) -> StoredSamples:
         """The same source, with every part changed on its way to a step."""
-        return StoredSamples(self.parts, self.head, self._store, self._workers, self._watch, change)
+        other = copy(self)
+        other._change = change
+        return other
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -143,15 +163,52 @@ class StoredSamples(SampleSource):
     def summary(self) -> Summary:
         return reduce(lambda a, b: a + b, (part.summary for part in self.parts))
 
-    def each(self, step: Step, given: Sequence[Any] | None = None) -> Iterator[Any]:
-        things = (
-            (step, self._change, part, *(() if given is None else (given[k],)))
-            for k, part in enumerate(self.parts)
-        )
-        for result in self._workers.map(_applied, things):
+    def each(
+        self, step: Step, given: Sequence[Any] | None = None, parts: Sequence[int] | None = None
+    ) -> Iterator[Any]:
+        which = range(len(self)) if parts is None else parts
+        things = [(k, *(() if given is None else (given[k],))) for k in which]
+        kept = self._kept(step)
+        if kept is None:
+            found = self._made(step, things)
+        else:
+            keys = [kept.of(self.parts[k].key, *own) for k, *own in things]
+            found = kept.filled(
+                keys, lambda missing: self._made(step, [things[i] for i in missing])
+            )
+        for result in found:
             yield result
             if self._watch is not None:
                 self._watch()
+
+    def _made(self, step: Step, things: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        tasks = ((step, self._change, self.parts[k], *own) for k, *own in things)
+        return self._engine.map(_applied, tasks)
+
+    def total(self, step: Step, add: Add, parts: Sequence[int] | None = None) -> Any:
+        kept = self._kept(step, add)
+        if kept is None:
+            return super().total(step, add, parts)
+        node = tree(self.summary.keys, parts)
+        keys = [part.key for part in self.parts]
+        return kept.total(node, keys, lambda leaves: self.each(step, parts=leaves), add)
+
+    def _kept(self, *decisive: Any) -> KeptOfStep | None:
+        """Where results of a step are kept, if they are."""
+        if self._results is None or not worth_keeping(decisive[0]):
+            return None
+        return self._results.of_step(*decisive, self._change)
+
+    def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
+        return value if self._results is None else self._results.settled(name, value, near)
+
+    def of_excerpt(self, make: Callable[..., Any], *given: Any) -> Any:
+        kept = None if self._results is None else self._results.of_step(make, given, self._change)
+        if kept is None:
+            return make(*given, self)
+        used, most = (range(len(self)), 0) if self.excerpt_is_all else self._chosen()
+        key = kept.of(*(self.parts[k].key for k in used), most)
+        return next(kept.filled([key], lambda _: iter([make(*given, self)])))
 
 
 def _applied(

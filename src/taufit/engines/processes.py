@@ -1,14 +1,17 @@
-"""Work shared among processes, with results in the order of the work."""
+"""Work in this process or shared among several of this computer."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from taufit.engines.engine import reduced_by_map
+from taufit.threads import VARIABLES
 
-class Workers:
+
+class Processes:
     """Processes that apply functions to things, one thing at a time.
 
     Functions, things and results are pickled; what comes back comes in the order of the things, so
@@ -42,13 +45,23 @@ class Workers:
             for future in waiting:
                 future.cancel()
 
+    def reduce(
+        self,
+        function: Callable[..., Any],
+        things: Sequence[tuple[Any, ...]],
+        add: Callable[[Any, Any], Any],
+        keys: Sequence[Any],
+    ) -> Any:
+        """The sum of function(*thing), added up here as results arrive."""
+        return reduced_by_map(self, function, things, add, keys)
+
     def _started(self) -> Any:
         if self._pool is None:
             import multiprocessing
             from concurrent.futures import ProcessPoolExecutor
 
             # Each process has a processor to itself; threads inside it would only get in the way.
-            for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+            for name in VARIABLES:
                 os.environ.setdefault(name, "1")
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.count, mp_context=context)
@@ -60,7 +73,7 @@ class Workers:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
-    def __enter__(self) -> Workers:
+    def __enter__(self) -> Processes:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,0 +1,185 @@
+"""A fit to files that were fitted before: the same result, and only new files are read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import simulated_arm
+
+from taufit.cache import open_cache
+from taufit.recording import read_recordings, write_recording
+from taufit.recording.files import RecordingFiles, find_recordings
+from taufit.signals import sample_source
+from taufit.workflow import identify, training_data
+
+
+@pytest.fixture(scope="module")
+def made(arm, truth, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recordings")
+    for seed in range(5):
+        path = folder / f"run{seed}.parquet"
+        write_recording(simulated_arm.recording(truth, 14.0, seed, name=path.name), path)
+    return arm, folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    """Recordings that count as many: nothing is fitted in memory, excerpts are short."""
+    monkeypatch.setattr(training_data, "_LEAD", 100)
+    monkeypatch.setattr(sample_source, "EXCERPT", 2000)
+    for path in made[1].iterdir():
+        shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+class Reader:
+    """Counts what is read."""
+
+    def __init__(self):
+        self.read = []
+
+    def __call__(self, path):
+        self.read.append(path.name)
+        return read_recordings(path)
+
+
+def fitted(arm, folder, cache, count=5, **keywords):
+    reader = Reader()
+    files = RecordingFiles(find_recordings([folder])[0][:count], reader, settings=())
+    done = identify(arm, files, cutoff_hz=8.0, cache=cache, **keywords)
+    return done, reader.read
+
+
+def test_a_second_fit_reads_nothing_and_finds_the_same(made, folder):
+    plain, _ = fitted(made[0], folder, None)
+    first, read = fitted(made[0], folder, folder)
+    again, none = fitted(made[0], folder, folder)
+
+    assert len(set(read)) == 5 and none == []
+    for other in (first, again):
+        np.testing.assert_array_equal(other.estimate.values, plain.estimate.values)
+        np.testing.assert_array_equal(
+            other.estimate.base_covariance, plain.estimate.base_covariance
+        )
+        assert other.warnings == plain.warnings
+        assert [one.file for one in other.files] == [one.file for one in plain.files]
+        np.testing.assert_array_equal(other.training.rmse, plain.training.rmse)
+
+
+def test_the_order_of_files_and_their_place_do_not_matter(made, folder, tmp_path_factory):
+    first, _ = fitted(made[0], folder, folder)
+    moved = tmp_path_factory.mktemp("elsewhere")
+    for path in folder.glob("*.parquet"):
+        shutil.move(path, moved)
+    again, read = fitted(made[0], moved, folder)
+
+    assert read == []
+    np.testing.assert_array_equal(again.estimate.values, first.estimate.values)
+
+
+def test_a_changed_file_is_read_again(made, folder):
+    fitted(made[0], folder, folder)
+    shutil.copy(folder / "run1.parquet", folder / "run0.parquet")
+    again, read = fitted(made[0], folder, folder)
+    plain, _ = fitted(made[0], folder, None)
+
+    assert set(read) >= {"run0.parquet"}
+    np.testing.assert_allclose(again.estimate.values, plain.estimate.values, rtol=1e-3, atol=1e-3)
+
+
+def test_other_settings_find_nothing_of_these(made, folder):
+    fitted(made[0], folder, folder)
+    reader = Reader()
+    files = RecordingFiles(find_recordings([folder])[0], reader, settings=("current",))
+    identify(made[0], files, cutoff_hz=8.0, cache=folder)
+
+    assert len(set(reader.read)) == 5
+
+
+@pytest.mark.parametrize("damage", ["entries", "file"])
+def test_a_damaged_cache_is_made_again(made, folder, damage):
+    first, _ = fitted(made[0], folder, folder)
+    path = folder / ".taufit-cache.sqlite"
+    if damage == "file":
+        path.write_bytes(path.read_bytes()[:5000] + b"x" * 5000)
+    else:
+        base = sqlite3.connect(path)
+        base.execute("UPDATE results SET value = substr(value, 1, length(value) - 1)")
+        base.commit()
+        base.close()
+    again, _ = fitted(made[0], folder, folder)
+
+    np.testing.assert_array_equal(again.estimate.values, first.estimate.values)
+    assert fitted(made[0], folder, folder)[1] == []
+
+
+def test_one_more_file_is_within_what_is_promised(made, folder):
+    """Loads, residuals and noise may be those of an earlier fit: less than the noise can tell."""
+    fitted(made[0], folder, folder, count=4)
+    more, read = fitted(made[0], folder, folder)
+    plain, _ = fitted(made[0], folder, None)
+
+    assert "run4.parquet" in read
+    away = np.abs(more.estimate.base_values - plain.estimate.base_values)
+    # Gear torque to 0.1 %: measured .003 standard deviations here.
+    assert np.max(away / plain.estimate.base_std) < 0.05
+    np.testing.assert_allclose(more.training.rmse, plain.training.rmse, rtol=1e-3)
+    np.testing.assert_allclose(more.estimate.base_std, plain.estimate.base_std, rtol=0.05)
+
+
+def test_processes_share_what_is_missing(made, folder):
+    plain, _ = fitted(made[0], folder, None)
+    files = RecordingFiles(find_recordings([folder])[0], read_recordings, settings=())
+    done = identify(made[0], files, cutoff_hz=8.0, cache=folder, processes=2)
+
+    np.testing.assert_array_equal(done.estimate.values, plain.estimate.values)
+
+
+def test_recordings_of_folders_and_patterns_are_found(tmp_path):
+    for name in ("b.parquet", "day/a.csv", "day/c.csv.gz", "notes.txt", ".hidden.csv", "x.json"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+
+    found, top = find_recordings([tmp_path])
+    assert [path.name for path in found] == ["b.parquet", "a.csv", "c.csv.gz"]
+    assert top == tmp_path
+    found, top = find_recordings([tmp_path / "day" / "*.csv"])
+    assert [path.name for path in found] == ["a.csv"] and top == tmp_path / "day"
+    one = tmp_path / "b.parquet"
+    assert find_recordings([one]) == ((one,), None)
+
+
+def test_the_command_takes_a_folder_and_keeps_results_in_it(tmp_path):
+    def taufit(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "taufit", *map(str, words)], capture_output=True, text=True
+        )
+
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    assert taufit("simulate", "ur3e", "--runs", 2, "-o", runs / "r.parquet").returncode == 0
+    done = taufit("fit", "ur3e", runs, "-o", tmp_path / "m.json", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["samples"] > 1000
+    assert (runs / ".taufit-cache.sqlite").exists()
+    with open_cache(runs) as cache:
+        for path in runs.glob("*.parquet"):
+            cache.content(path)
+        assert cache.reads == 0
+
+    (runs / ".taufit-cache.sqlite").unlink()
+    off = taufit("fit", "ur3e", runs, "-o", tmp_path / "m.json", "--json", "--cache", "off")
+    assert off.returncode == 0 and not (runs / ".taufit-cache.sqlite").exists()
+    wrong = taufit("fit", "ur3e", runs, "--cache", tmp_path / "nowhere")
+    assert wrong.returncode == 2 and "nowhere" in wrong.stderr
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    none = taufit("fit", "ur3e", empty)
+    assert none.returncode == 1 and "no recording" in none.stderr
