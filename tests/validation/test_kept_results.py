@@ -127,7 +127,7 @@ def test_one_more_file_is_within_what_is_promised(made, folder):
 
     assert "run4.parquet" in read
     away = np.abs(more.estimate.base_values - plain.estimate.base_values)
-    # Gear torque to 0.1 %: measured .003 standard deviations here.
+    # Gear torque to 0.1 %: measured .015 standard deviations here, .027 with 30 files.
     assert np.max(away / plain.estimate.base_std) < 0.05
     np.testing.assert_allclose(more.training.rmse, plain.training.rmse, rtol=1e-3)
     np.testing.assert_allclose(more.estimate.base_std, plain.estimate.base_std, rtol=0.05)
