@@ -36,6 +36,7 @@ bench: setup
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --cases 20000 --minutes 60
 	$(BIN)/python -m tests.fuzz.binding --cases 20000
+	$(BIN)/python -m tests.fuzz.names --cases 2000
 	TAUFIT_FUZZ=1 $(BIN)/python -m pytest tests/wire/test_wire_fuzz.py
 
 sanitize: setup

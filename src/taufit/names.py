@@ -7,7 +7,6 @@ HTML are escaped by the libraries that write them.
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 
@@ -56,8 +55,17 @@ def c_identifier(text: str) -> str:
 
 
 def yaml_scalar(text: str) -> str:
-    """A text as a YAML scalar that reads back as that text: JSON's quoted form is YAML too."""
-    return json.dumps(text)
+    """A text as a YAML scalar that reads back as that text: quoted, in ASCII.
+
+    Not JSON's spelling, whose pairs of surrogates YAML reads as two characters.
+    """
+    return '"' + "".join(map(_in_yaml, text)) + '"'
+
+
+def _in_yaml(c: str) -> str:
+    if " " <= c <= "~":
+        return f"\\{c}" if c in '"\\' else c
+    return f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
 
 
 def _controls(c: str) -> bool:

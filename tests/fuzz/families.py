@@ -115,8 +115,10 @@ def model(base: Path, work: Path, rng: np.random.Generator) -> list[str]:
         path.write_text(edited(json.loads(data), rng), errors="surrogatepass")
     verb = rng.random()
     if verb < 0.82:
-        form = ("urdf", "mjcf", "c", "json")[rng.integers(4)]
-        return ["export", str(path), "--format", form, "-o", str(work / f"out.{form}")]
+        # Units are compiled, so fewer of them.
+        form = ("urdf", "mjcf", "c", "json")[rng.integers(4)] if rng.random() < 0.95 else "fmu"
+        kind = ["--kind", ("inverse", "forward")[rng.integers(2)]] if form == "fmu" else []
+        return ["export", str(path), "--format", form, *kind, "-o", str(work / f"out.{form}")]
     if verb < 0.92:
         return ["check", str(path), str(base / "run.parquet")]
     if verb < 0.97:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.fuzz.harness import fuzz, schedule, show
+from tests.fuzz.names import fuzz_names
 
 
 def test_a_slice_of_the_fuzzing_holds():
@@ -14,3 +15,11 @@ def test_a_slice_of_the_fuzzing_holds():
     show(counts, failures)
     assert failures == []
     assert sum(sum(of.values()) for of in counts.values()) == len(cases)
+
+
+def test_a_slice_of_hostile_names_gets_into_no_text():
+    for library in ("mujoco", "pinocchio"):
+        pytest.importorskip(library)
+    counts, failures = fuzz_names(40, seed=7_000_000, every=20)
+    assert failures == []
+    assert counts["written"] > 20

@@ -76,7 +76,8 @@ def to_urscript(
     Args:
         motion: Of six joints. A Fourier series is evaluated from its coefficients, any other
             motion from knots every 0.1 s.
-        name: Of the program.
+        name: Of the program; `taufit_` is put in front where it does not begin so, for a word of
+            the language or one of its functions would be a program that does something else.
         step_s: 0.002 for e-Series, 0.008 for CB3.
         slow: Play one period (or the motion, where it has none) at this share of the speed
             first; 0 for none.
@@ -92,7 +93,7 @@ def to_urscript(
             f"a URScript program moves six joints, this motion {motion.joints}; write it as a "
             "table (--csv) or a joint trajectory (--ros2) instead."
         )
-    name = c_identifier(name)
+    name = c_identifier(name if name.startswith("taufit_") else f"taufit_{name}")
     start = motion.at(np.zeros(1))[0][0]
     player: _Series | _Table = (
         _Series(motion, step_s, start)

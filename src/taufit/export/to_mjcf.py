@@ -10,6 +10,7 @@ from taufit.export.feasible import require_feasible
 from taufit.export.friction_parts import friction_coefficients, offsets
 from taufit.export.held import MJCF_TERMS, Held, held
 from taufit.export.joint_frames import joint_frames, numbers, quaternion
+from taufit.export.unique_names import unique_names
 from taufit.model.fitted_model import FittedModel
 
 
@@ -33,6 +34,8 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     rotor = form.model.layout.split(form.model.values).rotors
     offset = offsets(form.model)
 
+    bodies = unique_names((link.name for link in robot.links), "link", ("world",))
+    joints = unique_names((link.joint for link in robot.links), "joint")
     root = ET.Element("mujoco", model=robot.name)
     # "local" coordinates and radians are MuJoCo's own; balancing or bounding inertias would change
     # the fitted model without saying so.
@@ -40,11 +43,11 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     ET.SubElement(root, "option", gravity=numbers(robot.gravity), timestep="0.001")
     world = ET.SubElement(root, "worldbody")
     parent = world
-    for i, (link, frame) in enumerate(zip(robot.links, frames, strict=True)):
+    for i, frame in enumerate(frames):
         body = ET.SubElement(
             parent,
             "body",
-            name=link.name,
+            name=bodies[i],
             pos=numbers(frame.placement[:3, 3]),
             quat=numbers(quaternion(frame.placement[:3, :3])),
         )
@@ -60,7 +63,7 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
         joint = ET.SubElement(
             body,
             "joint",
-            name=link.joint,
+            name=joints[i],
             type="slide" if frame.prismatic else "hinge",
             axis=numbers(frame.axis),
             armature=repr(float(rotor[i])),
@@ -78,9 +81,9 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
         parent, "site", name="tip", pos=numbers(tip[:3, 3]), quat=numbers(quaternion(tip[:3, :3]))
     )
     actuators = ET.SubElement(root, "actuator")
-    for link, constant in zip(robot.links, offset, strict=True):
+    for name, constant in zip(joints, offset, strict=True):
         # The drive's torque less the offset is what moves the joint.
-        motor = ET.SubElement(actuators, "general", name=link.joint, joint=link.joint, gainprm="1")
+        motor = ET.SubElement(actuators, "general", name=name, joint=name, gainprm="1")
         if constant:
             motor.set("biastype", "affine")
             motor.set("biasprm", numbers([-constant, 0.0, 0.0]))

@@ -10,6 +10,7 @@ from taufit.export.feasible import require_feasible
 from taufit.export.friction_parts import friction_coefficients
 from taufit.export.held import URDF_TERMS, Held, held
 from taufit.export.joint_frames import joint_frames, numbers, roll_pitch_yaw
+from taufit.export.unique_names import unique_names
 from taufit.model.fitted_model import FittedModel
 from taufit.robot.inertia import to_centre_of_mass
 
@@ -73,18 +74,22 @@ def _edited(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
 def _fresh(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
     robot = model.robot
     frames, tip = joint_frames(robot)
-    root = ET.Element("robot", name=robot.name)
-    ET.SubElement(root, "link", name="base_link")
-    parent = "base_link"
-    for i, (link, frame) in enumerate(zip(robot.links, frames, strict=True)):
-        element = ET.SubElement(root, "link", name=link.name)
+    links = unique_names((link.name for link in robot.links), "link")
+    joints = unique_names((link.joint for link in robot.links), "joint")
+    base, last = unique_names(("base_link", "tip"), "", links)
+    (to_last,) = unique_names(("tip_joint",), "", joints)
+    root = ET.Element("robot", name=robot.name.strip() or "arm")
+    ET.SubElement(root, "link", name=base)
+    parent = base
+    for i, frame in enumerate(frames):
+        element = ET.SubElement(root, "link", name=links[i])
         _set_inertial(element, frame.mass, frame.centre, frame.tensor)
         kind = "prismatic" if frame.prismatic else "revolute"
         low, high = robot.limits.lower[i], robot.limits.upper[i]
-        joint = ET.SubElement(root, "joint", name=link.joint, type=kind)
+        joint = ET.SubElement(root, "joint", name=joints[i], type=kind)
         _origin(joint, frame.placement)
         ET.SubElement(joint, "parent", link=parent)
-        ET.SubElement(joint, "child", link=link.name)
+        ET.SubElement(joint, "child", link=links[i])
         ET.SubElement(joint, "axis", xyz=numbers(frame.axis))
         effort, velocity = robot.limits.torque[i], robot.limits.velocity[i]
         limit = {
@@ -95,12 +100,12 @@ def _fresh(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
         limit["upper"] = repr(float(high if np.isfinite(high) else _WIDE))
         ET.SubElement(joint, "limit", limit)
         _set_dynamics(joint, damping[i], dry[i])
-        parent = link.name
-    ET.SubElement(root, "link", name="tip")
-    joint = ET.SubElement(root, "joint", name="tip_joint", type="fixed")
+        parent = links[i]
+    ET.SubElement(root, "link", name=last)
+    joint = ET.SubElement(root, "joint", name=to_last, type="fixed")
     _origin(joint, tip)
     ET.SubElement(joint, "parent", link=parent)
-    ET.SubElement(joint, "child", link="tip")
+    ET.SubElement(joint, "child", link=last)
     ET.indent(root, " ")
     return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 

@@ -113,11 +113,11 @@ static void add_rotors(const double *a, double *tau) {
 }
 
 void arm_inverse_dynamics(const double *q, const double *v, const double *a, double *tau) {
-  links(q, v, a, base_gravity, tau);
+  links(q, v, a, pull, tau);
   add_rotors(a, tau);
 }
 
-void arm_gravity(const double *q, double *tau) { links(q, NULL, NULL, base_gravity, tau); }
+void arm_gravity(const double *q, double *tau) { links(q, NULL, NULL, pull, tau); }
 
 void arm_coriolis(const double *q, const double *v, double *tau) { links(q, v, NULL, NULL, tau); }
 
@@ -152,7 +152,7 @@ static void solve(double *m, double *tau) {
 
 void arm_acceleration(const double *q, const double *v, const double *tau, double *a) {
   double m[N * N], bias[N];
-  links(q, v, NULL, base_gravity, bias);
+  links(q, v, NULL, pull, bias);
   for (int i = 0; i < N; i++) a[i] = tau[i] - bias[i];
   arm_mass_matrix(q, m);
   solve(m, a);
@@ -191,7 +191,7 @@ void arm_start(arm_state *state) { memset(state, 0, sizeof *state); }
 void arm_torque(const double *q, const double *v, const double *a, const double *temperature,
                 double *tau) {
   double rigid[N];
-  links(q, v, a, base_gravity, rigid);
+  links(q, v, a, pull, rigid);
   arm_friction(q, v, rigid, temperature, tau);
   for (int i = 0; i < N; i++) tau[i] += rigid[i];
   add_rotors(a, tau);
@@ -200,7 +200,7 @@ void arm_torque(const double *q, const double *v, const double *a, const double 
 void arm_step(arm_state *state, const double *q, const double *v, const double *a,
               const double *temperature, double dt, double *tau) {
   double rigid[N];
-  links(q, v, a, base_gravity, rigid);
+  links(q, v, a, pull, rigid);
   arm_friction_step(state, q, v, rigid, temperature, dt, tau);
   for (int i = 0; i < N; i++) tau[i] += rigid[i];
   add_rotors(a, tau);
@@ -247,7 +247,7 @@ static void wrench_columns(const double *twist, const double *acc6, double out[6
 
 void arm_regressor(const double *q, const double *v, const double *a, double *y) {
   double r[N][9], p[N][3], twist[N][6], acc[N][6], carried[N][6];
-  motion(q, v, a, base_gravity, r, p, twist, acc);
+  motion(q, v, a, pull, r, p, twist, acc);
   memset(y, 0, sizeof(double) * N * 10 * N);
   for (int b = 0; b < N; b++) {
     double columns[6][10];

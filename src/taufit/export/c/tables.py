@@ -27,7 +27,7 @@ def tables(model: FittedModel) -> str:
             vector("tip_p", robot.tip[:3, 3]),
             vector("rotor", coupling.T @ np.diag(rotor) @ coupling),
             vector("offset", offsets(model)),
-            vector("base_gravity", robot.gravity),
+            vector("pull", robot.gravity),
             vector("usual_temperature", model.typical_temperature),
         ]
     )

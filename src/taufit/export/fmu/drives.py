@@ -6,6 +6,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import inverse_dynamics, mass_matrix
+from taufit.errors import InfeasibleError
 from taufit.export.c.tables import table, vector
 from taufit.export.c.traced import friction_program
 from taufit.export.friction_parts import friction_coefficients, offsets
@@ -104,12 +105,29 @@ def presliding(model: FittedModel, poses: int = 41) -> Float[Array, " j"]:
     a = 4.0 * rng.uniform(-1.0, 1.0, (poses, joints))
     coupling = robot.drives.coupling
     rotor = coupling.T @ np.diag(model.layout.split(model.values).rotors) @ coupling
-    inverse = np.linalg.inv(mass_matrix(robot, q) + rotor)
+    mass = mass_matrix(robot, q) + rotor
+    require_movable(model, mass)
+    inverse = np.linalg.inv(mass)
     carried = (1.0 / np.einsum("ki,nij,kj->nk", coupling, inverse, coupling)).min(0)
     load = 1.5 * np.abs(inverse_dynamics(robot, q, v, a)).max(0) + 1.0
     floor = 4.0 * _largest(model, 0.02 * fastest, load) * TICK**2 / carried
     own = model.friction.memory[0] if model.friction is not None and model.friction.memory else 0.0
     return np.maximum(np.maximum(floor, own), 1e-9)
+
+
+def require_movable(model: FittedModel, mass: Float[Array, "n j j"]) -> None:
+    """Refuse an arm with a joint that has nothing to move: no torque would be small enough."""
+    if not np.all(np.isfinite(mass)):
+        raise InfeasibleError("the inertia of this arm is not finite, so it cannot be simulated.")
+    values, vectors = np.linalg.eigh(mass)
+    worst = int(np.argmin(values[:, 0] / np.maximum(values[:, -1], 1e-3)))
+    if values[worst, 0] < 1e-10 * max(float(values[worst, -1]), 1e-3):
+        joint = model.robot.joint_names[int(np.abs(vectors[worst, :, 0]).argmax())]
+        raise InfeasibleError(
+            f"{joint} has no inertia to move: its links are too thin about the axis and it has no "
+            "rotor inertia. Forward dynamics needs a physically consistent fit "
+            "(--estimator consistent_sdp); --kind inverse does not."
+        )
 
 
 def _largest(
