@@ -220,12 +220,31 @@ def all_at_once(
 def bic(
     cost: float, n: int, pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Array
 ) -> float:
-    """n ln(cost/n) + k ln n, shapes that move no remaining term not counted."""
-    columns = columns_of(pairs, model, shape, live)
-    c, *_ = projected(columns, pairs.target)
-    moved = slopes(pairs, model, shape, live, np.ones(len(c)))
+    """n ln(cost/n) + k ln n, shapes that move no remaining term not counted.
+
+    Friction that grows with load is expected of every gear: the term `load` is not counted.
+    """
+    counted = live & np.array([term.name != "load" for term in model.terms])
+    moved = slopes(pairs, model, shape, counted, np.ones(int(counted.sum())))
     shapes = int(np.count_nonzero(np.any(np.abs(moved) > 0, axis=0)))
     floor = 1e-24 * float(np.sum(pairs.target**2))
     # Bins of one pair of strokes share the gear's position: a stroke counts once.
     count = n if pairs.stroke is None else len(np.unique(pairs.stroke))
-    return count * np.log(max(cost, floor) / n) + (int(live.sum()) + shapes) * np.log(count)
+    return count * np.log(max(cost, floor) / n) + (int(counted.sum()) + shapes) * np.log(count)
+
+
+def covariance(
+    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"], c: Array
+) -> Float[Array, "m m"]:
+    """Of the live coefficients, then the shapes, from the residuals; strokes are independent."""
+    columns = columns_of(pairs, model, shape, live)
+    jacobian = np.column_stack([columns, slopes(pairs, model, shape, live, c)])
+    size = np.linalg.norm(jacobian, axis=0)
+    size[size == 0.0] = 1.0
+    n, used = jacobian.shape
+    # Bins of one pair of strokes share the gear's position and are not independent.
+    count = n if pairs.stroke is None else max(int(pairs.stroke.max()) + 1, used + 1)
+    cost = float(np.sum((pairs.target - columns @ c) ** 2))
+    variance = cost / n * count / max(count - used, 1)
+    gram = (jacobian / size).T @ (jacobian / size) * (count / n)
+    return np.linalg.pinv(gram, rcond=1e-14) * variance / np.outer(size, size)

@@ -14,7 +14,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, weighted
-from taufit.calibration.friction_test import FrictionFit, fit_friction
+from taufit.calibration.friction_test import FrictionFit, carries_load, fit_friction, least_rms
 from taufit.errors import PoorExcitationError, TaufitError
 from taufit.friction import (
     FRICTION_MODELS,
@@ -139,6 +139,10 @@ def identify_friction(
     scores = {name: _score(found) for name, (_, found) in tried.items()}
     chosen = min(scores, key=lambda name: scores[name])
     curve, fits = tried[chosen]
+    fits[:] = [
+        replace(fit, full_rms=least_rms(pairs, _felt(pairs, curve)))
+        for pairs, fit in zip(measured, fits, strict=True)
+    ]
     found = tuple(
         JointFriction(pairs.joint, pairs, fit) for pairs, fit in zip(measured, fits, strict=True)
     )
@@ -190,13 +194,10 @@ def fit_joint(
     top_speed: float | None = None,
 ) -> FrictionFit:
     """`fit_friction`; a joint without load gets the model's curve with its load terms at zero."""
-    try:
-        return fit_friction(pairs, model, passive=passive, top_speed=top_speed)
-    except PoorExcitationError:
-        plain = _unloaded(model)
-        if plain is None:
-            raise
+    plain = _felt(pairs, model)
     fit = fit_friction(pairs, plain, passive=passive, top_speed=top_speed)
+    if plain is model:
+        return fit
     terms = [term.name for term in model.terms]
     own = [term.name for term in fit.model.terms]
     coefficients, std = np.zeros(len(terms)), np.zeros(len(terms))
@@ -216,6 +217,12 @@ def fit_joint(
         dropped=(*fit.dropped, *load_terms),
         warnings=(*fit.warnings, f"carries no load; {', '.join(load_terms)} set to zero"),
     )
+
+
+def _felt(pairs: FrictionPairs, model: FrictionModel) -> FrictionModel:
+    """The model, without its load terms where these pairs carry no load."""
+    plain = None if carries_load(pairs) else _unloaded(model)
+    return model if plain is None else plain
 
 
 def _unloaded(model: FrictionModel) -> FrictionModel | None:

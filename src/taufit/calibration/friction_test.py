@@ -16,10 +16,10 @@ from taufit.calibration.friction_curve import (
     all_at_once,
     bic,
     columns_of,
+    covariance,
     from_grid,
     projected,
     refined,
-    slopes,
 )
 from taufit.calibration.friction_pairs import FrictionPairs
 from taufit.calibration.passive import POWERS, Cone, passive_cone
@@ -30,6 +30,8 @@ from taufit.threads import one_blas_thread
 METHODS = ("variable_projection", "levenberg_marquardt")
 # How much extrapolated friction may differ between what the data allow.
 _TRUSTED = 0.15
+# Share of the friction to which what a load adds must be known.
+_VAGUE = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +48,8 @@ class FrictionFit:
         dropped: Terms the data do not support, by BIC or by leaving the fastest speed out.
         fastest: Highest speed tested [rad/s].
         warnings: What the user should know.
-        full_rms: Of the residuals with all terms and no constraint [N m].
+        full_rms: Least there is with all terms, no constraint and all pairs alike [N m]; NaN
+            where the pairs have weights (`least_rms` finds it then).
         valid_to: Speed up to which the curve is known within 15 % [rad/s]; `predict` refuses
             faster ones.
         tested_speeds: Of the pairs of strokes [rad/s].
@@ -126,9 +129,7 @@ def fit_friction(
         shape, cost = all_at_once(pairs, model, live)
     else:
         shape, cost = from_grid(pairs, model, live)
-    plain = replace(pairs, weight=None)
-    least = cost if pairs.weight is None else refined(plain, model, shape, live)[1]
-    full = float(np.sqrt(least / len(pairs.torque)))
+    full = float(np.sqrt(cost / len(pairs.torque))) if pairs.weight is None else np.nan
     if drop:
         shape, live = _supported(pairs, model, shape, live, cost)
     cone = None
@@ -137,6 +138,18 @@ def fit_friction(
         cone = passive_cone(model, max(top_speed or 0.0, 2.0 * fastest))
         shape = _within(pairs, model, shape, live, cone)
     return _result(pairs, model, shape, live, cone, full)
+
+
+def least_rms(pairs: FrictionPairs, model: FrictionModel) -> float:
+    """RMS of the residuals of the best curve of this form, all pairs alike [N m].
+
+    No term dropped, no constraint: what a plain least-squares fit of all parameters reaches at
+    best.
+    """
+    _refuse_unloaded(pairs, model)
+    plain = replace(pairs, weight=None)
+    cost = from_grid(plain, model, np.ones(len(model.terms), bool))[1]
+    return float(np.sqrt(cost / len(pairs.torque)))
 
 
 def _supported(
@@ -156,6 +169,8 @@ def _supported(
         best, i, again, less = min(trials, key=lambda one: one[0])
         if best >= score:
             turned = _turned(pairs, rest, model, shape, live)
+            if turned is None:
+                turned = _unknown_load(pairs, model, shape, live)
             if turned is None:
                 break
             live = live.copy()
@@ -217,6 +232,26 @@ def _turned(
     return max(turned, key=lambda i: names[i]) if turned else None
 
 
+def _unknown_load(
+    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
+) -> int | None:
+    """The load term where the loads tested do not show it.
+
+    It is negative, or what it adds at the largest load is known no better than to a tenth of the
+    friction and is less than twice its standard deviation.
+    """
+    names = [term.name for term in model.terms]
+    kept = [names[i] for i in np.flatnonzero(live)]
+    if "load" not in kept or "load_static" in kept:
+        return None
+    c, *_ = projected(columns_of(pairs, model, shape, live), pairs.target)
+    i = kept.index("load")
+    deviation = float(np.sqrt(max(covariance(pairs, model, shape, live, c)[i, i], 0.0)))
+    reach = deviation * float(np.abs(pairs.load).max())
+    vague = reach > _VAGUE * float(np.mean(np.abs(pairs.torque))) and c[i] < 2.0 * deviation
+    return names.index("load") if c[i] <= 0.0 or vague else None
+
+
 def _within(
     pairs: FrictionPairs,
     model: FrictionModel,
@@ -264,23 +299,14 @@ def _result(
     cost = float(np.sum(residual**2))
     coefficients = np.zeros(len(terms))
     coefficients[live] = c
-    jacobian = np.column_stack([columns, slopes(pairs, model, shape, live, c)])
-    size = np.linalg.norm(jacobian, axis=0)
-    size[size == 0.0] = 1.0
-    used = jacobian.shape[1]
-    # Bins of one pair of strokes share the gear's position and are not independent.
-    groups = used + 1 if pairs.stroke is None else int(pairs.stroke.max()) + 1
-    count = len(residual) if pairs.stroke is None else max(groups, used + 1)
-    variance = weighed / len(residual) * count / max(count - used, 1)
-    gram = (jacobian / size).T @ (jacobian / size) * (count / len(residual))
-    covariance = np.linalg.pinv(gram, rcond=1e-14) * variance / np.outer(size, size)
-    std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    spread = covariance(pairs, model, shape, live, c)
+    std = np.sqrt(np.maximum(np.diag(spread), 0.0))
     coefficient_std = np.zeros(len(terms))
     coefficient_std[live] = std[: live.sum()]
     fitted = pairs.torque - residual
     fastest = float(pairs.velocity.max())
     dropped = tuple(name for name, kept in zip(terms, live, strict=True) if not kept)
-    valid = _valid_to(pairs, model, shape, live, cone, covariance[: len(c), : len(c)], c)
+    valid = _valid_to(pairs, model, shape, live, cone, spread[: len(c), : len(c)], c)
     warnings = []
     if dropped:
         warnings.append(f"the data do not support {', '.join(dropped)}; set to zero")
@@ -314,7 +340,7 @@ def _valid_to(
     shape: Array,
     live: Bool[Array, " k"],
     cone: Cone | None,
-    covariance: Float[Array, "k k"],
+    known: Float[Array, "k k"],
     c: Array,
 ) -> float:
     """Speed up to which the curve is known within 15 %: by its covariance and without the fastest.
@@ -330,7 +356,7 @@ def _valid_to(
     probe = FrictionPairs(grid, grid, load, pairs.joint, None, warm)
     columns = columns_of(probe, model, shape, live)
     curve = columns @ c
-    spread = 2.0 * np.sqrt(np.maximum(np.einsum("nk,kl,nl->n", columns, covariance, columns), 0.0))
+    spread = 2.0 * np.sqrt(np.maximum(np.einsum("nk,kl,nl->n", columns, known, columns), 0.0))
     rest = _without_fastest(pairs)
     if rest is not None:
         other_columns = columns_of(rest, model, shape, live)
@@ -342,14 +368,18 @@ def _valid_to(
     return float(grid[max(0, int(np.argmax(unknown)) - 1)] if np.any(unknown) else grid[-1])
 
 
+def carries_load(pairs: FrictionPairs) -> bool:
+    """Whether load-dependent terms could matter: load above a twentieth of the friction."""
+    return bool(np.mean(pairs.load**2) >= 0.05**2 * np.mean(pairs.torque**2))
+
+
 def _refuse_unloaded(pairs: FrictionPairs, model: FrictionModel) -> None:
-    if not needs(model, "load"):
+    if not needs(model, "load") or carries_load(pairs):
         return
     level = np.sqrt(np.mean(pairs.torque**2))
     carried = np.sqrt(np.mean(pairs.load**2))
-    if carried < 0.05 * level:
-        raise PoorExcitationError(
-            f"joint {pairs.joint} carries no load here ({carried:.2g} N m against {level:.2g} N m "
-            f"of friction), as the first joint of a floor-mounted arm does: load-dependent terms "
-            "have no effect. Use the model without load, e.g. stribeck, for this joint."
-        )
+    raise PoorExcitationError(
+        f"joint {pairs.joint} carries no load here ({carried:.2g} N m against {level:.2g} N m "
+        f"of friction), as the first joint of a floor-mounted arm does: load-dependent terms "
+        "have no effect. Use the model without load, e.g. stribeck, for this joint."
+    )

@@ -198,14 +198,14 @@ class PurposeOptions:
         typer.Option(help="For friction-test: speeds [deg/s], comma separated; planned else."),
     ] = None
     passes: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="For friction-test: how often every stroke is made; 2 or 3 where torque noise is "
-            "as large as friction.",
+            help="For friction-test: how often every stroke is made; by default once, 3 times "
+            "where torque is measured behind the gear.",
             min=1,
             max=20,
         ),
-    ] = 1
+    ] = None
     minutes: Annotated[float, typer.Option(help="For warm-up: how long.", min=0.1, max=1440)] = 10.0
     part_mass: Annotated[
         float, typer.Option(help="For payload-inertia: of the part [kg].", min=0.001, max=10000)

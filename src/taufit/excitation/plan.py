@@ -85,7 +85,7 @@ class _Request:
     effort: Effort = field(default_factory=Effort)
     joints: tuple[int, ...] = ()
     speeds: Float[Array, " s"] | None = None
-    passes: int = 1
+    passes: int | None = None
     minutes: float = 10.0
     inertia: InertiaGoal = field(default_factory=InertiaGoal)
 
@@ -105,7 +105,7 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
     effort: Effort | None = None,
     joints: tuple[int, ...] = (),
     speeds: Float[Array, " s"] | None = None,
-    passes: int = 1,
+    passes: int | None = None,
     minutes: float = 10.0,
     inertia: InertiaGoal | None = None,
 ) -> Plan:
@@ -125,7 +125,8 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
         effort: Budget, seed and processes.
         joints: Of a friction test, from 1; all by default.
         speeds: Of a friction test [rad/s]; planned by default.
-        passes: How often a friction test makes every stroke.
+        passes: How often a friction test makes every stroke; by default once, three times where
+            torque is measured behind the gear.
         minutes: Of a warm-up.
         inertia: What a payload-inertia motion is to reach.
     """

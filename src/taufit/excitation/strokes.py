@@ -28,6 +28,8 @@ _TRANSFER = 0.7
 _RUN_IN = 0.3
 _OWN_RUN_IN = 0.2
 _REPEATS = 3
+# Behind the gear a sensor sees a part of the friction, and noise as large as that.
+_PASSES = {"motor": 1, "link": 3}
 _NOMINAL = {"viscous": 1.0, "viscous2": 0.3, "viscous3": 0.1, "coulomb": 1.0, "static": 1.4}
 
 
@@ -134,7 +136,7 @@ def friction_test(
     joints: tuple[int, ...],
     start: Float[Array, " j"] | None = None,
     speeds: Float[Array, " s"] | None = None,
-    passes: int = 1,
+    passes: int | None = None,
     seed: int = 0,
 ) -> FrictionTest:
     """Strokes of several joints (numbers from 1), one after the other about one pose.
@@ -149,12 +151,14 @@ def friction_test(
         joints: Which joints, from 1.
         start: The pose; found when None.
         speeds: Instead of planned ones [rad/s].
-        passes: How often every stroke is made; more for sensors noisier than friction is large.
+        passes: How often every stroke is made; by default once, three times where torque is
+            measured behind the gear.
         seed: Of the search for a pose.
     """
     for joint in joints:
         if not 1 <= joint <= robot.joints:
             raise InfeasibleError(f"this arm has joints 1 to {robot.joints}, not {joint}.")
+    passes = _PASSES.get(robot.drives.side, 1) if passes is None else passes
     clearances = Clearances(robot, scene)
     pose = _open_pose(robot, limits, clearances, joints, seed) if start is None else start
     plans, parts = [], []
@@ -256,14 +260,17 @@ def strokes_of(
 
     A slow stroke is cut to what fits in `longest_s` and approached in its own direction from 0.3
     away, as far as there is room, so that friction which builds up slowly after a reversal is
-    there; a faster one begins that much earlier and ends that much later. Fast ones have half a
-    second of steady speed and are repeated, up to three times, until they have lasted `least_s`
-    in all. All of it is done `passes` times.
+    there; a faster one begins that much earlier and ends that much later. Fast ones last `least_s`
+    where there is room, at least half a second, and are repeated up to three times until they have
+    lasted that long in all. All of it is done `passes` times.
     """
     turns = 2.0 * speeds**2 / acceleration
     steady = 0.5 * speeds + turns
     usual = min(stroke, max(0.5 * stroke, room - 2.0 * _RUN_IN))
-    lengths = np.minimum(np.maximum(np.minimum(usual, speeds * longest_s), steady), room)
+    # One long stroke costs fewer turns than several short ones.
+    at_once = np.minimum(least_s * speeds + turns, room - 2.0 * _RUN_IN)
+    slow = np.minimum(usual, speeds * longest_s)
+    lengths = np.minimum(np.maximum(np.maximum(slow, at_once), steady), room)
     moves: list[tuple[float, float, float]] = []
     here = 0.0
     for speed, length, turn in zip(speeds, lengths, turns, strict=True):
