@@ -9,7 +9,7 @@ import pytest
 
 from taufit.calibration.friction_identification import fit_joint, identify_friction
 from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, strokes_in
-from taufit.calibration.friction_test import fit_friction
+from taufit.calibration.friction_test import fit_friction, least_rms
 from taufit.calibration.passive import passive_cone
 from taufit.cli.app import main
 from taufit.errors import PoorExcitationError
@@ -136,6 +136,59 @@ def test_the_fit_is_no_worse_than_the_best_of_twenty_random_starts():
         )
         costs.append(2 * found.cost)
     assert fit.cost <= min(costs) * (1 + 1e-6)
+
+
+def _loaded_pairs(rng, top_load, factor, noise):
+    """Strokes at twelve speeds under three loads, with weights as a recording gives them."""
+    speeds = np.tile(np.geomspace(0.003, 1.5, 12), 3)
+    v = np.repeat(speeds, 4)
+    load = np.repeat(np.repeat([0.3, 0.6, 1.0], 12), 4) * top_load
+    truth = 1.0 + 0.5 * v + factor * load
+    y = truth + noise * rng.normal(size=v.shape)
+    stroke = np.repeat(np.arange(len(speeds)), 4)
+    weight = np.full(len(v), 1.0 / noise)
+    return FrictionPairs(v, y, load, 2, stroke, weight=weight)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_friction_by_load_is_kept_where_the_loads_show_it(seed):
+    # At 20 N m the load adds 0.1 of 1.3 N m; it is known to a few hundredths.
+    pairs = _loaded_pairs(np.random.default_rng(seed), 20.0, 0.005, 0.1)
+    fit = fit_friction(pairs, LinearLoad())
+    assert "load" not in fit.dropped
+    assert fit.coefficients[2] == pytest.approx(0.005, abs=0.004)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_friction_by_load_is_dropped_where_the_loads_hardly_differ(seed):
+    # Loads of 0.1 to 0.3 N m in noise of 0.5 N m: any factor fits, and would reach far.
+    pairs = _loaded_pairs(np.random.default_rng(seed), 0.3, 0.0, 0.5)
+    assert "load" in fit_friction(pairs, LinearLoad()).dropped
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_random_start_leaves_less_than_the_least_rms(seed):
+    from scipy.optimize import least_squares
+
+    rng = np.random.default_rng(seed)
+    model = StribeckLoadSmooth(degree=1)
+    v = np.repeat(np.geomspace(0.003, 2.0, 14), 6)
+    load = rng.uniform(1.0, 20.0, v.shape)
+    terms, shape = np.array([0.8, 1.0, 1.4, 0.01, 0.02]), np.array([0.02, 0.05, 0.04])
+    inputs = FrictionInput(v, load=load)
+    y = model.columns(inputs, shape) @ terms + 0.05 * rng.normal(size=v.shape)
+    weight = rng.uniform(5.0, 40.0, v.shape)
+    pairs = FrictionPairs(v, y, load, 1, np.arange(len(v)), weight=weight)
+    low, high = (np.log([getattr(s, end) for s in model.shapes]) for end in ("lower", "upper"))
+
+    def residual(x):
+        return model.columns(inputs, np.exp(np.clip(x[5:], low, high))) @ x[:5] - y
+
+    costs = []
+    for _ in range(20):
+        start = np.r_[rng.uniform(-1, 2, 5), rng.uniform(low, high)]
+        costs.append(2 * least_squares(residual, start, method="lm", max_nfev=1000).cost)
+    assert least_rms(pairs, model) <= np.sqrt(min(costs) / len(v)) * (1 + 1e-6)
 
 
 def test_the_command_writes_a_model_others_read(tested, tmp_path, capsys):

@@ -126,7 +126,7 @@ def identify_friction(
         raise TaufitError(
             f"friction model {unknown[0]!r} is not known: use auto or {', '.join(FRICTION_MODELS)}."
         )
-    measured, missing = _measured(robot, samples, joints)
+    measured, missing = measured_pairs(robot, samples, joints)
     top = robot.limits.velocity
     tried: dict[str, tuple[FrictionModel, list[FrictionFit]]] = {}
     for name in names:
@@ -140,7 +140,7 @@ def identify_friction(
     chosen = min(scores, key=lambda name: scores[name])
     curve, fits = tried[chosen]
     fits[:] = [
-        replace(fit, full_rms=least_rms(pairs, _felt(pairs, curve)))
+        replace(fit, full_rms=least_rms(pairs, curve))
         for pairs, fit in zip(measured, fits, strict=True)
     ]
     found = tuple(
@@ -238,7 +238,7 @@ def _finite(speed: float) -> float | None:
     return float(speed) if np.isfinite(speed) else None
 
 
-def _measured(
+def measured_pairs(
     robot: Robot, samples: Sequence[Samples], joints: Sequence[int] | None
 ) -> tuple[list[FrictionPairs], list[int]]:
     """Pairs of every joint that has some, and the joints that have none."""

@@ -146,7 +146,6 @@ def least_rms(pairs: FrictionPairs, model: FrictionModel) -> float:
     No term dropped, no constraint: what a plain least-squares fit of all parameters reaches at
     best.
     """
-    _refuse_unloaded(pairs, model)
     plain = replace(pairs, weight=None)
     cost = from_grid(plain, model, np.ones(len(model.terms), bool))[1]
     return float(np.sqrt(cost / len(pairs.torque)))
