@@ -17,13 +17,23 @@ from pathlib import Path
 
 # What shows that an extra works: a program that fails where it does not.
 PROBES = {
-    "sim": "import taufit; r = taufit.read_robot('ur3e'); taufit.Twin(r)",
-    "ros": "import taufit, rosbags.highlevel",
-    "hdf5": "import h5py, taufit",
-    "xacro": "import xacrodoc, taufit; taufit.read_robot('arm.urdf.xacro')",
-    "ros2": "import cyclonedds.domain",
-    "plot": "import matplotlib.pyplot",
-    "pinocchio": "import pinocchio",
+    "sim": "import taufit; taufit.Twin(taufit.read_robot('ur3e'))",
+    "ros": "import taufit; assert len(taufit.read_recording('run.mcap')) > 1000",
+    "hdf5": "import h5py, taufit\n"
+    "run = taufit.read_recording('run.parquet')\n"
+    "with h5py.File('run.h5', 'w') as file:\n"
+    "    for name in ('time', 'position', 'velocity', 'signal'):\n"
+    "        file[name] = getattr(run, name)\n"
+    "open('h5.yaml', 'w').write('columns:\\n  time: time\\n  position: position_{joint}\\n'\n"
+    "    '  velocity: velocity_{joint}\\n  torque: signal_{joint}\\n')\n"
+    "assert len(taufit.read_recording('run.h5', map='h5.yaml')) == len(run)",
+    "xacro": "import taufit; taufit.read_robot('arm.urdf.xacro')",
+    # A participant of DDS would speak to the local network: the library and our part of it load.
+    "ros2": "import cyclonedds.domain, taufit.wire.ros.middleware",
+    "plot": "import taufit; taufit.read_model('model.json').plot_friction()",
+    "pinocchio": "import pinocchio, taufit\n"
+    "taufit.write_urdf(taufit.read_model('model.json'), 'arm.urdf')\n"
+    "assert pinocchio.buildModelFromUrdf('arm.urdf').nq == 6",
 }
 XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:property name="mass" value="${2 * 1.5}"/>
@@ -79,6 +89,7 @@ def main() -> None:
         assert (folder / "out/report.html").stat().st_size > 100_000
         print(f"the demo's files: {size_mb(folder / 'out'):.0f} MB")
         if asked.extras:
+            run([taufit, "demo", "--files"], folder)
             (folder / "arm.urdf.xacro").write_text(XACRO)
             for extra, probe in PROBES.items():
                 line = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
