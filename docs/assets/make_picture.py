@@ -1,6 +1,6 @@
 """README's picture: the report of a fit beside the arm on its motion. Needs chromium.
 
-    python docs/assets/make_picture.py
+python docs/assets/make_picture.py
 """
 
 from __future__ import annotations
