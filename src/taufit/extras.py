@@ -35,6 +35,7 @@ EXTRAS = {
     "ros2": Extra("cyclonedds", "cyclonedds", "ROS 2 topics of a robot that is on"),
     "fleet": Extra("distributed", "distributed", "Dask clusters and object stores"),
     "plot": Extra("matplotlib", "matplotlib", "plots in notebooks"),
+    "live": Extra("uvicorn", "uvicorn", "live pages in the browser"),
     "pinocchio": Extra("pin", "pinocchio", "comparison with Pinocchio"),
     "figaroh": Extra("figaroh", "figaroh", "comparison with FIGAROH"),
 }

@@ -1,0 +1,83 @@
+"""From one thread that makes batches to every page that listens, without losing one.
+
+Batches are numbered. The last ones are kept, so that a page whose line broke for a few seconds
+gets what it missed when it comes back with the number it had; a page that is too slow for longer is
+told how many it lost by the gap in the numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncIterator
+
+KEPT = 400
+LISTENERS = 8
+
+
+class Hub:
+    """Batches in order, kept for a while.
+
+    Args:
+        kept: How many batches stay available.
+    """
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept: deque[tuple[int, bytes]] = deque(maxlen=kept)
+        self._number = 0
+        self._waiting: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
+        self._lock = threading.Lock()
+        self.listeners = 0
+        self.ended = False
+
+    def publish(self, data: str) -> None:
+        """Hand a batch to everybody; from any thread."""
+        with self._lock:
+            self._number += 1
+            event = f"id: {self._number}\ndata: {data}\n\n".encode()
+            self._kept.append((self._number, event))
+            self._wake()
+
+    def end(self) -> None:
+        """No batch will follow; from any thread."""
+        with self._lock:
+            self.ended = True
+            self._wake()
+
+    def _wake(self) -> None:
+        for event, loop in self._waiting.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(event.set)
+
+    def _after(self, number: int) -> list[tuple[int, bytes]]:
+        with self._lock:
+            return [item for item in self._kept if item[0] > number]
+
+    async def listen(self, last: int | None) -> AsyncIterator[bytes]:
+        """Batches as server-sent events until the end, after number `last`; None: from now on."""
+        ready = asyncio.Event()
+        with self._lock:
+            number = self._number if last is None else min(last, self._number)
+            self._waiting[ready] = asyncio.get_running_loop()
+            self.listeners += 1
+        try:
+            yield b"retry: 500\n\n"
+            while True:
+                ready.clear()
+                news = self._after(number)
+                if news:
+                    number = news[-1][0]
+                    yield b"".join(event for _, event in news)
+                elif self.ended:
+                    yield b"event: end\ndata: {}\n\n"
+                    return
+                else:
+                    try:
+                        await asyncio.wait_for(ready.wait(), 1.0)
+                    except TimeoutError:
+                        yield b": still here\n\n"
+        finally:
+            with self._lock:
+                del self._waiting[ready]
+                self.listeners -= 1

@@ -1,0 +1,305 @@
+"""Pages for one person on this computer: who may ask, what is answered, and the ASGI server.
+
+Every request is checked before any page sees it, in this order:
+
+    Host      one of the addresses the server listens on, else 421 (against DNS rebinding)
+    Origin    absent or the server's own, else 403 (against other pages in the same browser)
+    token     in the query or in the header X-Taufit-Token, for POST only in the header, else 401
+    size      of the body below the limit, else 413
+
+so no page that another site serves can read a stream or press a button, even one that guesses the
+port. Answers forbid scripts, frames and requests that are not the page's own.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from taufit.errors import TaufitError
+from taufit.extras import missing_extra
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from uvicorn import Server
+
+BODY_LIMIT = 64_000
+HEAD_LIMIT = 16_384
+CONNECTIONS = 64
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+_HEADERS = {
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "x-frame-options": "DENY",
+}
+_NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
+class ServerError(TaufitError):
+    """A page cannot be served: the port is taken, or the address is not one of this computer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server listens, and the word that opens it.
+
+    Attributes:
+        host: Address of this computer.
+        port: The port.
+        token: Has to come with every request.
+    """
+
+    host: str
+    port: int
+    token: str = field(repr=False, default_factory=lambda: secrets.token_urlsafe(24))
+
+    @property
+    def address(self) -> str:
+        """What a browser shows: scheme, host and port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The page, with the token that opens it."""
+        return f"{self.address}/?token={self.token}"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Values of the Host header that are this server."""
+        own = self.address.removeprefix("http://")
+        if self.host in ("127.0.0.1", "::1", "localhost"):
+            return frozenset({own, *(f"{name}:{self.port}" for name in _LOCAL)})
+        return frozenset({own})
+
+
+def listen(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Place]:
+    """A socket that listens, and its place; port 0 takes a free one."""
+    require_server()
+    if host in ("0.0.0.0", "::", ""):
+        raise ServerError(
+            f"{host or 'an empty address'} is every address of this computer: name the one that "
+            "the page is to be reached at."
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    line = socket.socket(family, socket.SOCK_STREAM)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        line.bind((host, port))
+    except (OSError, OverflowError) as error:
+        line.close()
+        reason = getattr(error, "strerror", None) or error
+        raise ServerError(
+            f"cannot listen on {host}:{port}: {reason}. Give another --port (0: any free one)."
+        ) from None
+    line.listen(CONNECTIONS)
+    return line, Place(host, line.getsockname()[1])
+
+
+class Guard:
+    """ASGI: asks the four questions of this file, then the application."""
+
+    def __init__(self, app: ASGIApp, place: Place, limits: Mapping[str, int] | None = None) -> None:
+        self.app, self.place, self.limits = app, place, dict(limits or {})
+        self.token = place.token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        heads: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            heads.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        refusal = self._refusal(scope, heads)
+        if refusal is None:
+            body = await _body(receive, self.limits.get(scope["path"], BODY_LIMIT))
+            if body is None:
+                refusal = (413, "the request is too large")
+            else:
+                await self.app(scope, _replay(body, receive), _with_headers(send))
+        if refusal is not None:
+            await _refuse(send, *refusal)
+
+    def _refusal(self, scope: Scope, heads: dict[str, list[str]]) -> tuple[int, str] | None:
+        if len(heads.get("host", [])) != 1 or heads["host"][0].lower() not in self.place.hosts:
+            return 421, "this server does not answer for that host"
+        origins = {f"http://{host}" for host in self.place.hosts}
+        if any(origin.lower() not in origins for origin in heads.get("origin", [])):
+            return 403, "this page may only be asked by itself"
+        if any(site not in ("same-origin", "none") for site in heads.get("sec-fetch-site", [])):
+            return 403, "this page may only be asked by itself"
+        if not self._known(scope, heads):
+            return 401, "the token is missing or wrong: use the address that taufit printed"
+        length = heads.get("content-length", ["0"])
+        limit = self.limits.get(scope["path"], BODY_LIMIT)
+        if len(length) != 1 or not length[0].isdigit() or int(length[0]) > limit:
+            return 413, "the request is too large"
+        return None
+
+    def _known(self, scope: Scope, heads: dict[str, list[str]]) -> bool:
+        given = heads.get("x-taufit-token", [])
+        if not given and scope["method"] in ("GET", "HEAD"):
+            query = scope["query_string"].decode("latin-1")
+            try:
+                given = parse_qs(query, max_num_fields=20).get("token", [])
+            except ValueError:
+                given = []
+        found = given[0].encode("utf-8", "surrogatepass") if len(given) == 1 else b""
+        return hmac.compare_digest(found, self.token)
+
+
+async def _body(receive: Receive, limit: int) -> bytes | None:
+    """The request's body, or None where it is longer than it may be."""
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return b"".join(parts)
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > limit:
+            return None
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Hand over a body that was read already, then whatever follows it."""
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return first.pop() if first else await receive()
+
+    return again
+
+
+def _with_headers(send: Send) -> Send:
+    """Add the headers that every answer has; a page's own policy is kept."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            there = {name.lower() for name, _ in message.get("headers", [])}
+            more = {**_HEADERS, "content-security-policy": _NOTHING}
+            added = [(k.encode(), v.encode()) for k, v in more.items() if k.encode() not in there]
+            message = {**message, "headers": [*message.get("headers", []), *added]}
+        await send(message)
+
+    return sent
+
+
+async def _refuse(send: Send, status: int, text: str) -> None:
+    body = (text + "\n").encode()
+    heads = {
+        "content-type": "text/plain; charset=utf-8",
+        "content-length": str(len(body)),
+        "connection": "close",
+    }
+    listed = [(name.encode(), value.encode()) for name, value in heads.items()]
+    out = _with_headers(send)
+    await out({"type": "http.response.start", "status": status, "headers": listed})
+    await out({"type": "http.response.body", "body": body})
+
+
+def page(name: str, title: str, settings: str, body: str) -> tuple[str, dict[str, str]]:
+    """One page as text with its headers; style and script are inside, allowed by a nonce.
+
+    Args:
+        name: Of the style and script among this room's static files.
+        title: Shown by the browser.
+        settings: JSON for the script.
+        body: HTML.
+    """
+    nonce = secrets.token_urlsafe(16)
+    static = files("taufit.live") / "static"
+    look = (files("taufit.report") / "static" / "page.css").read_text(encoding="utf-8")
+    style = look + (static / "pages.css").read_text(encoding="utf-8")
+    style += (static / f"{name}.css").read_text(encoding="utf-8")
+    script = (static / f"{name}.js").read_text(encoding="utf-8")
+    # Inside a script element only "</" could end it early.
+    data = settings.replace("<", "\\u003c")
+    text = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<link rel="icon" href="data:,"><title>{escape(title)}</title>'
+        f'<style nonce="{nonce}">{style}</style></head><body>{body}'
+        f'<script type="application/json" id="settings" nonce="{nonce}">{data}</script>'
+        f'<script nonce="{nonce}">{script}</script></body></html>\n'
+    )
+    policy = (
+        f"{_NOTHING}; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
+        "img-src data:"
+    )
+    return text, {"content-security-policy": policy}
+
+
+@contextmanager
+def serving(
+    app: ASGIApp, line: socket.socket, place: Place, limits: Mapping[str, int] | None = None
+) -> Iterator[Server]:
+    """Serve an application behind a `Guard` in a thread of its own while the block runs.
+
+    Args:
+        app: To serve.
+        line: As `listen` gives it; closed at the end.
+        place: As `listen` gives it.
+        limits: {path: largest body in bytes}, where it is not BODY_LIMIT.
+    """
+    import uvicorn
+
+    config = uvicorn.Config(
+        Guard(app, place, limits),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        h11_max_incomplete_event_size=HEAD_LIMIT,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=2,
+    )
+    logging.getLogger("uvicorn").addHandler(logging.NullHandler())
+    logging.getLogger("uvicorn").propagate = False
+    server = uvicorn.Server(config)
+    thread = threading.Thread(
+        target=server.run, kwargs={"sockets": [line]}, name="taufit page", daemon=True
+    )
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.should_exit = True
+        thread.join(10.0)
+        line.close()
+
+
+def application(routes: Mapping[str, tuple[str, Callable[..., Any]]]) -> ASGIApp:
+    """An application of {path: (method, endpoint)}."""
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    return Starlette(
+        routes=[Route(path, endpoint, methods=[m]) for path, (m, endpoint) in routes.items()]
+    )
+
+
+def require_server() -> None:
+    """Raise what to install where the libraries of the server are missing."""
+    if find_spec("uvicorn") is None or find_spec("starlette") is None:
+        raise missing_extra("live", "serving a page")

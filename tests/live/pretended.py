@@ -1,0 +1,133 @@
+"""A source and a monitor that cost nothing: what the page is made of can be tested without a fit."""
+
+from __future__ import annotations
+
+import time as clock
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from taufit.wire.source import Block, Description
+
+
+class Ticking:
+    """A source of `rate_hz` samples per second by this computer's clock, up to `limit` of them."""
+
+    def __init__(self, joints: int = 6, rate_hz: float = 500.0, limit: int | None = None) -> None:
+        self.joints, self.rate_hz, self.limit = joints, rate_hz, limit
+        self.gaps: list[Any] = []
+        self.duplicated, self.messages, self.sent, self.closed = 0, list[str](), 0, False
+        self._start = 0.0
+
+    def connect(self) -> Description:
+        self._start = clock.monotonic()
+        fields = ("position", "velocity", "signal")
+        return Description(self.joints, fields, "torque", "motor_torque", self.rate_hz)
+
+    def read(self, seconds: float) -> Block | None:
+        if self.limit is not None and self.sent >= self.limit:
+            self.closed = True
+            return None
+        due = int((clock.monotonic() - self._start + seconds) * self.rate_hz)
+        if self.limit is not None:
+            due = min(due, self.limit)
+        clock.sleep(max(0.0, due / self.rate_hz - (clock.monotonic() - self._start)))
+        if due <= self.sent:
+            return None
+        time = np.arange(self.sent, due) / self.rate_hz
+        self.sent = due
+        j = np.arange(self.joints)
+        q = np.sin(0.7 * time[:, None] + j) + 0.2 * j - 0.8
+        tau = 20.0 * np.cos(1.3 * time[:, None] + j) + np.sin(60.0 * time[:, None] * (1 + j))
+        values = {"position": q, "velocity": 0.7 * np.cos(0.7 * time[:, None] + j), "signal": tau}
+        return Block(time, values)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class Seen:
+    """The attributes of a reading that the page uses."""
+
+    time: float
+    position: Any
+    torque: Any
+    filtered: Any
+    predicted: Any
+    half_width: Any
+    external: Any
+    external_half_width: Any
+    threshold: float
+    payload: Any = None
+    contact: Any = None
+    temperature: Any = None
+    friction_index: Any = None
+    events: tuple[Any, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"time": self.time, "torque": np.asarray(self.torque).tolist()}
+
+
+@dataclass
+class Pretended:
+    """A monitor whose readings follow from the sample and its time alone."""
+
+    events: list[Any] = field(default_factory=list)
+
+    def run(self, source: Any) -> Any:
+        joints = source.connect().joints
+        half, limit = np.full(joints, 1.5), np.full(joints, 4.0)
+        try:
+            while not source.closed if hasattr(source, "closed") else True:
+                block = source.read(0.5)
+                if block is None:
+                    if getattr(getattr(source, "_source", source), "closed", False):
+                        return
+                    continue
+                yield from self._block(block, half, limit)
+        finally:
+            source.close()
+
+    def _block(self, block: Block, half: Any, limit: Any) -> Any:
+        q, tau = block.values["position"], block.values["signal"]
+        external = 1.5 * np.sin(0.5 * block.time)[:, None] * np.ones_like(tau)
+        for i, t in enumerate(block.time):
+            spread = 0.02 + 1.0 / (1.0 + t)
+            mass = 2.8 + 0.5 * np.exp(-t) * np.sin(3 * t)
+            touching = 4.0 < t % 8.0 < 5.0
+            yield Seen(
+                time=float(t),
+                position=q[i],
+                torque=tau[i],
+                filtered=tau[i] * 0.98,
+                predicted=tau[i] * 0.95 + 0.3,
+                half_width=half,
+                external=external[i] * (4.0 if touching else 1.0),
+                external_half_width=0.3 * limit,
+                threshold=20.0,
+                payload=SimpleNamespace(
+                    mass=mass,
+                    mass_interval=(mass - spread, mass + spread),
+                    centre=np.array([0.01, -0.02, 0.09]),
+                    centre_interval=(np.zeros(3), np.full(3, 0.1)),
+                    ready=bool(t > 2.0),
+                    empty=False,
+                ),
+                contact=SimpleNamespace(since=t - t % 8.0 + 4.0, link="link 5 or 6", kind="contact")
+                if touching
+                else None,
+                temperature=30.0 + np.arange(len(half)) + 0.01 * t,
+                friction_index=np.linspace(0.95, 1.3, len(half)),
+                events=(_Told(float(t)),) if round(t * 500) % 2000 == 1999 else (),
+            )
+
+
+@dataclass
+class _Told:
+    time: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"t": self.time, "kind": "contact", "text": "contact on link 5 or 6, 24 N"}
