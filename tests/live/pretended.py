@@ -1,4 +1,4 @@
-"""A source and a monitor that cost nothing: what the page is made of can be tested without a fit."""
+"""A source and a monitor that cost nothing, so that the page is tested without a fit."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _body(robot: Robot, about: str, playback: bool) -> str:
     joints = "".join(
         f'<figure class="joint"><figcaption><b>{escape(name)}</b> <span id="now-{j}"></span>'
         f'</figcaption><canvas id="joint-{j}" role="img" aria-label="Torque of {escape(name)}: '
-        f'measured, predicted with its 95 % interval, and external torque. Values are in the '
+        f"measured, predicted with its 95 % interval, and external torque. Values are in the "
         f'table of joints."></canvas></figure>'
         for j, name in enumerate(robot.joint_names)
     )
@@ -121,7 +121,8 @@ interval."></canvas></section>
 <p class="legend"><i class="raw"></i>measured <i class="filtered"></i>low-passed
 <i class="predicted"></i>predicted with 95 % interval <i class="external"></i>external, with the
 threshold of a contact</p><div id="charts">{joints}</div></section>
-<section id="values" aria-label="Values of every joint"><div class="scroll" tabindex="0" role="region"
-aria-label="Table of joints"><table><thead><tr><th scope="col">joint</th>{columns}</tr></thead>
+<section id="values" aria-label="Values of every joint"><div class="scroll" tabindex="0"
+role="region" aria-label="Table of joints"><table>
+<thead><tr><th scope="col">joint</th>{columns}</tr></thead>
 <tbody id="table">{rows}</tbody></table></div>
 <p class="sub"><span id="counts"></span> Keys: space pauses, R records.</p></section></main>"""

@@ -5,7 +5,7 @@ Every request is checked before any page sees it, in this order:
     Host      one of the addresses the server listens on, else 421 (against DNS rebinding)
     Origin    absent or the server's own, else 403 (against other pages in the same browser)
     token     in the query or in the header X-Taufit-Token, for POST only in the header, else 401
-    size      of the body below the limit, else 413
+    size      of head and body below the limits, else 431 or 413
 
 so no page that another site serves can read a stream or press a button, even one that guesses the
 port. Answers forbid scripts, frames and requests that are not the page's own.
@@ -134,6 +134,9 @@ class Guard:
             await _refuse(send, *refusal)
 
     def _refusal(self, scope: Scope, heads: dict[str, list[str]]) -> tuple[int, str] | None:
+        head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+        if head + sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD_LIMIT:
+            return 431, "the request's head is too large"
         if len(heads.get("host", [])) != 1 or heads["host"][0].lower() not in self.place.hosts:
             return 421, "this server does not answer for that host"
         origins = {f"http://{host}" for host in self.place.hosts}
@@ -163,7 +166,8 @@ class Guard:
 
 async def _body(receive: Receive, limit: int) -> bytes | None:
     """The request's body, or None where it is longer than it may be."""
-    parts, size = [], 0
+    parts: list[bytes] = []
+    size = 0
     while True:
         message = await receive()
         if message["type"] != "http.request":
