@@ -22,14 +22,16 @@ from taufit.extras import EXTRAS, installed_extras
 from taufit.limits import large_files
 from taufit.names import printable
 
-# In order of use. A verb has a file `cli/<verb>.py` with either a function `command` or, for verbs
-# with sub-verbs, a typer app called `app`.
+# In order of use. A verb has a file `cli/<verb>.py`, or one in a room of _ROOMS, with either a
+# function `command` or, for verbs with sub-verbs, a typer app called `app`.
+_ROOMS = ("", "pages.")
 _IN_ORDER = {
     "demo": "Try taufit without a robot: simulate, fit, check, report",
     "inspect": "Show a robot: joints, limits, what its motion can tell about it",
     "design": "Plan an excitation trajectory",
     "record": "Record a robot that is on, and play a motion on it",
     "convert": "Read any recording, tell how good it is, write it in other forms",
+    "open": "Say what the columns of a recording are, in the browser, and fit",
     "gains": "Find torque per ampere, from the controller or from a known mass",
     "friction": "Fit friction curves to constant-speed strokes",
     "fit": "Fit a robot's dynamic model to recorded motion and torque",
@@ -37,16 +39,23 @@ _IN_ORDER = {
     "payload": "Tell what the arm carries",
     "contact": "Tell what touches the arm, at a stated rate of false alarms",
     "health": "Tell wear from temperature, run after run",
+    "live": "Watch a running robot: payload, contact, friction, on a page",
     "export": "Write a fitted model as URDF, MJCF, JSON or C",
     "report": "Write one HTML page about a fitted model",
     "reproduce": "Make a paper's tables and figures again, beside its own",
     "simulate": "Record a simulated arm with friction, noise and everything",
 }
-VERBS = {
-    verb: text
-    for verb, text in _IN_ORDER.items()
-    if Path(__file__).with_name(f"{verb}.py").exists()
-}
+
+
+def _module(verb: str) -> str | None:
+    """Where a verb is, or None where it is not part of this installation."""
+    for room in _ROOMS:
+        if (Path(__file__).parent / room.rstrip(".") / f"{verb}.py").exists():
+            return f"taufit.cli.{room}{verb}"
+    return None
+
+
+VERBS = {verb: text for verb, text in _IN_ORDER.items() if _module(verb) is not None}
 
 
 def _help() -> str:
@@ -143,7 +152,7 @@ def typer_app(verb: str) -> Any:
 
     from taufit.cli.parts.spread import spread
 
-    module = import_module(f"taufit.cli.{verb}")
+    module = import_module(_module(verb) or f"taufit.cli.{verb}")
     if hasattr(module, "app"):
         for one in module.app.registered_commands:
             if one.help is None and one.callback is not None:

@@ -109,7 +109,10 @@
     for (const { target } of entries) { const known = pens.get(target); if (known) known.stale = true; }
     later();
   });
-  const number = (value, digits) => (Number.isFinite(value) ? value.toFixed(digits) : "–");
+  const number = (value, digits) => {
+    if (!Number.isFinite(value)) return "–";
+    return (Math.abs(value) < 0.5 * Math.pow(10, -digits) ? 0 : value).toFixed(digits);
+  };
 
   const ranges = Array.from({ length: J }, () => [[-1, 1], [-1, 1]]);
   // A range grows at once and shrinks slowly, so that the picture stands still.

@@ -122,3 +122,37 @@ class CycloneTalker:
     def close(self) -> None:
         """Leave."""
         self._writer = None
+
+
+class CycloneSpeaker:
+    """A publisher of joint states or of text."""
+
+    name = "Cyclone DDS"
+
+    def __init__(self, topic: str, kind: str) -> None:
+        from cyclonedds.pub import DataWriter
+        from cyclonedds.topic import Topic
+
+        from taufit.wire.ros.messages import JointStateMessage, StringMessage, reliable
+
+        self._participant = _participant()
+        types: dict[str, Any] = {"joint_state": JointStateMessage, "text": StringMessage}
+        name: Any = Topic(self._participant, f"rt{topic}", types[kind])
+        self._writer: Any = DataWriter(self._participant, name, qos=reliable())
+
+    def send(self, message: JointState | str) -> None:
+        """Publish it."""
+        from taufit.wire.ros.messages import Header, JointStateMessage, StringMessage, Time
+
+        if isinstance(message, str):
+            self._writer.write(StringMessage(message))
+            return
+        whole = int(message.time)
+        stamp = Time(cast(Any, whole), cast(Any, int((message.time - whole) * 1e9)))
+        parts = (message.names, message.position, message.velocity, message.effort)
+        listed: Any = [list(part) for part in parts]
+        self._writer.write(JointStateMessage(Header(stamp, ""), *listed))
+
+    def close(self) -> None:
+        """Leave."""
+        self._writer = None

@@ -120,3 +120,29 @@ class RclpyTalker(_Node):
             message.points.append(point)
         self._publisher.publish(message)
         self._executor.spin_once(timeout_sec=0.05)
+
+
+class RclpySpeaker(_Node):
+    """A publisher of joint states or of text."""
+
+    def __init__(self, topic: str, kind: str) -> None:
+        from sensor_msgs.msg import JointState as JointStateMessage
+        from std_msgs.msg import String
+
+        super().__init__()
+        self._type = {"joint_state": JointStateMessage, "text": String}[kind]
+        self._publisher = self._node.create_publisher(self._type, topic, 100)
+
+    def send(self, message: JointState | str) -> None:
+        """Publish it."""
+        from builtin_interfaces.msg import Time
+
+        out = self._type()
+        if isinstance(message, str):
+            out.data = message
+        else:
+            whole = int(message.time)
+            out.header.stamp = Time(sec=whole, nanosec=int((message.time - whole) * 1e9))
+            out.name, out.position = list(message.names), list(message.position)
+            out.velocity, out.effort = list(message.velocity), list(message.effort)
+        self._publisher.publish(out)

@@ -38,6 +38,13 @@ class JointStateMessage(IdlStruct, typename="sensor_msgs::msg::dds_::JointState_
 
 
 @dataclass
+class StringMessage(IdlStruct, typename="std_msgs::msg::dds_::String_"):
+    """Text."""
+
+    data: str
+
+
+@dataclass
 class DurationMessage(IdlStruct, typename="builtin_interfaces::msg::dds_::Duration_"):
     """Seconds and nanoseconds."""
 

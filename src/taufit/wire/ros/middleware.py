@@ -69,6 +69,27 @@ class Talker(Protocol):
     def close(self) -> None: ...
 
 
+class Speaker(Protocol):
+    """A publisher of joint states or of text."""
+
+    name: str
+
+    def send(self, message: JointState | str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def speaker_for(topic: str, kind: str) -> Speaker:
+    """Of messages of a kind, "joint_state" or "text", by what is installed."""
+    if has_rclpy():
+        from taufit.wire.ros.by_rclpy import RclpySpeaker
+
+        return RclpySpeaker(topic, kind)
+    from taufit.wire.ros.by_cyclone import CycloneSpeaker
+
+    return CycloneSpeaker(topic, kind)
+
+
 def listener_for(topic: str) -> Listener:
     """Of joint states, by what is installed."""
     if has_rclpy():

@@ -1,0 +1,56 @@
+"""Where a page is served, and how the command says so."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taufit.cli.common import print_json
+
+if TYPE_CHECKING:
+    import socket
+
+    from taufit.live.server import Place
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """Where the page is, and whether a browser is opened."""
+
+    port: Annotated[
+        int, typer.Option(help="Of the page; 0 takes a free one.", min=0, max=65535)
+    ] = 0
+    bind: Annotated[
+        str, typer.Option(help="Address of this computer that the page is reached at.")
+    ] = "127.0.0.1"
+    browser: Annotated[
+        bool, typer.Option("--browser", help="Open the page in the default browser.")
+    ] = False
+
+    def listen(self) -> tuple[socket.socket, Place]:
+        """The line and its place; a warning where others than this computer reach it."""
+        from taufit.live.server import listen
+
+        line, place = listen(self.bind, self.port)
+        if not self.bind.startswith("127.") and self.bind not in ("localhost", "::1"):
+            print(
+                f"{self.bind} can be reached from outside; the page and its token are not "
+                "encrypted on the way.",
+                file=sys.stderr,
+            )
+        return line, place
+
+    def announce(self, place: Place, about: dict[str, Any], as_json: bool, stream: Any) -> None:
+        """Say where the page is."""
+        if as_json:
+            print_json({"url": place.url, "port": place.port, **about})
+            sys.stdout.flush()
+        else:
+            print(f"{place.url}\nCtrl-C ends it.", file=stream, flush=True)
+        if self.browser:
+            import webbrowser
+
+            webbrowser.open(place.url)
