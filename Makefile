@@ -37,7 +37,7 @@ fuzz: setup
 	$(BIN)/python -m tests.fuzz --cases 20000 --minutes 60
 	$(BIN)/python -m tests.fuzz.binding --cases 20000
 	$(BIN)/python -m tests.fuzz.names --cases 2000
-	TAUFIT_FUZZ=1 $(BIN)/python -m pytest tests/wire/test_wire_fuzz.py
+	TAUFIT_FUZZ=1 $(BIN)/python -m pytest tests/wire/test_wire_fuzz.py tests/live/test_server.py
 
 sanitize: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.fuzz.sanitized

@@ -20,11 +20,13 @@ class Extra:
         library: As `pip install` calls it.
         module: As `import` calls it.
         use: What taufit does with it.
+        also: Libraries that come with it.
     """
 
     library: str
     module: str
     use: str
+    also: tuple[str, ...] = ()
 
 
 EXTRAS = {
@@ -35,7 +37,7 @@ EXTRAS = {
     "ros2": Extra("cyclonedds", "cyclonedds", "ROS 2 topics of a robot that is on"),
     "fleet": Extra("distributed", "distributed", "Dask clusters and object stores"),
     "plot": Extra("matplotlib", "matplotlib", "plots in notebooks"),
-    "live": Extra("uvicorn", "uvicorn", "live pages in the browser"),
+    "live": Extra("uvicorn", "uvicorn", "live pages in the browser", ("starlette",)),
     "pinocchio": Extra("pin", "pinocchio", "comparison with Pinocchio"),
     "figaroh": Extra("figaroh", "figaroh", "comparison with FIGAROH"),
 }
@@ -51,8 +53,9 @@ def missing_extra(name: str, what: str, instead: str = "") -> MissingExtraError:
     """
     extra = EXTRAS[name]
     other = f", or {instead}" if instead else ""
+    words = " ".join([extra.library, *extra.also])
     return MissingExtraError(
-        f"{what} needs {extra.library}: install it with `pip install {extra.library}` "
+        f"{what} needs {extra.library}: install it with `pip install {words}` "
         f"(it is the extra taufit[{name}]){other}."
     )
 

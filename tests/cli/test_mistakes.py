@@ -13,7 +13,7 @@ import pytest
 
 import taufit.files
 from taufit.cli import main
-from taufit.cli.app import VERBS, typer_app
+from taufit.cli.app import VERBS, module_of, typer_app
 from taufit.cli.parts.spread import spread
 
 BINARY = bytes(range(256)) * 40
@@ -169,7 +169,7 @@ def test_mistakes_are_refused_in_words(folder, tmp_path, capsys, words):
 def numeric_options():
     """(verb, option) of every numeric option, from the commands' own signatures."""
     for verb in VERBS:
-        command = getattr(import_module(f"taufit.cli.{verb}"), "command", None)
+        command = getattr(import_module(module_of(verb)), "command", None)
         if command is None:
             continue  # sub-verbs
         for name, hint in get_type_hints(spread(command)).items():

@@ -26,7 +26,7 @@ def library(requirement: str) -> str:
 def test_the_table_of_extras_is_that_of_the_package():
     assert set(EXTRAS) == set(LISTED) - FOR_DEVELOPERS
     for name, extra in EXTRAS.items():
-        assert [library(text) for text in LISTED[name]] == [extra.library]
+        assert {library(text) for text in LISTED[name]} == {extra.library, *extra.also}
 
 
 def test_extras_named_anywhere_exist():
@@ -52,7 +52,8 @@ def test_extras_within_the_package_are_extras_of_it():
 @pytest.mark.parametrize("name", EXTRAS)
 def test_a_missing_library_is_named_as_pip_calls_it(name):
     text = str(missing_extra(name, "this"))
-    assert f"`pip install {EXTRAS[name].library}`" in text and f"taufit[{name}]" in text
+    words = " ".join([EXTRAS[name].library, *EXTRAS[name].also])
+    assert f"`pip install {words}`" in text and f"taufit[{name}]" in text
 
 
 def test_the_version_names_engine_and_extras():

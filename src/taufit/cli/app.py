@@ -47,7 +47,7 @@ _IN_ORDER = {
 }
 
 
-def _module(verb: str) -> str | None:
+def module_of(verb: str) -> str | None:
     """Where a verb is, or None where it is not part of this installation."""
     for room in _ROOMS:
         if (Path(__file__).parent / room.rstrip(".") / f"{verb}.py").exists():
@@ -55,7 +55,7 @@ def _module(verb: str) -> str | None:
     return None
 
 
-VERBS = {verb: text for verb, text in _IN_ORDER.items() if _module(verb) is not None}
+VERBS = {verb: text for verb, text in _IN_ORDER.items() if module_of(verb) is not None}
 
 
 def _help() -> str:
@@ -152,7 +152,7 @@ def typer_app(verb: str) -> Any:
 
     from taufit.cli.parts.spread import spread
 
-    module = import_module(_module(verb) or f"taufit.cli.{verb}")
+    module = import_module(module_of(verb) or verb)
     if hasattr(module, "app"):
         for one in module.app.registered_commands:
             if one.help is None and one.callback is not None:

@@ -141,7 +141,7 @@ class _Tapped:
         self._session.flush()
         if self._session.stopping.is_set():
             raise _StoppedError
-        block = self._source.read(min(seconds, BATCH))
+        block = self._source.read(min(seconds, self._session.until_due()))
         if block is not None:
             self._session.tape.add(block)
         return block
@@ -191,7 +191,7 @@ class Session:
         self.done = threading.Event()
         self.samples, self.ended = 0, ""
         self._batch: list[Reading] = []
-        self._sent = time.monotonic()
+        self._due = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="taufit live", daemon=True)
 
     @property
@@ -250,21 +250,26 @@ class Session:
             if begun is None:
                 begun, first = now, float(reading.time)
             early = 0.0 if not self.pace else (reading.time - first) / self.pace - (now - begun)
-            # Whole batches at once: waiting for every single sample would cost more than they do.
-            while early > BATCH and not self.stopping.is_set():
+            # Until the next batch is due: waiting for every single sample would cost more.
+            while early > 0.0 and not self.stopping.is_set():
                 self.flush()
-                self.stopping.wait(min(early, BATCH))
+                self.stopping.wait(self.until_due())
                 early = (reading.time - first) / self.pace - (time.monotonic() - begun)
             yield reading
             if not self.pace:
                 self.flush()
 
+    def until_due(self) -> float:
+        """Seconds until the next batch is, a few milliseconds at least."""
+        return max(self._due - time.monotonic(), 0.1 * BATCH)
+
     def flush(self, *, at_once: bool = False) -> None:
         """Send what has come, where a batch is due."""
         now = time.monotonic()
-        if not self._batch or (now - self._sent < 0.9 * BATCH and not at_once):
+        if not self._batch or (now < self._due and not at_once):
             return
-        self._sent = now
+        # By the clock, not by the last one: a computer that wakes late sends as many.
+        self._due = max(self._due + BATCH, now)
         more: dict[str, Any] = {"recording": None if self.playback else self.tape.state()}
         more["limit"] = self.limits(self._batch[-1].threshold)
         self.hub.publish(pack(self._batch, self.samples, more))
