@@ -80,6 +80,6 @@ def test_the_printed_address_opens_the_page_and_a_signal_ends_it(folder):
     ],
 )
 def test_what_is_wrong_is_told_in_one_message(folder, words, code, says):
-    got, out, err = run(folder, *words, "--seconds", "30")
+    got, _, err = run(folder, *words, "--seconds", "30")
     assert got == code, err
     assert says.lower() in " ".join(err.lower().split()) and "Traceback" not in err
