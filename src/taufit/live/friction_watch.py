@@ -16,8 +16,8 @@ _WIDTH = 0.01
 _SLIDES = (STATES.index("fast"), STATES.index("slow"))
 # Friction is followed in steps of this length [s].
 _EVERY_S = 0.05
-# Beyond this share and so many standard deviations friction has changed.
-_CHANGED, _SIGMAS = 0.25, 4.0
+# Beyond this share and so many standard deviations, for this long in motion, friction has changed.
+_CHANGED, _SIGMAS, _LASTS_S = 0.25, 4.0, 5.0
 
 
 class FrictionWatch:
@@ -39,6 +39,7 @@ class FrictionWatch:
         fastest = np.ones(joints) if span is None else np.maximum(-span.low, span.high)
         self._weight = np.stack([np.ones(joints), fastest / 3.0, np.zeros(joints)], -1)
         self._said = np.zeros(joints, bool)
+        self._seconds = np.zeros(joints)
         self._count = 0
         self.index = np.ones(joints)
         self.std = np.full(joints, np.nan)
@@ -68,7 +69,9 @@ class FrictionWatch:
         variance = np.einsum("jk,jkl,jl->j", weight, own.covariance, weight)
         self.std = np.sqrt(np.maximum(variance, 0.0)) / self._level
         away = np.abs(self.index - 1.0)
-        changed: Array = (away > _CHANGED) & (away > _SIGMAS * self.std)
+        beyond = (away > _CHANGED) & (away > _SIGMAS * self.std)
+        self._seconds = np.where(beyond, self._seconds + _EVERY_S * moves, 0.0)
+        changed: Array = self._seconds > _LASTS_S
         new = changed & ~self._said
         self._said |= changed
         return new

@@ -97,10 +97,8 @@ class Monitor:
         self._told_contact = 0
         # Payload events that were passed on; the last may still change.
         self._told_payload: list[Event] = []
-        self._carried = self._was_ready = False
-        # Since when and of what the change of payload is that is not known in numbers yet.
-        self._open_change: tuple[float, float] | None = None
-        self._known_mass = 0.0
+        # Whether what is carried has been told; until the next pick or drop it stays known.
+        self._known = False
         self._lag: tuple[Array, Array] | None = None
         self._half: Array | None = None
         self.newest: Reading | None = None
@@ -223,41 +221,36 @@ class Monitor:
 
     @property
     def _payload_known(self) -> bool:
-        found = None if self.payload is None else self.payload.found
-        return self.payload is None or (found is not None and found.ready)
+        if self.payload is None:
+            return True
+        return self._known and not self.payload.filter.undecided
 
     def _mute(self) -> None:
         """In motion an unknown payload looks like contact: nothing is told until it is known."""
         seen = self.watch.seen
         standing = seen is None or bool((seen.state >= _STANDING).all())
-        known = self._payload_known or standing
+        # While it is not clear whether a pick or a contact has begun, contact is what matters.
+        known = self.payload is None or self._known or standing
         self.watch.threshold = self._alarm if known else np.inf
 
     # ---- what happened -------------------------------------------------------------------------
 
     def _read(self, found: PayloadEstimate) -> None:
         """A read-out of the payload: from now on the model expects it."""
-        if not found.ready:
-            self._was_ready = False
+        if not found.ready or (self.payload is not None and self.payload.filter.undecided):
             return
-        if not self._was_ready:
+        if not self._known:
             self._tell_ready(found)
-        self.watch.carry(found.parameters, anew=not self._was_ready)
+        self.watch.carry(found.parameters, anew=not self._known)
         self._prediction.carry(found)
-        self._was_ready = True
-        self._known_mass = found.mass
+        self._known = True
 
     def _tell_ready(self, found: PayloadEstimate) -> None:
         low, high = found.mass_interval
         text = f"the payload is {found.mass:.2f} kg ({max(low, 0.0):.2f} to {high:.2f})"
         if found.empty:
             text = f"the arm carries nothing heavier than {high:.2f} kg"
-        change = since = None
-        if self._open_change is not None:
-            since, before = self._open_change
-            change = found.mass - before
-            self._open_change = None
-        self._tell(MonitorEvent(found.time, "ready", text, since, change))
+        self._tell(MonitorEvent(found.time, "ready", text))
 
     def _collect(self) -> None:
         """Events of intake, watch and filter, passed on once."""
@@ -275,25 +268,25 @@ class Monitor:
                 self._tell(MonitorEvent(event.time, event.kind, event.text, since, None, force))
         self._told_contact = len(self.watch.events)
         if self.payload is not None:
-            self._collect_payload(self.payload.filter.events)
+            self._collect_payload(self.payload.filter)
 
-    def _collect_payload(self, events: list[Event]) -> None:
+    def _collect_payload(self, live: PayloadFilter) -> None:
+        """Changes of the payload: as they show, as they are decided, and as they are measured."""
         told = self._told_payload
-        for k in range(max(len(told) - 1, 0), len(events)):
-            event = events[k]
-            if k < len(told):
-                if told[k] is event:
-                    continue
-                told[k] = event
-            else:
+        for k in range(max(len(told) - 1, 0), len(live.events)):
+            event = live.events[k]
+            if k >= len(told):
                 told.append(event)
+            elif told[k] is event:
+                continue
+            else:
+                told[k] = event
             if event.kind == "gap":
                 continue
-            if event.kind in _DECIDED:
-                self._open_change = (event.time, self._known_mass)
-                self._was_ready = False
-            noticed = self.payload.filter.time if self.payload is not None else event.time
-            self._tell(MonitorEvent(noticed, event.kind, event.text, event.time))
+            if event.kind in _DECIDED and event.change is None:
+                self._known = False
+            since = None if event.kind == "pick or contact" else event.time
+            self._tell(MonitorEvent(live.time, event.kind, event.text, since, event.change))
 
     def _tell(self, event: MonitorEvent) -> None:
         self.events.append(event)

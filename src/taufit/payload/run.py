@@ -80,10 +80,7 @@ class PayloadRun:
             "empty": self.estimate.empty,
             "ready_at": self.ready_at,
             "stopped_at": self.stopped_at,
-            "events": [
-                {"t": e.time, "kind": e.kind, "text": e.text, "mass_change": e.change}
-                for e in self.events
-            ],
+            "events": [event.to_dict() for event in self.events],
             "budget": dict(self.budget),
             "advice": self.advice,
             "set_payload": self.set_payload(),

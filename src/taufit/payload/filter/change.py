@@ -119,31 +119,53 @@ class ChangeDetector:
             windows: How far to look back [s].
             light: Scale of changes [kg].
         """
+        found = self.looks(belief, windows, light)
+        return max(found, key=lambda one: one.evidence)
+
+    def looks(self, belief: Belief, windows: Sequence[float], light: float) -> list[Change]:
+        """What `look` finds over each length of time, the shortest first."""
         newest = self.chunks[-1]
-        self._squares.append((newest.time, _squares(newest, belief)))
+        self._squares.append((newest.time, squares(newest, belief)))
         while newest.time - self._squares[0][0] > self.window:
             self._squares.popleft()
         past = [newest.time - time for time, _ in reversed(self._squares)]
         lengths = sorted({int(np.searchsorted(past, window)) for window in windows})
         whole = np.cumsum([square for _, square in reversed(self._squares)], axis=0)
         total = whole[np.array(lengths) - 1]
-        # What is a joint's own goes first; what is left of the joints adds up.
-        inner = total[..., 5:, 5:].copy()
-        inner[..., 0, 0] += 1.0 / (_DRIFT * belief.rms) ** 2
-        slow = np.maximum(_SLOW * belief.level, 1e-6 * belief.rms)
-        inner[..., 1, 1] += 1.0 / slow**2
-        cross = total[..., 5:, :5]
-        gone = cross[..., :4].swapaxes(-1, -2) @ np.linalg.solve(inner, cross)
-        left = (total[..., :4, :5] - gone).sum(axis=1)
+        left = of_payload(total, belief)
         narrow = belief.known**2
-        evidence, change = _explained(left, narrow + (light * _CHANGES) ** 2)
-        evidence = evidence - _explained(left, narrow)[0]
-        best = int(evidence.argmax())
-        seconds = past[lengths[best] - 1] + newest.seconds
-        return Change(float(evidence[best]), float(change[best, 0]), seconds)
+        evidence, change = explained(left, narrow + variance_of_changes(light))
+        evidence = evidence - explained(left, narrow)[0]
+        return [
+            Change(float(evidence[k]), float(change[k, 0]), past[length - 1] + newest.seconds)
+            for k, length in enumerate(lengths)
+        ]
 
 
-def _explained(
+def variance_of_changes(light: float) -> Float[Array, " 4"]:
+    """Q: how large changes of mass and first moments are, for payloads of this scale [kg]."""
+    out: Array = (light * _CHANGES) ** 2
+    return out
+
+
+def of_payload(total: Float[Array, "... j 7 7"], belief: Belief) -> Float[Array, "... 4 5"]:
+    """A and g side by side: what is a joint's own goes first, what is left of the joints adds up.
+
+    Args:
+        total: Sums of `squares`.
+        belief: They were held against.
+    """
+    inner = total[..., 5:, 5:].copy()
+    inner[..., 0, 0] += 1.0 / (_DRIFT * belief.rms) ** 2
+    slow = np.maximum(_SLOW * belief.level, 1e-6 * belief.rms)
+    inner[..., 1, 1] += 1.0 / slow**2
+    cross = total[..., 5:, :5]
+    gone = cross[..., :4].swapaxes(-1, -2) @ np.linalg.solve(inner, cross)
+    out: Array = (total[..., :4, :5] - gone).sum(axis=-3)
+    return out
+
+
+def explained(
     left: Float[Array, "k 4 5"], variance: Float[Array, " 4"]
 ) -> tuple[Float[Array, " k"], Float[Array, "k 4"]]:
     """F of a change of this variance, and the change, from A and g side by side."""
@@ -153,7 +175,7 @@ def _explained(
     return np.einsum("ka,ka->k", score, change) - chance, change
 
 
-def _squares(chunk: Chunk, belief: Belief) -> Float[Array, "j 7 7"]:
+def squares(chunk: Chunk, belief: Belief) -> Float[Array, "j 7 7"]:
     """[W, r, 1, l]' [W, r, 1, l] of each joint, weighted by its noise; l is the slow column."""
     weight = np.array([w for _, w in chunk.rows])
     weight *= (chunk.seconds / weight.shape[1] / belief.density)[:, None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 # Changes of mass smaller than this at the moment they show may go either way [kg].
 _UNCLEAR = 0.3
@@ -17,26 +18,44 @@ class Event:
         kind: "pick", "drop", "change" (which of them is not clear), "pick or contact" (which of
             them is not clear yet, for a second at most), "contact" or "gap".
         text: In words.
-        change: Of mass, where it is one [kg].
+        change: Of mass [kg], once the new payload is known; None until then and for what is none.
     """
 
     time: float
     kind: str
     text: str
-    change: float = 0.0
+    change: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; a change of mass that is not known is left out."""
+        change = {} if self.change is None else {"mass_change": self.change}
+        return {"t": self.time, "kind": self.kind, "text": self.text, **change}
 
 
 def payload_change(time: float, mass: float) -> Event:
-    """A change of payload; which way is not always clear at the moment it shows."""
+    """A change of payload; which way is not always clear at the moment it shows.
+
+    Args:
+        time: When it was noticed [s].
+        mass: What the first moments say of it, a lower bound rather than an estimate [kg].
+    """
     if abs(mass) < _UNCLEAR:
-        return Event(time, "change", "the payload changed", mass)
+        return Event(time, "change", "the payload changed")
     kind = "pick" if mass > 0.0 else "drop"
-    return Event(time, kind, f"{kind}: the payload changed by at least {abs(mass):.1f} kg", mass)
+    return Event(time, kind, f"{kind}: the payload changed by at least {abs(mass):.1f} kg")
 
 
-def pick_or_contact(time: float, mass: float) -> Event:
+def known_change(event: Event, before: float, after: float) -> Event:
+    """The same event once the new payload is known."""
+    change = after - before
+    kind = "pick" if change > 0.0 else "drop"
+    text = f"{kind}: the payload changed by {change:+.2f} kg to {after:.2f} kg"
+    return Event(event.time, kind, text, change)
+
+
+def pick_or_contact(time: float) -> Event:
     """A change that may be a payload or a push."""
-    return Event(time, "pick or contact", "the payload changed, or something touches the arm", mass)
+    return Event(time, "pick or contact", "the payload changed, or something touches the arm")
 
 
 def contact(time: float, until: float) -> Event:

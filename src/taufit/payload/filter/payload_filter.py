@@ -28,7 +28,14 @@ from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.arm_rows import ArmRows, Rows
 from taufit.payload.filter.body import Body, most_probable_body
 from taufit.payload.filter.change import Belief, ChangeDetector, Chunk
-from taufit.payload.filter.event import Event, contact, gap, payload_change, pick_or_contact
+from taufit.payload.filter.event import (
+    Event,
+    contact,
+    gap,
+    known_change,
+    payload_change,
+    pick_or_contact,
+)
 from taufit.payload.filter.gain_uncertainty import GainUncertainty
 from taufit.payload.filter.grid import Grid
 from taufit.payload.filter.joint_sums import JointSums, carrying
@@ -137,6 +144,8 @@ class PayloadFilter:
         self.kept: list[tuple[Array, Array, Array]] | None = None
         self.detector = ChangeDetector(max(settings.windows))
         self._rival: Rival | None = None
+        # The change of payload whose size is not known yet, and the mass before it.
+        self._unmeasured: tuple[int, float] | None = None
         self._restart_sums()
         self._restart_stream()
 
@@ -308,7 +317,7 @@ class PayloadFilter:
         belief = self._belief()
         found = self.detector.look(belief, self.settings.windows, self.settings.light)
         if found.evidence > self.settings.alarm:
-            self.events.append(pick_or_contact(time, found.mass))
+            self.events.append(pick_or_contact(time))
             self._take_back()
             kept = {name: deepcopy(getattr(self, name)) for name in _KNOWN}
             place, light = len(self.events) - 1, self.settings.light
@@ -325,6 +334,9 @@ class PayloadFilter:
         self._rival = None
         if not was_contact:
             self.events[rival.event] = payload_change(rival.time, rival.mass)
+            before = rival.kept["_last"]
+            if before is not None and before.ready:
+                self._unmeasured = (rival.event, before.mass)
             return
         self.events[rival.event] = contact(rival.time, chunk.time)
         for name, value in rival.kept.items():
@@ -360,6 +372,11 @@ class PayloadFilter:
         x = np.append(self._state[self.unknowns.rows[j]], -1.0)
         x[:PER_LINK] *= 1.0 + self._gains[j]
         return x
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the last change may still turn out to be a contact."""
+        return self._rival is not None
 
     def reopen(self) -> None:
         """The payload is another one from now on; what was learnt about the arm stays.
@@ -481,6 +498,10 @@ class PayloadFilter:
         accurate = self.stopped_at is not None or (ready and self._accurate(out))
         if ready and self.ready_at is None:
             self.ready_at = self.time
+        if ready and self._unmeasured is not None and self._rival is None:
+            place, before = self._unmeasured
+            self.events[place] = known_change(self.events[place], before, out.mass)
+            self._unmeasured = None
         if accurate and self.stopped_at is None:
             self.stopped_at = self.time
         messages = warnings(

@@ -1,23 +1,42 @@
-"""Contact as the rival of a pick: a force that ends within a second was no payload.
+"""The rival of a pick: a force that ends within a second was no payload.
 
 In its first moments a downward push and a picked mass are the same torque. So a change is "pick or
-contact" at first, what was known before it is kept aside, and rows go on being held against that:
-when they fit it again the change was a contact, what was known comes back and the rows in between
-do not count; when they still do not after a second it was a pick or a drop.
+contact" at first, what was known before it is kept aside, and rows go on being held against that.
+With F of `change`, all rows since then but the latest foretell the latest: a payload that changed
+as those say explains the latest better than what was known before by
+
+    2 ln B = F(P + Q; all) - F(P + Q; all but the latest) - F(P; the latest).
+
+Where that is clearly negative the change was a contact: what was known comes back and the rows in
+between do not count. Where it still is positive after a second it was a pick or a drop. Poses in
+which a payload hardly shows speak for neither, and are waited for.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from taufit.payload.filter.change import Belief, Change, ChangeDetector, Chunk
+import numpy as np
 
-# A change that lasts this long is none of a contact [s].
-DECIDED_S = 1.0
-# Rows that are held against what was known before [s].
-_WINDOW_S = 0.1
+from taufit.arrays import Array, Float
+from taufit.payload.filter.change import (
+    Belief,
+    Change,
+    Chunk,
+    explained,
+    of_payload,
+    squares,
+    variance_of_changes,
+)
+
+# A change that lasts this long is none of a contact, and nothing is waited for longer [s].
+DECIDED_S, LATEST_S = 1.0, 4.0
+# The latest rows [s].
+_WINDOWS = (0.1, 0.2, 0.4)
 # Looks in a row that must find no change.
 _LOOKS = 2
+# 2 ln B that speaks clearly, for no change and for one.
+_CLEAR, _STILL = 4.0, 2.0
 # Nothing is decided before the low-pass has seen the change [s].
 _EARLIEST_S = 0.1
 
@@ -32,28 +51,54 @@ class Rival:
         kept: What was known before.
     """
 
-    __slots__ = ("_belief", "_detector", "_light", "_quiet", "event", "kept", "mass", "time")
+    __slots__ = (
+        *("_belief", "_narrow", "_past", "_quiet", "_times", "_wide"),
+        *("event", "kept", "mass", "time"),
+    )
 
     def __init__(
         self, time: float, event: int, found: Change, belief: Belief, light: float, kept: Any
     ) -> None:
         self.time, self.event, self.mass, self.kept = time, event, found.mass, kept
-        self._belief, self._light = belief, light
-        self._detector = ChangeDetector(_WINDOW_S)
+        self._belief = belief
+        self._narrow = belief.known**2
+        self._wide = self._narrow + variance_of_changes(light)
+        self._times: list[float] = []
+        self._past: list[Float[Array, "j 7 7"]] = []
         self._quiet = 0
 
     def look(self, chunk: Chunk) -> bool | None:
         """Whether it was a contact; None where that is not clear yet."""
-        self._detector.add(chunk)
-        found = self._detector.look(self._belief, (_WINDOW_S,), self._light)
+        self._times.append(chunk.time)
+        self._past.append(squares(chunk, self._belief))
         since = chunk.time - self.time
         if since < _EARLIEST_S:
             return None
-        self._quiet = self._quiet + 1 if found.evidence < 0.0 else 0
+        found = self._evidence()
+        self._quiet = self._quiet + 1 if float(found.min()) < -_CLEAR else 0
         if self._quiet >= _LOOKS:
             return True
-        if since < DECIDED_S:
+        if since < (DECIDED_S if found[-1] > _STILL else LATEST_S):
             return None
-        if abs(found.mass) > abs(self.mass):
-            self.mass = found.mass
-        return False
+        whole = of_payload(np.sum(self._past, axis=0), self._belief)[None]
+        one, change = explained(whole, self._wide)
+        mass = float(change[0, 0])
+        if abs(mass) > abs(self.mass):
+            self.mass = mass
+        return bool(found[-1] <= _STILL and one[0] <= explained(whole, self._narrow)[0][0])
+
+    def _evidence(self) -> Float[Array, " k"]:
+        """2 ln B of a change over each length of the latest rows."""
+        past = np.array(self._past)
+        ages = self._times[-1] - np.array(self._times)
+        out = []
+        for window in _WINDOWS:
+            latest = ages < window
+            now = of_payload(past[latest].sum(axis=0), self._belief)[None]
+            before = of_payload(past[~latest].sum(axis=0), self._belief)[None]
+            foretold = self._worth(before + now) - self._worth(before)
+            out.append(foretold - float(explained(now, self._narrow)[0][0]))
+        return np.array(out)
+
+    def _worth(self, left: Array) -> float:
+        return float(explained(left, self._wide)[0][0])
