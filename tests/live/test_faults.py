@@ -194,27 +194,30 @@ def test_what_was_left_out_is_told(model, run, fault, kind):
     assert kind in {event.kind for event in live(model, fault(run)).events}
 
 
-def amperes(model: FittedModel, one: Recording, gain) -> tuple[FittedModel, Recording]:
-    conditioning = replace(model.training.conditioning, gain=gain, gain_std=0.01 * gain)
+def in_newton_metres(model: FittedModel, one: Recording) -> tuple[FittedModel, Recording]:
+    conditioning = replace(model.training.conditioning, gain=None, gain_std=None)
     fitted = model.with_training(replace(model.training, conditioning=conditioning))
-    return fitted, replace(one, signal=one.signal / gain, signal_unit="A")
+    torque = one.signal * model.training.conditioning.gain
+    return fitted, replace(one, signal=torque, signal_unit="N m", gain=None, gain_std=None)
 
 
 def test_amperes_become_torque_by_the_models_gains(model, run):
-    gain = np.array([13.0, 14.0, 9.5, 9.0, 8.0, 8.5])
-    fitted, hurt = amperes(model, run, gain)
-    whole, found = identify_payload(fitted, hurt).estimate, read(live(fitted, hurt))
+    assert run.signal_unit == "A"
+    whole, found = identify_payload(model, run).estimate, read(live(model, run))
+    _, torque = in_newton_metres(model, run)
+    same = read(live(model, torque))
+    assert found.ready and whole.ready and same.ready
     assert abs(found.mass - whole.mass) < 0.1 * whole.mass_std
-    assert found.ready and whole.ready
+    assert abs(found.mass - same.mass) < 0.1 * whole.mass_std
 
 
 def test_amperes_without_gains_are_refused_alike(model, run):
-    _, hurt = amperes(model, run, np.ones(6))
-    hurt = replace(hurt, gain=None)
+    fitted, _ = in_newton_metres(model, run)
+    hurt = replace(run, gain=None, gain_std=None, target_current=None, target_torque=None)
     with pytest.raises(RecordingError, match="gain"):
-        identify_payload(model, hurt)
+        identify_payload(fitted, hurt)
     with pytest.raises(RecordingError, match="gain"):
-        live(model, hurt)
+        live(fitted, hurt)
 
 
 def test_five_joints_are_refused_alike(model, run):

@@ -103,7 +103,9 @@ class Intake:
         self._held: Array | None = None
         self._warm: Array | None = None
         self._last: tuple[float, Array] | None = None
-        self._wait: tuple[Sample, Array, bool] | None = None
+        # A suspicious sample; one that waits for its neighbour to have a velocity.
+        self._wait: tuple[Sample, Array] | None = None
+        self._open: Sample | None = None
 
     @property
     def measured(self) -> Array:
@@ -164,42 +166,50 @@ class Intake:
         return self._hand_on(sample, row, out)
 
     def flush(self) -> list[Sample]:
-        """What waits for a next sample, without one."""
+        """What waits for a next sample, without one; what is suspicious is left out."""
         out: list[Sample] = []
-        if self._wait is not None:
-            sample, row, _ = self._wait
-            self._wait = None
-            self._release(sample, row, None, out)
+        self._wait = None
+        if self._open is not None:
+            self._release(self._open, None, out)
+            self._open = None
         if self._shift is not None:
             out += self._shift.flush()
         return out
 
     def _hand_on(self, sample: Sample, row: Array, out: list[Sample]) -> list[Sample]:
         if self._wait is not None:
-            earlier, values, suspicious = self._wait
+            earlier, values = self._wait
             self._wait = None
-            if suspicious and self._spikes.is_spike(earlier.time, values, sample.time, row):
+            if self._spikes.is_spike(earlier.time, values, sample.time, row):
                 text = f"a sample at {earlier.time:.3f} s has a value far from its neighbours"
                 self._say("spike", earlier.time, text)
             else:
-                self._release(earlier, values, sample, out)
-        suspicious = self._spikes.suspicious(sample.time, row)
-        if suspicious or self._choice.any:
-            self._wait = (sample, row, suspicious)
+                self._accept(earlier, values, out)
+        if self._spikes.suspicious(sample.time, row):
+            self._wait = (sample, row)
         else:
-            self._release(sample, row, None, out)
+            self._accept(sample, row, out)
         return out
 
-    def _release(self, sample: Sample, row: Array, after: Sample | None, out: list[Sample]) -> None:
+    def _accept(self, sample: Sample, row: Array, out: list[Sample]) -> None:
+        """A measurement; where velocity is derived it waits for its other neighbour."""
         self._spikes.accept(sample.time, row)
-        joints = self.joints
+        self._choice.add(row[: 2 * self.joints])
+        if self._open is not None:
+            self._release(self._open, sample, out)
+            self._open = None
+        if self._choice.any:
+            self._open = sample
+        else:
+            self._release(sample, None, out)
+
+    def _release(self, sample: Sample, after: Sample | None, out: list[Sample]) -> None:
         if self._choice.any:
             there = None if after is None else (after.time, after.position)
             motion = slope(sample.time, sample.position, self._last, there)
             velocity = np.where(self._choice.derived, motion, sample.velocity)
             sample = sample._replace(velocity=velocity)
         self._last = (sample.time, sample.position)
-        self._choice.add(row[: 2 * joints])
         self.counts.taken += 1
         if self._shift is None:
             out.append(sample)
