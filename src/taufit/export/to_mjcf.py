@@ -72,6 +72,9 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
             # With MuJoCo's own 0.02 s friction has its full size, and the right sign, only at
             # speeds above a hundredth of the acceleration; so ten times below that.
             solreffriction="0.002 1",
+            # MuJoCo's own 0.9 lets a light joint creep: full friction only at speeds that grow with
+            # friction over inertia.
+            solimpfriction="0.99 0.99 0.001",
         )
         low, high = robot.limits.lower[i], robot.limits.upper[i]
         if np.isfinite(low) and np.isfinite(high):

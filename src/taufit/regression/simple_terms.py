@@ -111,6 +111,20 @@ class RowsOfTraining(Regression):
         self.joints = structure.robot.joints
         self._own = tuple(self._restricted(one) for one in terms.kept)
 
+    def with_rows(
+        self,
+        joint: int,
+        names: tuple[str, ...],
+        rows: Float[Array, "m k"],
+        target: Float[Array, " m"],
+    ) -> None:
+        """Put rows beside a joint's own; `names` are of terms that no others stand for."""
+        own = [self.names[c] for c in self.base.columns]
+        wide = np.zeros((len(rows), len(own)))
+        wide[:, [own.index(name) for name in names]] = rows
+        more = self._own[joint].with_rows(wide, target)
+        self._own = (*self._own[:joint], more, *self._own[joint + 1 :])
+
     def _pass(
         self, plan: list[list[Fold]]
     ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:

@@ -1,0 +1,64 @@
+"""CPU time of exported C: one sample of a six-joint arm with friction that remembers its path."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import Row
+
+CALLS = 300_000
+MAIN = """
+#include <stdio.h>
+#include <time.h>
+#include "arm.h"
+int main(void) {
+  double q[UR10E_JOINTS] = {0}, v[UR10E_JOINTS], a[UR10E_JOINTS], tau[UR10E_JOINTS], sum = 0.0;
+  ur10e_state state;
+  ur10e_start(&state);
+  const clock_t begin = clock();
+  for (int i = 0; i < CALLS; i++) {
+    for (int k = 0; k < UR10E_JOINTS; k++) {
+      v[k] = ((i >> (k + 5)) & 1) ? 0.5 : -0.4;
+      a[k] = 0.1 * k;
+      q[k] += 0.001 * v[k];
+    }
+    ur10e_step(&state, q, v, a, 0, 0.001, tau);
+    sum += tau[0] + tau[5];
+  }
+  printf("%.9g %g\\n", (double)(clock() - begin) / CLOCKS_PER_SEC / CALLS * 1e6, sum);
+  return 0;
+}
+"""
+
+
+def rows() -> Iterator[Row]:
+    from taufit.export import write_export
+    from taufit.friction import Presliding
+    from taufit.model.torque_model import TorqueModel
+    from taufit.robot import read_robot
+
+    robot = read_robot("ur10e")
+    model = TorqueModel(robot, Presliding())
+    values = np.full(len(model.names), 0.3)
+    values[model.layout.links] = robot.parameters
+    for compiler in ("gcc", "clang"):
+        if shutil.which(compiler) is None:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            write_export(model.with_values(values), "c", Path(folder) / "arm.c")
+            (Path(folder) / "main.c").write_text(MAIN)
+            flags = [f"-DCALLS={CALLS}", "-O2", "-std=c99", "main.c", "arm.c", "-lm", "-o", "main"]
+            subprocess.run([compiler, *flags], cwd=folder, check=True)
+            said = [
+                subprocess.run(["./main"], cwd=folder, check=True, capture_output=True, text=True)
+                for _ in range(5)
+            ]
+            best = min(float(one.stdout.split()[0]) for one in said)
+            note = f"{compiler} -O2, five pre-sliding elements a joint, best of 5 x {CALLS} calls"
+            yield Row(f"C, one step of six joints, {compiler}", best, "us", "<= 3", note)
