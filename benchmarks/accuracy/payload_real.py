@@ -50,9 +50,9 @@ def rows() -> Iterator[Row]:
     robot = read_robot(SHARED / "ur10e.urdf")
     changes, minutes = 0, 0.0
     for label, names in TRAINING.items():
-        model = identify(robot, [_read(name) for name in names]).model
+        model = identify(robot, [read(name) for name in names]).model
         for name, mass in LOADED.items():
-            done = identify_payload(model, _read(name))
+            done = identify_payload(model, read(name))
             changes += sum(event.kind != "gap" for event in done.events)
             minutes += done.history[-1].t / 60.0
             error = 100.0 * (done.estimate.mass / mass - 1.0)
@@ -67,7 +67,7 @@ def rows() -> Iterator[Row]:
         holding, wide = 0, 0.0
         fresh = [name for name in EMPTY if name not in names]
         for name in fresh:
-            done = identify_payload(model, _read(name))
+            done = identify_payload(model, read(name))
             changes += sum(event.kind != "gap" for event in done.events)
             minutes += done.history[-1].t / 60.0
             estimate = done.estimate
@@ -79,7 +79,7 @@ def rows() -> Iterator[Row]:
     yield Row("picks and drops told in all these runs", changes, "", "<= 0", note)
 
 
-def _read(name: str) -> Any:
+def read(name: str) -> Any:
     folder = SHARED / "identification_data"
     return read_recording(folder / f"ur-{name}.csv.gz", map=COLUMNS)
 

@@ -104,7 +104,7 @@ def _changes(bench: Bench) -> Iterator[Row]:
         after = [e.time - at for e in events if e.time >= at]
         wrong += len(events) - min(len(after), 1)
         delays.append(after[0] if after else np.inf)
-        found = _shown(model, recording, carried, at)
+        found = shown(model, recording, carried, at)
         shows.append(found[0])
         moves.append(found[1])
     late, seen = np.array(delays), np.array(shows) >= SHOWS
@@ -125,7 +125,7 @@ def _changes(bench: Bench) -> Iterator[Row]:
     yield Row("other events in these runs", float(wrong), "", "<= 0", f"{RUNS} runs of 20 s")
 
 
-def _shown(model: Any, recording: Any, carried: Carried, at: float) -> tuple[float, bool]:
+def shown(model: Any, recording: Any, carried: Carried, at: float) -> tuple[float, bool]:
     """Standard deviations an informed detector has in time, and whether the right joint moves."""
     clock = np.asarray(recording.time)
     rows = (clock >= at) & (clock < at + IN_TIME)

@@ -141,6 +141,8 @@ def test_after_a_change_the_new_payload_is_found(arm, model):
 
     after = [m for m in done.history if m.t > 12.8 and m.ready]
     assert len(after) > 20
+    (event,) = done.events
+    assert event.kind == "pick" and event.change == pytest.approx(2.0, abs=0.2)
     assert np.mean([m.low <= 2.0 <= m.high for m in after]) > 0.9
     before = [m for m in done.history if m.t < 12.5 and m.ready]
     assert all(m.low == 0.0 for m in before)

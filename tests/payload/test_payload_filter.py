@@ -1,5 +1,6 @@
 """The filter on a simulated arm: right, honest about it, and hard to fool."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -204,3 +205,20 @@ def test_marginalising_joint_by_joint_is_marginalising_at_once(model, loaded):
         rtol=1e-3,
         atol=1e-5,
     )
+
+
+@pytest.mark.parametrize("method", ["printed", "difference", "khalil"])
+def test_a_method_that_does_not_know_its_errors_prints_no_interval(model, loaded, method):
+    done = identify_payload(model, loaded, method=method)
+    told = done.to_dict()
+
+    assert not done.estimate.judged and told["ready"] is None and told["ready_means"] == ""
+    assert told["mass"]["low"] is None and told["com"]["high"] is None
+    assert {moment["low"] for moment in told["history"]} == {None}
+    json.dumps(told, allow_nan=False)
+
+
+def test_what_ready_means_is_said_in_numbers(found):
+    told = found.to_dict()
+    assert told["ready"] is True
+    assert "5 % of itself" in told["ready_means"] and "50 g" in told["ready_means"]

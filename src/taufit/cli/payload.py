@@ -13,8 +13,9 @@ from taufit.cli.options import Json, RecordingOptions, Report, numbers, one_of, 
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
-    from taufit.payload import PayloadRun, PayloadSettings
+    from taufit.payload import PayloadEstimate, PayloadRun, PayloadSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,28 +226,39 @@ def _panel(past: list[tuple[float, float, float, float, bool]], found: Any, live
     return Panel(text, title="payload", width=width + 16)
 
 
+def _heading(found: PayloadEstimate, robot: str) -> list[Text]:
+    """What is carried, and whether to use it."""
+    from taufit.cli.common import headline
+
+    low, high = found.mass_interval
+    if not found.judged:
+        return [headline(f"{robot} carries {found.mass:.3f} kg", "  by a method without interval")]
+    if found.empty:
+        out = [headline(f"{robot} carries nothing", f" that shows: below {high:.3f} kg (95 %).")]
+    else:
+        out = [
+            headline(f"{robot} carries {found.mass:.3f} kg", f"  [{low:.3f}, {high:.3f}] (95 %)")
+        ]
+    if not found.ready:
+        out.append(headline("not ready", ": do not use this yet.", "bold yellow"))
+    return out
+
+
 def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
-    from taufit.cli.common import headline, plain_console
+    from taufit.cli.common import plain_console
 
     console = plain_console()
     found = done.estimate
-    low, high = found.mass_interval
-    if found.empty:
-        console.print(
-            headline(f"{robot} carries nothing", f" that shows: below {high:.3f} kg (95 %).")
-        )
-    else:
-        console.print(
-            headline(f"{robot} carries {found.mass:.3f} kg", f"  [{low:.3f}, {high:.3f}] (95 %)")
-        )
-    if not found.ready:
-        console.print(headline("not ready", ": do not use this yet.", "bold yellow"))
+    for line in _heading(found, robot):
+        console.print(line)
     if not found.empty:
         console.print(_table(done))
         if found.from_prior:
             console.print(
                 "The inertia is mostly the prior's: hardly identifiable from this motion."
             )
+    if done.ready_at is not None and done.ready_means and found.mass < 1.0:
+        console.print(f"ready means: {done.ready_means}", highlight=False)
     for label, when in (("ready", done.ready_at), ("accurate enough", done.stopped_at)):
         if when is not None:
             console.print(f"{label} after {when:.1f} s", highlight=False)
@@ -285,10 +297,15 @@ def _table(done: PayloadRun) -> Table:
         table.add_column(name, justify="left" if name == "quantity" else "right")
     data = done.estimate.to_dict()
     com, inertia = data["com"], data["inertia"]
-    for axis, *values in zip("xyz", com["value"], com["low"], com["high"], strict=True):
-        table.add_row(f"com {axis}, mm", *(f"{1e3 * x:.1f}" for x in values))
-    for name, *values in zip(
-        inertia["entries"], inertia["value"], inertia["low"], inertia["high"], strict=True
-    ):
-        table.add_row(f"{name}, kg m^2", *(f"{x:.5f}" for x in values))
+    none = [None] * 6
+    lows, highs = com["low"] or none[:3], com["high"] or none[:3]
+    for axis, *values in zip("xyz", com["value"], lows, highs, strict=True):
+        table.add_row(f"com {axis}, mm", *(_shown(1e3, x, 1) for x in values))
+    lows, highs = inertia["low"] or none, inertia["high"] or none
+    for name, *values in zip(inertia["entries"], inertia["value"], lows, highs, strict=True):
+        table.add_row(f"{name}, kg m^2", *(_shown(1.0, x, 5) for x in values))
     return table
+
+
+def _shown(factor: float, value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{factor * value:.{digits}f}"

@@ -50,24 +50,29 @@ class PayloadEstimate:
     from_prior: bool = True
     warnings: tuple[str, ...] = field(default=())
 
+    @property
+    def judged(self) -> bool:
+        """Whether the method knows how far off it may be; without that there are no intervals."""
+        return bool(np.isfinite(self.mass_std))
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: value, low and high of mass, com and inertia."""
+        """Plain data: value, low and high of mass, com and inertia; None without interval."""
         return {
             "mass": {
                 "value": self.mass,
-                "low": self.mass_interval[0],
-                "high": self.mass_interval[1],
+                "low": _number(self.mass_interval[0]),
+                "high": _number(self.mass_interval[1]),
             },
             "com": {
                 "value": self.centre.tolist(),
-                "low": self.centre_interval[0].tolist(),
-                "high": self.centre_interval[1].tolist(),
+                "low": _numbers(self.centre_interval[0]),
+                "high": _numbers(self.centre_interval[1]),
             },
             "inertia": {
                 "entries": ["Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"],
                 "value": tensor_entries(self.inertia).tolist(),
-                "low": self.inertia_interval[0].tolist(),
-                "high": self.inertia_interval[1].tolist(),
+                "low": _numbers(self.inertia_interval[0]),
+                "high": _numbers(self.inertia_interval[1]),
                 "from_shape_prior": self.from_prior,
             },
         }
@@ -80,6 +85,14 @@ class PayloadEstimate:
         """
         where = np.eye(4) if flange is None else flange
         return FlangePayload.of(self.mass, self.centre, self.inertia, where).to_dict()
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _numbers(values: Float[Array, " n"]) -> list[float] | None:
+    return values.tolist() if np.isfinite(values).all() else None
 
 
 def interval(value: Any, std: Any) -> tuple[Any, Any]:

@@ -11,11 +11,15 @@ from taufit.robot.inertia import pseudo_inertia, tensor_entries, to_centre_of_ma
 
 
 def linear_estimate(
-    time: float, phi: Float[Array, " 10"], covariance: Float[Array, "10 10"], ready: bool
+    time: float,
+    phi: Float[Array, " 10"],
+    covariance: Float[Array, "10 10"] | None,
+    ready: bool,
 ) -> PayloadEstimate:
     """Ten parameters and their covariance as an estimate; nothing makes it physically possible.
 
-    Centre c = h / m and inertia about c carry the covariance to first order.
+    Centre c = h / m and inertia about c carry the covariance to first order. A method whose
+    covariance does not hold gives None, and its estimate has no intervals (nan).
     """
     mass, centre, inertia = to_centre_of_mass(phi)
     jacobian = np.zeros((PER_LINK, PER_LINK))
@@ -30,7 +34,9 @@ def linear_estimate(
         jacobian[4:, k] = (
             tensor_entries(to_centre_of_mass(moved)[2]) - tensor_entries(inertia)
         ) / step
-    std = np.sqrt(np.maximum(np.diag(jacobian @ covariance @ jacobian.T), 0.0))
+    std = np.full(PER_LINK, np.nan)
+    if covariance is not None:
+        std = np.sqrt(np.maximum(np.diag(jacobian @ covariance @ jacobian.T), 0.0))
     low, high = interval(mass, std[0])
     warnings = []
     if np.linalg.eigvalsh(pseudo_inertia(phi)).min() < -1e-9:

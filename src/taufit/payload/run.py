@@ -53,6 +53,8 @@ class PayloadRun:
         warnings: What the user should know.
         details: What only this method has.
         flange: Of the robot, in its last link's frame.
+        ready_means: In words, how well the mass is known when it is ready; "" where that is not
+            judged.
     """
 
     method: str
@@ -66,6 +68,7 @@ class PayloadRun:
     warnings: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     flange: Float[Array, "4 4"] = field(default_factory=lambda: np.eye(4))
+    ready_means: str = ""
 
     def set_payload(self) -> dict[str, Any]:
         """What a controller is set to, in the flange's frame, and the lines that do it."""
@@ -76,7 +79,9 @@ class PayloadRun:
         return {
             "method": self.method,
             **self.estimate.to_dict(),
-            "ready": self.estimate.ready,
+            # A method that does not know how far off it may be cannot say when it is ready.
+            "ready": self.estimate.ready if self.estimate.judged else None,
+            "ready_means": self.ready_means,
             "empty": self.estimate.empty,
             "ready_at": self.ready_at,
             "stopped_at": self.stopped_at,
@@ -89,6 +94,8 @@ class PayloadRun:
             **dict(self.details),
             "history": [
                 {"t": m.t, "mass": m.mass, "low": m.low, "high": m.high, "ready": m.ready}
+                if self.estimate.judged
+                else {"t": m.t, "mass": m.mass, "low": None, "high": None, "ready": None}
                 for m in self.history
             ],
         }
@@ -238,8 +245,8 @@ def identify_payload(
         raise TaufitError(f"unknown payload method {method!r}; there are {', '.join(METHODS)}.")
     if template is not None and method != "filter":
         raise TaufitError("a template is used by the method filter only.")
+    settings = settings or PayloadSettings()
     source = stream(model, recording)
-    done = METHODS[method](
-        model, source, settings or PayloadSettings(), template=template, watch=watch
-    )
-    return replace(done, flange=model.robot.tip)
+    done = METHODS[method](model, source, settings, template=template, watch=watch)
+    means = settings.ready_means if done.estimate.judged else ""
+    return replace(done, flange=model.robot.tip, ready_means=means)

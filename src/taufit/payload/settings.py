@@ -62,6 +62,16 @@ class PayloadSettings:
     alarm: float = 8.0
     windows: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8)
 
+    @property
+    def ready_means(self) -> str:
+        """In words, how well the mass is known when an estimate is ready."""
+        share, light = 100.0 * self.ready_mass, self.light
+        return (
+            f"the mass has a standard deviation of at most {share:g} % of itself, or of "
+            f"{1e3 * self.ready_mass * light:.0f} g for payloads below {light:g} kg; the joints "
+            "that carry it were seen in both directions"
+        )
+
     def __post_init__(self) -> None:
         positive = ("mass_accuracy", "com_accuracy", "ready_mass", "light", "com_spread", "memory")
         for name in positive:

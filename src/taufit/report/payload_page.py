@@ -35,6 +35,8 @@ def _verdict(done: PayloadRun) -> str:
     found = done.estimate
     low, high = found.mass_interval
     span = f"95 % interval {low:.3f} to {high:.3f} kg."
+    if not found.judged:
+        span = "This method has no interval that holds: compare it with the method filter."
     if not found.ready:
         return verdict("bad", "Not ready", f"The motion does not show the payload yet. {span}")
     head = "Nothing that shows" if found.empty else f"{found.mass:.3f} kg"
@@ -44,7 +46,10 @@ def _verdict(done: PayloadRun) -> str:
     ]
     if not found.empty:
         figures += [
-            (f"centre {axis} [mm]", f"{1e3 * x:.1f} ± {1e3 * NORMAL_95 * s:.1f}")
+            (
+                f"centre {axis} [mm]",
+                f"{1e3 * x:.1f} ± {1e3 * NORMAL_95 * s:.1f}" if found.judged else f"{1e3 * x:.1f}",
+            )
             for axis, x, s in zip("xyz", found.centre, found.centre_std, strict=True)
         ]
     return verdict("good", head, span) + cards(figures)
@@ -58,14 +63,11 @@ def _shown(done: PayloadRun) -> list:
 def _history(done: PayloadRun) -> str:
     moments = _shown(done)
     time = np.array([m.t for m in moments])
-    series = [
-        Series(
-            "mass with 95 % interval",
-            np.array([m.mass for m in moments]),
-            low=np.array([m.low for m in moments]),
-            high=np.array([m.high for m in moments]),
-        )
-    ]
+    mass = np.array([m.mass for m in moments])
+    series = [Series("mass", mass)]
+    if done.estimate.judged:
+        low, high = np.array([m.low for m in moments]), np.array([m.high for m in moments])
+        series = [Series("mass with 95 % interval", mass, low=low, high=high)]
     return chart(
         time,
         series,
@@ -79,8 +81,9 @@ def _history(done: PayloadRun) -> str:
 def _replay(done: PayloadRun) -> str:
     """The same, played in the time it took: one drawing that grows."""
     moments = _shown(done)
-    lows = np.array([max(m.low, 0.0) for m in moments])
-    highs = np.array([m.high for m in moments])
+    judged = done.estimate.judged
+    lows = np.array([max(m.low if judged else m.mass, 0.0) for m in moments])
+    highs = np.array([m.high if judged else m.mass for m in moments])
     # The first moments may be anywhere; the scale is that of most of the run.
     top = max(1.1 * float(np.percentile(highs, 90)), 0.1)
     bottom = min(0.95 * float(np.percentile(lows, 10)), 0.9 * top)

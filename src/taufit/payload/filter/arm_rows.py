@@ -17,6 +17,7 @@ import numpy as np
 from taufit.arrays import Array, Float, Int
 from taufit.dynamics import Engine
 from taufit.friction import FrictionInput, needs
+from taufit.friction.model import State
 from taufit.model.fitted_model import FittedModel
 from taufit.parameters import PER_LINK
 from taufit.payload.filter.lowpass import CausalLowpass
@@ -26,6 +27,8 @@ from taufit.regression.residual_structure import EXTRAS, extra_columns
 
 # Step of the difference quotient: far below any load that matters, far above rounding [N m].
 _SMALL_LOAD = 1e-3
+# Loads below this have no direction [N m].
+_NO_LOAD = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,8 +171,9 @@ class ArmRows:
         payload = links[..., self._tip]
         load = rigid + payload @ phi
         inputs = FrictionInput(v, q, load, warm, step=self._step)
-        slope = self._load_slope(inputs)[..., None] * payload
-        motor, self._state = self._of.advance(self._state, inputs)
+        before = self._state
+        motor, self._state = self._of.advance(before, inputs)
+        slope = self._load_slope(before, inputs, motor)[..., None] * payload
         speed = self._of.at_motors(v)
         direction, left = self._sliding(speed, self._step)
 
@@ -187,12 +191,25 @@ class ArmRows:
         out[..., p] = torque - rigid - rest @ self._rest + slope @ phi
         return out
 
-    def _load_slope(self, inputs: FrictionInput) -> Float[Array, "n j"]:
-        """d friction / d load at the joints: what one newton metre more costs in friction."""
+    def _load_slope(
+        self, before: tuple[State, ...], inputs: FrictionInput, motor: Float[Array, "n j k"]
+    ) -> Float[Array, "n j"]:
+        """d friction / d load at the joints: what one newton metre more costs in friction.
+
+        Columns proportional to |load| are divided by it; others take a difference quotient.
+        """
         if not needs(self.model.friction, "load"):
             return np.zeros_like(inputs.velocity)
+        proportional = getattr(self._of.friction, "by_load", None)
+        if proportional is not None and self._of.coupling is None:
+            at = list(proportional)
+            total = np.einsum("njk,jk->nj", motor[..., at], self._coefficients[:, at])
+            load = inputs.load
+            assert load is not None
+            loaded = np.abs(load) > _NO_LOAD
+            return np.divide(total, load, out=np.zeros_like(total), where=loaded)
         up, down = (
-            self._of.advance(self._state, inputs.replace(load=inputs.load + small))[0]
+            self._of.advance(before, inputs.replace(load=inputs.load + small))[0]
             for small in (_SMALL_LOAD, -_SMALL_LOAD)
         )
         return np.einsum("njk,jk->nj", up - down, self._coefficients) / (2.0 * _SMALL_LOAD)
