@@ -16,7 +16,7 @@ from taufit.export import EXPORTS
 from taufit.export.held import MJCF_TERMS, URDF_TERMS, held
 from taufit.export.worth import training_worth, worth_on
 from taufit.fitting import fit_samples
-from taufit.friction import Stribeck
+from taufit.friction import FrictionInput, Stribeck
 from taufit.model import read_model, write_model
 from taufit.model.simple_structure import simple_structure
 from taufit.model.torque_model import TorqueModel
@@ -87,3 +87,21 @@ def test_what_holds_everything_is_worth_the_model(trained):
     own = worth_on(model, EXPORTS["c"], samples, "samples")
     # Called with differences of the velocity at 50 Hz in the place of the acceleration.
     assert own.mean_nrmse <= 1.05 * own.model_mean_nrmse
+
+
+def test_powers_of_speed_do_not_run_away_beyond_what_was_seen():
+    """A format's cubic drag that was fitted to slow motion stays near the model's friction."""
+    structure, theta, shape, samples = simulated(Stribeck(degree=1), noise=0.5, n=400)
+    slow = np.abs(samples.velocity).max(axis=0)
+    limits = replace(structure.robot.limits, velocity=6.0 * slow)
+    structure = replace(structure, robot=replace(structure.robot, limits=limits), shape=shape)
+    model = structure.with_values(theta)
+    record = replace(model.training, simple_terms=simple_terms(model, source_of(samples)))
+    model = model.with_training(record)
+    form = held(model, MJCF_TERMS).model
+    for j, own in enumerate(form.layout.split(form.values).friction):
+        inputs = FrictionInput(np.array([-1.0, 1.0]) * limits.velocity[j], np.zeros(2), np.zeros(2))
+        got = MJCF_TERMS.friction.columns(inputs, np.empty(0)) @ own
+        true = model.layout.split(model.values).friction[j]
+        want = model.friction.columns(inputs, model.joint_shape[j]) @ true
+        assert np.all(np.abs(got - want) < 0.3 * np.abs(want)), (j, got, want)

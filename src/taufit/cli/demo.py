@@ -139,7 +139,14 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
             "Put it to use",
             ["export", model, "--format", "urdf", "-o", str(out / "arm.urdf")],
         ),
-        ("... also in C", ["export", model, "--format", "c", "-o", str(out / "arm.c")]),
+        (
+            "... in C, tested on that motion",
+            ["export", model, "--format", "c", "--holdout", test, "-o", str(out / "arm.c")],
+        ),
+        (
+            "... and as a unit for co-simulation",
+            ["export", model, "--format", "fmu", "--kind", "forward", "-o", str(out / "arm.fmu")],
+        ),
         (
             "Put something into the gripper",
             ["simulate", robot, motion, "--payload", "3.5,0,0,0.03", "--seed", "5"]

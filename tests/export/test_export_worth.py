@@ -1,0 +1,66 @@
+"""`taufit export` says what the written form is worth: on training, and on every --holdout."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from taufit.cli import main
+from taufit.export import EXPORTS
+
+
+def ended(*words):
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in words])
+    return stop.value.code or 0
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A model of a simulated arm, and two recordings it has not seen."""
+    pytest.importorskip("mujoco")
+    folder = tmp_path_factory.mktemp("worth")
+    for name, seed in (("run", 1), ("other", 2), ("third", 3)):
+        assert ended("simulate", "ur3", "--seed", seed, "-o", folder / f"{name}.parquet") == 0
+    assert ended("fit", "ur3", folder / "run.parquet", "-o", folder / "model.json") == 0
+    return folder
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_json_holds_the_form_beside_the_model_on_every_file(fitted, form, tmp_path, capsys):
+    unseen = [fitted / "other.parquet", fitted / "third.parquet"]
+    words = ["export", fitted / "model.json", "--format", form, "--json"]
+    for path in unseen:
+        words += ["--holdout", path]
+    capsys.readouterr()
+    assert ended(*words, "-o", tmp_path / f"arm{EXPORTS[form].ending}") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["format"] == form and [one["file"] for one in said["holdout"]] == [
+        path.name for path in unseen
+    ]
+    for one in (said["training"], *said["holdout"]):
+        assert len(one["nrmse"]) == len(one["model_nrmse"]) == 6
+        assert 0.0 < one["model_mean_nrmse"] < 0.5
+        if form in ("c", "fmu", "json"):
+            # Everything is held: differences of velocity in the place of accelerations.
+            assert one["mean_nrmse"] == pytest.approx(one["model_mean_nrmse"], rel=0.05)
+        else:
+            assert one["mean_nrmse"] > one["model_mean_nrmse"]
+    assert said["refitted"] == (form in ("urdf", "mjcf")) == bool(said["dropped"])
+
+
+def test_the_page_of_words_says_the_same(fitted, tmp_path, capsys):
+    words = ["export", fitted / "model.json", "--holdout", fitted / "other.parquet"]
+    capsys.readouterr()
+    assert ended(*words, "-o", tmp_path / "arm.urdf") == 0
+    text = capsys.readouterr().out
+    assert "Torque left unexplained on training data:" in text
+    assert "Torque left unexplained on other.parquet:" in text
+    assert "were refitted" in text and "N m rms on joint" in text
+
+
+def test_a_recording_that_is_not_there_is_refused_and_nothing_is_written(fitted, tmp_path, capsys):
+    words = ["export", fitted / "model.json", "--holdout", fitted / "nobody.parquet"]
+    assert ended(*words, "-o", tmp_path / "arm.urdf") == 1
+    assert not list(tmp_path.iterdir())
