@@ -18,8 +18,8 @@ _SIGMAS = 6.0
 _MEAN_TO_STD, _FORETOLD, _MIDDLE = 1.2533, 6.0**0.5, 1.5**0.5
 # A channel is back where it was when it differs by less than this share of the spike.
 _BACK = 0.5
-# Samples over which a channel's noise is averaged.
-_MEMORY = 50
+# Samples over which a channel's noise is averaged, and before which it is not known at all.
+_MEMORY, _FEWEST = 50, 8
 
 
 class SpikeGuard:
@@ -46,7 +46,7 @@ class SpikeGuard:
     def suspicious(self, time: float, values: Float[Array, " c"]) -> bool:
         """Whether a value is far from where its channel was going."""
         error = self._error(time, values)
-        if error is None:
+        if error is None or self._count < _FEWEST:
             return False
         reach = np.maximum(self.floor, (_SIGMAS * _MEAN_TO_STD) * self._scale)
         return bool((error > reach).any())

@@ -1,0 +1,127 @@
+"""The intake: what is no measurement stays out, what is one gets through, in order and in time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from taufit.errors import RecordingError
+from taufit.signals.intake import Intake
+from taufit.signals.intake.velocities import slope
+
+RATE, JOINTS = 100.0, 2
+FLOOR = np.array([1e-2, 1e-2, 0.05, 0.05, 0.5, 0.5])
+
+
+def intake(**settings) -> Intake:
+    return Intake(JOINTS, floor=FLOOR, **settings)
+
+
+def motion(n: int = 300):
+    time = np.arange(n) / RATE
+    position = np.stack([np.sin(time), np.cos(0.7 * time)], axis=1)
+    velocity = np.stack([np.cos(time), -0.7 * np.sin(0.7 * time)], axis=1)
+    torque = 3.0 * position + np.random.default_rng(0).normal(scale=0.02, size=position.shape)
+    return time, position, velocity, torque
+
+
+def pushed(one: Intake, time, position, velocity, torque):
+    out = []
+    for k in range(len(time)):
+        out += one.push(time[k], position[k], None if velocity is None else velocity[k], torque[k])
+    return out + one.flush()
+
+
+def test_clean_samples_pass_as_they_are_and_at_once():
+    time, position, velocity, torque = motion()
+    one = intake()
+    for k in range(50):
+        (sample,) = one.push(time[k], position[k], velocity[k], torque[k])
+        assert sample.number == k and sample.time == time[k]
+        np.testing.assert_array_equal(sample.torque, torque[k])
+
+
+def test_torque_is_gain_then_coupling():
+    time, position, velocity, torque = motion(5)
+    gain, coupling = np.array([2.0, -3.0]), np.array([[1.0, 0.0], [0.5, 1.0]])
+    out = pushed(intake(gain=gain, coupling=coupling), time, position, velocity, torque)
+    np.testing.assert_allclose([s.torque for s in out], (torque * gain) @ coupling)
+
+
+@pytest.mark.parametrize("channel", ["position", "velocity", "torque"])
+def test_a_spike_is_left_out_and_its_neighbours_are_not(channel):
+    time, position, velocity, torque = motion()
+    {"position": position, "velocity": velocity, "torque": torque}[channel][120, 1] += 2.0
+    one = intake()
+    numbers = [s.number for s in pushed(one, time, position, velocity, torque)]
+    assert numbers == [k for k in range(len(time)) if k != 120]
+    assert one.counts.spike == 1 and [n.kind for n in one.notices] == ["spike"]
+
+
+def test_a_step_is_no_spike_and_comes_one_sample_late():
+    time, position, velocity, torque = motion()
+    torque[150:] += 10.0
+    one, late = intake(), 0
+    for k in range(len(time)):
+        out = one.push(time[k], position[k], velocity[k], torque[k])
+        late += k == 150 and not out
+    assert late == 1 and one.counts.spike == 0 and one.counts.taken == len(time)
+
+
+@pytest.mark.parametrize("delay", [0.023, -0.017])
+def test_motion_is_shifted_by_the_delay(delay):
+    time, position, velocity, torque = motion()
+    out = pushed(intake(delay_s=delay), time, position, velocity, torque)
+    assert [s.number for s in out] == list(range(len(time)))
+    inner = slice(10, -10)
+    # Straight lines between samples of a sine of 1 rad/s: error below h^2 / 8.
+    want = np.sin(time - delay)[inner]
+    np.testing.assert_allclose([s.position[0] for s in out][inner], want, atol=1.3e-5)
+    np.testing.assert_array_equal([s.torque for s in out], torque)
+
+
+def test_velocity_comes_from_position_where_it_is_not_measured_or_too_noisy():
+    time, position, velocity, torque = motion()
+    rng = np.random.default_rng(1)
+    position = position + rng.normal(scale=1e-6, size=position.shape)
+    out = pushed(intake(), time, position, None, torque)
+    np.testing.assert_allclose([s.velocity for s in out][1:-1], velocity[1:-1], atol=5e-4)
+    noisy = velocity + rng.normal(scale=0.02, size=velocity.shape)
+    one = intake()
+    out = pushed(one, time, position, noisy, torque)
+    assert one.derived.all()
+    np.testing.assert_allclose([s.velocity for s in out][70:-1], velocity[70:-1], atol=5e-4)
+
+
+def test_the_slope_is_exact_for_parabolas_at_any_steps():
+    at = np.array([0.0, 0.3, 0.4])
+    value = 2.0 - at + 5.0 * at**2
+    before, middle, after = ((t, np.array([x])) for t, x in zip(at, value, strict=True))
+    assert slope(*middle, before, after)[0] == pytest.approx(-1.0 + 10.0 * 0.3)
+    assert slope(*middle, None, None)[0] == 0.0
+
+
+def test_late_and_repeated_samples_are_left_out_and_order_is_kept():
+    time, position, velocity, torque = motion()
+    order = np.r_[0:100, 101, 100, 102:200, 199, 200:300]
+    one = intake()
+    out = pushed(one, time[order], position[order], velocity[order], torque[order])
+    assert np.all(np.diff([s.time for s in out]) > 0)
+    assert (one.counts.late, one.counts.repeated, one.counts.taken) == (1, 1, 299)
+
+
+def test_a_missing_temperature_is_the_last_one():
+    time, position, velocity, torque = motion(3)
+    one, seen = intake(), []
+    for k, warm in enumerate(([np.nan, 30.0], [np.nan, np.nan], [np.nan, 31.0])):
+        seen += one.push(time[k], position[k], velocity[k], torque[k], np.array(warm))
+    np.testing.assert_array_equal(
+        [s.temperature for s in seen], [[0.0, 30.0], [0.0, 30.0], [0.0, 31.0]]
+    )
+
+
+def test_nothing_but_holes_is_refused_by_its_channel():
+    one = intake()
+    with pytest.raises(RecordingError, match="torque of joint 2 is nan"):
+        for k in range(600):
+            one.push(k / RATE, np.zeros(2), np.zeros(2), np.array([1.0, np.nan]))
