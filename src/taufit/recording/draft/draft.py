@@ -13,6 +13,7 @@ from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
 from taufit.recording.draft.names import Group, groups, run_column, time_column
 from taufit.recording.draft.numbers import Layout, layout, time_by_numbers, unit_of_step
+from taufit.recording.draft.resting import resting_layout
 from taufit.recording.quantity import QUANTITIES
 from taufit.recording.table import Table
 
@@ -70,11 +71,17 @@ def draft_map(
     elif position is not None:
         raise _nothing(table, True)
     else:
-        shape = _from_numbers(table, time, run, joints)
+        shape = _from_numbers(table, time, run, joints, gravity)
         if shape is None:
             raise _nothing(table, False)
         time, numbers = shape
         found, rate = list(numbers.groups), numbers.rate_hz
+        count = len(next(g for g in found if g.quantity == "position").columns)
+        if joints is not None and count != joints:
+            raise RecordingError(
+                f"{table.source}: its numbers look like those of {count} joints, the robot has "
+                f"{joints}. Choose the robot that was recorded, or write the map by hand."
+            )
         reasons += numbers.reasons
     return _Writer(table, found, time, run, rate, tuple(joint_names), gravity, reasons).draft()
 
@@ -184,9 +191,13 @@ def _around(found: list[Group], position: Group, signal: Group, table: Table) ->
 
 
 def _from_numbers(
-    table: Table, time: tuple[int, str] | None, run: int | None, joints: int | None
+    table: Table,
+    time: tuple[int, str] | None,
+    run: int | None,
+    joints: int | None,
+    gravity: Gravity | None,
 ) -> tuple[tuple[int, str] | None, Layout] | None:
-    values = table.values
+    values = _possible(table.values)
     if run is not None:
         values = values[values[:, run] == values[0, run]]
     if time is None:
@@ -197,9 +208,27 @@ def _from_numbers(
         unit = time[1] or unit_of_step(float(np.nanmedian(np.diff(values[:, time[0]]))))
         clock = values[:, time[0]] * QUANTITIES["time"].units[unit]
     found = layout(values, clock, joints, skip)
+    if joints is not None and not _complete(found):
+        found = resting_layout(values, clock, joints, gravity, skip) or found
     if found is None and joints is not None:
         found = layout(values, clock, None, skip)
     return None if found is None else (time, found)
+
+
+def _complete(found: Layout | None) -> bool:
+    return found is not None and any(group.quantity == "torque" for group in found.groups)
+
+
+def _possible(values: Float[Array, "n c"]) -> Float[Array, "n c"]:
+    """The longest part without numbers that nothing else of their column comes near."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = np.nanmedian(values, axis=0)
+        usual = np.nanmedian(np.abs(values - middle), axis=0)
+        limit = 1e6 * np.maximum(np.maximum(usual, 1e-3 * np.abs(middle)), 1e-3)
+        bad = np.flatnonzero((np.abs(values - middle) > limit).any(axis=1))
+    edges = np.concatenate([[-1], bad, [len(values)]])
+    longest = int(np.argmax(np.diff(edges)))
+    return values[edges[longest] + 1 : edges[longest + 1]]
 
 
 class _Writer:
@@ -217,6 +246,7 @@ class _Writer:
         reasons: list[str],
     ) -> None:
         self.table, self.found, self.time, self.run = table, found, time, run
+        self.values = _possible(table.values)
         self.rate, self.gravity = rate, gravity
         self.joint_names = joint_names
         self.reasons, self.open = reasons, list[str]()
@@ -246,7 +276,7 @@ class _Writer:
             if quantity in columns:
                 continue
             columns[quantity] = self._spec(group, quantity)
-        self._targets(columns, [g for g in signals if g is not measured], kind, measured)
+        self._targets(columns, [g for g in signals if g is not measured], kind)
         self.page["columns"] = columns
         self._names(position)
         if self.time is None:
@@ -295,7 +325,7 @@ class _Writer:
         if quantity not in ("position", "velocity", "commanded_position", "commanded_velocity"):
             return None
         base = next(g for g in self.found if g.quantity == "position")
-        largest = float(np.nanmax(np.abs(self.table.values[:, list(base.columns)])))
+        largest = float(np.nanmax(np.abs(self.values[:, list(base.columns)])))
         if base.unit is None and not 4 * np.pi < largest < 1500.0:
             return None
         unit = base.unit or "deg"
@@ -327,10 +357,10 @@ class _Writer:
             return "torque"
         unit = position.unit or self._unit(position, "position")
         factor = 1.0 if unit is None else QUANTITIES["position"].units[unit]
-        rows = np.flatnonzero(np.isfinite(self.table.values).all(axis=1))
-        rows = rows[:: max(1, len(rows) // 2000)]
-        expected = self.gravity(self.table.values[rows][:, list(position.columns)] * factor)
-        ratio = _scale(self.table.values[rows][:, list(measured.columns)], expected)
+        values = self.values[np.isfinite(self.values).all(axis=1)]
+        values = values[:: max(1, len(values) // 2000)]
+        expected = self.gravity(values[:, list(position.columns)] * factor)
+        ratio = _scale(values[:, list(measured.columns)], expected)
         if ratio is None or _LIKE_GRAVITY[0] < abs(ratio) < _LIKE_GRAVITY[1]:
             if ratio is not None:
                 self.reasons.append(f"it is {ratio:.2g} times gravity on the nominal arm: N m")
@@ -338,22 +368,17 @@ class _Writer:
         self.reasons.append(f"it is {ratio:.2g} times gravity on the nominal arm: not N m")
         return "current"
 
-    def _targets(
-        self, columns: dict[str, Any], rest: list[Group], kind: str, measured: Group
-    ) -> None:
-        """Two further torque-like channels of a nameless file: the one of equal scale is current.
+    def _targets(self, columns: dict[str, Any], rest: list[Group], kind: str) -> None:
+        """Two further torque-like channels of a nameless file: current is the smaller of them.
 
-        One that is named was sorted by its name already.
+        A drive makes more newton metres at its joint than it takes amperes. A channel that is named
+        was sorted by its name already.
         """
         if any(self.table.names) or kind != "current" or len(rest) != 2:
             return
-        size = [
-            np.nanmedian(np.nanstd(self.table.values[:, list(g.columns)], axis=0)) for g in rest
-        ]
-        own = np.nanmedian(np.nanstd(self.table.values[:, list(measured.columns)], axis=0))
-        order = sorted(range(2), key=lambda i: abs(np.log(size[i] / own)))
-        for index, quantity in zip(order, ("target_current", "target_torque"), strict=True):
-            columns[quantity] = self._spec(rest[index], quantity)
+        order = sorted(rest, key=lambda g: _size(self.values[:, list(g.columns)]))
+        for group, quantity in zip(order, ("target_current", "target_torque"), strict=True):
+            columns[quantity] = self._spec(group, quantity)
 
     def _names(self, position: Group) -> None:
         known = self.table.meta.get("joint_names")
@@ -393,9 +418,20 @@ def _bare(name: str) -> str:
     return "".join(c for c in name.lower().replace("joint", "") if c.isalnum())
 
 
+def _size(block: Float[Array, "n j"]) -> float:
+    """Of a channel of several joints: of the joint that has most of it, at rest or moving."""
+    return float(np.sqrt(np.nanmean(block**2, axis=0)).max())
+
+
 def _scale(signal: Float[Array, "n j"], gravity: Float[Array, "n j"]) -> float | None:
-    """Median over loaded joints of the slope of the signal on gravity; None without gravity."""
+    """Median over loaded joints of the slope of the signal on gravity; None without gravity.
+
+    Where the arm stands still, the ratio of the two levels.
+    """
     slopes = []
+    level = gravity.mean(axis=0)
+    if gravity.std(axis=0).max() < 0.05 * np.abs(level).max():
+        return float(signal.mean(axis=0) @ level / (level @ level))
     for j in range(signal.shape[1]):
         g = gravity[:, j] - gravity[:, j].mean()
         if g.std() > 0.3 * gravity.std(axis=0).max() and g.std() > 1e-6:

@@ -92,7 +92,7 @@ def layout(
         return None
     clock = np.arange(len(values), dtype=float) if time is None else time[sound]
     free = [c for c in range(values.shape[1]) if c not in skip and np.ptp(values[:, c]) > 0]
-    slopes, matches = _pairs(values, clock, free)
+    slopes, matches = integral_pairs(values, clock, free)
     shape = _shape(matches, values.shape[1], joints)
     if shape is None:
         return _without_velocity(values, clock, free, joints, skip)
@@ -141,7 +141,7 @@ def _angle_units(position: Float[Array, "n j"], ratio: float) -> tuple[str | Non
     return unit, None if unit is None else "deg/s"
 
 
-def _pairs(
+def integral_pairs(
     values: Float[Array, "n c"], clock: Float[Array, " n"], free: list[int]
 ) -> tuple[dict[tuple[int, int], float], set[tuple[int, int]]]:
     """Columns that are the integral of another, with the slope between the two."""

@@ -1,0 +1,228 @@
+"""Does this robot explain this torque? Gravity on the nominal arm against what was recorded.
+
+Joint by joint, over the samples at hand,
+
+    signal = a gravity(q) + b + c sign(v) + d v + e v' + f inertia(q, v, v'),
+
+and gravity explains the signal where it removes most of what the other terms leave. For a torque in
+newton metres a is near one; for a current it is positive, its size is the drive's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import gravity_torque, inverse_dynamics
+from taufit.recording import Recording
+from taufit.robot import Robot
+
+_ROWS = 3000
+# Velocity is smoothed over this before it is differentiated [s].
+_SMOOTH = 0.02
+# Of the variance that the other terms leave, gravity must explain this share; below the second
+# one it does not.
+_EXPLAINED, _UNEXPLAINED = 0.5, 0.3
+# A torque in newton metres is this many times gravity on the nominal arm.
+_LIKE = (0.4, 2.5)
+# Gravity that changes less than this over the recording, against the most loaded joint and against
+# what it can be at the joint, shows nothing.
+_LOADED, _CHANGES = 0.15, 0.03
+# Direction cosine between the signal's levels and gravity's, where the arm stands still.
+_FOLLOWS = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class JointCheck:
+    """One joint.
+
+    Attributes:
+        joint: Counted from 1.
+        slope: a, in the signal's unit per newton metre; None where gravity hardly changes.
+        explained: Share of the variance that the other terms leave.
+    """
+
+    joint: int
+    slope: float | None
+    explained: float
+
+
+@dataclass(frozen=True, slots=True)
+class GravityCheck:
+    """The answer.
+
+    Attributes:
+        verdict: "yes", "no", or "open" where the recording cannot tell.
+        text: In a sentence.
+        joints: One by one.
+    """
+
+    verdict: str
+    text: str
+    joints: tuple[JointCheck, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "verdict": self.verdict,
+            "text": self.text,
+            "joints": [
+                {"joint": j.joint, "slope": j.slope, "explained": j.explained} for j in self.joints
+            ],
+        }
+
+
+def gravity_check(robot: Robot, recording: Recording) -> GravityCheck:
+    """Whether gravity on a nominal arm explains a recording's torque or current."""
+    if robot.joints != recording.joints:
+        return GravityCheck(
+            "no", f"{robot.name} has {robot.joints} joints, the map says {recording.joints}."
+        )
+    if not robot.parameters.any():
+        return GravityCheck("open", f"the description of {robot.name} has no masses to compare.")
+    q, v, a, signal = _rows(recording)
+    if len(q) < 20:
+        return GravityCheck("open", "there are too few samples to compare.")
+    gravity = gravity_torque(robot, q)
+    newton = recording.signal_unit == "N m"
+    spread, level = gravity.std(axis=0), np.abs(gravity.mean(axis=0))
+    possible = _possible(robot)
+    loaded = (spread > _CHANGES * possible) & (spread > _LOADED * spread.max())
+    loaded &= spread > 0.1 * _CHANGES * possible.max()
+    if not loaded.any():
+        if level.max() < _CHANGES * possible.max():
+            return GravityCheck("open", "gravity loads no joint in this recording.")
+        return _still(robot, gravity.mean(axis=0), np.median(signal, axis=0), newton)
+    inertia = inverse_dynamics(robot, q, v, a) - gravity
+    joints = tuple(
+        _joint(j, gravity[:, j], (v[:, j], a[:, j], inertia[:, j]), signal[:, j])
+        if loaded[j]
+        else JointCheck(j + 1, None, 0.0)
+        for j in range(robot.joints)
+    )
+    return _judged(robot, joints, newton)
+
+
+def _possible(robot: Robot) -> Float[Array, " j"]:
+    """About the largest torque of gravity at each joint."""
+    q = np.random.default_rng(0).uniform(-np.pi, np.pi, (200, robot.joints))
+    return np.maximum(np.abs(gravity_torque(robot, q)).max(axis=0), 1e-6)
+
+
+def _rows(recording: Recording) -> tuple[Array, Array, Array, Array]:
+    """Position, velocity, acceleration and signal of some thousand rows."""
+    time, q = recording.time, recording.position
+    v = np.gradient(q, time, axis=0) if recording.velocity is None else recording.velocity
+    width = max(1, len(time) // _ROWS, round(_SMOOTH / max(float(np.median(np.diff(time))), 1e-6)))
+    a = np.gradient(_smooth(v, width), time, axis=0)
+    parts = (q, _smooth(v, width) if recording.velocity is None else v, a, recording.signal)
+    step = max(1, len(time) // _ROWS)
+    rows = [part[::step] for part in parts]
+    fine = np.logical_and.reduce([np.isfinite(part).all(axis=1) for part in rows])
+    return rows[0][fine], rows[1][fine], rows[2][fine], rows[3][fine]
+
+
+def _smooth(values: Float[Array, "n j"], width: int) -> Float[Array, "n j"]:
+    """Mean over `width` rows to either side."""
+    total = np.vstack([np.zeros(values.shape[1]), np.cumsum(np.nan_to_num(values), axis=0)])
+    rows = np.arange(len(values))
+    low, high = np.maximum(rows - width, 0), np.minimum(rows + width + 1, len(values))
+    return (total[high] - total[low]) / (high - low)[:, None]
+
+
+def _joint(
+    j: int,
+    g: Float[Array, " n"],
+    motion: tuple[Array, Array, Array],
+    signal: Float[Array, " n"],
+) -> JointCheck:
+    v, a, inertia = motion
+    fast = max(float(np.abs(v).max()), 1e-9)
+    other = np.column_stack([np.ones_like(v), np.tanh(50.0 * v / fast), v, a, inertia])
+    size = np.linalg.norm(other, axis=0)
+    left, values, _ = np.linalg.svd(other[:, size > 0] / size[size > 0], full_matrices=False)
+    basis = left[:, values > 1e-8 * values[0]]
+    g = g - basis @ (basis.T @ g)
+    signal = signal - basis @ (basis.T @ signal)
+    power, rest = float(g @ g), float(signal @ signal)
+    if power == 0.0 or rest == 0.0:
+        return JointCheck(j + 1, None, 0.0)
+    return JointCheck(j + 1, float(signal @ g) / power, float(signal @ g) ** 2 / (power * rest))
+
+
+def _judged(robot: Robot, joints: tuple[JointCheck, ...], newton: bool) -> GravityCheck:
+    loaded = [j for j in joints if j.slope is not None]
+    turned = [j for j in loaded if (j.slope or 0.0) < 0.0 and j.explained > _EXPLAINED]
+    poor = [j for j in loaded if j.explained <= _EXPLAINED]
+    blind = [j for j in loaded if j.explained <= _UNEXPLAINED]
+    odd = [j for j in loaded if newton and not _LIKE[0] < abs(j.slope or 0.0) < _LIKE[1]]
+    if not loaded:
+        return GravityCheck("open", "gravity changes too little in this recording to tell.", joints)
+    if turned:
+        return GravityCheck(
+            "no",
+            f"the torque of {_listed(turned)} falls where gravity rises: its sign is turned, or "
+            "its positions belong to another joint.",
+            joints,
+        )
+    if 2 * len(blind) > len(loaded):
+        return GravityCheck(
+            "no",
+            f"gravity on {robot.name} does not explain {_listed(blind)}: another robot, another "
+            "order of the joints, or other columns.",
+            joints,
+        )
+    if 2 * len(poor) >= len(loaded):
+        return GravityCheck(
+            "open",
+            f"gravity on {robot.name} explains little of {_listed(poor)}: the motion is fast, or "
+            "it is another robot. A fit tells.",
+            joints,
+        )
+    if len(odd) > len(loaded) // 2:
+        ratio = float(np.median([j.slope or 0.0 for j in loaded]))
+        return GravityCheck(
+            "no",
+            f"it follows gravity on {robot.name}, but is {ratio:.2g} times as large: a current, or "
+            "another unit.",
+            joints,
+        )
+    loaded = [j for j in loaded if j not in poor]
+    ratio = float(np.median([j.slope or 0.0 for j in loaded]))
+    how = f"{ratio:.2f} times it" if newton else f"{ratio:.3g} A per N m"
+    share = 100.0 * float(np.median([j.explained for j in loaded]))
+    return GravityCheck(
+        "yes",
+        f"gravity on {robot.name} explains {share:.0f} % at {_listed(loaded)} ({how}).",
+        joints,
+    )
+
+
+def _still(
+    robot: Robot, gravity: Float[Array, " j"], level: Float[Array, " j"], newton: bool
+) -> GravityCheck:
+    """One pose: the joints' levels against each other."""
+    size = float(np.linalg.norm(gravity) * np.linalg.norm(level))
+    like = 0.0 if size == 0.0 else float(gravity @ level) / size
+    ratio = float(gravity @ level) / float(gravity @ gravity)
+    if like < _FOLLOWS:
+        return GravityCheck(
+            "no", f"the arm stands still and its torques are not those of {robot.name} there."
+        )
+    if newton and not _LIKE[0] < ratio < _LIKE[1]:
+        return GravityCheck(
+            "no",
+            f"the arm stands still; its torques are {ratio:.2g} times gravity on {robot.name}: a "
+            "current, or another unit.",
+        )
+    return GravityCheck(
+        "yes", f"the arm stands still, and its torques are in proportion to {robot.name}'s gravity."
+    )
+
+
+def _listed(joints: list[JointCheck]) -> str:
+    words = ", ".join(str(j.joint) for j in joints)
+    return f"joint {words}" if len(joints) == 1 else f"joints {words}"
