@@ -299,3 +299,58 @@ def test_effort_declares_any_recording(tmp_path, run, effort, unit, removed):
     read = read_recording(path, map={"columns": columns}, effort=effort)
     assert read.signal_unit == unit and read.meta.get("gravity_removed") == removed
     assert (read.gain is None) == (effort == "current")
+
+
+def resting(run, moving):
+    """A UR5e of which only some joints move; target current and torque are logged as well."""
+    robot, (time, q, v, _) = read_robot("ur5e"), run
+    rng = np.random.default_rng(5)
+    shown = np.isin(np.arange(6), moving)
+    q = np.where(shown, q, q[0]) + rng.normal(0.0, 1e-5, q.shape)
+    v = np.where(shown, v, 0.0)
+    target = inverse_dynamics(robot, q, v, 0 * v)
+    current = target / 10.0 + 0.3 * np.tanh(v / 0.02) + rng.normal(0.0, 0.05, q.shape)
+    return np.hstack([time[:, None], q, v, current, target / 10.0, target]), robot
+
+
+@pytest.mark.parametrize("moving", [[], [1], [2], [4, 5]])
+def test_an_arm_that_rests_is_drafted_with_its_robot(run, moving):
+    values, robot = resting(run, moving)
+    table = Table("log.csv", ("",) * 31, values, np.arange(len(values)))
+    draft = draft_map(table, joints=6, gravity=lambda q: gravity_torque(robot, q))
+    columns = draft.page["columns"]
+    assert columns["time"] == 1 and columns["position"] == "2-7" and columns["velocity"] == "8-13"
+    assert columns["current"] == "14-19" and columns["target_current"] == "20-25"
+    assert columns["target_torque"] == "26-31" and draft.page["gains"] == "auto"
+
+
+def test_impossible_rows_do_not_spoil_a_draft(run):
+    values = np.hstack([run[0][:, None], *run[1:]])
+    rng = np.random.default_rng(1)
+    for row in (7, 9, 12):
+        values[row, 1:] = 10.0 ** rng.uniform(20, 290, values.shape[1] - 1)
+    table = Table("log.csv", ("",) * 19, values, np.arange(len(values)))
+    columns = draft_map(table, joints=6).page["columns"]
+    assert columns == {"time": 1, "position": "2-7", "velocity": "8-13", "torque": "14-19"}
+
+
+def test_numbers_of_another_count_of_joints_are_told(run):
+    values = np.hstack([run[0][:, None], *(part[:, :4] for part in run[1:])])
+    table = Table("log.csv", ("",) * 13, values, np.arange(len(values)))
+    robot = read_robot("panda")
+    with pytest.raises(RecordingError, match="joints"):
+        draft_map(table, joints=7, gravity=lambda q: gravity_torque(robot, q))
+
+
+def test_every_shared_run_of_the_ur10e_is_drafted_alike():
+    files = sorted((SHARED / "ur10e").rglob("*.csv.gz"))
+    if not files:
+        pytest.skip("needs the shared recordings")
+    robot = read_robot("ur10e")
+    for file in files:
+        table = read_table(file)
+        page = draft_map(table, joints=6, gravity=lambda q: gravity_torque(robot, q)).page
+        want = {"time": 1, "position": "2-7", "velocity": "8-13", "current": "14-19"}
+        if len(table.names) == 31:
+            want |= {"target_current": "20-25", "target_torque": "26-31"}
+        assert page["columns"] == want, file.name

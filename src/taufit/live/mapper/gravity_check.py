@@ -87,7 +87,9 @@ def gravity_check(robot: Robot, recording: Recording) -> GravityCheck:
     if len(q) < 20:
         return GravityCheck("open", "there are too few samples to compare.")
     gravity = gravity_torque(robot, q)
-    newton = recording.signal_unit == "N m"
+    newton = recording.gain is not None
+    if recording.gain is not None:
+        signal = signal * recording.gain
     spread, level = gravity.std(axis=0), np.abs(gravity.mean(axis=0))
     possible = _possible(robot)
     loaded = (spread > _CHANGES * possible) & (spread > _LOADED * spread.max())

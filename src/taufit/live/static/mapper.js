@@ -21,7 +21,10 @@
     document.body.setAttribute("aria-busy", "true");
     queue = queue.then(async () => {
       try { state = await ask(path, body); show(); put(byId("problem"), state.problem); return state; }
-      catch (error) { put(byId("problem"), error.message || "no connection to taufit"); }
+      catch (error) {
+        put(byId("problem"), error.message || "no connection to taufit");
+        if (path === "map") byId("save").disabled = byId("fit").disabled = true;
+      }
       finally { document.body.setAttribute("aria-busy", "false"); }
     });
     return queue;

@@ -216,7 +216,9 @@ def _from_numbers(
 
 
 def _complete(found: Layout | None) -> bool:
-    return found is not None and any(group.quantity == "torque" for group in found.groups)
+    """Whether a layout has a velocity and a torque."""
+    have = set() if found is None else {group.quantity for group in found.groups}
+    return {"velocity", "torque"} <= have
 
 
 def _possible(values: Float[Array, "n c"]) -> Float[Array, "n c"]:
