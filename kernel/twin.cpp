@@ -115,6 +115,7 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
   const double *slow = in.real("slow_torque", j * ladder);
   double *slow_state = in.real("slow_state", j * ladder);
   const double *coupling = in.real("coupling", j * j); // drive positions are C q
+  const double *to_motors = in.real("to_motors", j * j); // C^-T: what a motor carries
   double *at_drive = in.real("at_drive", j), *speed_drive = in.real("speed_drive", j);
   double *drag_drive = in.real("drag_drive", j);
   const size_t waves = in.count("ripple_cycles");
@@ -208,9 +209,14 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
             }
           }
           age[i] += (1.0 - age[i]) * (1.0 - std::exp(-h / rest[0]));
+          double carried = load[i];
+          if (coupled) {
+            carried = 0.0;
+            for (size_t c = 0; c < j; ++c) carried += to_motors[i * j + c] * load[c];
+          }
           const double level =
-              friction.level(int64_t(i), bristle[i] >= 0.0 ? 0 : 1, std::fabs(speed), load[i], warm[i]) +
-              load_friction[i] * std::fabs(load[i]);
+              friction.level(int64_t(i), bristle[i] >= 0.0 ? 0 : 1, std::fabs(speed), carried, warm[i]) +
+              load_friction[i] * std::fabs(carried);
           drag = level * bristle[i] * (1.0 + breakaway[i] * age[i]);
           for (size_t w = 0; w < ladder; ++w)
             drag += slow[i * ladder + w] * (slow_state[i * ladder + w] - bristle[i]);

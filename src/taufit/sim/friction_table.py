@@ -8,7 +8,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError, TaufitError
-from taufit.friction import FrictionInput, needs, remembers
+from taufit.friction import FrictionInput, FrictionModel, needs, remembers
 from taufit.sim.effects import Friction, Thermal, per_joint
 
 SPEEDS, LOADS = 600, 33
@@ -139,6 +139,26 @@ def slow_parts(friction: Friction, joints: int) -> tuple[Float[Array, "j e"], Fl
         torque = np.concatenate([torque, np.asarray(friction.coefficients, float)[:, own]], 1)
         widths = np.concatenate([widths, friction.model.memory[1:]])
     return torque, widths
+
+
+def ripple_parts(
+    friction: Friction, joints: int
+) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
+    """Cycles, amplitudes and phases of the model's own ripple:
+
+    A sin(o q) + B cos(o q) = hypot(A, B) sin(o q + atan2(B, A)).
+    """
+    orders: tuple[float, ...] = ()
+    model: FrictionModel | None = friction.model
+    while not orders and model is not None:
+        orders, model = getattr(model, "orders", ()), getattr(model, "model", None)
+    names = [term.name for term in friction.model.terms]
+    values = np.asarray(friction.coefficients, float)
+    sine, cosine = (
+        values[:, [names.index(f"ripple_{wave}_{order:g}") for order in orders]]
+        for wave in ("sin", "cos")
+    )
+    return np.array(orders, float), np.hypot(sine, cosine), np.arctan2(cosine, sine)
 
 
 def steady_friction(

@@ -227,8 +227,9 @@ def _rubbing(
     age *= np.exp(-np.abs(moved) / x["rest"][1])
     age += (1.0 - age) * (1.0 - math.exp(-h / x["rest"][0]))
     drag = np.zeros(len(at))
+    carried = x["to_motors"] @ x["load"] if x["flags"][3] else x["load"]
     for i, bristle in enumerate(x["bristle"]):
-        side, load, warm = 0 if bristle >= 0.0 else 1, x["load"][i], x["temperature"][i]
+        side, load, warm = 0 if bristle >= 0.0 else 1, carried[i], x["temperature"][i]
         level = _level(x, i, side, abs(speed[i]), load, warm) + x["load_friction"][i] * abs(load)
         drag[i] = level * bristle * (1.0 + x["breakaway"][i] * age[i])
     return drag + (x["slow_torque"] * (slow - x["bristle"][:, None])).sum(1)

@@ -10,7 +10,7 @@ import numpy as np
 from taufit.arrays import Array, Float, Int
 from taufit.errors import InfeasibleError, TaufitError
 from taufit.excitation import Motion
-from taufit.friction import Presliding
+from taufit.friction import remembers
 from taufit.robot import Robot
 from taufit.sim import measure
 from taufit.sim.controller import Controller, check_stable, effective_inertia
@@ -20,6 +20,7 @@ from taufit.sim.friction_table import (
     WARMTH,
     FrictionTable,
     no_friction,
+    ripple_parts,
     slow_parts,
     steady_friction,
     tabulate,
@@ -137,8 +138,12 @@ class Plant:
         heaviest = max((total for _, total in timeline), key=lambda total: float(total[0]))
         self.loaded = build_arm(robot, rotor=self.rotor, payload=heaviest)
         q = envelope.position
-        self.top_speed = envelope.top_speed
+        # Of the motors, v_m = C v.
+        self.top_speed = np.abs(robot.drives.coupling) @ envelope.top_speed
         torque = self.loaded.torque(q, envelope.velocity, envelope.acceleration)
+        # tau = C' tau_m, so a motor carries C^-T tau.
+        self.to_motors = np.ascontiguousarray(np.linalg.inv(robot.drives.coupling).T, float)
+        torque = torque @ self.to_motors.T
         self.top_load = 1.5 * np.abs(torque).max(0) + 1.0
         few = q[::4]
         self.model_mass = self.model_arm.mass_matrix(few)
@@ -255,14 +260,14 @@ class Plant:
         highest = self.table.level[..., : len(self.table.speed_grid[0]) // 2].max((1, 2, 3, 4))
         highest = highest + per_joint(friction.load_factor, joints, "load_factor") * self.top_load
         floor = np.maximum(4.0 * highest * age * step**2 / carrying, 1e-9)
-        own = friction.model.widths[0] if isinstance(friction.model, Presliding) else 0.0
+        own = friction.model.memory[0] if remembers(friction.model) else 0.0
         given = np.maximum(per_joint(friction.presliding, joints, "presliding"), own)
         self.slip = np.maximum(given, floor)
 
     def _arrays(self, start: PlantStart) -> dict[str, Any]:
         """Everything the loop reads and writes that does not change from chunk to chunk."""
         effects, robot, joints = self.effects, self.robot, self.joints
-        friction, thermal, ripple = effects.friction, effects.thermal, effects.ripple
+        friction, thermal = effects.friction, effects.thermal
         elastic = effects.elasticity
         zero, one = np.zeros(joints), np.ones(joints)
         table = self.table
@@ -272,10 +277,7 @@ class Plant:
                 otherwise.copy() if part is None else per_joint(getattr(part, name), joints, name)
             )
 
-        waves = 0 if ripple is None else len(ripple.cycles)
-        amplitude = np.zeros((joints, waves))
-        if ripple is not None:
-            amplitude = np.broadcast_to(np.asarray(ripple.amplitude, float), (joints, waves)).copy()
+        waves = self._waves()
         limit = np.full(joints, np.inf)
         if effects.saturation is not None:
             limit = effects.saturation * robot.limits.torque
@@ -303,6 +305,7 @@ class Plant:
                 [friction is not None, thermal is not None, elastic is not None, self.coupled], int
             ),
             "coupling": np.ascontiguousarray(robot.drives.coupling, float),
+            "to_motors": self.to_motors,
             "at_drive": np.zeros(joints),
             "speed_drive": np.zeros(joints),
             "drag_drive": np.zeros(joints),
@@ -325,11 +328,9 @@ class Plant:
                 [1.0, 1.0] if friction is None else [friction.dwell, friction.distance]
             ),
             "offset": each(friction, "offset", zero),
-            "ripple_cycles": np.array(() if ripple is None else ripple.cycles, float),
-            "ripple_amplitude": amplitude,
-            "ripple_phase": measure.stream(
-                1 if ripple is None else int(ripple.arm), "ripple"
-            ).uniform(0, 2 * np.pi, (joints, waves)),
+            "ripple_cycles": waves[0],
+            "ripple_amplitude": waves[1],
+            "ripple_phase": waves[2],
             "rotor": self.rotor,
             "spring": each(elastic, "stiffness", zero),
             "spring_damping": each(elastic, "damping", zero),
@@ -363,6 +364,25 @@ class Plant:
             "command": np.zeros(joints),
             "loss": np.zeros(joints),
         }
+
+    def _waves(self) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
+        """Cycles, amplitudes and phases of all ripple: the effect's, and the friction model's."""
+        ripple, friction, joints = self.effects.ripple, self.effects.friction, self.joints
+        cycles = np.array(() if ripple is None else ripple.cycles, float)
+        shape = (joints, len(cycles))
+        amplitude = np.zeros(shape)
+        if ripple is not None:
+            amplitude = np.broadcast_to(np.asarray(ripple.amplitude, float), shape).copy()
+        arm = 1 if ripple is None else int(ripple.arm)
+        phase = measure.stream(arm, "ripple").uniform(0, 2 * np.pi, shape)
+        if friction is None:
+            return cycles, amplitude, phase
+        own = ripple_parts(friction, joints)
+        return (
+            np.concatenate([cycles, own[0]]),
+            np.ascontiguousarray(np.hstack([amplitude, own[1] * self.scale[:, None]])),
+            np.ascontiguousarray(np.hstack([phase, own[2]])),
+        )
 
     def steady(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
         """Friction the controller expects at the joints, from its drives' speeds."""
