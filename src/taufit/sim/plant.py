@@ -13,7 +13,7 @@ from taufit.excitation import Motion
 from taufit.friction import remembers
 from taufit.robot import Robot
 from taufit.sim import measure
-from taufit.sim.controller import Controller, check_stable, effective_inertia
+from taufit.sim.controller import Controller, check_stable, effective_inertia, growth
 from taufit.sim.effects import Effects, Elasticity, per_joint
 from taufit.sim.effects_check import check_effects
 from taufit.sim.friction_table import (
@@ -41,18 +41,21 @@ class Envelope:
     Attributes:
         position, velocity, acceleration: States on the way.
         top_speed: Fastest each joint will be [rad/s], with some room.
+        poses: Close enough together that no pose on the way is much lighter for a joint.
     """
 
     position: Float[Array, "n j"]
     velocity: Float[Array, "n j"]
     acceleration: Float[Array, "n j"]
     top_speed: Float[Array, " j"]
+    poses: Float[Array, "m j"]
 
     @classmethod
     def of_motion(cls, motion: Motion, top_speed: Float[Array, " j"]) -> Envelope:
         """Of one motion whose largest speeds are known."""
         q, v, a = motion.at(np.linspace(0.0, motion.duration, 41))
-        return cls(q, v, a, 1.3 * top_speed + 0.2)
+        poses, _, _ = motion.at(np.linspace(0.0, motion.duration, 201))
+        return cls(q, v, a, 1.3 * top_speed + 0.2, poses)
 
     @classmethod
     def of_limits(cls, robot: Robot, home: Float[Array, " j"]) -> Envelope:
@@ -62,7 +65,8 @@ class Envelope:
         spread = rng.uniform(-1.0, 1.0, (3, 41, robot.joints))
         spread[:, 0] = 0.0
         position = np.clip(home + 1.2 * spread[0], robot.limits.lower, robot.limits.upper)
-        return cls(position, 0.5 * fastest * spread[1], 4.0 * spread[2], 1.3 * fastest + 0.2)
+        velocity, acceleration = 0.5 * fastest * spread[1], 4.0 * spread[2]
+        return cls(position, velocity, acceleration, 1.3 * fastest + 0.2, position)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +152,7 @@ class Plant:
         few = q[::4]
         self.model_mass = self.model_arm.mass_matrix(few)
         self.mass = np.concatenate([self.loaded.mass_matrix(few), self.model_mass])
-        self._set_gains(elastic)
+        self._set_gains(elastic, envelope.poses)
         self._set_friction()
         self.arrays = self._arrays(start)
         self.tick = start.tick
@@ -209,14 +213,12 @@ class Plant:
         x["payload_mass"][0], x["payload_ipos"][:] = flat[0], flat[1:4]
         x["payload_iquat"][:], x["payload_inertia"][:] = flat[4:8], flat[8:11]
 
-    def _set_gains(self, elastic: Elasticity | None) -> None:
-        kp, kd, ki = self.controller.gains(self.model_mass)
-        self.gains = (kp, kd, ki)
-        joints = self.joints
-        self.substeps = 1
+    def _set_gains(self, elastic: Elasticity | None, poses: Float[Array, "n j"]) -> None:
         if elastic is None:
-            check_stable(self.mass, np.diag(kp), np.diag(kd), TICK)
+            self._set_rigid_gains(poses)
             return
+        kp, kd, ki = self.gains = self.controller.gains(self.model_mass)
+        joints = self.joints
         if elastic.encoder not in ("motor", "link"):
             raise TaufitError(f"elasticity: encoder is motor or link, not {elastic.encoder!r}.")
         k = np.diag(per_joint(elastic.stiffness, joints, "elasticity stiffness"))
@@ -236,6 +238,17 @@ class Plant:
                 "elasticity out."
             )
         check_stable(bodies, stiffness, damping, TICK / self.substeps)
+
+    def _set_rigid_gains(self, poses: Float[Array, "n j"]) -> None:
+        """Gains for the usual pose, or for the lightest where those would be unstable there."""
+        self.substeps = 1
+        light = self.model_arm.mass_matrix(poses)
+        mass = np.concatenate([self.loaded.mass_matrix(poses), light])
+        for gains in (self.controller.gains(self.model_mass), self.controller.gains(light, 0.0)):
+            self.gains = gains
+            if growth(mass, np.diag(gains[0]), np.diag(gains[1]), TICK) <= 1.0:
+                return
+        check_stable(mass, np.diag(gains[0]), np.diag(gains[1]), TICK)
 
     def _set_friction(self) -> None:
         effects, joints = self.effects, self.joints
