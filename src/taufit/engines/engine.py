@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from taufit.engines.tree import summed, tree
 
@@ -18,6 +18,7 @@ class Lost:
     why: str
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Applies functions to things. Results never depend on where or by how many."""
 
