@@ -217,7 +217,7 @@ class Plant:
         if elastic is None:
             self._set_rigid_gains(poses)
             return
-        kp, kd, ki = self.gains = self.controller.gains(self.model_mass)
+        kp, kd, _ = self.gains = self.controller.gains(self.model_mass)
         joints = self.joints
         if elastic.encoder not in ("motor", "link"):
             raise TaufitError(f"elasticity: encoder is motor or link, not {elastic.encoder!r}.")
