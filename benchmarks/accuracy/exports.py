@@ -82,6 +82,9 @@ def _of_robot(name: str) -> Iterator[Row]:
         was = "" if before is None else f"; version 0.1: {before:.4f}"
         yield Row(f"{name} {form} nrmse", got, "", target, f"in {simulator}, {note}{was}")
         start = "of the format's terms from the start"
+        yield Row(
+            f"{name} {form} nrmse of a fit of its terms", floor, "", "", f"least squares {start}"
+        )
         note_of = f"consistent least squares {start}: {floor:.4f}"
         yield Row(f"{name} {form} over a fit of its terms", got / floor, "", "<= 1.03", note_of)
         note_of, what = f"`taufit.fit` {start}: {evident:.4f}", "over a default fit of its terms"

@@ -6,11 +6,12 @@ import json
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from taufit.export import EXPORTS, to_urdf
+from taufit.export import EXPORTS, to_mjcf, to_urdf
 from taufit.friction import Linear
 from taufit.model.model_file import read_model, write_model
 from taufit.model.torque_model import TorqueModel
@@ -123,3 +124,29 @@ def test_an_arm_is_moved_to_another_mounting_and_what_is_unknown_is_told(tmp_pat
     assert len(json.loads(done.stdout)["unknown"]) == 2
     moved = read_model(tmp_path / "wall.json").robot
     np.testing.assert_allclose(moved.gravity, [0.0, -9.81, 0.0], atol=1e-12)
+
+
+def test_names_that_a_format_cannot_hold_get_others_and_the_rest_stays(tmp_path):
+    """Empty, repeated, or the format's own: simulators read the file all the same."""
+    mujoco, pinocchio = (pytest.importorskip(name) for name in ("mujoco", "pinocchio"))
+    robot = read_robot("ur3")
+    links = ("world", "", "tip", "base_link", "tip", "wrist")
+    joints = ("tip_joint", "a", "a", "", " ", "b")
+    robot = replace(
+        robot,
+        urdf=None,
+        links=tuple(
+            replace(link, name=name, joint=joint)
+            for link, name, joint in zip(robot.links, links, joints, strict=True)
+        ),
+    )
+    model = TorqueModel(robot, Linear())
+    values = np.full(len(model.names), 0.5)
+    values[model.layout.links] = robot.parameters
+    fitted = model.with_values(values)
+    arm = mujoco.MjModel.from_xml_string(to_mjcf(fitted)[0])
+    assert [arm.body(k).name for k in range(1, 7)] == [
+        "world_2", "link_2", "tip", "base_link", "tip_2", "wrist"
+    ]  # fmt: skip
+    loaded = pinocchio.buildModelFromXML(to_urdf(fitted)[0])
+    assert list(loaded.names)[1:] == ["tip_joint", "a", "a_2", "joint_4", "joint_5", "b"]

@@ -76,6 +76,8 @@ def model_description(
     units = ET.SubElement(root, "UnitDefinitions")
     for name in sorted({"s", *(one.unit for _, one in variables.each())}):
         ET.SubElement(ET.SubElement(units, "Unit", name=name), "BaseUnit", BASE_UNITS[name])
+    messages = ET.SubElement(root, "LogCategories")
+    ET.SubElement(messages, "Category", name="logStatusError", description="why a call was refused")
     ET.SubElement(root, "DefaultExperiment", startTime="0", stepSize=repr(STEP))
     _list_variables(root, variables, newer)
     _list_structure(root, variables, newer)
