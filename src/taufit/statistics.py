@@ -4,3 +4,17 @@ from __future__ import annotations
 
 # Half the width of a 95 % interval of a normal distribution, in standard deviations.
 NORMAL_95 = 1.959963984540054
+
+
+def normal_tail_value(chance: float) -> float:
+    """The standard normal value that is exceeded with this chance."""
+    from scipy.special import ndtri
+
+    return float(-ndtri(chance))
+
+
+def chi2_tail_value(chance: float, freedom: int) -> float:
+    """The value that a sum of squares of so many standard normal ones exceeds with this chance."""
+    from scipy.special import chdtri
+
+    return float(chdtri(freedom, chance))

@@ -12,13 +12,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
+from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_held = False
+_lock = Lock()
+_inside = 0
+_limit: Any = None
 
 
 def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
@@ -34,17 +37,35 @@ def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def blas_held() -> Iterator[None]:
-    """One BLAS thread inside the block; nested blocks and a user's own setting change nothing."""
-    global _held
-    if _held or any(name in os.environ for name in VARIABLES):
+    """One BLAS thread inside the block; nested blocks and a user's own setting change nothing.
+
+    Blocks of several threads of a process share the bound: it goes with the last of them.
+    """
+    if any(name in os.environ for name in VARIABLES):
         yield
         return
-    _held = True
+    _enter()
     try:
-        with _controller().limit(limits=1, user_api="blas"):
-            yield
+        yield
     finally:
-        _held = False
+        _leave()
+
+
+def _enter() -> None:
+    global _inside, _limit
+    with _lock:
+        if _inside == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+        _inside += 1
+
+
+def _leave() -> None:
+    global _inside, _limit
+    with _lock:
+        _inside -= 1
+        if _inside == 0:
+            _limit.restore_original_limits()
+            _limit = None
 
 
 @cache

@@ -6,7 +6,7 @@ import glob
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -62,19 +62,24 @@ def _is_recording(folder: Path) -> bool:
     return (folder / "metadata.yaml").exists() or (folder / "meta" / "info.json").exists()
 
 
-def _inside(folder: Path) -> Iterator[Path]:
+def is_recording_name(path: PurePath) -> bool:
+    """Whether a file in a folder is taken for a recording, by its ending."""
     from taufit.recording.read import READERS
 
+    kinds = [suffix.lower() for suffix in path.suffixes]
+    ending = kinds[-2] if kinds[-1:] == [".gz"] and kinds[:-1] else "".join(kinds[-1:])
+    hidden = path.name.startswith(".")
+    return ending in READERS and ending not in _NOT_IN_FOLDERS and not hidden
+
+
+def _inside(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
         if path.name.startswith("."):
             continue
         if path.is_dir():
             yield from [path] if _is_recording(path) else _inside(path)
-        else:
-            kinds = [suffix.lower() for suffix in path.suffixes]
-            ending = kinds[-2] if kinds[-1:] == [".gz"] and kinds[:-1] else "".join(kinds[-1:])
-            if ending in READERS and ending not in _NOT_IN_FOLDERS:
-                yield path
+        elif is_recording_name(path):
+            yield path
 
 
 def _before_pattern(pattern: Path) -> Path:

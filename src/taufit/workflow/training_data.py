@@ -220,7 +220,7 @@ class _Prepare:
         own = samples.rate_hz
         if own > self.rate_hz:
             samples = condition(found, cutoff_hz=cutoff, delay_s=delay, rate_hz=self.rate_hz)
-        samples = _counted(samples, found)
+        samples = counted(samples, found)
         parts = [
             StoredPart.of(samples.rows(run), stem.with_name(f"{stem.name}_{i}.npy"))
             for i, run in enumerate(samples.run_slices())
@@ -229,7 +229,7 @@ class _Prepare:
         return Prepared(tuple(parts), tuple(heads), own, samples.findings, samples.signed)
 
 
-def _counted(samples: Samples, recordings: list[Recording]) -> Samples:
+def counted(samples: Samples, recordings: list[Recording]) -> Samples:
     """Samples of a section of a file; those beside it are there for filters and friction only."""
     span = recordings[0].meta.get("counted_s")
     if len(recordings) != 1 or span is None:

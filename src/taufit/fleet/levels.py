@@ -1,0 +1,64 @@
+"""How much friction a joint has, in one number that robots and days are compared by.
+
+    level = F + k |load| + Fv v + Fv2 v^2 + ...
+
+steady friction at half the rated speed under the load that is usual for the joint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Bool, Float
+from taufit.model.torque_model import TorqueModel
+
+_SPEED = 0.5
+# A level below this share of its standard deviation says nothing.
+_LEAST = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """Friction of every joint, and the standard deviation of its logarithm.
+
+    Attributes:
+        value: [N m].
+        std: Relative.
+    """
+
+    value: Float[Array, " j"]
+    std: Float[Array, " j"]
+
+
+def level_rows(model: TorqueModel, usual_load: Float[Array, " j"]) -> Float[Array, "j p"]:
+    """Rows that turn parameters into levels."""
+    layout = model.layout
+    speed = np.asarray(model.robot.limits.velocity, float)
+    speed = _SPEED * np.where(np.isfinite(speed) & (speed > 0.0), speed, 2.0)
+    out = np.zeros((layout.joints, layout.size))
+    for i in range(layout.rest.start, layout.size):
+        what, j = layout.what[i], int(layout.owner[i])
+        if what == "coulomb":
+            out[j, i] = 1.0
+        elif what == "load":
+            out[j, i] = usual_load[j]
+        elif what.startswith("viscous"):
+            out[j, i] = speed[j] ** int(what.removeprefix("viscous") or 1)
+    return out
+
+
+def levels(
+    rows: Float[Array, "j p"], theta: Float[Array, " p"], covariance: Float[Array, "p p"]
+) -> Levels:
+    """Of parameters with their covariance."""
+    value = rows @ theta
+    std = np.sqrt(np.maximum(np.einsum("jp,pq,jq->j", rows, covariance, rows), 0.0))
+    safe = np.maximum(value, _LEAST * std + 1e-12)
+    return Levels(safe, std / safe)
+
+
+def friction_of(model: TorqueModel) -> Bool[Array, " p"]:
+    """Which parameters are friction."""
+    return np.array([kind == "friction" for kind in model.layout.kind])

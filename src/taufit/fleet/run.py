@@ -1,0 +1,371 @@
+"""A study of a fleet: files, what each robot's say, what robots have in common, each robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.cache import MISSING, Cache
+from taufit.dynamics import BaseParameters
+from taufit.dynamics.base_parameters import base_parameters
+from taufit.engines import Engine, Lost, Processes
+from taufit.errors import RecordingError, TaufitError
+from taufit.fitting import automatic_model
+from taufit.fleet.condensed import Condense, Condensed, Failed
+from taufit.fleet.levels import Levels, friction_of, level_rows, levels
+from taufit.fleet.places import KEYS, Place, find_places, is_remote
+from taufit.fleet.result import FleetResult, RobotDay, RobotResult
+from taufit.fleet.siblings import Evidence, Siblings, evidence_of, first_guess, learn
+from taufit.fleet.surprises import Surprise, tilted, unlike_friction, unlike_tool
+from taufit.fleet.trends import Day, Trend, day_numbers, rising, trend, warmth_slopes
+from taufit.model.fitted_model import FittedModel
+from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import Conditioning
+from taufit.recording.read import Map
+from taufit.robot import Robot
+from taufit.threads import one_blas_thread
+from taufit.workflow.training_data import with_drives
+
+# A task is about a second of work: files of one robot and day, so many bytes and files at most.
+_TASK_BYTES, _TASK_FILES = 20 * 2**20, 16
+# Relative standard deviation of one day's friction about the robot's own.
+_DAILY = 0.1
+
+
+@one_blas_thread
+def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
+    robot: Robot,
+    path: str,
+    *,
+    by: Sequence[str] = KEYS,
+    engine: Engine | None = None,
+    cutoff_hz: float = 10.0,
+    map: Map | None = None,
+    effort: str | None = None,
+    cache: Cache | None = None,
+    watch: Callable[[int, int], None] | None = None,
+) -> FleetResult:
+    """Models of many robots of one type, what they have in common, and who is unlike the others.
+
+    Args:
+        robot: The type, with its nominal links and its mounting.
+        path: Folder or pattern of the recordings, local or an address for fsspec.
+        by: What recordings are told apart by: "robot", or "robot" and "day".
+        engine: Where the work is done; by default in this process.
+        cutoff_hz: Of the low-pass on motion and torque.
+        map, effort: As `read_recordings` takes them.
+        cache: What is known of local files from earlier studies.
+        watch: Called with the number of files done and of all.
+
+    Example:
+        >>> import taufit
+        >>> from taufit.fleet import study_fleet
+        >>> found = study_fleet(taufit.read_robot("ur5"), "fleet/")  # doctest: +SKIP
+        >>> [one.robot for one in found.robots if one.outlier]  # doctest: +SKIP
+        ['cell_17']
+    """
+    places = find_places(path, by)
+    engine = engine or Processes()
+    condense = _condense(robot, places, cutoff_hz, map, effort)
+    days, failed = _gathered(condense, places, engine, cache, watch)
+    if not days:
+        raise RecordingError(
+            f"none of {len(places)} files could be used; the first: {failed[0].file}: "
+            f"{failed[0].why}"
+        )
+    return _studied(condense, days, failed, tuple(getattr(engine, "incidents", ())))
+
+
+def _condense(
+    robot: Robot, places: Sequence[Place], cutoff_hz: float, map: Map | None, effort: str | None
+) -> Condense:
+    """What is done to every file; where torque was measured is as in the first that can be read."""
+    from taufit.recording import read_recordings
+
+    for place in places[:50]:
+        try:
+            with place.local() as path:
+                runs = read_recordings(path, map=map, effort=effort)
+            if runs[0].joints == robot.joints:
+                robot = with_drives(robot, runs[:1])
+                break
+        except (TaufitError, OSError, ValueError):
+            continue
+    model = automatic_model(robot)
+    return Condense(model, base_parameters(model), cutoff_hz, map, effort)
+
+
+Group = tuple[str, str]
+
+
+def _gathered(
+    condense: Condense,
+    places: Sequence[Place],
+    engine: Engine,
+    cache: Cache | None,
+    watch: Callable[[int, int], None] | None,
+) -> tuple[dict[Group, Condensed], list[Failed]]:
+    """What the files of each robot and day say, and which could not be used."""
+    tasks = list(_tasks(places))
+    keys = [_key(cache, condense, own) for own in tasks]
+    known = {} if cache is None else cache.many(key for key in keys if key)
+    missing = [own for key, own in zip(keys, tasks, strict=True) if key not in known]
+    made = engine.map(condense, ((own,) for own in missing))
+    days: dict[Group, Condensed] = {}
+    failed: list[Failed] = []
+    done = 0
+    for key, own in zip(keys, tasks, strict=True):
+        result = known.get(key, MISSING) if key else MISSING
+        if result is MISSING:
+            result = next(made)
+            if isinstance(result, Lost):
+                result = None, tuple(Failed(place.name, result.why) for place in own)
+            elif cache is not None and key and not result[1]:
+                cache.put(key, result)
+        group = own[0].robot, own[0].day
+        if result[0] is not None:
+            days[group] = days[group] + result[0] if group in days else result[0]
+        failed += result[1]
+        done += len(own)
+        if watch is not None:
+            watch(done, len(places))
+    for _ in made:
+        pass
+    return days, failed
+
+
+def _tasks(places: Sequence[Place]) -> Iterator[tuple[Place, ...]]:
+    def whose(place: Place) -> Group:
+        return place.robot, place.day
+
+    for _, files in groupby(sorted(places, key=lambda p: (whose(p), p.name)), whose):
+        own: list[Place] = []
+        for place in files:
+            full = sum(p.size for p in own) + place.size > _TASK_BYTES or len(own) >= _TASK_FILES
+            if own and full:
+                yield tuple(own)
+                own = []
+            own.append(place)
+        yield tuple(own)
+
+
+def _key(cache: Cache | None, condense: Condense, places: tuple[Place, ...]) -> bytes:
+    """Of what is found in some files; b"" where that is not kept."""
+    from pathlib import Path
+
+    if cache is None or any(is_remote(place.url) for place in places):
+        return b""
+    content = tuple((place.name, cache.content(Path(place.url))) for place in places)
+    try:
+        return cache.key("condensed", condense, content)
+    except TypeError:
+        return b""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """One robot on the way."""
+
+    own: Condensed
+    first: Float[Array, " p"]
+    evidence: Evidence
+    tilt: Surprise | None
+
+
+def _studied(
+    condense: Condense,
+    days: dict[Group, Condensed],
+    failed: list[Failed],
+    incidents: tuple[str, ...],
+) -> FleetResult:
+    model, base = condense.model, condense.base
+    robots: dict[str, Condensed] = {}
+    for (name, _), own in days.items():
+        robots[name] = robots[name] + own if name in robots else own
+    known = {name: _known(model, base, own) for name, own in robots.items()}
+    rows = level_rows(model, _usual_load(model, known))
+    like = [name for name, one in known.items() if one.tilt is None] or list(known)
+    surprises: dict[str, list[Surprise]] = {}
+    # Who is found to be unlike the others must not say what they are like: once more without.
+    for _ in range(2):
+        siblings = learn(
+            model, base, [known[n].evidence for n in like], [known[n].first for n in like]
+        )
+        alone = {n: _alone(siblings, one.evidence, rows) for n, one in known.items()}
+        surprises = _surprises(siblings, known, alone)
+        unlike = {name for name, found in surprises.items() if found}
+        if not unlike or len(like) - len(unlike) < 3:
+            break
+        like = [name for name in known if name not in unlike]
+    found = _Found(condense, days, known, siblings, alone, surprises, rows)
+    return replace(_result(found), failed=tuple(failed), incidents=incidents)
+
+
+def _known(model: TorqueModel, base: BaseParameters, own: Condensed) -> _Known:
+    first, evidence = first_guess(model, base, own)
+    return _Known(own, first, evidence, tilted(own, _down(model.robot)))
+
+
+def _down(robot: Robot) -> Float[Array, " 3"]:
+    gravity = np.asarray(robot.gravity, float)
+    return gravity / max(float(np.linalg.norm(gravity)), 1e-12)
+
+
+def _usual_load(model: TorqueModel, known: dict[str, _Known]) -> Float[Array, " j"]:
+    """Torque that the links usually put on each gear."""
+    each = [one.own.load / max(one.own.samples, 1) for one in known.values()]
+    return np.median(np.stack(each), axis=0)
+
+
+def _alone(siblings: Siblings, evidence: Evidence, rows: Array) -> Levels:
+    """Friction by a robot's own data; its links follow its siblings'."""
+    return levels(rows, *siblings.posterior(evidence, friction_of(siblings.model)))
+
+
+def _surprises(
+    siblings: Siblings, known: dict[str, _Known], alone: dict[str, Levels]
+) -> dict[str, list[Surprise]]:
+    level = {name: own for name, own in alone.items() if known[name].tilt is None}
+    friction = unlike_friction(level)
+    out: dict[str, list[Surprise]] = {}
+    for name, one in known.items():
+        if one.tilt is not None:
+            # Gravity from elsewhere looks like anything else.
+            out[name] = [one.tilt]
+            continue
+        tool = unlike_tool(siblings, one.evidence, len(known))
+        found = [*friction[name], *([] if tool is None else [tool])]
+        out[name] = sorted(found, key=lambda s: -s.size)
+    return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """A fleet on the way."""
+
+    condense: Condense
+    days: dict[Group, Condensed]
+    known: dict[str, _Known]
+    siblings: Siblings
+    alone: dict[str, Levels]
+    surprises: dict[str, list[Surprise]]
+    rows: Array
+
+
+def _result(found: _Found) -> FleetResult:
+    condense, known, siblings = found.condense, found.known, found.siblings
+    days, rows = found.days, found.rows
+    posterior = {name: siblings.posterior(one.evidence) for name, one in known.items()}
+    by_day = {name: _days(siblings, name, posterior[name][0], days, rows) for name in known}
+    slopes, usual = warmth_slopes(by_day)
+    tests = len(known) * siblings.model.layout.joints
+    robots = []
+    for name, one in known.items():
+        _, covariance = posterior[name]
+        moving = trend(by_day[name], slopes, usual)
+        odd = [*found.surprises[name]]
+        if one.tilt is None:
+            odd += [
+                Surprise("trend", joint, text, size)
+                for joint, text, size in rising(moving, by_day[name], tests)
+            ]
+        possible = siblings.possible(one.evidence)
+        robots.append(
+            RobotResult(
+                name,
+                _fitted(condense, possible),
+                one.own.files,
+                one.own.rows,
+                one.own.seconds,
+                _nrmse(condense.base, one.own, possible),
+                levels(rows, possible, covariance),
+                found.alone[name],
+                tuple(odd),
+                _robot_days(condense.base, name, days, by_day[name], moving, possible),
+                moving,
+            )
+        )
+    robots.sort(key=_worst_first)
+    return FleetResult(
+        siblings.model.robot.name,
+        tuple(robots),
+        _fitted(condense, siblings.possible()),
+        siblings,
+        (),
+        (),
+        slopes,
+        sum(one.own.rows for one in known.values()),
+    )
+
+
+def _worst_first(one: RobotResult) -> tuple[float, float]:
+    return -max((s.size for s in one.surprises), default=0.0), -float(np.mean(one.nrmse))
+
+
+def _days(
+    siblings: Siblings,
+    name: str,
+    theta: Float[Array, " p"],
+    days: dict[Group, Condensed],
+    rows: Array,
+) -> list[Day]:
+    """Friction on each day: links as the robot's, friction near its own."""
+    own = {day: one for (robot, day), one in days.items() if robot == name}
+    order = sorted(own, key=lambda day: (day_numbers([day])[0], day))
+    numbers = day_numbers(order)
+    friction = friction_of(siblings.model)
+    held = siblings.precision.copy()
+    held[~friction] *= 1e4
+    held[:, ~friction] *= 1e4
+    held[np.ix_(~friction, ~friction)] /= 1e4
+    spread = np.maximum(np.abs(theta), 1e-3 * np.abs(theta).max()) * _DAILY * 10.0
+    held[np.ix_(friction, friction)] = np.diag(1.0 / spread[friction] ** 2)
+    near = replace(siblings, mean=theta, precision=held)
+    out = []
+    for at, day in zip(numbers, order, strict=True):
+        evidence = evidence_of(siblings.model, siblings.base, own[day], theta)
+        found = levels(rows, *near.posterior(evidence))
+        out.append(Day(day, at, found, own[day].temperature))
+    return out
+
+
+def _robot_days(
+    base: BaseParameters,
+    name: str,
+    days: dict[Group, Condensed],
+    by_day: list[Day],
+    moving: Trend,
+    theta: Float[Array, " p"],
+) -> tuple[RobotDay, ...]:
+    out = []
+    for k, day in enumerate(by_day):
+        own = days[name, day.day]
+        out.append(
+            RobotDay(
+                day.day,
+                own.files,
+                own.rows,
+                own.seconds,
+                _nrmse(base, own, theta),
+                day.levels,
+                moving.adjusted[k],
+                day.temperature,
+            )
+        )
+    return tuple(out)
+
+
+def _nrmse(base: BaseParameters, own: Condensed, theta: Float[Array, " p"]) -> Float[Array, " j"]:
+    values = base.mapping @ theta
+    cost = np.array([one.cost(values) for one in own.information])
+    return np.sqrt(cost / np.maximum(own.count, 1)) / own.spread
+
+
+def _fitted(condense: Condense, theta: Float[Array, " p"]) -> FittedModel:
+    model = condense.model.with_values(theta)
+    conditioning = Conditioning(cutoff_hz=condense.cutoff_hz)
+    return model.with_training(replace(model.training, conditioning=conditioning))

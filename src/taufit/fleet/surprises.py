@@ -1,0 +1,158 @@
+"""Robots that are unlike their siblings, and why.
+
+    friction    a joint's friction, by the robot's own data, against that of the others
+    tool        a mass on the last link that would explain what the links are off by
+    mounting    gravity does not come from where the mounting says
+
+A robot is named when chance would name any robot of the whole fleet in one of twenty such studies,
+and the difference is large enough to matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from taufit.arrays import Array, Float
+from taufit.fleet.condensed import Condensed
+from taufit.fleet.levels import Levels, friction_of
+from taufit.fleet.siblings import Evidence, Siblings
+from taufit.statistics import chi2_tail_value, normal_tail_value
+
+# How often a study of a fleet without any surprise may name one: for friction above the others',
+# which wear makes, for friction below, and for a tool.
+_ABOVE, _BELOW, _CHANCE = 0.03, 0.01, 0.01
+# Robots beyond so many spreads do not say what the spread is; without them it is so much smaller.
+_CLIP, _CLIPPED = 3.0, 0.9866
+# Smaller differences do not matter: friction [relative], tool [kg], gravity [rad].
+_LEAST_FRICTION, _LEAST_TOOL, _LEAST_TILT = 0.2, 0.15, np.radians(5.0)
+# Friction that a robot's data leave more uncertain than this is not judged [relative].
+_MOST_UNCERTAIN = 0.5
+# Fewer robots have no usual friction.
+_FEWEST = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surprise:
+    """One way in which a robot is unlike the others.
+
+    Attributes:
+        kind: "friction", "tool" or "mounting".
+        joint: From 1, or None.
+        message: In words.
+        size: By how many standard deviations.
+    """
+
+    kind: str
+    joint: int | None
+    message: str
+    size: float
+
+
+def tilted(own: Condensed, declared: Float[Array, " 3"]) -> Surprise | None:
+    """Whether gravity says that a robot is mounted otherwise."""
+    if own.weight <= 0.0:
+        return None
+    direction = own.gravity / max(float(np.linalg.norm(own.gravity)), 1e-12)
+    angle = float(np.arccos(np.clip(direction @ declared, -1.0, 1.0)))
+    std = 1.0 / np.sqrt(own.weight)
+    if angle < _LEAST_TILT or angle < 4.0 * std or not own.tilted:
+        return None
+    return Surprise("mounting", None, f"mounting: {own.tilted[0]}", angle / std)
+
+
+def unlike_friction(each: Mapping[str, Levels]) -> dict[str, list[Surprise]]:
+    """Joints whose friction is not that of the others', on a logarithmic scale."""
+    out: dict[str, list[Surprise]] = {name: [] for name in each}
+    if len(each) < _FEWEST:
+        return out
+    value = np.log(np.stack([own.value for own in each.values()]))
+    std = np.stack([own.std for own in each.values()])
+    middle = np.median(value, axis=0)
+    spread = np.array([_spread(one) for one in (value - middle).T])
+    typical = np.median(std, axis=0)
+    own_spread = np.sqrt(np.maximum(spread**2 - typical**2, (0.2 * spread) ** 2))
+    off = (value - middle) / np.sqrt(own_spread**2 + std**2 + 1e-12)
+    above = normal_tail_value(_ABOVE / value.size)
+    below = normal_tail_value(_BELOW / value.size)
+    known = std < _MOST_UNCERTAIN
+    for r, name in enumerate(each):
+        for j in np.flatnonzero(((off[r] > above) | (off[r] < -below)) & known[r]):
+            more = float(np.expm1(value[r, j] - middle[j]))
+            if abs(np.log1p(more)) < np.log1p(_LEAST_FRICTION):
+                continue
+            way = "above" if more > 0 else "below"
+            cause = "wear, grease, a brake that drags" if more > 0 else "the drive gain, grease"
+            out[name].append(
+                Surprise(
+                    "friction",
+                    int(j) + 1,
+                    f"friction of joint {j + 1} is {abs(100 * more):.0f} % {way} that of the "
+                    f"others: look at {cause}",
+                    float(abs(off[r, j])),
+                )
+            )
+    return out
+
+
+def unlike_tool(siblings: Siblings, evidence: Evidence, robots: int) -> Surprise | None:
+    """Whether another mass on the last link explains what a robot's links are off by.
+
+    With d the mass and first moment that are added to the last link, friction the robot's own,
+
+        chi2(d) = min over theta of |y - W (theta + T d)|^2 / noise^2 + |theta - mu|^2_Lambda,
+
+    compared with chi2(0).
+    """
+    layout = siblings.model.layout
+    last = layout.link(-1)
+    tool = np.zeros((layout.size, 4))
+    tool[last.start : last.start + 4] = np.eye(4)
+    loose = np.where(friction_of(siblings.model), 1e-2, 1.0)
+    prior = siblings.precision * np.outer(loose, loose)
+    a = evidence.square
+    total = a + prior
+    size = np.sqrt(np.diag(total))
+    factor = scipy.linalg.cho_factor(total / np.outer(size, size) + 1e-12 * np.eye(len(size)))
+
+    def solved(b: Array) -> Array:
+        scaled = b / (size[:, None] if b.ndim == 2 else size)
+        found: Array = scipy.linalg.cho_solve(factor, scaled)
+        return found / (size[:, None] if b.ndim == 2 else size)
+
+    # The tool's columns and the target, with what theta can explain of them taken out.
+    right = evidence.right - a @ siblings.mean
+    at = a @ tool
+    square = tool.T @ at - at.T @ solved(at)
+    aim = tool.T @ right - at.T @ solved(right)
+    d, *_ = np.linalg.lstsq(square, aim, rcond=1e-10)
+    gain = float(aim @ d)
+    limit = chi2_tail_value(_CHANCE / max(robots, 1), 4)
+    mass = float(d[0])
+    moment = float(np.linalg.norm(d[1:]))
+    if gain < limit or (abs(mass) < _LEAST_TOOL and moment < 0.1 * _LEAST_TOOL):
+        return None
+    more = "more" if mass > 0 else "less"
+    return Surprise(
+        "tool",
+        None,
+        f"the last link carries about {abs(mass):.1f} kg {more} than the others': look at its "
+        "tool and payload",
+        float(np.sqrt(gain)),
+    )
+
+
+def _spread(off: Float[Array, " n"]) -> float:
+    """Standard deviation of most: half are within the first guess, which odd ones hardly change."""
+    n = len(off)
+    spread = 1.4826 * float(np.median(np.abs(off))) * (1.0 + 0.8 / max(n - 0.8, 1.0))
+    for _ in range(5):
+        most = off[np.abs(off) <= _CLIP * spread]
+        if len(most) < 3 or spread == 0.0:
+            break
+        again = float(np.std(most - most.mean(), ddof=1)) / _CLIPPED
+        spread = float(np.clip(again, 0.8 * spread, 1.25 * spread))
+    return spread
