@@ -24,7 +24,7 @@ from taufit.names import printable
 
 # In order of use. A verb has a file `cli/<verb>.py`, or one in a room of _ROOMS, with either a
 # function `command` or, for verbs with sub-verbs, a typer app called `app`.
-_ROOMS = ("", "pages.")
+_ROOMS = ("", "pages.", "fleets.")
 _IN_ORDER = {
     "demo": "Try taufit without a robot: simulate, fit, check, report",
     "inspect": "Show a robot: joints, limits, what its motion can tell about it",
@@ -40,6 +40,7 @@ _IN_ORDER = {
     "contact": "Tell what touches the arm, at a stated rate of false alarms",
     "health": "Tell wear from temperature, run after run",
     "live": "Watch a running robot: payload, contact, friction, on a page",
+    "fleet": "Study many robots of one type: models, surprises, trends",
     "export": "Write a fitted model as URDF, MJCF, JSON or C",
     "report": "Write one HTML page about a fitted model",
     "reproduce": "Make a paper's tables and figures again, beside its own",

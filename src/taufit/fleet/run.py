@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.arrays import Array, Bool, Float
 from taufit.cache import MISSING, Cache
 from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters
@@ -229,16 +229,16 @@ def _alone(siblings: Siblings, evidence: Evidence, rows: Array) -> Levels:
 def _surprises(
     siblings: Siblings, known: dict[str, _Known], alone: dict[str, Levels]
 ) -> dict[str, list[Surprise]]:
-    level = {name: own for name, own in alone.items() if known[name].tilt is None}
-    friction = unlike_friction(level)
+    upright = [name for name, one in known.items() if one.tilt is None]
+    friction = unlike_friction({name: alone[name] for name in upright})
+    tools = unlike_tool(siblings, {name: known[name].evidence for name in upright})
     out: dict[str, list[Surprise]] = {}
     for name, one in known.items():
         if one.tilt is not None:
             # Gravity from elsewhere looks like anything else.
             out[name] = [one.tilt]
             continue
-        tool = unlike_tool(siblings, one.evidence, len(known))
-        found = [*friction[name], *([] if tool is None else [tool])]
+        found = [*friction[name], *([tools[name]] if name in tools else [])]
         out[name] = sorted(found, key=lambda s: -s.size)
     return out
 
@@ -259,7 +259,8 @@ class _Found:
 def _result(found: _Found) -> FleetResult:
     condense, known, siblings = found.condense, found.known, found.siblings
     days, rows = found.days, found.rows
-    posterior = {name: siblings.posterior(one.evidence) for name, one in known.items()}
+    own = {name: _own(siblings.model, odd) for name, odd in found.surprises.items()}
+    posterior = {name: siblings.posterior(one.evidence, own[name]) for name, one in known.items()}
     by_day = {name: _days(siblings, name, posterior[name][0], days, rows) for name in known}
     slopes, usual = warmth_slopes(by_day)
     tests = len(known) * siblings.model.layout.joints
@@ -273,7 +274,7 @@ def _result(found: _Found) -> FleetResult:
                 Surprise("trend", joint, text, size)
                 for joint, text, size in rising(moving, by_day[name], tests)
             ]
-        possible = siblings.possible(one.evidence)
+        possible = siblings.possible(one.evidence, own[name])
         robots.append(
             RobotResult(
                 name,
@@ -300,6 +301,20 @@ def _result(found: _Found) -> FleetResult:
         slopes,
         sum(one.own.rows for one in known.values()),
     )
+
+
+def _own(model: TorqueModel, odd: Sequence[Surprise]) -> Bool[Array, " p"] | None:
+    """Parameters in which a robot is unlike its siblings, so that they say nothing about them."""
+    layout = model.layout
+    out = np.zeros(layout.size, bool)
+    for one in odd:
+        if one.kind == "friction" and one.joint is not None:
+            out |= friction_of(model) & (np.asarray(layout.owner) == one.joint - 1)
+        elif one.kind == "tool":
+            out[layout.link(-1)] = True
+        else:
+            out[:] = True
+    return out if odd else None
 
 
 def _worst_first(one: RobotResult) -> tuple[float, float]:

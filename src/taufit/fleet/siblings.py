@@ -41,6 +41,8 @@ _LINKS, _FRICTION, _WORTH = 0.03, 0.3, 2.0
 _WIDE, _PART, _LOAD = 10.0, 0.3, 0.05
 # When robots are compared, a joint's friction may be off by so many spreads of its siblings'.
 _LOOSE = 10.0
+# A last link with another tool may be off by so many.
+_OTHER_LINK = 1e3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,16 +83,30 @@ class Siblings:
         """A robot's parameters and their covariance; `loose` ones hardly follow the siblings."""
         prior = self.precision
         if loose is not None:
-            size = np.where(loose, 1.0 / _LOOSE, 1.0)
+            links = ~_rest(self.model)
+            size = np.where(loose, np.where(links, 1.0 / _OTHER_LINK, 1.0 / _LOOSE), 1.0)
             prior = prior * np.outer(size, size)
         return _solved(evidence.square + prior, evidence.right + prior @ self.mean)
 
-    def possible(self, evidence: Evidence | None = None) -> Float[Array, " p"]:
+    def alike(self, most: float) -> Float[Array, "p p"]:
+        """The precision where links of siblings are taken to differ by no more than `most`."""
+        layout = self.model.layout
+        links, out = _nominal(self.model)[0], self.precision.copy()
+        for k in range(layout.joints):
+            at = layout.link(k)
+            own = links[at, at] / most**2
+            if np.trace(out[at, at]) < np.trace(own):
+                out[at, at] = own
+        return out
+
+    def possible(
+        self, evidence: Evidence | None = None, loose: Bool[Array, " p"] | None = None
+    ) -> Float[Array, " p"]:
         """A robot's parameters, or the type's, as near to the posterior's as physics allows."""
         if evidence is None:
             theta, covariance = self.mean, np.linalg.inv(self.precision)
         else:
-            theta, covariance = self.posterior(evidence)
+            theta, covariance = self.posterior(evidence, loose)
         if is_consistent(self.model, theta):
             return theta
         # Only base parameters have an effect: any arm with these is as good, a possible one better.

@@ -31,6 +31,8 @@ _CLIP, _CLIPPED = 3.0, 0.9866
 _LEAST_FRICTION, _LEAST_TOOL, _LEAST_TILT = 0.2, 0.15, np.radians(5.0)
 # Friction that a robot's data leave more uncertain than this is not judged [relative].
 _MOST_UNCERTAIN = 0.5
+# Links of robots of one type differ by no more than this, tools apart.
+_LINKS = 0.03
 # Fewer robots have no usual friction.
 _FEWEST = 4
 
@@ -98,21 +100,45 @@ def unlike_friction(each: Mapping[str, Levels]) -> dict[str, list[Surprise]]:
     return out
 
 
-def unlike_tool(siblings: Siblings, evidence: Evidence, robots: int) -> Surprise | None:
-    """Whether another mass on the last link explains what a robot's links are off by.
+def unlike_tool(siblings: Siblings, each: Mapping[str, Evidence]) -> dict[str, Surprise]:
+    """Robots whose last link carries another mass than the others'.
 
     With d the mass and first moment that are added to the last link, friction the robot's own,
 
-        chi2(d) = min over theta of |y - W (theta + T d)|^2 / noise^2 + |theta - mu|^2_Lambda,
+        chi2(d) = min over theta of |y - W (theta + T d)|^2 / noise^2 + |theta - mu|^2_Lambda.
 
-    compared with chi2(0).
+    A robot is named when chi2 falls by more than chance would make it. What no model explains makes
+    all robots look as if they carried something, so chance is what it is for the middle of them.
     """
+    if len(each) < _FEWEST:
+        return {}
+    found = {name: _added_mass(siblings, own) for name, own in each.items()}
+    usual = float(np.median([gain for _, gain in found.values()]))
+    limit = chi2_tail_value(_CHANCE / len(each), 4) * max(1.0, usual / chi2_tail_value(0.5, 4))
+    out = {}
+    for name, (d, gain) in found.items():
+        mass, moment = float(d[0]), float(np.linalg.norm(d[1:]))
+        if gain < limit or (abs(mass) < _LEAST_TOOL and moment < 0.1 * _LEAST_TOOL):
+            continue
+        more = "more" if mass > 0 else "less"
+        out[name] = Surprise(
+            "tool",
+            None,
+            f"the last link carries about {abs(mass):.1f} kg {more} than the others': look at its "
+            "tool and payload",
+            float(np.sqrt(gain)),
+        )
+    return out
+
+
+def _added_mass(siblings: Siblings, evidence: Evidence) -> tuple[Float[Array, " 4"], float]:
+    """d, and by how much chi2 falls."""
     layout = siblings.model.layout
     last = layout.link(-1)
     tool = np.zeros((layout.size, 4))
     tool[last.start : last.start + 4] = np.eye(4)
-    loose = np.where(friction_of(siblings.model), 1e-2, 1.0)
-    prior = siblings.precision * np.outer(loose, loose)
+    loose = np.where(friction_of(siblings.model), 0.1, 1.0)
+    prior = siblings.alike(_LINKS) * np.outer(loose, loose)
     a = evidence.square
     total = a + prior
     size = np.sqrt(np.diag(total))
@@ -128,21 +154,9 @@ def unlike_tool(siblings: Siblings, evidence: Evidence, robots: int) -> Surprise
     at = a @ tool
     square = tool.T @ at - at.T @ solved(at)
     aim = tool.T @ right - at.T @ solved(right)
-    d, *_ = np.linalg.lstsq(square, aim, rcond=1e-10)
-    gain = float(aim @ d)
-    limit = chi2_tail_value(_CHANCE / max(robots, 1), 4)
-    mass = float(d[0])
-    moment = float(np.linalg.norm(d[1:]))
-    if gain < limit or (abs(mass) < _LEAST_TOOL and moment < 0.1 * _LEAST_TOOL):
-        return None
-    more = "more" if mass > 0 else "less"
-    return Surprise(
-        "tool",
-        None,
-        f"the last link carries about {abs(mass):.1f} kg {more} than the others': look at its "
-        "tool and payload",
-        float(np.sqrt(gain)),
-    )
+    inverse = np.linalg.pinv(square, rcond=1e-10, hermitian=True)
+    d = inverse @ aim
+    return d, float(aim @ d)
 
 
 def _spread(off: Float[Array, " n"]) -> float:

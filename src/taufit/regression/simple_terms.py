@@ -31,7 +31,8 @@ _PER_CUTOFF = 3.0
 
 def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
     """What the samples say about simple terms, and what the model's friction terms do in them."""
-    structure = simple_structure(model.robot)
+    # Columns do not depend on the links' values: results are found again whatever was fitted.
+    structure = simple_structure(model.robot.with_parameters(np.zeros_like(model.robot.parameters)))
     base = base_parameters(structure)
     total = source.total(_Triangles(structure, base), _both)
     kept, aside = (tuple(_condensed(one) for one in many) for many in total)

@@ -1,0 +1,197 @@
+"""A page about a fleet: who is unlike the others first, then all robots by friction, then days."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.fleet.result import FleetResult, RobotResult
+from taufit.report.charts import Series, chart
+from taufit.report.page import Raw, Section, bullets, cards, page, paragraph, table, verdict
+from taufit.report.palette import LIMIT
+
+# Robots in tables and charts of single robots, worst first.
+_LISTED, _DRAWN = 500, 12
+# A cell has its full colour at this deviation.
+_FULL = 1.0
+
+
+def fleet_page(found: FleetResult) -> str:
+    """One page."""
+    odd = [one for one in found.robots if one.outlier]
+    off = _deviations(found)
+    sections = [
+        Section("Verdict", _verdict(found, odd)),
+        Section("Robots unlike the others", _odd(odd)),
+        Section("Map of friction", _map(found, off)),
+        Section("Every robot", _table(found, off)),
+        Section("Friction over days", _days(found)),
+        Section("What robots of this type have in common", _typical(found)),
+        Section("Files that were not used", _failed(found)),
+    ]
+    days = sorted({day.day for one in found.robots for day in one.days})
+    when = "" if not any(days) else f", {days[0]} to {days[-1]}"
+    return page(
+        f"Fleet of {found.type}",
+        f"{len(found.robots)} robots, {found.rows:,} rows{when}",
+        sections,
+    )
+
+
+def _verdict(found: FleetResult, odd: list[RobotResult]) -> str:
+    kinds = {kind: 0 for kind in ("friction", "tool", "mounting", "trend")}
+    for one in odd:
+        for surprise in one.surprises:
+            kinds[surprise.kind] += 1
+    head = verdict(
+        "warn" if odd or found.failed or found.incidents else "good",
+        f"{len(odd)} of {len(found.robots)} robots are unlike the others"
+        if odd
+        else f"All {len(found.robots)} robots are alike",
+        f"{len(found.failed)} files were not used, {len(found.incidents)} workers were lost. "
+        "Among robots that differ by chance alone, a study like this names one in twenty times.",
+    )
+    return head + cards(
+        [
+            ("robots", str(len(found.robots))),
+            ("friction unlike the others'", str(kinds["friction"])),
+            ("tool or payload", str(kinds["tool"])),
+            ("mounting", str(kinds["mounting"])),
+            ("friction that moves", str(kinds["trend"])),
+            ("files not used", str(len(found.failed))),
+        ]
+    )
+
+
+def _odd(odd: list[RobotResult]) -> str:
+    if not odd:
+        return paragraph("None.")
+    rows = [
+        (one.robot, surprise.kind, surprise.message, surprise.size)
+        for one in odd[:_LISTED]
+        for surprise in one.surprises
+    ]
+    return table(("robot", "what", "in words", "standard deviations"), rows, text=(0, 1, 2))
+
+
+def _deviations(found: FleetResult) -> Float[Array, "r j"]:
+    """Friction by each robot's own data over the middle of all, minus one."""
+    level = np.stack([one.alone.value for one in found.robots])
+    return np.asarray(level / np.median(level, axis=0) - 1.0)
+
+
+def _map(found: FleetResult, off: Float[Array, "r j"]) -> str:
+    order = sorted(range(len(found.robots)), key=lambda k: found.robots[k].robot)
+    x = np.arange(len(order), dtype=float)
+    series = [
+        Series(f"joint {j + 1}", 100.0 * off[order, j], points=True) for j in range(off.shape[1])
+    ]
+    at = [k for k, own in enumerate(order) if found.robots[own].outlier]
+    if at:
+        worst = [float(off[order[k], np.argmax(np.abs(off[order[k]]))]) for k in at]
+        series.append(
+            Series(
+                "unlike the others",
+                100.0 * np.array(worst),
+                x=np.array(at, float),
+                colour=LIMIT,
+                points=True,
+            )
+        )
+    return paragraph(
+        "Friction at half the rated speed under the usual load, by each robot's own recordings, in "
+        "percent off the middle of the fleet. Robots in order of their names."
+    ) + chart(
+        x,
+        series,
+        caption="Friction of every robot and joint",
+        xlabel="robot",
+        ylabel="off the middle of the fleet [%]",
+        tall=True,
+    )
+
+
+def _table(found: FleetResult, off: Float[Array, "r j"]) -> str:
+    joints = off.shape[1]
+    rows = []
+    for one, own in list(zip(found.robots, off, strict=True))[:_LISTED]:
+        rows.append(
+            (
+                one.robot,
+                "yes" if one.outlier else "",
+                one.files,
+                one.rows,
+                float(np.mean(one.nrmse)),
+                *(_cell(float(x)) for x in own),
+            )
+        )
+    header = ("robot", "unlike", "files", "rows", "mean nrmse")
+    named = [f"joint {j + 1}" for j in range(joints)]
+    more = len(found.robots) - len(rows)
+    tail = paragraph(f"{more} more in fleet.parquet.") if more > 0 else ""
+    return (
+        paragraph(
+            "Worst first. Joints: friction in percent off the middle of the fleet; the stronger "
+            "the colour, the further off."
+        )
+        + table((*header, *named), rows, text=(0, 1))
+        + tail
+    )
+
+
+def _cell(off: float) -> Raw:
+    """Percent on a ground whose strength says the same; both themes show through it."""
+    strength = min(abs(np.log1p(max(off, -0.99))) / _FULL, 1.0) * 0.55
+    ground = "214, 96, 40" if off > 0 else "40, 110, 200"
+    style = f"background: rgba({ground}, {strength:.2f}); display: block; padding: 0 .35em"
+    return Raw(f'<span style="{style}">{100 * off:+.0f} %</span>')
+
+
+def _days(found: FleetResult) -> str:
+    many = [one for one in found.robots if len(one.days) > 1]
+    if not many:
+        return paragraph("Recordings are of one day.")
+    slopes = ", ".join(f"{100 * k:+.2f}" for k in found.slopes)
+    warm = bool(np.any(found.slopes != 0.0))
+    text = (
+        f"Temperature is taken out with what all robots show together: {slopes} % per kelvin for "
+        "the joints in order."
+        if warm
+        else "Temperatures were not recorded or hardly differ: a trend may be the weather's."
+    )
+    parts = [paragraph(f"The robots that are listed first. {text}")]
+    for one in many[:_DRAWN]:
+        level = np.stack([day.adjusted for day in one.days])
+        x = np.arange(len(one.days), dtype=float)
+        parts.append(
+            chart(
+                x,
+                [
+                    Series(f"joint {j + 1}", 100.0 * (level[:, j] / level[0, j] - 1.0))
+                    for j in range(level.shape[1])
+                ],
+                caption=f"{one.robot}: {one.days[0].day} to {one.days[-1].day}",
+                xlabel="day of recording",
+                ylabel="change since the first [%]",
+            )
+        )
+    return "".join(parts)
+
+
+def _typical(found: FleetResult) -> str:
+    model = found.siblings.model
+    layout = model.layout
+    std = np.sqrt(1.0 / np.diag(found.siblings.precision))
+    rows = [
+        (layout.names[i], float(found.typical.values[i]), float(std[i]))
+        for i in range(layout.rest.start, layout.size)
+    ]
+    return paragraph(
+        f"Learnt from {found.siblings.robots} robots: what a new arm starts from, and by how much "
+        "single robots differ from it."
+    ) + table(("parameter", "typical", "spread between robots"), rows, text=(0,))
+
+
+def _failed(found: FleetResult) -> str:
+    lines = [*found.incidents, *(f"{one.file}: {one.why}" for one in found.failed)]
+    return bullets(lines[:_LISTED]) if lines else paragraph("All files were used.")
