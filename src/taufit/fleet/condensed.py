@@ -183,10 +183,8 @@ class Condense:
             )
         ordered, _ = declared_torque(robot, ordered)
         samples = counted(condition(ordered, cutoff_hz=self.cutoff_hz), ordered)
-        tilted, gravity, weight = (), np.zeros(3), 0.0
-        if diagnose:
-            tilted, gravity, weight = self._diagnosed(ordered, samples)
-        return self._summed(samples.keeping(), rows, tilted, gravity, weight)
+        found = self._diagnosed(ordered, samples) if diagnose else ((), np.zeros(3), 0.0)
+        return self._summed(samples.keeping(), rows, *found)
 
     def _diagnosed(
         self, runs: list[Recording], samples: Samples

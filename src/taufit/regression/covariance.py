@@ -88,7 +88,7 @@ def base_covariance(
         wider = wider * np.sqrt(repeated_share(scored, rows.keep, rows.samples))
     if made is None:
         what = regression.settled("noise", (_weight(weights), wider, noise), _alike)
-        spread = regression.total(_Spread(base.columns, norms, *what), np.add)
+        spread = regression.total(_Spread(base.columns, norms, *what), add)
     else:
         spread = _Spread(base.columns, norms, _weight(weights), wider, noise)(rows, made)
     covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / seen.flatness**2

@@ -55,6 +55,7 @@ class KnownFiles:
     def __init__(self, files: RecordingFiles, cache: Cache | None) -> None:
         self.files, self._cache = files, cache
         self._keys: dict[int, bytes] = {}
+        self._read_so = b"" if cache is None else cache.key(files.settings)
 
     def key(self, k: int) -> bytes:
         """Of a part's content and of how it is read."""
@@ -64,7 +65,7 @@ class KnownFiles:
             section = (part.first, part.last) if isinstance(part, FileSection) else ()
             path = part.path if isinstance(part, FileSection) else part
             content = self._cache.content(path)
-            self._keys[k] = self._cache.key(content, path.name, section, self.files.settings)
+            self._keys[k] = digest(self._read_so, content, path.name, section)
         return self._keys[k]
 
     def lead(self, rows: int) -> int:
@@ -98,7 +99,8 @@ class KnownFiles:
         if self._cache is None:
             yield from engine.map(_run, ((task,) for task in tasks))
             return
-        keys = [digest("prepared", prepare, self.key(k)) for k in range(count)]
+        how = digest("prepared", prepare)
+        keys = [digest(how, self.key(k)) for k in range(count)]
         there = self._cache.there(keys)
         made = engine.map(_run, ((tasks[k],) for k in range(count) if keys[k] not in there))
         for key, task in zip(keys, tasks, strict=True):

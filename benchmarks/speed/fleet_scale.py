@@ -1,0 +1,134 @@
+"""`taufit fleet` over more and more rows: processor time per row, memory, the same result.
+
+Recordings of one arm (UR10e, 61 s at 500 Hz, 30,501 rows each) are simulated under a few seeds and
+given again under other names, so rows repeat: reading, conditioning and adding up cost what they
+cost, and what they say is that of the seeds. By default up to 1e6 rows;
+
+    python -m benchmarks.speed.fleet_scale 1e5 1e6 1e7 1e8
+
+measures those and prints the table of docs/fleet.md. 1e8 rows take about 20 min of processor time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import Row
+
+ROWS, SEEDS = 30_501, 4
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+MEASURED = """
+import json, resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "mb": used.ru_maxrss / 1024}))
+"""
+
+
+def rows(sizes: Sequence[float] = (1e5, 1e6)) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        made = _recordings(folder)
+        used = {size: measured(folder, made, size) for size in sizes}
+        away = _against_memory(made)
+    least, most = min(sizes), max(sizes)
+    fixed = _fixed(used, least)
+    for size in sizes:
+        own = used[size]
+        each = 1e6 * (own["cpu"] - fixed) / own["rows"]
+        note = f"{own['rows']:,} rows, {own['files']} files, start-up of {fixed:.1f} s taken off"
+        yield Row(f"fleet, {size:.0e} rows", each, "us CPU", "", note)
+        yield Row(f"fleet, {size:.0e} rows, memory", own["mb"], "MB", "<= 500", "one process")
+    if most > least:
+        middle = sorted(sizes)[-2]
+        growth = (used[most]["cpu"] - fixed) / used[most]["rows"]
+        growth /= max(used[middle]["cpu"] - fixed, 1e-9) / used[middle]["rows"]
+        yield Row(
+            "fleet, cost per row", growth, "x", "<= 1.3", f"{most:.0e} over {middle:.0e} rows"
+        )
+    yield Row(
+        "fleet, base parameters against one fit in memory", away, "", "<= 1e-9",
+        f"{SEEDS} files, least squares, largest difference over largest value",
+    )  # fmt: skip
+
+
+def measured(folder: Path, made: Sequence[Path], size: float) -> dict[str, float]:
+    """CPU time and memory of the command over about so many rows."""
+    count = max(1, round(size / ROWS))
+    place = folder / f"{size:.0e}"
+    (place / "arm").mkdir(parents=True)
+    for k in range(count):
+        (place / "arm" / f"run_{k:05d}.parquet").symlink_to(made[k % len(made)])
+    command = [
+        sys.executable, "-m", "taufit", "fleet", "ur10e", str(place), "--by", "robot",
+        "--processes", "1", "--cache", "off", "-o", str(folder / "out"), "--json",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *command],
+        check=True, capture_output=True, text=True, env={**os.environ, **ONE_THREAD},
+    )  # fmt: skip
+    return {**json.loads(done.stdout), "rows": count * ROWS, "files": count}
+
+
+def _fixed(used: dict[float, dict[str, float]], least: float) -> float:
+    """Start-up and the study itself: where a line through the two smallest sizes begins."""
+    sizes = sorted(used)[:2]
+    if len(sizes) < 2:
+        return 0.0
+    a, b = (used[size] for size in sizes)
+    slope = (b["cpu"] - a["cpu"]) / (b["rows"] - a["rows"])
+    return max(0.0, a["cpu"] - slope * a["rows"])
+
+
+def _against_memory(made: Sequence[Path]) -> float:
+    """Base parameters from files one by one, added up, against all samples in memory at once."""
+    from taufit.dynamics.base_parameters import base_parameters
+    from taufit.fitting import automatic_model
+    from taufit.fleet.condensed import Condense
+    from taufit.fleet.places import find_places
+    from taufit.recording import read_recordings
+    from taufit.regression.regression import RowsInMemory
+    from taufit.regression.rows import RowsOf, weighted_sum
+    from taufit.robot import read_robot
+    from taufit.signals import condition
+    from taufit.workflow.training_data import with_drives
+
+    runs = [one for path in made for one in read_recordings(path)]
+    model = automatic_model(with_drives(read_robot("ur10e"), runs))
+    base = base_parameters(model)
+    apart, _ = Condense(model, base, 10.0)(find_places(str(made[0].parent)))
+    samples = condition(runs, cutoff_hz=10.0)
+    together = RowsInMemory(RowsOf(model, model.nominal)(samples), base).by_joint
+
+    def solved(parts) -> np.ndarray:
+        own = weighted_sum(parts, np.ones(len(parts)))
+        size = np.linalg.norm(own.factor, axis=0)
+        return np.linalg.lstsq(own.factor / size, own.target, rcond=1e-10)[0] / size
+
+    one, other = solved(apart.information), solved(together)
+    return float(np.abs(one - other).max() / np.abs(other).max())
+
+
+def _recordings(folder: Path) -> list[Path]:
+    place = folder / "made"
+    place.mkdir()
+    subprocess.run(
+        [sys.executable, "-m", "taufit", "simulate", "ur10e", "--periods", "6", "--runs",
+         str(SEEDS), "--seed", "100", "-o", str(place / "r.parquet"), "--json"],
+        check=True, stdout=subprocess.DEVNULL, env={**os.environ, **ONE_THREAD},
+    )  # fmt: skip
+    return sorted(place.glob("r_*.parquet"))
+
+
+if __name__ == "__main__":
+    for row in rows([float(word) for word in sys.argv[1:]] or (1e5, 1e6)):
+        print(f"{row.name:<55} {row.value:10.4g} {row.unit:<7} {row.target:<9} {row.note}")

@@ -1,0 +1,80 @@
+"""Fitting again after one more recording has come to many that are known.
+
+Recordings are sections of a few simulated ones under other torque noise, so that each has a content
+of its own. By default 100 recordings and one more; `python -m benchmarks.speed.refit 1000` takes
+about two minutes of processor time for the first fit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import Row
+from benchmarks.speed.fleet_scale import MEASURED, ONE_THREAD, _recordings
+
+ROWS = 2000
+
+
+def rows(count: int = 100) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as name:
+        folder, known = Path(name), Path(name) / "known"
+        known.mkdir()
+        new = _made(folder, known, count + 1)
+        aside = new.rename(folder / new.name)
+        first = _fit(folder, known)
+        again = _fit(folder, known)
+        aside.rename(new)
+        more = _fit(folder, known)
+    note = f"{count} recordings of {ROWS} rows, one process, start of Python included"
+    yield Row("first fit", first["cpu"], "s CPU", "", note)
+    yield Row("the same again", again["cpu"], "s CPU", "", note)
+    yield Row("one more recording", more["cpu"], "s CPU", "", note)
+    yield Row("one more recording, memory", more["mb"], "MB", "<= 500", note)
+
+
+def _made(folder: Path, known: Path, count: int) -> Path:
+    from taufit.recording import read_recordings, write_recording
+
+    whole = [read_recordings(path)[0] for path in _recordings(folder)]
+    path = known
+    for k in range(count):
+        rng = np.random.default_rng(k)
+        one = whole[k % len(whole)]
+        n = len(one.time)
+        first = int(rng.integers(0, n - ROWS))
+        part = {
+            own.name: values[first : first + ROWS]
+            for own in fields(one)
+            if isinstance(values := getattr(one, own.name), np.ndarray) and values.shape[:1] == (n,)
+        }
+        part["signal"] = part["signal"] + rng.normal(0.0, 0.05, part["signal"].shape)
+        path = known / f"run_{k:05d}.parquet"
+        write_recording(replace(one, **part), path)
+    return path
+
+
+def _fit(folder: Path, known: Path) -> dict[str, float]:
+    command = [
+        sys.executable, "-m", "taufit", "fit", "ur10e", str(known), "--processes", "1",
+        "-o", str(folder / "model.json"), "--json",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *command],
+        check=True, capture_output=True, text=True, env={**os.environ, **ONE_THREAD},
+    )  # fmt: skip
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+if __name__ == "__main__":
+    for row in rows(int(sys.argv[1]) if len(sys.argv) > 1 else 100):
+        print(f"{row.name:<40} {row.value:10.4g} {row.unit:<7} {row.note}")
