@@ -1,0 +1,223 @@
+"""The live page in headless Chromium without a GPU: samples, frames, CPU; and the column mapper."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks import Row
+
+# The whole figure is five minutes; TAUFIT_PAGE_SECONDS shortens it.
+SECONDS = float(os.environ.get("TAUFIT_PAGE_SECONDS", "300"))
+SHARED = Path(__file__).parents[2].parent / "shared" / "data"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+# A dashboard of a pretended UR10e at 500 Hz; for every line on stdin, what its threads have cost.
+_SERVED = """
+import json, os, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+from pretended import Pretended, Ticking
+from taufit.live.dashboard import dashboard
+from taufit.live.hub import Hub
+from taufit.live.server import listen, serving
+from taufit.live.session import Session
+from taufit.robot import read_robot
+
+robot = read_robot("ur10e")
+source = Ticking(6, 500.0)
+session = Session(Pretended(), source, Hub(), limits=lambda _: [4.0] * 6)
+line, place = listen()
+with serving(dashboard(session, robot, place, about="500 Hz"), line, place):
+    session.start()
+    print(place.url, flush=True)
+    for order in sys.stdin:
+        used = {t.name: t.native_id for t in threading.enumerate()}
+        out = {"sent": session.samples, "clock": time.monotonic(), "process": time.process_time()}
+        for name, task in used.items():
+            parts = open(f"/proc/self/task/{task}/stat").read().rsplit(")", 1)[1].split()
+            out[name] = (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+        print(json.dumps(out), flush=True)
+    session.stop()
+"""
+
+
+@contextmanager
+def _chromium() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield browser
+        browser.close()
+
+
+def _family(process: int) -> list[int]:
+    found = [process]
+    for task in Path(f"/proc/{process}/task").iterdir():
+        try:
+            children = (task / "children").read_text().split()
+        except OSError:
+            continue
+        for child in children:
+            found += _family(int(child))
+    return found
+
+
+def _browser_cpu(server: int) -> float:
+    """CPU seconds of everything this process has started, less the server [s]."""
+    total = 0
+    for process in _family(os.getpid())[1:]:
+        if process == server:
+            continue
+        try:
+            parts = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        total += int(parts[11]) + int(parts[12])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def _dashboard(browser: Any) -> Iterator[Row]:
+    with subprocess.Popen(
+        [sys.executable, "-c", _SERVED, str(Path(__file__).parents[2] / "tests" / "live")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdin is not None and server.stdout is not None
+        url = server.stdout.readline().strip()
+
+        def told() -> dict[str, float]:
+            server.stdin.write("\n")
+            server.stdin.flush()
+            return json.loads(server.stdout.readline())
+
+        page = browser.new_page(viewport={"width": 1280, "height": 860})
+        trouble: list[str] = []
+        foreign: list[str] = []
+        own = url.split("/?")[0]
+        page.on("console", lambda m: trouble.append(m.text))
+        page.on("pageerror", lambda e: trouble.append(str(e)))
+        page.on("request", lambda r: None if r.url.startswith(own) else foreign.append(r.url))
+        page.goto(url)
+        page.wait_for_timeout(12_000)
+        paint = page.evaluate("performance.getEntriesByType('paint')[0].startTime")
+        before, count, cpu = told(), page.evaluate("taufit.count"), _browser_cpu(server.pid)
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            page.wait_for_timeout(1000)
+        after, last, cpu = told(), page.evaluate("taufit.count"), _browser_cpu(server.pid) - cpu
+        page.close()
+        server.stdin.close()
+    seconds = after["clock"] - before["clock"]
+    frames = last["frames"] - count["frames"]
+    arrived = last["received"] - count["received"]
+    note = f"{seconds:.0f} s at 500 Hz, 6 joints, 1280 x 860, no GPU"
+    yield Row("first paint", paint / 1e3, "s", "< 2", "of the page's own clock")
+    yield Row("samples missing in the page", last["missing"], "", "== 0", note)
+    yield Row("samples that arrived", arrived / seconds, "/s", "", note)
+    yield Row("frames", frames / seconds, "/s", ">= 15", "drawn by the page, one per batch")
+    yield Row("CPU per frame", 1e3 * cpu / frames, "ms", "< 20", "all processes of the browser")
+    share = (after["taufit page"] - before["taufit page"]) / seconds
+    yield Row("server", 100 * share, "% core", "< 3", "thread that serves the page and its stream")
+    share = (after["taufit live"] - before["taufit live"]) / seconds
+    yield Row("session", 100 * share, "% core", "", "reads, packs; a monitor that costs nothing")
+    yield Row("console messages", len(trouble), "", "== 0", "; ".join(trouble[:2]))
+    yield Row("requests to others", len(foreign), "", "== 0", "; ".join(foreign[:2]))
+
+
+# What each shared recording is, as its README says: robot, joints and measured channel.
+_ROBOTS = {
+    "ur10e": ("ur10e", 6, "A"),
+    "panda": ("panda", 7, "N m"),
+    "kuka_lwr4": ("kuka_lwr4/kuka_lwr4.urdf", 7, "N m"),
+    "kuka_kr300": ("", 6, "N m"),
+    "staubli_tx40": ("staubli_tx40/tx40_mdh_modified.urdf", 6, "A"),
+    "ur10_bag": ("ur10", 6, "N m"),
+    "xmate7p": ("xmate7p/XM7p.urdf", 7, "N m"),
+    "schunk_6dof": ("", 6, "N m"),
+}
+_READY = "taufit.state !== null && document.body.getAttribute('aria-busy') === 'false'"
+
+
+def _until(page: Any, expression: str) -> None:
+    for _ in range(1200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(expression)
+
+
+def _map(browser: Any, file: Path, folder: Path) -> tuple[int, str, str]:
+    """Choices until the map works, what it reads, and the answer of the gravity check."""
+    from taufit.live.mapper.app import LIMITS, mapper
+    from taufit.live.mapper.desk import Desk
+    from taufit.live.server import listen, serving
+    from taufit.recording import read_recordings
+
+    robot, joints, unit = _ROBOTS[file.relative_to(SHARED).parts[0]]
+    out = folder / f"{file.name}.yaml"
+    desk = Desk(file, out, folder / "model.json")
+    line, place = listen()
+    with serving(mapper(desk, place), line, place, LIMITS):
+        page = browser.new_page()
+        page.goto(place.url)
+        _until(page, _READY)
+        if robot:
+            if "/" in robot:
+                page.set_input_files("#file", SHARED / robot)
+            else:
+                page.select_option("#robot", robot)
+            _until(page, f"taufit.state.robot !== null && {_READY}")
+        page.click("#save", timeout=5000)
+        _until(page, "document.querySelector('#saved').textContent !== ''")
+        choices, check = page.evaluate("taufit.choices"), page.evaluate("taufit.state.check")
+        page.close()
+    read = read_recordings(file, map=out)[0]
+    found = "right" if (read.joints, read.signal_unit) == (joints, unit) else "wrong"
+    return choices, found, "" if check is None else check["verdict"]
+
+
+def _mapper(browser: Any) -> Iterator[Row]:
+    files = sorted([*SHARED.rglob("*.csv.gz"), *SHARED.rglob("*.db3")])
+    most, right, verdicts = 0, 0, list[str]()
+    failed: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for file in files:
+            try:
+                choices, found, verdict = _map(browser, file, Path(folder))
+            except Exception as error:
+                failed.append(f"{file.name}: {str(error)[:60]}")
+                continue
+            most = max(most, choices)
+            right += found == "right"
+            verdicts.append(verdict)
+    note = f"of {len(files)} shared recordings, {'; '.join(failed[:3])}"
+    yield Row("taufit open: working maps", right, "", f">= {len(files)}", note)
+    yield Row("taufit open: choices at most", most, "", "<= 2", "the robot, by name or dropped")
+    shown = [v for v in verdicts if v]
+    yield Row("gravity check: yes", shown.count("yes"), "", "", f"of {len(shown)} with a robot")
+    yield Row("gravity check: cannot tell", shown.count("open"), "", "", "gravity hardly changes")
+    yield Row("gravity check: wrongly no", shown.count("no"), "", "== 0", "right robots only")
+
+
+def rows() -> Iterator[Row]:
+    """The figures."""
+    if CHROMIUM is None:
+        return
+    with _chromium() as browser:
+        yield from _dashboard(browser)
+        if SHARED.exists():
+            yield from _mapper(browser)
