@@ -14,7 +14,14 @@ from taufit.calibration.passive import passive_cone
 from taufit.cli.app import main
 from taufit.errors import PoorExcitationError
 from taufit.excitation import plan
-from taufit.friction import FrictionInput, LinearLoad, Polynomial, Stribeck, StribeckLoadSmooth
+from taufit.friction import (
+    FrictionInput,
+    Linear,
+    LinearLoad,
+    Polynomial,
+    Stribeck,
+    StribeckLoadSmooth,
+)
 from taufit.model.model_file import read_model
 from taufit.recording import Recording, write_recording
 from taufit.robot import read_robot
@@ -148,6 +155,16 @@ def _loaded_pairs(rng, top_load, factor, noise):
     stroke = np.repeat(np.arange(len(speeds)), 4)
     weight = np.full(len(v), 1.0 / noise)
     return FrictionPairs(v, y, load, 2, stroke, weight=weight)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_handful_of_strokes_is_no_reason_for_many_terms(seed):
+    rng = np.random.default_rng(seed)
+    speeds = np.geomspace(0.005, 1.5, 8)
+    v = np.repeat(speeds, 4)
+    y = np.repeat((1.0 + 0.5 * speeds) * (1.0 + 0.03 * rng.normal(size=8)), 4)
+    pairs = FrictionPairs(v, y, 0 * v, 1, np.repeat(np.arange(8), 4), weight=1 / (0.03 * y))
+    assert fit_joint(pairs, Linear()).score < fit_joint(pairs, Stribeck()).score
 
 
 @pytest.mark.parametrize("seed", range(4))

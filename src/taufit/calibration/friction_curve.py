@@ -220,8 +220,9 @@ def all_at_once(
 def bic(
     cost: float, n: int, pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Array
 ) -> float:
-    """n ln(cost/n) + k ln n, shapes that move no remaining term not counted.
+    """n ln(cost/n) + k ln n, for few strokes n/(n - k - 2) times as much per parameter.
 
+    Shapes that move no remaining term are not counted.
     Friction that grows with load is expected of every gear: the term `load` is not counted.
     """
     counted = live & np.array([term.name != "load" for term in model.terms])
@@ -230,7 +231,9 @@ def bic(
     floor = 1e-24 * float(np.sum(pairs.target**2))
     # Bins of one pair of strokes share the gear's position: a stroke counts once.
     count = n if pairs.stroke is None else len(np.unique(pairs.stroke))
-    return count * np.log(max(cost, floor) / n) + (int(counted.sum()) + shapes) * np.log(count)
+    k = int(counted.sum()) + shapes
+    few = count / max(count - k - 2.0, 0.5)
+    return count * np.log(max(cost, floor) / n) + few * k * np.log(count)
 
 
 def covariance(

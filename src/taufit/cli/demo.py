@@ -154,6 +154,21 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
         ),
         ("What does it carry?", ["payload", model, str(out / "loaded.parquet")]),
         (
+            "Strokes that show one joint's friction",
+            ["design", robot, "--kind", "friction-test", "--joint", "3"]
+            + ["--speeds", "0.3,1,3,10,30,90", "-o", str(out / "strokes.json")],
+        ),
+        (
+            "Record them",
+            ["simulate", robot, str(out / "strokes.json"), "--rate-hz", "200"]
+            + ["-o", str(out / "strokes.parquet")],
+        ),
+        (
+            "The friction curve",
+            ["friction", robot, str(out / "strokes.parquet")]
+            + ["-o", str(out / "friction.json"), "--report", str(out / "friction.html")],
+        ),
+        (
             "Another arm, whose controller hides the torque's sign",
             ["simulate", "kr5", "preset", "--preset", "kr5-unsigned"]
             + ["-o", str(out / "unsigned.parquet")],
