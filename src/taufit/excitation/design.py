@@ -42,6 +42,10 @@ PER_SECOND = 170
 # Column-scaled condition number above which a motion with linear friction is refused.
 CONDITION_LIMIT = 30.0
 _ATTEMPTS = 5
+# ln det per parameter a repair may cost before the search goes on about another pose, and how often
+# it does so for that alone.
+_LOST = 0.6
+_AGAIN = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,7 +213,8 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
         starts += search.starts
         history += search.history
         best = min(found, key=search.rank)
-        if not search.rank(best)[0] or budget.out_of_time:
+        fair = best.lost < _LOST or number >= _AGAIN
+        if (fair and not search.rank(best)[0]) or budget.out_of_time:
             break
     if target is None:
         _refuse_poor(best, goal, search, limit)

@@ -80,6 +80,7 @@ class Candidate:
         shrunk_to: Share of the searched motion that was left after the certificate; 1 is all.
         figure: The criterion's own number, smaller is better.
         condition_scaled: Of the smoothed regressor with unit columns.
+        lost: ln det per parameter that keeping the constraints has cost.
     """
 
     coefficients: Float[Array, "j m"]
@@ -88,6 +89,7 @@ class Candidate:
     shrunk_to: float
     figure: float
     condition_scaled: float
+    lost: float = 0.0
 
 
 class _EnoughError(Exception):
@@ -300,14 +302,16 @@ class Search:
             if candidates[-1].shrunk_to >= 0.99:
                 break
         if candidates[-1].shrunk_to < 0.97:
-            assert self.best[1] is not None
             for start in (free, self.best[1]):
                 inside = self._minimised(stage, self._shrunk(start), 1000.0, 100)
                 candidates.append(self._certified(self._coefficients(inside)))
                 if candidates[-1].shrunk_to >= 0.9:
                     break
         self.problem = kept
-        return min(candidates, key=self.rank)
+        best = min(candidates, key=self.rank)
+        found, kept_of_it = self._matrix(self.best[1]), self._matrix_of(best.coefficients)
+        lost = log_determinant(found) - log_determinant(kept_of_it)
+        return replace(best, lost=lost / len(self.goal.columns))
 
     def rank(self, candidate: Candidate) -> tuple[bool, float]:
         """What may be returned comes first, then the better figure."""
