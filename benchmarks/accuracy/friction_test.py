@@ -10,8 +10,7 @@ starts.
     python -m benchmarks.accuracy.friction_test CASE [SEED]
 
 Twins: `ur5` typical friction and noise; `ur5-warmup` that warms up; `panda` torque sensors behind
-the gears, which see 40 % of the friction and noise of a third of it; `panda-load` motor torque and
-friction of Stribeck's form that grows with load.
+the gears, which see 40 % of the friction in noise about as large.
 """
 
 from __future__ import annotations
@@ -31,26 +30,12 @@ from benchmarks import Row
 
 PAYLOADS = ("", "1.5,0,0,0.05", "3,0,0,0.05")
 STARTS = 20
-# Friction that grows with load, of the size of the Franka paper's coefficients.
-WITH_LOAD = """\
-friction:
-  model: {name: stribeck_load_smooth, degree: 1}
-  # viscous, Coulomb, static, load, load static
-  coefficients: [[1.2, 0.8, 1.1, 0.02, 0.03], [1.1, 0.9, 1.2, 0.02, 0.03],
-    [0.9, 0.7, 1.0, 0.015, 0.02], [1.0, 0.8, 1.1, 0.02, 0.02], [0.5, 0.4, 0.6, 0.02, 0.02],
-    [0.4, 0.35, 0.5, 0.02, 0.02], [0.4, 0.3, 0.45, 0.02, 0.02]]
-  shape: [[0.02, 0.05, 0.04], [0.02, 0.05, 0.04], [0.02, 0.05, 0.04], [0.02, 0.05, 0.04],
-    [0.02, 0.05, 0.04], [0.02, 0.05, 0.04], [0.02, 0.05, 0.04]]
-  presliding: 5.0e-4
-sensing: {side: motor, white: 0.15, coloured: 0.03}
-"""
 # The recorded preset writes every millisecond; a fifth of the rows shows the same strokes.
 FEWER_ROWS = "timing: {jitter: 5.0e-5}\n"
 CASES = {
     "ur5": ("ur5", "typical", ""),
     "ur5-warmup": ("ur5", "ur5-warmup", ""),
     "panda": ("panda", "franka", FEWER_ROWS),
-    "panda-load": ("panda", "typical", WITH_LOAD),
 }
 
 
