@@ -280,8 +280,9 @@ class Search:
 
     def _finished(self) -> Candidate:
         """The descent's best motion, repaired where the fine check asks for it, certified."""
-        free = self.best[1]
-        assert free is not None
+        searched = self.best[1]
+        assert searched is not None
+        free = searched
         self.problem = replace(
             self.problem, gauge=replace(self.problem.gauge, sharp=240.0), basis=self.full
         )
@@ -302,14 +303,14 @@ class Search:
             if candidates[-1].shrunk_to >= 0.99:
                 break
         if candidates[-1].shrunk_to < 0.97:
-            for start in (free, self.best[1]):
+            for start in (free, searched):
                 inside = self._minimised(stage, self._shrunk(start), 1000.0, 100)
                 candidates.append(self._certified(self._coefficients(inside)))
                 if candidates[-1].shrunk_to >= 0.9:
                     break
         self.problem = kept
         best = min(candidates, key=self.rank)
-        found, kept_of_it = self._matrix(self.best[1]), self._matrix_of(best.coefficients)
+        found, kept_of_it = self._matrix(searched), self._matrix_of(best.coefficients)
         lost = log_determinant(found) - log_determinant(kept_of_it)
         return replace(best, lost=lost / len(self.goal.columns))
 
