@@ -44,7 +44,7 @@ def rows() -> Iterator[Row]:
     apart = []
     for run in range(RUNS):
         arm = run % 2
-        mass, centre = 0.3 * 1.25**run, (0.02, 0.01 * (run % 5), 0.03 + 0.01 * run)
+        mass, centre = 0.3 * 1.18**run, (0.02, 0.01 * (run % 5), 0.03 + 0.01 * run)
         recording = (
             bench.twin(arm)
             .run(bench.motion(run, 1.0), seed=SEED + run, payload=Carried.lump(mass, centre))

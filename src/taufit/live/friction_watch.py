@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Bool
+from taufit.arrays import Array
 from taufit.contact.external_torque import Felt
 from taufit.friction.states import STATES
 from taufit.health import FrictionTracker
@@ -48,7 +48,7 @@ class FrictionWatch:
         """The next step follows on none; what was learnt stays."""
         self._count = 0
 
-    def add(self, felt: Felt, i: int, *, known: bool) -> Bool[Array, " j"]:
+    def add(self, felt: Felt, i: int, *, known: bool) -> list[int]:
         """One step of the grid; joints whose friction has just been seen to have changed.
 
         Args:
@@ -57,9 +57,8 @@ class FrictionWatch:
             known: Whether all that acts on the arm is known: no contact, payload found.
         """
         self._count += 1
-        none = np.zeros(len(self._said), bool)
         if not known or self._count % self._skip:
-            return none
+            return []
         state, velocity = felt.state[i], felt.velocity[i]
         moves = (state == _SLIDES[0]) | (state == _SLIDES[1])
         residual = -felt.smooth[i]
@@ -74,4 +73,4 @@ class FrictionWatch:
         changed: Array = self._seconds > _LASTS_S
         new = changed & ~self._said
         self._said |= changed
-        return new
+        return [int(j) for j in np.flatnonzero(new)]

@@ -211,7 +211,7 @@ class Monitor:
         seen = self.watch.seen
         quiet = seen is None or seen.contact is None
         changed = self._friction.add(felt, i, known=quiet and self._payload_known)
-        for j in np.flatnonzero(changed):
+        for j in changed:
             index, std = self._friction.index[j], self._friction.std[j]
             text = (
                 f"friction of joint {j + 1} is {100 * index:.0f} % of the healthy model's "

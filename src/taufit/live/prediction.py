@@ -41,7 +41,7 @@ class LivePrediction:
         self._scatter = np.full(joints, USUAL_SCATTER) if scatter is None else scatter
         self._gain = 0.0 if model.training.conditioning.gain is None else GAIN_SCATTER
         self._coulomb = coulomb_level(model)
-        self._columns, self._root = _link_root(model)
+        self._root = _link_root(model)
         self._payload = np.zeros(10)
         self._relative = 0.0
 
@@ -57,8 +57,9 @@ class LivePrediction:
         at = slice(i, i + 1)
         rows = self._engine.regressor(felt.position[at], felt.velocity[at], felt.acceleration[at])
         links = rows[0]
-        spread = links[:, self._columns] @ self._root
-        variance = np.einsum("jk,jk->j", spread, spread)
+        spread = links @ self._root
+        spread *= spread
+        variance = spread.sum(axis=1)
         variance += self._noise[felt.state[i], self._every]
         variance += (self._scatter * felt.friction[i]) ** 2
         if self._gain:
@@ -68,12 +69,14 @@ class LivePrediction:
         return NORMAL_95 * np.sqrt(variance) + felt.standing[i] * self._coulomb
 
 
-def _link_root(model: FittedModel) -> tuple[Array, Float[Array, "b b"]]:
-    """Which link columns are base parameters, and R with R R' their covariance."""
+def _link_root(model: FittedModel) -> Float[Array, "p b"]:
+    """R with R R' the covariance of the link parameters; zero for those that are no base."""
     base, layout = model.training.base, model.layout
     if base is None:
-        return np.zeros(0, int), np.zeros((0, 0))
+        return np.zeros((layout.links.stop, 0))
     at = np.array([layout.index(name) for name in base.names], int)
     own = at < layout.links.stop
     values, vectors = np.linalg.eigh(base.covariance[np.ix_(own, own)])
-    return at[own], vectors * np.sqrt(np.maximum(values, 0.0))
+    out = np.zeros((layout.links.stop, len(values)))
+    out[at[own]] = vectors * np.sqrt(np.maximum(values, 0.0))
+    return out

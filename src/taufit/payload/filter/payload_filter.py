@@ -544,9 +544,10 @@ class PayloadFilter:
     def _accurate(self, out: PayloadEstimate) -> bool:
         """Mass and centre as well known as wanted, what no motion shrinks (the gains) apart."""
         settings = self.settings
+        if not (out.empty or np.all(out.centre_std <= settings.com_accuracy)):
+            return False
         goal = settings.mass_accuracy * max(out.mass, settings.light)
-        if out.mass_std > goal:
-            known = self.posterior(without=("gains",)).linear()[1]
-            if np.sqrt(known[0, 0]) > goal:
-                return False
-        return bool(np.all(out.centre_std <= settings.com_accuracy) or out.empty)
+        if out.mass_std <= goal:
+            return True
+        known = self.posterior(without=("gains",)).linear()[1]
+        return bool(np.sqrt(known[0, 0]) <= goal)

@@ -128,12 +128,14 @@ def payload_alone(
     total[:shared, :shared] = evidence.prior[:shared, :shared]
     total[shared:, shared:] = gains
     target[:shared] = evidence.target[:shared]
-    known = np.isin(u.parts, without) if without else None
+    # Gains are no columns: only what is one takes the longer way.
+    taken = np.isin(u.parts, without) if without else None
+    known = taken if taken is not None and taken.any() else None
     own = [_add(evidence, j, phi, shared, known, total, target) for j in range(joints)]
     keep = np.ones(size, bool)
     if known is not None:
         keep[:shared] = ~known[:shared]
-        keep[shared:] = "gains" not in without
+    keep[shared:] = "gains" not in without
     keep[:PER_LINK] = False
     index = np.flatnonzero(keep)
     inner = total[np.ix_(index, index)]

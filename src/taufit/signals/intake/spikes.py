@@ -29,7 +29,7 @@ class SpikeGuard:
         floor: Deviations below this are no spikes, per channel.
     """
 
-    __slots__ = ("_count", "_scale", "_slope", "_time", "_value", "floor")
+    __slots__ = ("_asked", "_count", "_known", "_scale", "_slope", "_time", "_value", "floor")
 
     def __init__(self, floor: Float[Array, " c"]) -> None:
         self.floor = floor
@@ -42,6 +42,9 @@ class SpikeGuard:
         self._value: Array | None = None
         self._slope: Array | None = None
         self._time = 0.0
+        # The values asked about last, and how far they were off.
+        self._asked: Array | None = None
+        self._known: Array | None = None
 
     def suspicious(self, time: float, values: Float[Array, " c"]) -> bool:
         """Whether a value is far from where its channel was going."""
@@ -74,9 +77,12 @@ class SpikeGuard:
             self._scale += (error - self._scale) / min(self._count, _MEMORY)
         if self._value is not None:
             self._slope = (values - self._value) / (time - self._time)
-        self._value, self._time = values, time
+        self._value, self._time, self._asked = values, time, None
 
     def _error(self, time: float, values: Float[Array, " c"]) -> Array | None:
         if self._value is None or self._slope is None:
             return None
-        return np.abs(values - self._value - (time - self._time) * self._slope)
+        if self._asked is not values:
+            self._asked = values
+            self._known = np.abs(values - self._value - (time - self._time) * self._slope)
+        return self._known
