@@ -74,7 +74,7 @@ void friction_states(Matrix position, Matrix velocity, Vector numbers, Rows memo
     bool *certain = sure.data() + t * j;
     for (size_t i = 0; i < j; i++) {
       to[i] = crept[i] <= slow_for ? SLOW : FAST;
-      if (!stands[i] && turn[i] < reversal) to[i] = TURNING;
+      if (!stands[i] && (turn[i] < reversal || still[i] > 0.0)) to[i] = TURNING;
       if (stands[i]) to[i] = a[QUIET] >= quiet ? REST : STANDING;
       if (edge[i] < change) to[i] = TURNING;
       const bool moves = std::fabs(v[i]) >= standstill;
@@ -84,75 +84,166 @@ void friction_states(Matrix position, Matrix velocity, Vector numbers, Rows memo
 }
 
 using Sure = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Cube = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Sizes = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+constexpr size_t MOST_JOINTS = 32;
+enum Remembered { TORQUE, WHITE, WALK, LEVEL, VARIANCE, LOUD, SURE, REMEMBERED };
+enum Number { FADE, LEARN, QUIETEST, LOUDEST, RARE, CLIP, NUMBERS };
+
+// Row i of the lower Cholesky factor, the rows before it known.
+inline void cholesky_row(const double *a, double *l, size_t i, size_t j) {
+  for (size_t c = 0; c <= i; c++) {
+    double x = a[i * j + c];
+    for (size_t e = 0; e < c; e++) x -= l[i * j + e] * l[c * j + e];
+    l[i * j + c] = i == c ? std::sqrt(x) : x / l[c * j + c];
+  }
+}
+
+// Evidence of a change that loads joints 1 to k, the best k: change_test.py's `_evidence`.
+double evidence(const double *change, const double *covariance, const double *prior,
+                const double *own, double rare, size_t j, size_t &last) {
+  static thread_local double root[MOST_JOINTS * MOST_JOINTS], unit[MOST_JOINTS * MOST_JOINTS],
+      inner[MOST_JOINTS * MOST_JOINTS], small[MOST_JOINTS * MOST_JOINTS];
+  double white[MOST_JOINTS], seen[MOST_JOINTS];
+  for (size_t i = 0; i < j; i++) {
+    cholesky_row(covariance, root, i, j);
+    double x = change[i];
+    for (size_t e = 0; e < i; e++) x -= root[i * j + e] * white[e];
+    white[i] = x / root[i * j + i];
+    for (size_t c = 0; c < i; c++) {
+      double y = 0.0;
+      for (size_t e = c; e < i; e++) y -= root[i * j + e] * unit[e * j + c];
+      unit[i * j + c] = y / root[i * j + i];
+    }
+    unit[i * j + i] = 1.0 / root[i * j + i];
+  }
+  double rival = 0.0, sum = 0.0, most = -INFINITY;
+  for (size_t i = 0; i < j; i++) {
+    const double spread = std::sqrt(prior[i]);
+    double x = 0.0;
+    for (size_t e = i; e < j; e++) x += unit[e * j + i] * white[e];
+    for (size_t c = 0; c <= i; c++) {
+      double y = 0.0;
+      for (size_t e = i; e < j; e++) y += unit[e * j + i] * unit[e * j + c];
+      if (c == i) {
+        const double size = y * own[i];
+        rival = std::fmax(rival, x * x * own[i] / (1.0 + size) - std::log1p(size) - rare);
+      }
+      inner[i * j + c] = y * spread * std::sqrt(prior[c]) + (i == c);
+    }
+    cholesky_row(inner, small, i, j);
+    x *= spread;
+    for (size_t e = 0; e < i; e++) x -= small[i * j + e] * seen[e];
+    seen[i] = x / small[i * j + i];
+    sum += seen[i] * seen[i] - 2.0 * std::log(small[i * j + i]);
+    if (sum > most) {
+      most = sum;
+      last = i;
+    }
+  }
+  return most - rival;
+}
 
 // The next cell of contact/change_test.py's `ChangeTest`: `state` holds level, variance and loudness
-// of the joints, `starts` the signature, A, b and the level, variance and loudness before each
-// start, one block of `longest` rows after the other. Gives evidence, slot and last joint of the most likely step, and
-// each joint's part of it in `parts`.
-nb::tuple change_test(Vector residual, Vector white, Vector walk, Sure sure, Vector prior,
-                      Rows state, nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> starts,
-                      Values parts, size_t count, size_t shortest, double fade, Vector clip, Vector learn,
-                      double least, double most_loud) {
-  const size_t j = prior.shape(0), longest = starts.shape(1);
-  if (residual.shape(0) != j || white.shape(0) != j || walk.shape(0) != j || sure.shape(0) != j ||
-      state.shape(0) != 3 || state.shape(1) != j || starts.shape(0) != 6 || starts.shape(2) != j ||
-      parts.shape(0) != j || clip.shape(0) != j ||
-      learn.shape(0) != j || longest == 0)
-    throw std::invalid_argument("change_test: shapes do not agree");
+// of the joints, `cells` and `ends` the ring of the last cells. Gives evidence, age and last joint of
+// the most likely change; age 0 where there is none.
+nb::tuple change_test(Vector residual, Vector white, Vector walk, Matrix velocity, Vector own,
+                      Sure sure, Vector clip, Vector prior, Vector numbers, Sizes windows,
+                      Rows state, Cube cells, Cube ends, size_t count) {
+  const size_t j = prior.shape(0), size = cells.shape(0);
+  const auto fits = [j](const auto &x) { return x.shape(0) == j; };
+  if (!fits(residual) || !fits(white) || !fits(walk) || !fits(velocity) || !fits(own) ||
+      !fits(sure) || !fits(clip) || velocity.shape(1) != j || numbers.shape(0) != NUMBERS ||
+      state.shape(0) != 3 || state.shape(1) != j || cells.shape(1) != REMEMBERED ||
+      cells.shape(2) != j || ends.shape(0) != size || ends.shape(1) != j || ends.shape(2) != j ||
+      size < 3 || j > MOST_JOINTS)
+    throw std::invalid_argument("change_test: shapes do not agree, or too many joints");
+  for (size_t k = 0; k < windows.shape(0); k++)
+    if (windows.data()[k] < 1 || static_cast<size_t>(windows.data()[k]) >= size)
+      throw std::invalid_argument("change_test: a window is longer than the memory");
+  const double *c = numbers.data();
+  const auto row = [&](size_t age) { return (count + size + 1 - age) % size; };
+  const auto cell = [&](size_t age) { return cells.data() + row(age) * REMEMBERED * j; };
+  const size_t longest = size - 1;
   double *level = state.data(), *variance = level + j, *loudness = variance + j;
-  const size_t block = longest * j, slot = count % longest;
-  double *g = starts.data(), *a = g + block, *b = a + block, *m = b + block, *p = m + block,
-         *l = p + block;
+  double *now = cell(1), *end = ends.data() + row(1) * j * j;
   for (size_t i = 0; i < j; i++) {
-    const size_t at = slot * j + i;
-    // As loud as before the earliest start: what is to be found must not hide itself.
-    const double factor = std::fmin(std::fmax(l[at], least), most_loud);
-    l[at] = loudness[i];
-    m[at] = level[i];
-    p[at] = variance[i];
-    g[at] = a[at] = b[at] = 0.0;
-    const double before = fade * level[i], spread = fade * fade * variance[i] + walk.data()[i];
-    const double expected = spread + white.data()[i], total = factor * expected,
-                 bound = clip.data()[i] * std::sqrt(total);
-    const double innovation = std::fmin(std::fmax(residual.data()[i] - before, -bound), bound);
-    const double gain = spread / expected;
-    loudness[i] += learn.data()[i] * (innovation * innovation / expected - loudness[i]);
-    for (size_t s = i; s < block; s += j) {
-      g[s] *= fade;
-      const double seen = 1.0 - g[s];
-      if (sure.data()[i]) {
-        a[s] += seen * seen / total;
-        b[s] += seen * innovation / total;
-      } else {
-        a[s] = b[s] = 0.0;
-      }
-      g[s] += gain * seen;
+    now[LEVEL * j + i] = level[i];
+    now[VARIANCE * j + i] = variance[i];
+    now[LOUD * j + i] = loudness[i];
+  }
+  double loud[MOST_JOINTS];
+  const double *oldest = cell(count + 1 < longest ? count + 1 : longest);
+  for (size_t i = 0; i < j; i++) {
+    const double f = loud[i] = std::fmin(std::fmax(oldest[LOUD * j + i], c[QUIETEST]), c[LOUDEST]);
+    double shaken = 0.0;
+    for (size_t e = 0; e < j; e++) {
+      const double x = end[i * j + e] = velocity.data()[i * j + e];
+      shaken += x * x;
     }
+    const double w = white.data()[i], before = c[FADE] * level[i],
+                 spread = c[FADE] * c[FADE] * variance[i] + walk.data()[i],
+                 single = spread + 0.5 * w + 2.0 * shaken,
+                 bound = clip.data()[i] * std::sqrt(f * single);
+    const double innovation = std::fmin(std::fmax(residual.data()[i] - before, -bound), bound);
+    const double gain = spread / (spread + w + shaken);
     level[i] = before + gain * innovation;
     variance[i] = (1.0 - gain) * spread;
+    now[TORQUE * j + i] = before + innovation;
+    now[WHITE * j + i] = w;
+    now[WALK * j + i] = walk.data()[i];
+    now[SURE * j + i] = sure.data()[i];
   }
-  count++;
-  double most = -INFINITY;
-  size_t best = 0, last = 0;
-  for (size_t s = 0; s < longest; s++) {
-    const size_t age = (count - 1 + longest - s) % longest + 1;
-    if (age < shortest || age > count) continue;
+  static thread_local double products[2 * MOST_JOINTS * MOST_JOINTS];
+  double *const covariance = products + MOST_JOINTS * MOST_JOINTS;
+  const auto product = [j](const double *a, size_t x, size_t y) {
     double sum = 0.0;
-    for (size_t i = 0; i < j; i++) {
-      const double x = a[s * j + i], y = b[s * j + i], w = prior.data()[i];
-      sum += y * y / (x + 1.0 / w) - std::log1p(x * w);
-      if (sum > most) {
-        most = sum;
-        best = s;
-        last = i;
+    for (size_t e = 0; e < j; e++) sum += a[x * j + e] * a[y * j + e];
+    return sum;
+  };
+  for (size_t x = 0; x < j; x++)
+    for (size_t y = 0; y <= x; y++) products[x * j + y] = product(end, x, y);
+  double sums[3][MOST_JOINTS] = {}, change[MOST_JOINTS], wide[MOST_JOINTS], jump[MOST_JOINTS];
+  bool use[MOST_JOINTS];
+  for (size_t i = 0; i < j; i++) use[i] = true;
+  double most = -INFINITY;
+  size_t age = 0, last = 0, taken = 0;
+  for (size_t k = 0; k < windows.shape(0); k++) {
+    const size_t n = static_cast<size_t>(windows.data()[k]);
+    if (n > count) break;
+    for (; taken < n; taken++) {
+      const double *one = cell(taken + 1);
+      for (size_t i = 0; i < j; i++) {
+        for (size_t e = 0; e < 3; e++) sums[e][i] += one[e * j + i];
+        use[i] = use[i] && one[SURE * j + i] > 0.0;
       }
     }
+    const double *first = cell(n), *start = ends.data() + row(n + 1) * j * j;
+    const double share = 1.0 / static_cast<double>(n);
+    for (size_t x = 0; x < j; x++) {
+      for (size_t y = 0; y <= x; y++)
+        covariance[x * j + y] = (products[x * j + y] + product(start, x, y)) * share * share;
+      covariance[x * j + x] += sums[WHITE][x] * share * share * (1.0 - 0.5 * share) +
+                               first[VARIANCE * j + x] + sums[WALK][x] / 3.0;
+      if (!use[x]) covariance[x * j + x] += 1e6 * prior.data()[x];
+      change[x] = use[x] ? (sums[TORQUE][x] * share - first[LEVEL * j + x]) / std::sqrt(loud[x]) : 0.0;
+      wide[x] = use[x] ? prior.data()[x] / loud[x] : 0.0;
+      jump[x] = use[x] ? own.data()[x] / loud[x] : 0.0;
+      if (k == 0 && use[x] && clip.data()[x] <= c[CLIP]) {
+        const double size = change[x] * change[x] * loud[x] / covariance[x * j + x];
+        loudness[x] += c[LEARN] * (std::fmin(size, c[CLIP] * c[CLIP] * loud[x]) - loudness[x]);
+      }
+    }
+    size_t joint = 0;
+    const double found = evidence(change, covariance, wide, jump, c[RARE], j, joint);
+    if (found > most) {
+      most = found;
+      age = n;
+      last = joint;
+    }
   }
-  for (size_t i = 0; i < j; i++) {
-    const double x = a[best * j + i], y = b[best * j + i], w = prior.data()[i];
-    parts.data()[i] = y * y / (x + 1.0 / w) - std::log1p(x * w);
-  }
-  return nb::make_tuple(most, best, last);
+  return nb::make_tuple(most, age, last);
 }
 
 enum Code { ADD, SUBTRACT, MULTIPLY, DIVIDE, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, MAXIMUM,
@@ -266,9 +357,9 @@ void bind_contact(nb::module_ &m) {
   m.def("grid_cells", &grid_cells, nb::arg("time").noconvert(), nb::arg("values").noconvert(),
         nb::arg("edge"), nb::arg("step"), nb::arg("out").noconvert());
   m.def("change_test", &change_test, nb::arg("residual").noconvert(),
-        nb::arg("white").noconvert(), nb::arg("walk").noconvert(), nb::arg("sure").noconvert(),
-        nb::arg("prior").noconvert(), nb::arg("state").noconvert(), nb::arg("starts").noconvert(),
-        nb::arg("parts").noconvert(), nb::arg("count"), nb::arg("shortest"), nb::arg("fade"),
-        nb::arg("clip").noconvert(), nb::arg("learn").noconvert(), nb::arg("least"),
-        nb::arg("most_loud"));
+        nb::arg("white").noconvert(), nb::arg("walk").noconvert(), nb::arg("velocity").noconvert(),
+        nb::arg("own").noconvert(), nb::arg("sure").noconvert(), nb::arg("clip").noconvert(),
+        nb::arg("prior").noconvert(), nb::arg("numbers").noconvert(),
+        nb::arg("windows").noconvert(), nb::arg("state").noconvert(), nb::arg("cells").noconvert(),
+        nb::arg("ends").noconvert(), nb::arg("count"));
 }

@@ -16,7 +16,7 @@ from taufit.model.noise_by_state import AlarmTail
 
 # Of arms in general, where no contact-free recording is given: chosen on recordings of one UR10e
 # (benchmarks/accuracy/contact.py says which), so a guess for other arms: give --free runs.
-DEFAULT_TAIL = AlarmTail(24.0, 10.0)
+DEFAULT_TAIL = AlarmTail(15.0, 9.0)
 BLOCK_S = 2.0
 SHARE = 0.1
 # Blocks below which a tail says nothing of its own.

@@ -1,20 +1,22 @@
-"""Evidence that the external torque has changed, sample by sample, at any of the last moments.
+"""Evidence that the external torque has changed, cell by cell, at any of the last moments.
 
-The residual of a joint is a level m that wanders plus white noise; a Kalman filter follows the
-level. A step of size theta that began at cell s leaves its signature g in the innovations nu that
-follow (g starts at 1 and fades as the level adapts), so with innovation variance S
+The residual of a cell is a level m that wanders, torque noise, and the noise n of the velocities it
+was differentiated from: over a window of n cells that noise telescopes, so the mean d of the window
+less the level before it has the covariance
 
-    A = sum g^2 / S,   b = sum g nu / S,      theta ~ N(b/A, 1/A),
+    C = (A A' + B B') / n^2 + diag(white (1 - 1/(2 n)) / n + P + walk n / 3),
 
-and against theta ~ N(0, P) no step loses by the Bayes factor
+with A and B = M(q) diag(sigma) / h at the two ends of the window and P the level's variance. The
+off-diagonal part matters: noise of one joint's velocity loads all joints before it. A contact on
+link k changes joints 1 to k by N(0, S) each, and against no change it wins by the Bayes factor
 
-    2 ln B = b^2 / (A + 1/P) - ln(1 + A P).
+    2 ln B_k = d' (C^-1 - (C + S_k)^-1) d - ln det(I + C^-1 S_k).
 
-A force on link k loads joints 1 to k, so the evidence of a contact is the largest sum over the
-first k joints. Days and motions differ, so variances are multiplied by how loud the innovations
-were before the earliest start that is looked at. The determinants are what a step may explain by
-chance: one threshold serves every state, and any number of joints. A, b and g of every start within
-the last quarter of a second are carried along.
+Friction of a single joint jumps, too: the rival is the better of no change and a jump N(0, own) of
+one joint, which is rare and costs `_RARE`. Days and motions differ, so variances are multiplied by
+how loud the shortest windows were before the earliest start. Windows from 30 to 240 ms are looked at,
+and the determinants are what a change may explain by chance: one threshold serves every state, and
+any number of joints.
 """
 
 from __future__ import annotations
@@ -33,55 +35,82 @@ except ImportError:  # no compiler when this was installed
 # Innovations beyond this many standard deviations count as much as it: a glitch is no contact. At
 # rest there are none.
 CLIP, CLIP_AT_REST = 4.0, 8.0
-# Loudness is the mean of squared innovations over this time [s], and stays within these bounds.
+# Loudness is the mean of d^2 / C over this time [s], and stays within these bounds.
 _LOUD_S = 2.0
 _QUIETEST, _LOUDEST = 0.8, 16.0
 # A level fades to zero over this time [s].
 _FADE_S = 3.0
-# Steps are looked for that began this long ago [s].
-SHORTEST_S, LONGEST_S = 0.025, 0.24
+# Lengths of the windows [s].
+WINDOWS_S = (0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24)
+# What a jump of one joint's friction costs, as 2 ln of its odds.
+_RARE = 5.0
+# A joint that says nothing is as unsure as this many times its prior variance.
+_NOTHING = 1e6
 
 
 class Step(NamedTuple):
-    """The most likely step.
+    """The most likely change.
 
     Attributes:
         evidence: 2 ln B of it against none.
         age: Cells since it began, at least 1.
-        joints: 2 ln B of each joint's part.
         last: Index of the last joint it loads.
         level, variance: Of the residual before it, per joint [N m], [(N m)^2].
     """
 
     evidence: float
     age: int
-    joints: Float[Array, " j"]
     last: int
     level: Float[Array, " j"]
     variance: Float[Array, " j"]
 
 
+class Cell(NamedTuple):
+    """What one cell says, joint by joint.
+
+    Attributes:
+        residual: External torque [N m].
+        white, walk: Variance of torque noise, and by how much that of the level grows.
+        velocity: M(q) diag(sigma) / h: what velocity noise does to the cell [N m].
+        own: Variance of a jump of the joint's own friction.
+        sure: Whether the joint says something.
+        clip: Largest innovation that counts, in standard deviations.
+    """
+
+    residual: Float[Array, " j"]
+    white: Float[Array, " j"]
+    walk: Float[Array, " j"]
+    velocity: Float[Array, "j j"]
+    own: Float[Array, " j"]
+    sure: Bool[Array, " j"]
+    clip: Float[Array, " j"]
+
+
+# Rows of the memory of a cell.
+_TORQUE, _WHITE, _WALK, _LEVEL, _VARIANCE, _LOUD, _SURE = range(7)
+
+
 class ChangeTest:
-    """Level of each joint's residual, and evidence for a step in it.
+    """Level of each joint's residual, and evidence for a change of it.
 
     Args:
-        prior: Standard deviation of steps before anything is known [N m].
+        prior: Standard deviation of changes before anything is known [N m].
         step: Between two cells [s].
     """
 
     def __init__(self, prior: Float[Array, " j"], step: float) -> None:
         self.prior = np.asarray(prior, float) ** 2
         self.joints = len(self.prior)
+        self.windows = np.unique([max(round(s / step), 2) for s in WINDOWS_S])
+        self.longest = int(self.windows[-1])
         self._fade = float(np.exp(-step / _FADE_S))
-        self.longest = max(round(LONGEST_S / step), 3)
-        self.shortest = min(max(round(SHORTEST_S / step), 1), self.longest)
+        self._learn = -float(np.expm1(-step / _LOUD_S))
         # Level, its variance and loudness, per joint.
         self._state = np.stack([np.zeros(self.joints), 4.0 * self.prior, np.ones(self.joints)])
-        # Per start that is looked at: signature, A, b; level, variance and loudness before it.
-        self._starts = np.zeros((6, self.longest, self.joints))
-        self._starts[5] = 1.0
-        self._learn = -float(np.expm1(-step / _LOUD_S))
-        self._parts = np.zeros(self.joints)
+        # The last cells, one more than the longest window, in a ring.
+        self._cells = np.zeros((self.longest + 1, 7, self.joints))
+        self._ends = np.zeros((self.longest + 1, self.joints, self.joints))
+        self._numbers = np.array([self._fade, self._learn, _QUIETEST, _LOUDEST, _RARE, CLIP])
         self.forget()
 
     @property
@@ -95,8 +124,7 @@ class ChangeTest:
         return self._state[1].copy()
 
     def forget(self) -> None:
-        """Steps that began before now are not looked for."""
-        self._starts[1:3] = 0.0
+        """Changes that began before now are not looked for."""
         self._count = 0
 
     def lose(self, joints: Bool[Array, " j"], level: Float[Array, " j"] | None = None) -> None:
@@ -114,105 +142,111 @@ class ChangeTest:
         """A cell that says nothing: the level is where it was, and less well known."""
         self._state[1] += walk
 
-    def advance(
-        self,
-        residual: Float[Array, " j"],
-        white: Float[Array, " j"],
-        walk: Float[Array, " j"],
-        sure: Bool[Array, " j"],
-        clip: Float[Array, " j"],
-    ) -> Step | None:
-        """The next cell, and the most likely step then; None before there can be one.
-
-        Args:
-            residual: External torque [N m].
-            white, walk: Variance of a cell's noise, and by how much that of the level grows.
-            sure: Joints that say something; what others said before is forgotten.
-            clip: Largest innovation that counts, in standard deviations.
-        """
-        # At rest everything is quieter, and a start is louder than anything.
-        learn = self._learn * (sure & (clip <= CLIP))
-        step = self._compiled if _kernel is not None else self._plain
-        evidence, slot, last = step(residual, white, walk, sure, clip, learn)
+    def advance(self, cell: Cell) -> Step | None:
+        """The next cell, and the most likely change then; None before there can be one."""
+        if _kernel is not None:
+            found = _kernel.change_test(
+                *cell,
+                self.prior,
+                self._numbers,
+                self.windows,
+                self._state,
+                self._cells,
+                self._ends,
+                self._count,
+            )
+        else:
+            self._take(cell)
+            found = self._most_likely(cell)
         self._count += 1
-        if self._count < self.shortest:
+        evidence, age, last = found
+        if age == 0:
             return None
-        age = (self._count - 1 - slot) % self.longest + 1
-        return Step(
-            evidence,
-            age,
-            self._parts.copy(),
-            last,
-            self._starts[3, slot].copy(),
-            self._starts[4, slot].copy(),
-        )
+        before = self._cells[(self._count - age) % len(self._cells)]
+        return Step(evidence, age, last, before[_LEVEL].copy(), before[_VARIANCE].copy())
 
-    def _compiled(
-        self,
-        residual: Array,
-        white: Array,
-        walk: Array,
-        sure: Array,
-        clip: Array,
-        learn: Array,
-    ) -> tuple[float, int, int]:
-        found: tuple[float, int, int] = _kernel.change_test(
-            np.ascontiguousarray(residual, float),
-            white,
-            walk,
-            np.ascontiguousarray(sure),
-            self.prior,
-            self._state,
-            self._starts,
-            self._parts,
-            self._count,
-            self.shortest,
-            self._fade,
-            clip,
-            learn,
-            _QUIETEST,
-            _LOUDEST,
-        )
-        return found
+    # ---- the same as the kernel, in NumPy ------------------------------------------------------
 
-    def _plain(
-        self,
-        residual: Array,
-        white: Array,
-        walk: Array,
-        sure: Array,
-        clip: Array,
-        learn: Array,
-    ) -> tuple[float, int, int]:
-        """The same in NumPy."""
-        slot = self._count % self.longest
-        signature, a, b, levels, variances, loudness = self._starts
-        factor = np.clip(loudness[slot], _QUIETEST, _LOUDEST)
-        levels[slot], variances[slot], loudness[slot] = self._state
-        signature[slot] = a[slot] = b[slot] = 0.0
+    def _row(self, age: int) -> int:
+        """Where the cell of an age is kept, 1 for the newest."""
+        return (self._count + 1 - age) % len(self._cells)
+
+    def _loudness(self) -> Float[Array, " j"]:
+        """Before the earliest window: what is to be found must not hide itself."""
+        oldest = self._cells[self._row(min(self._count + 1, self.longest))]
+        return np.clip(oldest[_LOUD], _QUIETEST, _LOUDEST)
+
+    def _take(self, cell: Cell) -> None:
+        """Follow the level, and remember the cell."""
+        row = self._cells[self._row(1)]
+        row[_LEVEL], row[_VARIANCE], row[_LOUD] = self._state
+        loud = self._loudness()
         level = self._fade * self._state[0]
-        variance = self._fade**2 * self._state[1] + walk
-        expected = variance + white
-        total = factor * expected
-        bound = clip * np.sqrt(total)
-        innovation = np.clip(residual - level, -bound, bound)
-        gain = variance / expected
-        self._state[2] += learn * (innovation**2 / expected - self._state[2])
-        signature *= self._fade
-        seen = 1.0 - signature
-        a += seen**2 / total
-        b += seen * innovation / total
-        a[:, ~sure] = b[:, ~sure] = 0.0
-        signature += gain * seen
+        spread = self._fade**2 * self._state[1] + cell.walk
+        shaken = np.sum(cell.velocity**2, axis=1)
+        # A single cell has half of the torque noise (it is a mean of two) and both ends' velocity.
+        single = spread + 0.5 * cell.white + 2.0 * shaken
+        off = cell.residual - level
+        bound = cell.clip * np.sqrt(loud * single)
+        innovation = np.clip(off, -bound, bound)
+        gain = spread / (spread + cell.white + shaken)
         self._state[0] = level + gain * innovation
-        self._state[1] = (1.0 - gain) * variance
+        self._state[1] = (1.0 - gain) * spread
+        row[_TORQUE], row[_WHITE] = level + innovation, cell.white
+        row[_WALK], row[_SURE] = cell.walk, cell.sure
+        self._ends[self._row(1)] = cell.velocity
 
-        each = b**2 / (a + 1.0 / self.prior) - np.log1p(a * self.prior)
-        sums = np.cumsum(each, axis=1)
-        last = sums.argmax(axis=1)
-        whole = sums[np.arange(self.longest), last]
-        age = (self._count - np.arange(self.longest)) % self.longest + 1
-        whole = np.where((age >= self.shortest) & (age <= self._count + 1), whole, -np.inf)
-        best = int(whole.argmax())
-        self._parts[:] = each[best]
-        return float(whole[best]), best, int(last[best])
+    def _listen(
+        self, size: Float[Array, " j"], loud: Float[Array, " j"], use: Bool[Array, " j"]
+    ) -> None:
+        """Learn how loud the shortest window is; at rest everything is quieter."""
+        size = np.minimum(size, CLIP**2 * loud)
+        self._state[2] += np.where(use, self._learn * (size - self._state[2]), 0.0)
+
+    def _most_likely(self, cell: Cell) -> tuple[float, int, int]:
+        """Evidence, age and last joint of the best window; age 0 where there is none."""
+        loud = self._loudness()
+        best = (-np.inf, 0, 0)
+        for n in self.windows:
+            # The window's start has a cell before it.
+            if n > self._count:
+                break
+            rows = [self._row(age) for age in range(1, n + 1)]
+            inside, first = self._cells[rows], self._cells[rows[-1]]
+            use = inside[:, _SURE].min(axis=0) > 0.0
+            change = np.where(use, inside[:, _TORQUE].mean(axis=0) - first[_LEVEL], 0.0)
+            now, then = self._ends[rows[0]], self._ends[self._row(n + 1)]
+            covariance = (now @ now.T + then @ then.T) / n**2
+            white, walk = inside[:, _WHITE].mean(axis=0), inside[:, _WALK].mean(axis=0)
+            alone = white * (1.0 - 0.5 / n) / n + first[_VARIANCE] + walk * n / 3.0
+            covariance += np.diag(alone + np.where(use, 0.0, _NOTHING * self.prior))
+            if n == self.windows[0]:
+                self._listen(change**2 / np.diag(covariance), loud, use & (cell.clip <= CLIP))
+            prior = np.where(use, self.prior, 0.0) / loud
+            own = np.where(use, cell.own, 0.0) / loud
+            parts = np.cumsum(_evidence(change / np.sqrt(loud), covariance, prior, own))
+            last = int(parts.argmax())
+            if parts[last] > best[0]:
+                best = (float(parts[last]), int(n), last)
+        return best
+
+
+def _evidence(
+    change: Float[Array, " j"],
+    covariance: Float[Array, "j j"],
+    prior: Float[Array, " j"],
+    own: Float[Array, " j"],
+) -> Float[Array, " j"]:
+    """Parts of 2 ln B: the sum of the first k is that of a contact which loads joints 1 to k."""
+    root = np.linalg.cholesky(covariance)
+    white = np.linalg.solve(root, change)
+    unit = np.linalg.inv(root)
+    loads = unit * np.sqrt(prior)
+    small = np.linalg.cholesky(np.eye(len(change)) + loads.T @ loads)
+    seen = np.linalg.solve(small, loads.T @ white)
+    parts = seen**2 - 2.0 * np.log(np.diag(small))
+    jumps = unit * np.sqrt(own)
+    size = np.sum(jumps**2, axis=0)
+    rival = (jumps.T @ white) ** 2 / (1.0 + size) - np.log1p(size) - _RARE
+    parts[0] -= max(float(rival.max()), 0.0)
+    return parts

@@ -25,9 +25,10 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.dynamics import Engine
 from taufit.friction import needs
-from taufit.friction.states import FrictionStates, StateSettings
+from taufit.friction.states import FAST, FrictionStates, StateSettings
 from taufit.model.fitted_model import FittedModel
 from taufit.model.friction_tape import FrictionTape
+from taufit.model.noise_by_state import NoiseByState
 from taufit.signals.recursive import filter_rows
 
 # Cells are not longer than this: 125 Hz sees everything that a joint torque tells.
@@ -41,6 +42,8 @@ _FEW = 8
 # For how long an acceleration beyond the training's counts [s].
 _JOLT_S = 0.4
 _LARGEST_JOLT = 20.0
+# Differences of velocity below this many standard deviations are noise.
+_NOISE = 2.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +103,7 @@ class ExternalTorque:
         rate_hz: Of the cells.
         cutoff_hz: Bandwidth of the observer.
         states: When joints are in which friction state.
+        velocity_noise: Of a cell, in fast motion [rad/s or m/s].
     """
 
     def __init__(
@@ -108,6 +112,7 @@ class ExternalTorque:
         rate_hz: float,
         cutoff_hz: float = WIDEST_HZ,
         states: StateSettings | None = None,
+        velocity_noise: Float[Array, " j"] | None = None,
     ) -> None:
         self.model = model
         self.joints = model.robot.joints
@@ -124,7 +129,17 @@ class ExternalTorque:
         self.share = -float(np.expm1(-gain * self.step))
         reach = model.training.ranges.acceleration
         self._fastest = np.full(self.joints, np.inf) if reach is None else reach.largest
+        noise = 0.0 if velocity_noise is None else _NOISE * velocity_noise
+        self._unsure = np.maximum(noise, 2.0 * self.states.settings.standstill)
+        self._turning = np.diag(self._rotors)
+        if self._coupling is not None:
+            self._turning = self._coupling.T @ self._turning @ self._coupling
         self.clear()
+
+    @classmethod
+    def of(cls, model: FittedModel, noise: NoiseByState) -> ExternalTorque:
+        """With the cells and states that noise by state was learnt from."""
+        return cls(model, noise.rate_hz, noise.cutoff_hz, noise.states, noise.velocity[FAST])
 
     def clear(self) -> None:
         """The next chunk follows on none."""
@@ -179,7 +194,7 @@ class ExternalTorque:
             states.standing,
             states.sure,
             self._switched(states.standing),
-            self._jolts(ends[1:, j : 2 * j]),
+            self._jolts(v),
             change,
             measured,
             rigid,
@@ -229,17 +244,27 @@ class ExternalTorque:
 
     def _jolts(self, velocity: Float[Array, "n j"]) -> Float[Array, " n"]:
         """Acceleration beyond the training's, the largest within the last moments."""
-        path = np.empty((len(velocity) + 1, self.joints))
-        path[0] = velocity[0] if self._speeds is None else self._speeds
-        path[1:] = velocity
-        self._speeds = velocity[-1]
-        # Speeds that count as none are noise, and so is their difference.
-        noise = 2.0 * self.states.settings.standstill
-        rate = np.maximum(np.abs(path[1:] - path[:-1]) - noise, 0.0) / self.step
-        over = np.maximum(rate / self._fastest - 1.0, 0.0).max(axis=1)
+        path = np.empty((len(velocity) + 2, self.joints))
+        path[:2] = velocity[0] if self._speeds is None else self._speeds
+        path[2:] = velocity
+        self._speeds = path[-2:]
+        # Over one cell and over two, less what noise may be.
+        once = np.maximum(np.abs(path[2:] - path[1:-1]) - self._unsure, 0.0)
+        twice = np.maximum(np.abs(path[2:] - path[:-2]) - self._unsure, 0.0)
+        over = (np.maximum(once, 0.5 * twice) / self._fastest).max(axis=1) / self.step - 1.0
         out = np.empty(len(over))
         for i, value in enumerate(over):
             self._over[self._at] = value
             self._at = (self._at + 1) % len(self._over)
             out[i] = self._over.max()
-        return np.minimum(out, _LARGEST_JOLT)
+        return np.clip(out, 0.0, _LARGEST_JOLT)
+
+    def inertia(self, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:
+        """Change of external torque per acceleration of the joints, rotors included."""
+        n, j = position.shape
+        rows = np.repeat(position, j + 1, axis=0)
+        units = np.tile(np.eye(j + 1, j), (n, 1))
+        torque = self._engine.inverse_dynamics(rows, np.zeros_like(rows), units)
+        torque = torque.reshape(n, j + 1, j)
+        return np.swapaxes(torque[:, :j] - torque[:, j:], 1, 2) + self._turning
+

@@ -1,11 +1,8 @@
 """Noise by friction state, learnt from motion in which nothing touched the arm.
 
-White noise and wandering of a joint's residual r come from its increments,
-
-    var(r(t + T) - r(t)) = 2 white^2 + walk^2 T,
-
-taken over two cells and over a longer time, where the joint is in the state at the end of it. The
-level is that of the 95 % quantile of |r| behind the observer. Where several recordings are known,
+Velocity noise, torque noise and wandering of a joint's residual come from windows of several
+lengths (`noise_parts`) at whose end the joint is in the state. The level is that of the 95 %
+quantile of |r| behind the observer. Where several recordings are known,
 it is widened until each holds 95 % of its motion within what the others say: one day is not like
 another.
 """
@@ -17,8 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.arrays import Array, Bool, Float, Int
 from taufit.contact.external_torque import FASTEST_HZ, WIDEST_HZ, ExternalTorque, Felt
+from taufit.contact.noise_parts import Heard, hear, velocity_noise, white_and_walk
 from taufit.friction import needs
 from taufit.friction.states import FAST, REST, SLOW, STANDING, STATES, TURNING, StateSettings
 from taufit.model.fitted_model import FittedModel
@@ -27,8 +25,9 @@ from taufit.payload.filter.unknowns import friction_level
 from taufit.signals.samples import Samples
 from taufit.statistics import NORMAL_95
 
-# Lags of the long increments [s].
-_LAGS = {FAST: 0.32, SLOW: 0.16, TURNING: 0.16, STANDING: 0.32, REST: 0.32}
+# Windows from which the parts of the noise are learnt [s]; friction turns within less.
+_WINDOWS_S = (0.03, 0.04, 0.06, 0.08, 0.16)
+_SHORT = (SLOW, TURNING)
 # A state is learnt from at least this much of it [s].
 _ENOUGH_S = 3.0
 # Nothing is learnt before filters and friction have settled [s].
@@ -42,11 +41,11 @@ _WALKS = {SLOW: 0.4, TURNING: 1.2, STANDING: 0.1}
 _STANDING_WALK = 2.5
 # New motion is not the training's: what a fit leaves is smaller than what it meets.
 _UNSEEN = 1.3
-# Increments beyond this quantile count as much as it.
-_LARGEST = 0.999
 # Velocity noise of joints that stand, and what still counts as standing [rad/s or m/s].
 _STILL_QUANTILE, _MOST_STANDSTILL = 0.95, 0.02
 _AROUND_S = 0.7
+# Between two poses whose inertia is computed [s].
+_POSE_S = 0.1
 
 
 def contact_rate(rate_hz: float) -> float:
@@ -83,7 +82,8 @@ def training_noise(model: FittedModel, samples: Samples) -> NoiseByState | None:
         if part is not None:
             felt.append(part)
     level = np.maximum(friction_level(model), 1e-3)
-    return learnt_noise(felt, level, _assumed(model, rate, standstill, level), unseen=_UNSEEN)
+    base = _assumed(model, rate, standstill, level)
+    return learnt_noise(model, felt, base, unseen=_UNSEEN)
 
 
 def free_noise(
@@ -97,8 +97,7 @@ def free_noise(
         base: Noise known so far.
         runs: How many recordings these are.
     """
-    level = np.maximum(friction_level(model), 1e-3)
-    found = learnt_noise(list(felt), level, base)
+    found = learnt_noise(model, felt, base)
     return replace(found, runs=len(felt) if runs is None else runs)
 
 
@@ -123,7 +122,8 @@ def _assumed(
         walk[state] = np.maximum(walk[state], share * friction)
     cutoff = min(model.training.conditioning.cutoff_hz, WIDEST_HZ)
     white = np.tile(fast, (len(STATES), 1))
-    return NoiseByState(rate_hz, cutoff, standstill, level, white, walk, np.zeros_like(level))
+    nothing = np.zeros_like(level)
+    return NoiseByState(rate_hz, cutoff, standstill, level, white, walk, nothing, nothing)
 
 
 def _felt_training(
@@ -148,25 +148,23 @@ def _felt_training(
 
 
 def learnt_noise(
-    felt: Sequence[Felt],
-    friction: Float[Array, " j"],
-    base: NoiseByState,
-    *,
-    unseen: float = 1.0,
+    model: FittedModel, felt: Sequence[Felt], base: NoiseByState, *, unseen: float = 1.0
 ) -> NoiseByState:
     """`base` with what these runs show.
 
     Args:
+        model: Of the arm.
         felt: External torque, run by run.
-        friction: Level of friction of each joint [N m].
         base: For states that are not shown for long enough.
         unseen: Factor on levels: new motion is larger than that a model was fitted to.
     """
+    friction = np.maximum(friction_level(model), 1e-3)
     level, white, walk = base.level.copy(), base.white.copy(), base.walk.copy()
-    seconds = base.seconds.copy()
+    velocity, seconds = base.velocity.copy(), base.seconds.copy()
     step = 1.0 / base.rate_hz
     joints = len(friction)
     seen = [_Seen(one, step, base.standstill) for one in felt]
+    enough = np.zeros_like(seconds, bool)
     for state in range(len(STATES)):
         factor = unseen * _spread([one.smooth_of(state) for one in seen], joints)
         for j in range(joints):
@@ -174,17 +172,33 @@ def learnt_noise(
             here = sum(map(len, smooth)) * step
             if here < _ENOUGH_S:
                 continue
+            enough[state, j] = True
             seconds[state, j] = here
             level[state, j] = max(factor * _level(smooth), 1e-9)
-            short = _increments(seen, state, j, 2)
-            lag = max(round(_LAGS[state] / step), 4)
-            long = _increments(seen, state, j, lag)
-            white[state, j] = max(np.sqrt(0.5 * short), 1e-9)
-            growth = max((long - short) / ((lag - 2) * step), 0.002 * short / step)
-            walk[state, j] = np.sqrt(growth) * (_STANDING_WALK if state == STANDING else 1.0)
+    sensed = ExternalTorque.of(model, base)
+    masses = [_inertia_squared(sensed, one) for one in felt]
+    lengths = np.unique([max(round(s / step), 2) for s in _WINDOWS_S])
+    heard: dict[tuple[int, int], Heard] = {}
+    for state, j in np.argwhere(enough):
+        runs = [(*one.parts(state, j), mass[:, j]) for one, mass in zip(seen, masses, strict=True)]
+        found = hear(runs, lengths[:-1] if state in _SHORT else lengths)
+        if found is not None:
+            heard[int(state), int(j)] = found
+    if all((FAST, j) in heard for j in range(joints)):
+        # Joints that stand have none.
+        velocity[[FAST, SLOW, TURNING]] = np.sqrt(
+            velocity_noise([heard[FAST, j] for j in range(joints)])
+        )
+    for (state, j), one in heard.items():
+        parts = white_and_walk(one, velocity[FAST] ** 2 if state < STANDING else 0.0 * friction)
+        white[state, j] = max(np.sqrt(parts[0]), 1e-9)
+        growth = np.sqrt(parts[1] / step) * (_STANDING_WALK if state == STANDING else 1.0)
+        walk[state, j] = max(growth, 1e-9)
     for state, share in _WALKS.items():
         walk[state] = np.maximum(walk[state], share * friction)
-    return replace(base, level=level, white=white, walk=walk, seconds=seconds)
+    return replace(
+        base, level=level, white=white, walk=walk, velocity=velocity, seconds=seconds
+    )
 
 
 class _Seen:
@@ -200,7 +214,7 @@ class _Seen:
         near = np.convolve(creeps, wide, "same") > 0.5
         self.counts = settled[:, None] & ~((felt.state == REST) & near[:, None])
         # An increment across the moment a joint begins to stand is one of definition.
-        self.jumps = np.cumsum(felt.switched, axis=0)
+        self.jumps = np.cumsum(felt.switched | (felt.jolt > 0.0)[:, None], axis=0)
 
     def smooth_of(self, state: int) -> list[Float[Array, " n"]]:
         """Behind the observer, in one state, per joint."""
@@ -208,22 +222,19 @@ class _Seen:
         rows = self.counts & (felt.state == state)
         return [felt.smooth[rows[:, j], j] for j in range(felt.state.shape[1])]
 
-    def increments(self, state: int, j: int, lag: int) -> Float[Array, " n"]:
-        felt = self.felt
-        if len(felt) <= lag:
-            return np.empty(0)
-        change = felt.torque[lag:, j] - felt.torque[:-lag, j]
-        rows = (felt.state[lag:, j] == state) & self.counts[lag:, j]
-        return change[rows & (self.jumps[lag:, j] == self.jumps[:-lag, j])]
+    def parts(
+        self, state: int, j: int
+    ) -> tuple[Float[Array, " n"], Bool[Array, " n"], Int[Array, " n"]]:
+        """Residual of a joint, where it is in the state, and where it is defined anew."""
+        counts = self.counts[:, j] & (self.felt.state[:, j] == state)
+        return self.felt.torque[:, j], counts, self.jumps[:, j]
 
 
-def _increments(seen: Sequence[_Seen], state: int, j: int, lag: int) -> float:
-    """Mean square of increments, the largest of them cut."""
-    every = np.concatenate([one.increments(state, j, lag) for one in seen])
-    if len(every) == 0:
-        return 0.0
-    most = np.quantile(np.abs(every), _LARGEST)
-    return float(np.mean(np.clip(every, -most, most) ** 2))
+def _inertia_squared(sensed: ExternalTorque, felt: Felt) -> Float[Array, "n j j"]:
+    """(M / h)^2 of every cell, entry by entry; poses change slowly, so a few per second say it."""
+    every = max(round(_POSE_S / sensed.step), 1)
+    inertia = sensed.inertia(felt.position[::every]) / sensed.step
+    return np.repeat((inertia**2).astype(np.float32), every, axis=0)[: len(felt)]
 
 
 def _level(smooth: Sequence[Array]) -> float:

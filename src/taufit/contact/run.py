@@ -144,7 +144,7 @@ def refine_noise(model: FittedModel, recordings: Sequence[Recording]) -> NoiseBy
 
 def felt_of(model: FittedModel, source: Stream, noise: NoiseByState) -> list[Felt]:
     """External torque of a recording, one part between two gaps."""
-    sensed = ExternalTorque(model, noise.rate_hz, noise.cutoff_hz, noise.states)
+    sensed = ExternalTorque.of(model, noise)
     grid = Grid(1.0 / noise.rate_hz, sensed.channels, max(0.1, 3.5 / noise.rate_hz))
     out: list[Felt] = []
 

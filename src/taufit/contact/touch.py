@@ -33,12 +33,14 @@ class Moment(NamedTuple):
         position: Of the joints.
         torque: External [N m].
         white, walk: Variance of its noise, and by how much that of the level grows.
+        velocity: What velocity noise does to it, M(q) diag(sigma) / h [N m].
     """
 
     position: Float[Array, " j"]
     torque: Float[Array, " j"]
     white: Float[Array, " j"]
     walk: Float[Array, " j"]
+    velocity: Float[Array, "j j"]
 
 
 class Touch:

@@ -18,7 +18,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.contact.calibrate import DEFAULT_TAIL
-from taufit.contact.change_test import CLIP, CLIP_AT_REST, ChangeTest, Step
+from taufit.contact.change_test import CLIP, CLIP_AT_REST, Cell, ChangeTest, Step
 from taufit.contact.contact import Contact, ContactEvent, Seen
 from taufit.contact.external_torque import ExternalTorque, Felt
 from taufit.contact.force import find_force, touched_links
@@ -49,6 +49,10 @@ _ROUGH = 0.3
 _SETTLE_S = 0.3
 # A standing joint that is this far from where it stood has given way [rad or m].
 _GIVEN_WAY = 1e-4
+# A joint's own friction jumps by this much, in friction levels, by state.
+_JUMPS = (0.06, 0.06, 0.1, 0.3, 0.1)
+# Inertia is that of a pose as long as no joint is further from it [rad or m].
+_SAME_POSE = 0.02
 # Averaged over this many cells at standstill.
 _REST_CELLS = 3
 
@@ -88,13 +92,16 @@ class ContactWatch:
         self.joints = model.robot.joints
         self.step = 1.0 / noise.rate_hz
         self.friction = np.maximum(friction_level(model), 1e-3)
-        self._felt = ExternalTorque(model, noise.rate_hz, noise.cutoff_hz, noise.states)
+        self._felt = ExternalTorque.of(model, noise)
         self._grid = Grid(self.step, self._felt.channels, max(0.1, 3.5 * self.step), room=64)
         self._row = np.empty(self._felt.channels)
         self.intake: Intake | None = None
         self._prior = np.maximum(_PRIOR_FRICTION * self.friction, _PRIOR_NOISE * noise.level[FAST])
         self._white, self._walk = noise.white**2, noise.walk**2 * self.step
+        self._shake = noise.velocity / self.step
         self._every = np.arange(self.joints)
+        self._jump = (np.array(_JUMPS)[:, None] * self.friction) ** 2
+        self._posed: Array | None = None
         self._rough = np.minimum(noise.level[TURNING], _ROUGH * self.friction)
         self._clip = np.full(len(STATES), CLIP)
         self._clip[REST] = CLIP_AT_REST
@@ -227,12 +234,16 @@ class ContactWatch:
             if standing.all():
                 # Friction that a push or a start has wound up unwinds.
                 self._test.lose(standing, torque)
-        moment = Moment(felt.position[i], torque, white, walk)
+        velocity = self._inertia(felt.position[i]) * (self._shake[state, self._every])
+        moment = Moment(felt.position[i], torque, white, walk, velocity)
         self._past.append(moment)
         if switched.any():
             self._test.lose(switched, torque)
         if self._touch is None:
-            step = self._test.advance(torque, white, walk, sure, self._clip[state])
+            own = self._jump[state, self._every]
+            step = self._test.advance(
+                Cell(torque, white, walk, velocity, own, sure, self._clip[state])
+            )
             evidence = -np.inf if step is None else step.evidence
             alarm = self._alarm(felt, i, step, time)
             if alarm is not None:
@@ -242,6 +253,13 @@ class ContactWatch:
             self._touch.add(moment, standing, switched | ~felt.sure[i])
             self._follow(time)
         self._see(felt, i, time, evidence)
+
+    def _inertia(self, position: Float[Array, " j"]) -> Float[Array, "j j"]:
+        """Of the arm here or nearby."""
+        if self._posed is None or np.abs(position - self._posed).max() > _SAME_POSE:
+            self._posed = position
+            self._mass = self._felt.inertia(position[None])[0]
+        return self._mass
 
     def _say_jolt(self, jolt: float, time: float) -> None:
         if jolt < _JOLT:

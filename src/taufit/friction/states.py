@@ -152,7 +152,9 @@ class FrictionStates:
         arm[3] = 0.0 if standing.all() and not stood.all() else arm[3] + 1.0
 
         state = np.where(memory[6] <= slow_for, SLOW, FAST)
-        state = np.where(~standing & (memory[5] < reversal), TURNING, state)
+        # A joint that is about to stand has the friction of one that stands.
+        turns = (memory[5] < reversal) | (memory[3] > 0.0)
+        state = np.where(~standing & turns, TURNING, state)
         state = np.where(standing, REST if arm[1] >= quiet else STANDING, state)
         state = np.where(memory[4] < change, TURNING, state)
         sure = (memory[4] >= blind_change) & ~(standing & moves & (not standing.all()))

@@ -47,11 +47,12 @@ class AlarmTail:
 class NoiseByState:
     """Residual torque of contact-free motion, one row per entry of `friction.states.STATES`.
 
-    The residual of a joint is white noise from cell to cell plus a level that wanders:
+    The residual r of a joint is torque noise, a level that wanders, and the noise of velocities it
+    was differentiated from, which telescopes: the mean of r over n cells of length h has variance
 
-        var(r(t + T) - r(t)) = 2 white^2 + walk^2 T      for short T,
+        white^2 / n + walk^2 n h / 3 + 2 sum_k (M_jk velocity_k)^2 / (n h)^2
 
-    and low-passed it stays within +- NORMAL_95 `level` for 95 % of the time.
+    about its level before. Low-passed it stays within +- NORMAL_95 `level` for 95 % of the time.
 
     Attributes:
         rate_hz: Of the cells that `white` belongs to.
@@ -60,6 +61,7 @@ class NoiseByState:
         level: [N m].
         white: [N m].
         walk: [N m / sqrt(s)].
+        velocity: Of a cell's velocity [rad/s or m/s].
         seconds: Of motion each row rests on; 0 where it was taken from the size of friction.
         tail: Of the evidence for contact, or None.
         runs: Contact-free recordings it was refined with.
@@ -71,6 +73,7 @@ class NoiseByState:
     level: Float[Array, "s j"]
     white: Float[Array, "s j"]
     walk: Float[Array, "s j"]
+    velocity: Float[Array, "s j"]
     seconds: Float[Array, "s j"]
     tail: AlarmTail | None = None
     runs: int = 0

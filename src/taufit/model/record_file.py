@@ -234,7 +234,7 @@ def _score(data: Field, joints: int) -> Score | None:
     )
 
 
-_BY_STATE = ("level", "white", "walk", "seconds")
+_BY_STATE = ("level", "white", "walk", "velocity", "seconds")
 
 
 def _noise_to_dict(noise: NoiseByState) -> dict[str, Any]:
@@ -268,6 +268,8 @@ def _noise(data: Field, joints: int) -> NoiseByState | None:
         each("level", above=0.0),
         each("white", above=0.0),
         each("walk", above=0.0),
+        # Models written before velocity noise was told apart have it in `white`.
+        np.zeros((len(rows), joints)) if rows[0]["velocity"].missing else each("velocity", low=0.0),
         each("seconds", low=0.0),
         _tail(data["tail"]),
         int(data["runs"].number(0.0, low=0.0)),
