@@ -10,6 +10,7 @@ import pytest
 
 from taufit.contact.external_torque import ExternalTorque
 from taufit.contact.noise import default_noise, free_noise
+from taufit.contact.noise_parts import hear, velocity_noise, white_and_walk
 from taufit.friction.states import FAST, REST, STANDING, STATES
 from taufit.model import AlarmTail
 from taufit.model.model_file import model_from_dict, model_to_dict
@@ -68,3 +69,29 @@ def test_a_threshold_grows_by_the_scale_for_every_factor_e():
     tail = AlarmTail(20.0, 5.0)
     assert tail.threshold(1.0) - tail.threshold(np.e) == pytest.approx(5.0)
     assert tail.threshold(0.1 * 1800.0) == pytest.approx(20.0)
+
+
+def test_the_parts_of_a_known_noise_are_told_apart():
+    rng = np.random.default_rng(3)
+    n, inertia = 60000, np.array([[4.0, 1.0], [1.0, 2.0]]) / 0.01
+    shake, torque = rng.normal(size=(n + 1, 2)) * 0.002, rng.normal(size=(n + 1, 2)) * [0.5, 0.8]
+    wander = np.cumsum(rng.normal(size=(n, 2)) * [0.02, 0.05], axis=0)
+    residual = np.diff(shake, axis=0) @ inertia.T + 0.5 * (torque[1:] + torque[:-1]) + wander
+    every, never = np.ones(n, bool), np.zeros(n, int)
+    heard = [
+        hear([(residual[:, j], every, never, np.tile(inertia[j] ** 2, (n, 1)))], (3, 4, 6, 8, 16))
+        for j in range(2)
+    ]
+    velocity = velocity_noise(heard)
+    # Joints that shake together leave some freedom between them: within a fifth over 10 seeds.
+    np.testing.assert_allclose(np.sqrt(velocity), 0.002, rtol=0.25)
+    for j, (white, walk) in enumerate(zip((0.5, 0.8), (0.02, 0.05), strict=True)):
+        found = white_and_walk(heard[j], velocity)
+        np.testing.assert_allclose(np.sqrt(found), (white, walk), rtol=0.2)
+
+
+def test_a_model_written_before_velocity_noise_can_still_be_read(bench):
+    data = json.loads(json.dumps(model_to_dict(bench.model), allow_nan=False))
+    for state in data["noise_by_state"]["states"].values():
+        del state["velocity"]
+    assert np.all(model_from_dict(data).training.noise.velocity == 0.0)

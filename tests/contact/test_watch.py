@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from taufit.contact import ContactSettings, ContactWatch, find_contacts, refine_noise
 from taufit.contact import change_test as module
-from taufit.contact.change_test import CLIP, ChangeTest
+from taufit.contact.change_test import CLIP, Cell, ChangeTest
 from taufit.contact.force import direction_names, find_force, point_jacobian
 from taufit.dynamics import forward_kinematics, jacobian
 from taufit.errors import TaufitError
@@ -127,6 +128,17 @@ def test_fewer_alarms_need_more_evidence(bench, free):
     assert strict.threshold > loose.threshold
 
 
+def test_evidence_is_that_of_two_normal_distributions():
+    rng = np.random.default_rng(5)
+    root = rng.normal(size=(4, 4))
+    covariance, prior, change = root @ root.T + np.eye(4), rng.uniform(1.0, 9.0, 4), rng.normal(size=4)
+    parts = np.cumsum(module._evidence(5.0 * change, covariance, prior, np.zeros(4)))
+    for k in range(4):
+        wide = covariance + np.diag(np.where(np.arange(4) <= k, prior, 0.0))
+        each = [multivariate_normal(np.zeros(4), c).logpdf(5.0 * change) for c in (wide, covariance)]
+        assert parts[k] == pytest.approx(2.0 * (each[0] - each[1]), rel=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_kernel_and_numpy_find_the_same_step(seed, monkeypatch):
     rng = np.random.default_rng(seed)
@@ -137,11 +149,13 @@ def test_kernel_and_numpy_find_the_same_step(seed, monkeypatch):
     for k in range(120):
         residual = rng.normal(size=4) + (5.0 if k > 80 else 0.0)
         white, walk = rng.uniform(0.5, 2.0, 4), rng.uniform(0.0, 0.01, 4)
+        velocity = rng.normal(size=(4, 4))
         sure, clip = rng.random(4) > 0.1, np.full(4, CLIP)
+        cell = Cell(residual, white, walk, velocity, rng.uniform(0.0, 0.5, 4), sure, clip)
         monkeypatch.setattr(module, "_kernel", kernel)
-        one = compiled.advance(residual, white, walk, sure, clip)
+        one = compiled.advance(cell)
         monkeypatch.setattr(module, "_kernel", None)
-        other = plain.advance(residual, white, walk, sure, clip)
+        other = plain.advance(cell)
         assert (one is None) == (other is None)
         if one is not None:
             assert one.evidence == pytest.approx(other.evidence, rel=1e-9, abs=1e-9)

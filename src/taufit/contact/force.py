@@ -25,8 +25,8 @@ from taufit.statistics import NORMAL_95
 _LEVER = 0.01
 # A blind direction this close to an axis of the base is called by it.
 _ALONG = np.cos(np.radians(15.0))
-# Log-likelihood by which another point must be better than the tool.
-_PREFER_TOOL = 2.0
+# Logarithm of the odds that it is the tool rather than another point.
+_PREFER_TOOL = 4.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,7 @@ def find_force(
     robot: Robot,
     position: Float[Array, " j"],
     change: Float[Array, " j"],
-    variance: Float[Array, " j"],
+    variance: Float[Array, " j"] | Float[Array, "j j"],
     *,
     tool: tuple[float, float, float] = (0.0, 0.0, 0.0),
     force_std: float = 60.0,
@@ -107,31 +107,35 @@ def find_force(
         robot: The arm.
         position: Of its joints.
         change: Of external joint torque [N m].
-        variance: Of `change` [(N m)^2].
+        variance: Of `change`, or its covariance [(N m)^2].
         tool: Point of the tool in the frame of the tip [m].
         force_std: Prior standard deviation of each component [N].
         blind_std: Directions known no better than this are blind [N].
     """
     poses = forward_kinematics(robot, np.asarray(position, float)[None])[0]
     ends = link_points(robot, poses, np.asarray(tool, float))
-    best, most = robot.joints - 1, -np.inf
-    for link in reversed(range(robot.joints)):
-        own = point_jacobian(robot, poses, link, ends[link])
-        found = _likelihood(own, change, variance, force_std)
-        if found > most + (_PREFER_TOOL if link == robot.joints - 2 else 0.0):
-            best, most = link, found
+    change = np.asarray(change, float)
+    variance = np.asarray(variance, float)
+    covariance = np.diag(variance) if variance.ndim == 1 else variance
+    levers = [point_jacobian(robot, poses, k, ends[k]) for k in range(robot.joints)]
+    likely = np.array([_likelihood(own, change, covariance, force_std) for own in levers])
+    likely[-1] += _PREFER_TOOL
+    best = int(likely.argmax())
     last = best == robot.joints - 1
     said = "at the tool" if last else f"at the far end of link {best + 1}"
-    jacobian = point_jacobian(robot, poses, best, ends[best])
-    weighted = jacobian / variance
+    jacobian = levers[best]
+    weighted = np.linalg.solve(covariance, jacobian.T).T
     information = weighted @ jacobian.T
-    covariance = np.linalg.inv(information + np.eye(3) / force_std**2)
-    value = covariance @ weighted @ change
-    misfit = float(np.sum((change - jacobian.T @ value) ** 2 / variance))
+    spread = np.linalg.inv(information + np.eye(3) / force_std**2)
+    value = spread @ weighted @ change
+
+    def misfit(force: Array) -> float:
+        left = change - jacobian.T @ force
+        return float(left @ np.linalg.solve(covariance, left))
+
     down = np.asarray(robot.gravity, float)
     down = down / max(float(np.linalg.norm(down)), 1e-12)
     along = float(down @ weighted @ change) / max(float(down @ information @ down), 1e-12)
-    vertical = float(np.sum((change - jacobian.T @ (along * down)) ** 2 / variance))
     size, axes = np.linalg.eigh(information)
     blind = tuple(
         (float(axis[0]), float(axis[1]), float(axis[2]))
@@ -140,24 +144,24 @@ def find_force(
     )
     return Force(
         value,
-        covariance,
+        spread,
         best + 1,
         ends[best],
         f"a pure force {said}",
         blind,
-        misfit,
-        vertical - misfit,
+        misfit(value),
+        misfit(along * down) - misfit(value),
     )
 
 
 def _likelihood(
     jacobian: Float[Array, "3 j"],
     change: Float[Array, " j"],
-    variance: Float[Array, " j"],
+    covariance: Float[Array, "j j"],
     force_std: float,
 ) -> float:
     """ln p(change) for a force of that size there."""
-    spread = np.diag(variance) + force_std**2 * jacobian.T @ jacobian
+    spread = covariance + force_std**2 * jacobian.T @ jacobian
     _, log = np.linalg.slogdet(spread)
     return -0.5 * (float(change @ np.linalg.solve(spread, change)) + float(log))
 

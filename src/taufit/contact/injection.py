@@ -22,6 +22,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.stream import Stream, stream
 from taufit.recording import Recording
+from taufit.robot import Robot
 
 # The arm moves where some joint is faster than this [rad/s or m/s].
 _MOVES = 0.05
@@ -48,7 +49,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Injection:
-    """One contact that was put in: when, its force, and the joint torque of its height."""
+    """One contact that was put in: when, its force at its height, and the joint torque of that."""
 
     time: float
     force: Float[Array, " 3"]
@@ -108,17 +109,22 @@ def with_contacts(
     while start < time[-1] - 0.8:
         during = (time >= start) & (time < start + 0.3)
         if during.any() and moving[during].mean() > 0.9:
-            i = int(np.argmax(during))
             force = rng.normal(size=3)
             force *= kind.force / np.linalg.norm(force)
-            poses = forward_kinematics(robot, source.position[i][None])[0]
-            link = (kind.link or robot.joints) - 1
-            lever = point_jacobian(robot, poses, link, poses[link + 1, :3, 3])
-            height = lever.T @ force
-            torque -= _shape(kind, time - start)[:, None] * height
-            out.append(Injection(float(start), force, height))
+            shape = _shape(kind, time - start)
+            rows = np.flatnonzero(shape)
+            # The force stays as it is while the arm moves on.
+            load = _levers(robot, source.position[rows], (kind.link or robot.joints) - 1) @ force
+            torque[rows] -= shape[rows, None] * load
+            out.append(Injection(float(start), force, load[0]))
         start += gap + rng.uniform(0.0, 1.0)
     return replace(source, torque=torque), out
+
+
+def _levers(robot: Robot, position: Float[Array, "n j"], link: int) -> Float[Array, "n j 3"]:
+    """J' of the far end of a link, sample by sample."""
+    poses = forward_kinematics(robot, position)
+    return np.array([point_jacobian(robot, one, link, one[link + 1, :3, 3]).T for one in poses])
 
 
 def _shape(kind: Kind, since: Float[Array, " n"]) -> Float[Array, " n"]:

@@ -20,8 +20,10 @@ from taufit.contact.settings import ContactSettings
 _KEPT = 0.8
 # ... and a push that has ended is this much smaller than it was.
 _FALLEN = 0.6
-# Residuals of neighbouring cells are correlated: variances of means are this much larger.
-_CORRELATED = 2.0
+# Cells at the beginning that may be before it, and from how many on they are left out.
+_ONSET, _ENOUGH = 2, 8
+# Variance of a change in motion unlike that noise was learnt from, relative.
+_UNLIKE = 1.3
 # Cells in a row that must show nothing.
 _QUIET_CELLS = 3
 
@@ -96,7 +98,8 @@ class Touch:
         """
         self._take(moment)
         self._moved = self._moved | loose
-        change, variance = self.over(self._end)
+        change, covariance = self.over(self._end)
+        variance = np.diag(covariance)
         held = np.where(standing, _KEPT * self._friction, 0.0)
         size = float(np.sum(change**2 / variance))
         self._largest = max(self._largest, size)
@@ -112,17 +115,23 @@ class Touch:
         """Whether nothing is left of it."""
         return self._quiet >= _QUIET_CELLS
 
-    def over(self, cells: int | None = None) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-        """Change of external torque over the last cells, and its variance."""
-        recent = list(self._recent)[-(cells or self._most) :]
+    def over(self, cells: int | None = None) -> tuple[Float[Array, " j"], Float[Array, "j j"]]:
+        """Change of external torque over the last cells, and its covariance."""
+        recent = list(self._recent)
+        # When it began is known to a few cells.
+        begun = len(recent) == self.cells and len(recent) >= _ENOUGH
+        recent = recent[_ONSET if begun else 0 :][-(cells or self._most) :]
         n = len(recent)
         torque = np.mean([one.torque for one in recent], axis=0)
         white = np.mean([one.white for one in recent], axis=0)
         # A level that wanders is off by a third of its growth on average over the time itself.
         share = max(1.0 - 2.0 * n / (3.0 * max(self.cells, 1)), 1.0 / 3.0)
-        variance = _CORRELATED * white / n + self.variance + share * self._wandered
-        moved = np.where(self._moved, self._friction**2, 0.0)
-        return torque - self.level, variance + moved
+        alone = white * (1.0 - 0.5 / n) / n + self.variance + share * self._wandered
+        alone = _UNLIKE * alone + np.where(self._moved, self._friction**2, 0.0)
+        # Velocity noise is that of the two ends.
+        first, last = recent[0].velocity, recent[-1].velocity
+        shaken = (first @ first.T + last @ last.T) / n**2
+        return torque - self.level, _UNLIKE * shaken + np.diag(alone)
 
     @property
     def position(self) -> Float[Array, " j"]:

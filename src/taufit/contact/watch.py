@@ -342,14 +342,15 @@ class ContactWatch:
 
     def _contact(self, since: float, noticed: float, evidence: float) -> Contact:
         assert self._touch is not None
-        change, variance = self._touch.over()
+        change, covariance = self._touch.over()
+        variance = np.diag(covariance)
         # Where the arm was while the change was averaged, not where it is by now.
         robot, position = self.model.robot, self._touch.position
         force = find_force(
             robot,
             position,
             change,
-            variance,
+            covariance,
             tool=self.settings.tool,
             force_std=self.settings.force_std,
             blind_std=self.settings.blind_std,
