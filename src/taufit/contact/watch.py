@@ -42,7 +42,7 @@ _JOLT = 0.25
 # An arm that begins to go where its motors push starts within this time [s].
 _STARTS_S = 0.6
 # After a push at standstill friction unwinds for this long at least [s].
-_UNWINDS_S = 0.4
+_UNWINDS_S = 1.0
 # Friction that an acceleration beyond the training's may bring, in friction levels.
 _ROUGH = 0.3
 # Settling after a start or a gap [s].
@@ -50,7 +50,7 @@ _SETTLE_S = 0.3
 # A standing joint that is this far from where it stood has given way [rad or m].
 _GIVEN_WAY = 1e-4
 # A joint's own friction jumps by this much, in friction levels, by state.
-_JUMPS = (0.06, 0.06, 0.1, 0.3, 0.1)
+_JUMPS = (0.06, 0.06, 0.1, 0.3, 0.01)
 # Inertia is that of a pose as long as no joint is further from it [rad or m].
 _SAME_POSE = 0.02
 # Averaged over this many cells at standstill.
