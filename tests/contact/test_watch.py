@@ -131,11 +131,17 @@ def test_fewer_alarms_need_more_evidence(bench, free):
 def test_evidence_is_that_of_two_normal_distributions():
     rng = np.random.default_rng(5)
     root = rng.normal(size=(4, 4))
-    covariance, prior, change = root @ root.T + np.eye(4), rng.uniform(1.0, 9.0, 4), rng.normal(size=4)
+    covariance, prior, change = (
+        root @ root.T + np.eye(4),
+        rng.uniform(1.0, 9.0, 4),
+        rng.normal(size=4),
+    )
     parts = np.cumsum(module._evidence(5.0 * change, covariance, prior, np.zeros(4)))
     for k in range(4):
         wide = covariance + np.diag(np.where(np.arange(4) <= k, prior, 0.0))
-        each = [multivariate_normal(np.zeros(4), c).logpdf(5.0 * change) for c in (wide, covariance)]
+        each = [
+            multivariate_normal(np.zeros(4), c).logpdf(5.0 * change) for c in (wide, covariance)
+        ]
         assert parts[k] == pytest.approx(2.0 * (each[0] - each[1]), rel=1e-9)
 
 

@@ -267,4 +267,3 @@ class ExternalTorque:
         torque = self._engine.inverse_dynamics(rows, np.zeros_like(rows), units)
         torque = torque.reshape(n, j + 1, j)
         return np.swapaxes(torque[:, :j] - torque[:, j:], 1, 2) + self._turning
-

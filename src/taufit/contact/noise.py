@@ -3,7 +3,7 @@
 Velocity noise, torque noise and wandering of a joint's residual come from windows of several
 lengths (`noise_parts`) at whose end the joint is in the state. The level is that of the 95 %
 quantile of |r| behind the observer. Where several recordings are known,
-it is widened until each holds 95 % of its motion within what the others say: one day is not like
+it is widened until 95 % of their motion is within what the others of them say: one day is not like
 another.
 """
 
@@ -196,9 +196,7 @@ def learnt_noise(
         walk[state, j] = max(growth, 1e-9)
     for state, share in _WALKS.items():
         walk[state] = np.maximum(walk[state], share * friction)
-    return replace(
-        base, level=level, white=white, walk=walk, velocity=velocity, seconds=seconds
-    )
+    return replace(base, level=level, white=white, walk=walk, velocity=velocity, seconds=seconds)
 
 
 class _Seen:
@@ -245,7 +243,7 @@ def _level(smooth: Sequence[Array]) -> float:
 
 def _spread(runs: Sequence[Sequence[Array]], joints: int) -> float:
     """Factor by which levels must grow for each run to hold 95 % within what the others say."""
-    ratios, weights = [], []
+    ratios = []
     for k, own in enumerate(runs):
         for j in range(joints):
             others = [one[j] for i, one in enumerate(runs) if i != k and len(one[j])]
@@ -253,11 +251,6 @@ def _spread(runs: Sequence[Sequence[Array]], joints: int) -> float:
                 continue
             bound = _level(others) * NORMAL_95
             ratios.append(np.abs(own[j]) / max(bound, 1e-12))
-            # Neither runs nor samples are what is drawn anew: their root counts.
-            weights.append(np.full(len(own[j]), len(own[j]) ** -0.5))
     if not ratios:
         return 1.0
-    ratio, weight = np.concatenate(ratios), np.concatenate(weights)
-    order = np.argsort(ratio)
-    reached = np.searchsorted(np.cumsum(weight[order]), 0.95 * weight.sum())
-    return float(max(ratio[order][min(reached, len(order) - 1)], 1.0))
+    return max(float(np.quantile(np.concatenate(ratios), 0.95)), 1.0)

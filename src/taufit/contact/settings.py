@@ -30,7 +30,7 @@ class ContactSettings:
     tool: tuple[float, float, float] = (0.0, 0.0, 0.0)
     margin: float = 1.0
     wait: float = 0.08
-    least: float = 0.3
+    least: float = 0.5
     band: float = 3.2
     longest: float = 10.0
     look_back: float = 0.2

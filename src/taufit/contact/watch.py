@@ -43,6 +43,8 @@ _JOLT = 0.25
 _STARTS_S = 0.6
 # After a push at standstill friction unwinds for this long at least [s].
 _UNWINDS_S = 1.0
+# A change that is still small after this long is friction that creeps [s].
+_CREEPS_S = 0.1
 # Friction that an acceleration beyond the training's may bring, in friction levels.
 _ROUGH = 0.3
 # Settling after a start or a gap [s].
@@ -102,7 +104,7 @@ class ContactWatch:
         self._every = np.arange(self.joints)
         self._jump = (np.array(_JUMPS)[:, None] * self.friction) ** 2
         self._posed: Array | None = None
-        self._rough = np.minimum(noise.level[TURNING], _ROUGH * self.friction)
+        self._rough = 2.0 * np.minimum(noise.level[TURNING], _ROUGH * self.friction)
         self._clip = np.full(len(STATES), CLIP)
         self._clip[REST] = CLIP_AT_REST
         self.events: list[ContactEvent] = []
@@ -192,6 +194,7 @@ class ContactWatch:
                 does is learnt anew.
         """
         self._felt.carry(payload)
+        self._posed = None
         if anew:
             if self._touch is not None and self.seen is not None:
                 self._end(self.seen.time, lasting=True)
@@ -307,7 +310,12 @@ class ContactWatch:
         work = float(np.sum(np.where(np.abs(way) > _GIVEN_WAY, way * change, 0.0)))
         size = float(np.max(np.abs(change) / self.friction))
         if size < self.settings.least:
-            if step is None:
+            if time - since > _CREEPS_S:
+                # Friction that creeps: what it has come to is the new level.
+                self._pending = None
+                self._test.forget()
+                self._test.lose(felt.standing[i], mean)
+            elif step is None:
                 self._pending = None
             return None
         if work > 0.0 or size > self.settings.band:
