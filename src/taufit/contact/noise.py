@@ -177,7 +177,7 @@ def learnt_noise(
             level[state, j] = max(factor * _level(smooth), 1e-9)
     sensed = ExternalTorque.of(model, base)
     masses = [_inertia_squared(sensed, one) for one in felt]
-    lengths = np.unique([max(round(s / step), 2) for s in _WINDOWS_S])
+    lengths = sorted({max(round(s / step), 2) for s in _WINDOWS_S})
     heard: dict[tuple[int, int], Heard] = {}
     for state, j in np.argwhere(enough):
         runs = [(*one.parts(state, j), mass[:, j]) for one, mass in zip(seen, masses, strict=True)]
