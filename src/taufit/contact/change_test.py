@@ -14,7 +14,7 @@ link k changes joints 1 to k by N(0, S) each, and against no change it wins by t
 
 Friction of a single joint jumps, too: the rival is the better of no change and a jump N(0, own) of
 one joint, which is rare and costs `_RARE`. Days and motions differ, so variances are multiplied by
-how loud the shortest windows were before the earliest start. Windows last from 30 to 240 ms, and the
+how loud the shortest windows were before the earliest start. Windows last 30 to 240 ms, and the
 determinants are what a change may explain by chance: one threshold serves every state, and any
 number of joints.
 """
