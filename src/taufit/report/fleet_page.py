@@ -8,7 +8,6 @@ from taufit.arrays import Array, Float
 from taufit.fleet.result import FleetResult, RobotResult
 from taufit.report.charts import Series, chart
 from taufit.report.page import Raw, Section, bullets, cards, page, paragraph, table, verdict
-from taufit.report.palette import LIMIT
 
 # Robots in tables and charts of single robots, worst first.
 _LISTED, _DRAWN = 500, 12
@@ -86,18 +85,6 @@ def _map(found: FleetResult, off: Float[Array, "r j"]) -> str:
     series = [
         Series(f"joint {j + 1}", 100.0 * off[order, j], points=True) for j in range(off.shape[1])
     ]
-    at = [k for k, own in enumerate(order) if found.robots[own].outlier]
-    if at:
-        worst = [float(off[order[k], np.argmax(np.abs(off[order[k]]))]) for k in at]
-        series.append(
-            Series(
-                "unlike the others",
-                100.0 * np.array(worst),
-                x=np.array(at, float),
-                colour=LIMIT,
-                points=True,
-            )
-        )
     return paragraph(
         "Friction at half the rated speed under the usual load, by each robot's own recordings, in "
         "percent off the middle of the fleet. Robots in order of their names."

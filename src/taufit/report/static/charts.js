@@ -163,8 +163,11 @@
         if (!s.y) continue;
         pen.strokeStyle = pen.fillStyle = s.color;
         if (s.points) {
-          pen.globalAlpha = 0.5;
-          for (let i = 0; i < xs.length; i++) pen.fillRect(px(xs[i]) - 1, py(s.y[i]) - 1, 2.2, 2.2);
+          // A cloud is drawn finely; few points are to be seen one by one.
+          const few = xs.length < 600, size = few ? 4.4 : 2.2;
+          pen.globalAlpha = few ? 0.75 : 0.5;
+          for (let i = 0; i < xs.length; i++)
+            pen.fillRect(px(xs[i]) - size / 2, py(s.y[i]) - size / 2, size, size);
           pen.globalAlpha = 1;
         } else {
           pen.lineWidth = s.width || 1.4; pen.lineJoin = "round"; pen.setLineDash(s.dash || []);
