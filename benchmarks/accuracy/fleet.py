@@ -1,9 +1,10 @@
 """A simulated fleet of UR5: friction by siblings against separate fits, and who is named.
 
 Every arm is recorded for 20 s; friction terms differ by 20 % from robot to robot, links by 1 %. Two
-are worn (one joint's friction 1.9 times its own), one has a tool of 1.5 kg that nobody knows of, one
-is mounted 20 degrees off. Separate fits are `taufit.identify` on one robot's recording, for some of
-the robots. By default 40 robots; `python -m benchmarks.accuracy.fleet 200` is about 4 min of CPU.
+are worn (one joint's friction 1.9 times its own), one has a tool of 1.5 kg that nobody knows of,
+one is mounted 20 degrees off. Separate fits are `taufit.identify` on one robot's recording, for
+some of the robots. By default 40 robots; `python -m benchmarks.accuracy.fleet 200` takes about four
+minutes of processor time.
 """
 
 from __future__ import annotations

@@ -48,7 +48,8 @@ def rows(sizes: Sequence[float] = (1e5, 1e6)) -> Iterator[Row]:
         note = f"{own['rows']:,} rows, {own['files']} files, start-up of {fixed:.1f} s taken off"
         yield Row(f"fleet, {size:.0e} rows", each, "us CPU", "", note)
         yield Row(f"fleet, {size:.0e} rows, memory", own["mb"], "MB", "<= 500", "one process")
-    if most > least:
+    # The two smallest sizes say what is taken off; a third can differ from them.
+    if len(sizes) > 2:
         middle = sorted(sizes)[-2]
         growth = (used[most]["cpu"] - fixed) / used[most]["rows"]
         growth /= max(used[middle]["cpu"] - fixed, 1e-9) / used[middle]["rows"]

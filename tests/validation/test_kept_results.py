@@ -16,6 +16,7 @@ from taufit.cache import open_cache
 from taufit.recording import read_recordings, write_recording
 from taufit.recording.files import RecordingFiles, find_recordings
 from taufit.signals import sample_source
+from taufit.signals.stored.results import KeptResults
 from taufit.workflow import identify, training_data
 
 
@@ -131,6 +132,19 @@ def test_one_more_file_is_within_what_is_promised(made, folder):
     assert np.max(away / plain.estimate.base_std) < 0.05
     np.testing.assert_allclose(more.training.rmse, plain.training.rmse, rtol=1e-3)
     np.testing.assert_allclose(more.estimate.base_std, plain.estimate.base_std, rtol=0.05)
+
+
+def test_where_parameters_stay_near_only_the_new_file_is_read(made, folder, monkeypatch):
+    fitted(made[0], folder, folder, count=4)
+    always = KeptResults.settled
+
+    def settled(self, name, value, near):
+        return always(self, name, value, lambda now, known: True)
+
+    monkeypatch.setattr(KeptResults, "settled", settled)
+    _, read = fitted(made[0], folder, folder)
+
+    assert set(read) == {"run4.parquet"}
 
 
 def test_processes_share_what_is_missing(made, folder):

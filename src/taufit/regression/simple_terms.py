@@ -20,6 +20,7 @@ from taufit.model.simple_structure import simple_structure
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import SimpleTerms, TermTriangle
 from taufit.regression.information import Information
+from taufit.regression.near import near_model
 from taufit.regression.regression import Regression
 from taufit.regression.rows import SampleRows, added, widened
 from taufit.signals.sample_source import Fold, SampleSource
@@ -31,8 +32,8 @@ _PER_CUTOFF = 3.0
 
 def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
     """What the samples say about simple terms, and what the model's friction terms do in them."""
-    # Columns do not depend on the links' values: results are found again whatever was fitted.
-    structure = simple_structure(model.robot.with_parameters(np.zeros_like(model.robot.parameters)))
+    # Columns do not depend on what was fitted: those of an arm near it are found again.
+    structure = simple_structure(near_model(model, source).robot)
     base = base_parameters(structure)
     total = source.total(_Triangles(structure, base), _both)
     kept, aside = (tuple(_condensed(one) for one in many) for many in total)
