@@ -47,7 +47,7 @@ def written(folder, model, fmi="2.0", kind="inverse"):
 def arms():
     """One with a slide, one with coupled motors, one of seven joints whose friction warms up."""
     bodies = np.tile([2.0, 0.1, 0.0, 0.1, 0.1, 0.0, 0.1, 0.0, 0.0, 0.1], (3, 1))
-    kinds = {"prismatic": [False, False, True]}
+    kinds = {"prismatic": (False, False, True)}
     return {
         "slide": moving_arm(from_dh(SCARA, name="scara", parameters=bodies, **kinds), Presliding()),
         "coupled": moving_arm(coupled(read_robot("kr5")), Linear()),
