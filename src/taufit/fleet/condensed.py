@@ -24,7 +24,7 @@ from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording
 from taufit.recording.files import RecordingFiles
-from taufit.recording.read import Map, read_recordings
+from taufit.recording.read import read_recordings
 from taufit.regression.information import Information
 from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import RowsOf, SampleRows, added
@@ -130,15 +130,17 @@ class Condense:
         model: Of the type of robot, with its nominal links.
         base: Its base parameters.
         cutoff_hz: Of the low-pass.
-        rate_hz: Of the grid; None for each file's own.
-        map, effort: As `read_recordings` takes them.
+        read: Gives the runs of a file.
+        read_rows: Gives some rows of a long one; None where files are read as a whole.
+        settings: What decides, beside its content, what is read from a file.
     """
 
     model: TorqueModel
     base: BaseParameters
     cutoff_hz: float
-    map: Map | None = None
-    effort: str | None = None
+    read: Callable[[Path], list[Recording]] = read_recordings
+    read_rows: Callable[[Path, int, int], list[Recording]] | None = None
+    settings: tuple[Any, ...] = ()
 
     def __call__(self, places: tuple[Place, ...]) -> tuple[Condensed | None, tuple[Failed, ...]]:
         total: Condensed | None = None
@@ -156,19 +158,13 @@ class Condense:
 
     def one(self, path: Path, name: str) -> Condensed:
         """One file, section by section where it is long."""
-        files = RecordingFiles((path,), self._read, self._rows)
+        files = RecordingFiles((path,), self.read, self.read_rows)
         total: Condensed | None = None
         for k in range(len(files)):
             part = self._part(files[k], name, diagnose=k == 0)
             total = part if total is None else total + part
         assert total is not None
         return replace(total, files=1)
-
-    def _read(self, path: Path) -> list[Recording]:
-        return read_recordings(path, map=self.map, effort=self.effort)
-
-    def _rows(self, path: Path, first: int, last: int) -> list[Recording]:
-        return read_recordings(path, map=self.map, effort=self.effort, rows=(first, last))
 
     def _part(self, runs: list[Recording], name: str, *, diagnose: bool) -> Condensed:
         robot = self.model.robot

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,9 +27,10 @@ from taufit.fleet.trends import Day, Trend, day_numbers, rising, trend, warmth_s
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import Conditioning
-from taufit.recording.read import Map
+from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.threads import one_blas_thread
+from taufit.workflow.inputs import Reader
 from taufit.workflow.training_data import with_drives
 
 # A task is about a second of work: files of one robot and day, so many bytes and files at most.
@@ -36,16 +39,33 @@ _TASK_BYTES, _TASK_FILES = 20 * 2**20, 16
 _DAILY = 0.1
 
 
+class FleetReader(Protocol):
+    """Reads files of a fleet; a `Reader` is one."""
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """What decides, beside its content, what is read from a file."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether files are read as they are, so that long ones may be read in sections."""
+
+    def __call__(self, path: Path, /) -> list[Recording]:
+        """The runs of a file."""
+
+    def rows(self, path: Path, first: int, last: int) -> list[Recording]:
+        """Some rows of a long one."""
+
+
 @one_blas_thread
-def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
+def study_fleet(
     robot: Robot,
     path: str,
     *,
     by: Sequence[str] = KEYS,
     engine: Engine | None = None,
     cutoff_hz: float = 10.0,
-    map: Map | None = None,
-    effort: str | None = None,
+    reader: FleetReader | None = None,
     cache: Cache | None = None,
     watch: Callable[[int, int], None] | None = None,
 ) -> FleetResult:
@@ -57,7 +77,7 @@ def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
         by: What recordings are told apart by: "robot", or "robot" and "day".
         engine: Where the work is done; by default in this process.
         cutoff_hz: Of the low-pass on motion and torque.
-        map, effort: As `read_recordings` takes them.
+        reader: How files are read, e.g. `Reader(map=..., effort=...)`; by default as they are.
         cache: What is known of local files from earlier studies.
         watch: Called with the number of files done and of all.
 
@@ -70,7 +90,7 @@ def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
     """
     places = find_places(path, by)
     engine = engine or Processes()
-    condense = _condense(robot, places, cutoff_hz, map, effort)
+    condense = _condense(robot, places, cutoff_hz, reader or Reader())
     days, failed = _gathered(condense, places, engine, cache, watch)
     if not days:
         raise RecordingError(
@@ -81,22 +101,21 @@ def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
 
 
 def _condense(
-    robot: Robot, places: Sequence[Place], cutoff_hz: float, map: Map | None, effort: str | None
+    robot: Robot, places: Sequence[Place], cutoff_hz: float, reader: FleetReader
 ) -> Condense:
     """What is done to every file; where torque was measured is as in the first that can be read."""
-    from taufit.recording import read_recordings
-
     for place in places[:50]:
         try:
             with place.local() as path:
-                runs = read_recordings(path, map=map, effort=effort)
+                runs = reader(path)
             if runs[0].joints == robot.joints:
                 robot = with_drives(robot, runs[:1])
                 break
         except (TaufitError, OSError, ValueError):
             continue
     model = automatic_model(robot)
-    return Condense(model, base_parameters(model), cutoff_hz, map, effort)
+    rows = reader.rows if reader.whole else None
+    return Condense(model, base_parameters(model), cutoff_hz, reader, rows, reader.settings)
 
 
 Group = tuple[str, str]
@@ -155,8 +174,6 @@ def _tasks(places: Sequence[Place]) -> Iterator[tuple[Place, ...]]:
 
 def _key(cache: Cache | None, condense: Condense, places: tuple[Place, ...]) -> bytes:
     """Of what is found in some files; b"" where that is not kept."""
-    from pathlib import Path
-
     if cache is None or any(is_remote(place.url) for place in places):
         return b""
     content = tuple((place.name, cache.content(Path(place.url))) for place in places)

@@ -57,6 +57,11 @@ class Reader:
         how = None if self.map is None else read_map(self.map)
         return how, self.effort, self.share, self.end
 
+    @property
+    def whole(self) -> bool:
+        """Whether all of a file is read."""
+        return not self.share
+
     def rows(self, path: Path, first: int, last: int) -> list[Recording]:
         """Some rows of a long Parquet file."""
         return read_recordings(path, map=self.map, effort=self.effort, rows=(first, last))

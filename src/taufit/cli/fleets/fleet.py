@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, RobotName, RobotOptions, wrong
+from taufit.cli.options import Json, RecordingOptions, RobotName, RobotOptions, wrong
 
 if TYPE_CHECKING:
     from taufit.fleet import FleetResult
+    from taufit.recording import Recording
 
 _KEYS = ("robot", "day")
 # Robots that are listed on the screen, worst first.
@@ -46,12 +47,6 @@ class FleetOptions:
             min=1,
         ),
     ] = None
-    map: Annotated[
-        Path | None, typer.Option("--map", help="YAML that says what the columns are.")
-    ] = None
-    effort: Annotated[
-        str | None, typer.Option(help="What the torque channel is, as `fit` takes it.")
-    ] = None
     cutoff_hz: Annotated[
         float, typer.Option(help="Low-pass for motion and torque alike.", metavar="HZ")
     ] = 10.0
@@ -81,6 +76,27 @@ class FleetOptions:
         return folder if folder.is_dir() else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads files as the options say."""
+
+    source: RecordingOptions
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        return self.source.settings
+
+    @property
+    def whole(self) -> bool:
+        return self.source.whole
+
+    def __call__(self, path: Path) -> list[Recording]:
+        return self.source.read(path)
+
+    def rows(self, path: Path, first: int, last: int) -> list[Recording]:
+        return self.source.read_rows(path, first, last)
+
+
 def command(
     robot: RobotName,
     path: Annotated[
@@ -91,6 +107,7 @@ def command(
             metavar="PATH",
         ),
     ],
+    source: RecordingOptions,
     arm: RobotOptions,
     how: FleetOptions,
     output: Annotated[
@@ -137,8 +154,7 @@ def command(
             by=keys,
             engine=engine,
             cutoff_hz=how.cutoff_hz,
-            map=how.map,
-            effort=how.effort,
+            reader=_Reader(source),
             cache=cache,
             watch=lambda done, all_: bar.update(task, completed=done, total=all_),
         )
