@@ -181,6 +181,7 @@ NUMERIC = sorted(numeric_options(), key=str)
 REQUIRED = {
     "inspect": [], "demo": [], "design": ["ur3"], "simulate": ["ur3"], "convert": ["run.parquet"],
     "fit": ["ur3", "run.parquet"], "friction": ["ur3", "run.parquet"],
+    "fleet": ["ur3", "run.parquet"],
     "check": ["model.json", "run.parquet"],
     "report": ["model.json"], "export": ["model.json"], "payload": ["model.json", "run.parquet"],
 }  # fmt: skip
