@@ -18,6 +18,7 @@ from taufit.fleet.surprises import Surprise
 from taufit.fleet.trends import Trend
 from taufit.model.fitted_model import FittedModel
 from taufit.names import clean_name
+from taufit.parameters import joint_name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +160,7 @@ class FleetResult:
                     "reasons": "; ".join(one.message for one in robot.surprises),
                 }
                 for j in range(len(day.nrmse)):
-                    own = f"joint_{j + 1}"
+                    own = joint_name(j)
                     warm = day.temperature
                     row[f"{own}.nrmse"] = float(day.nrmse[j])
                     row[f"{own}.friction"] = float(day.friction.value[j])
