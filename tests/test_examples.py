@@ -14,7 +14,7 @@ import pytest
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
 # These read recordings that are not part of the project.
-NEED_RECORDINGS = {"14_fit_a_real_robot"}
+NEED_RECORDINGS = {"15_fit_a_real_robot"}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])

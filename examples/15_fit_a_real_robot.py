@@ -1,6 +1,6 @@
 """Fit a UR10e from one recorded run and test it on runs of other days.
 
-Run: python examples/14_fit_a_real_robot.py [FOLDER]
+Run: python examples/15_fit_a_real_robot.py [FOLDER]
 
 FOLDER holds ur10e.urdf and identification_data/ of the public UR10e recordings.
 Without it the same steps run on a simulated arm: examples/05_fit_a_simulated_arm.py.
