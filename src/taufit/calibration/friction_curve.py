@@ -220,8 +220,9 @@ def all_at_once(
 def bic(
     cost: float, n: int, pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Array
 ) -> float:
-    """n ln(cost/n) + k ln n, for few strokes n/(n - k - 2) times as much per parameter.
+    """n ln(cost/n) + k ln n (1 + k/(2 (n - k))); infinite for as many parameters as strokes.
 
+    The last factor matters for a handful of strokes, which many parameters fit by chance.
     Shapes that move no remaining term are not counted.
     Friction that grows with load is expected of every gear: the term `load` is not counted.
     """
@@ -232,7 +233,9 @@ def bic(
     # Bins of one pair of strokes share the gear's position: a stroke counts once.
     count = n if pairs.stroke is None else len(np.unique(pairs.stroke))
     k = int(counted.sum()) + shapes
-    few = count / max(count - k - 2.0, 0.5)
+    if k >= count:
+        return np.inf
+    few = 1.0 + 0.5 * k / (count - k)
     return count * np.log(max(cost, floor) / n) + few * k * np.log(count)
 
 
