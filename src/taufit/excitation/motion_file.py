@@ -15,8 +15,8 @@ from taufit.files import write_json
 from taufit.limits import lifted
 from taufit.plain_data import read_json
 
-# Four hours: what is computed along a motion takes memory in proportion.
-LONGEST = 14400.0
+# Two hours: what is computed along a motion takes memory in proportion.
+LONGEST = 7200.0
 MOTIONS: dict[str, Any] = {
     "fourier": Fourier,
     "sampled": Sampled,

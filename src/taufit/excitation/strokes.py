@@ -29,7 +29,7 @@ _RUN_IN = 0.3
 _OWN_RUN_IN = 0.2
 _REPEATS = 3
 # Behind the gear a sensor sees a part of the friction, and noise as large as that.
-_PASSES = {"motor": 1, "link": 5}
+_PASSES = {"motor": 1, "link": 3}
 _NOMINAL = {"viscous": 1.0, "viscous2": 0.3, "viscous3": 0.1, "coulomb": 1.0, "static": 1.4}
 
 
@@ -151,7 +151,7 @@ def friction_test(
         joints: Which joints, from 1.
         start: The pose; found when None.
         speeds: Instead of planned ones [rad/s].
-        passes: How often every stroke is made; by default once, five times where torque is
+        passes: How often every stroke is made; by default once, three times where torque is
             measured behind the gear.
         seed: Of the search for a pose.
     """
