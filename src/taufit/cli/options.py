@@ -25,6 +25,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 Report = Annotated[
     Path | None, typer.Option("--report", help="One HTML page about it.", metavar="FILE.html")
 ]
+Rate = Annotated[
+    float | None, typer.Option(help="Samples per second; the controller's own.", min=1)
+]
+Ports = Annotated[
+    str, typer.Option(help="Of a virtual controller: rtde=N,secondary=N,dashboard=N.")
+]
 RobotName = Annotated[
     str, typer.Argument(help="A bundled name, .urdf, .xacro or .yaml.", metavar="ROBOT")
 ]

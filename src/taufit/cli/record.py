@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, wrong
+from taufit.cli.options import Json, Ports, Rate, wrong
 from taufit.cli.parts.play import (
     Planned,
     PlayOptions,
@@ -38,12 +38,8 @@ class SourceOptions:
         str | None,
         typer.Option(help="Torque channel of ros2: torque, current, torque_without_gravity, raw."),
     ] = None
-    rate_hz: Annotated[
-        float | None, typer.Option(help="Samples per second; the controller's own.", min=1)
-    ] = None
-    ports: Annotated[
-        str, typer.Option(help="Of a virtual controller: rtde=N,secondary=N,dashboard=N.")
-    ] = ""
+    rate_hz: Rate = None
+    ports: Ports = ""
     payload: Annotated[
         float | None, typer.Option(help="Mass on the flange [kg], for the recording.", min=0)
     ] = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taufit.cli.options import Json, Model, RecordingOptions, wrong
+from taufit.cli.options import Json, Model, Ports, Rate, RecordingOptions, wrong
 from taufit.cli.pages.options import PageOptions
 
 if TYPE_CHECKING:
@@ -47,12 +47,8 @@ class WatchOptions:
     seconds: Annotated[
         float | None, typer.Option(help="End after this long; else Ctrl-C ends it.", min=0.1)
     ] = None
-    rate_hz: Annotated[
-        float | None, typer.Option(help="Samples per second; the controller's own.", min=1)
-    ] = None
-    ports: Annotated[
-        str, typer.Option(help="Of a virtual controller: rtde=N,secondary=N,dashboard=N.")
-    ] = ""
+    rate_hz: Rate = None
+    ports: Ports = ""
     payload: Annotated[bool, typer.Option(help="Estimate what the arm carries.")] = True
     contact: Annotated[bool, typer.Option(help="Watch for contacts.")] = True
 
