@@ -89,7 +89,8 @@ def test_the_condition_number_beats_the_printed_motion_in_its_own_envelope(refer
 
 
 def _mujoco_contacts(robot, scene, motion, points):
-    mujoco = pytest.importorskip("mujoco")
+    import mujoco
+
     from taufit.dynamics import forward_kinematics
 
     spec = mujoco.MjSpec()

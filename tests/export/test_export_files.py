@@ -106,7 +106,8 @@ def test_an_unknown_format_is_refused(from_urdf, tmp_path):
 
 @pytest.mark.parametrize("name", ["ur10", "panda", "kr5"])
 def test_bundled_arms_export_to_what_mujoco_accepts(name):
-    mujoco = pytest.importorskip("mujoco")
+    import mujoco
+
     from taufit.export import to_mjcf
 
     mujoco.MjModel.from_xml_string(to_mjcf(_fitted(read_robot(name)))[0])
@@ -128,7 +129,9 @@ def test_an_arm_is_moved_to_another_mounting_and_what_is_unknown_is_told(tmp_pat
 
 def test_names_that_a_format_cannot_hold_get_others_and_the_rest_stays(tmp_path):
     """Empty, repeated, or the format's own: simulators read the file all the same."""
-    mujoco, pinocchio = (pytest.importorskip(name) for name in ("mujoco", "pinocchio"))
+    import mujoco
+
+    pinocchio = pytest.importorskip("pinocchio")
     robot = read_robot("ur3")
     links = ("world", "", "tip", "base_link", "tip", "wrist")
     joints = ("tip_joint", "a", "a", "", " ", "b")

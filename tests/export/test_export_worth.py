@@ -19,7 +19,6 @@ def ended(*words):
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     """A model of a simulated arm, and two recordings it has not seen."""
-    pytest.importorskip("mujoco")
     folder = tmp_path_factory.mktemp("worth")
     for name, seed in (("run", 1), ("other", 2), ("third", 3)):
         assert ended("simulate", "ur3", "--seed", seed, "-o", folder / f"{name}.parquet") == 0

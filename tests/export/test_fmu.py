@@ -150,7 +150,6 @@ MOVING = {
 
 @pytest.mark.parametrize("case", MOVING)
 def test_a_unit_of_forward_dynamics_moves_as_the_twin_for_ten_seconds(tmp_path, case):
-    pytest.importorskip("mujoco")
     arm, friction, fmi, apart = MOVING[case]
     robot = read_robot(arm)
     model = moving_arm(coupled(robot) if case == "coupled" else robot, friction)

@@ -10,7 +10,6 @@ from taufit.cli import main
 @pytest.fixture(scope="session")
 def arm(tmp_path_factory):
     """A folder with a recording, a possible model, a motion and a column map of one arm."""
-    pytest.importorskip("mujoco")
     folder = tmp_path_factory.mktemp("arm")
     for words in (
         ["simulate", "ur3", "-o", folder / "run.parquet"],

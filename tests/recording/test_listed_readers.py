@@ -67,7 +67,6 @@ def as_live(path: Path) -> Path:
 
 
 def as_bag1(path: Path) -> Path:
-    pytest.importorskip("rosbags")
     from rosbags.rosbag1 import Writer
     from rosbags.typesys import Stores, get_typestore
 
@@ -76,7 +75,6 @@ def as_bag1(path: Path) -> Path:
 
 
 def as_db3(path: Path) -> Path:
-    pytest.importorskip("rosbags")
     from rosbags.rosbag2 import StoragePlugin, Writer
     from rosbags.typesys import Stores, get_typestore
 

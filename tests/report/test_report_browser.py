@@ -17,7 +17,6 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """A page about a fit and one about a motion, from a simulated arm."""
-    pytest.importorskip("mujoco")
     from taufit.excitation import default_limits, design
     from taufit.sim import Twin
     from taufit.sim.preset import typical_effects, typical_rotor

@@ -16,7 +16,6 @@ from taufit.temperature.sensors import blind_fit, heat_power, heat_share, swappe
 @pytest.fixture(scope="module")
 def session():
     """Five runs of the simulated UR5 while it warms up."""
-    pytest.importorskip("mujoco")
     from taufit.sim import read_preset
 
     preset = read_preset("ur5-warmup")
