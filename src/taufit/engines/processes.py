@@ -55,6 +55,12 @@ class Processes:
         """The sum of function(*thing), added up here as results arrive."""
         return reduced_by_map(self, function, things, add, keys)
 
+    def wake(self, function: Callable[..., Any]) -> None:
+        """Start the processes now, each with the function's module read in: work comes soon."""
+        if self.count > 1:
+            for _ in range(self.count):
+                self._started().submit(_awake, function)
+
     def _started(self) -> Any:
         if self._pool is None:
             import multiprocessing
@@ -63,6 +69,7 @@ class Processes:
             # Each process has a processor to itself; threads inside it would only get in the way.
             for name in VARIABLES:
                 os.environ.setdefault(name, "1")
+            # Never a fork of this process: it may have threads, and locks they hold.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.count, mp_context=context)
         return self._pool
@@ -78,6 +85,10 @@ class Processes:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _awake(function: Callable[..., Any]) -> None:
+    """Nothing more: to receive a function is to read in its module."""
 
 
 def _processors() -> int:

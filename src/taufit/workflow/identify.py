@@ -265,6 +265,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     recordings = as_recordings(recordings, reader)
     robot = as_robot(robot, recordings)
     with Processes(processes) as engine, _opened(cache) as kept:
+        engine.wake(training_data)
         data = training_data(
             robot,
             recordings,
