@@ -27,7 +27,7 @@ demo: setup
 	$(BIN)/taufit demo
 
 test: setup
-	TAUFIT_SHAPES=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -11,7 +11,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 
-if os.environ.get("TAUFIT_SHAPES") == "1":
+# TAUFIT_SHAPES=0 leaves the check of annotations out: a little faster, and a debugger steps better.
+if os.environ.get("TAUFIT_SHAPES", "1") != "0":
     import tests.shapes
     from jaxtyping import install_import_hook
 
@@ -43,6 +44,15 @@ def reference_dir() -> Path:
     if not path.is_dir():
         pytest.skip("the papers' tables are not beside this checkout (../shared/reference)")
     return path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium; its tests skip where there is none."""
+    from tests.browser import launched
+
+    with launched() as browser:
+        yield browser
 
 
 @pytest.fixture(autouse=True)

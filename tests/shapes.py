@@ -1,6 +1,6 @@
 """Annotations are checked while tests run: every array's shape and type, every argument's class.
 
-`make test` switches it on (TAUFIT_SHAPES=1); the axes' letters are bound per call, so
+tests/conftest.py switches it on unless TAUFIT_SHAPES=0; the axes' letters are bound per call, so
 `Float[Array, "n j"]` twice in one signature means the same n and the same j twice.
 """
 

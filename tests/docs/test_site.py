@@ -5,22 +5,16 @@ from __future__ import annotations
 import functools
 import http.server
 import os
-import shutil
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import pytest
+from tests.browser import LOOKS, opened, photograph, serious_findings, too_wide
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PAGES = ("index.html", "troubleshooting.html", "reference/commands.html", "verdict.html")
-WAYS = {
-    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}},
-    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}},
-    "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 844}},
-}
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -59,20 +53,6 @@ def address(site):
         thread.join()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: browser tests need one")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
-        yield browser
-        browser.close()
-
-
 def test_no_page_links_to_scripts_styles_or_fonts_of_others(site):
     import re
 
@@ -82,35 +62,18 @@ def test_no_page_links_to_scripts_styles_or_fonts_of_others(site):
         assert not found, page
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_pages_are_accessible_quiet_and_ask_for_nothing_outside(way, address, browser):
-    from axe_playwright_python.sync_playwright import Axe
-
-    page = browser.new_page(**WAYS[way])
-    trouble: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: trouble.append(message.text))
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    folder = os.environ.get("TAUFIT_SCREENSHOTS")
-    for name in PAGES:
-        page.goto(f"{address}/{name}")
-        page.wait_for_timeout(150)
-        if folder:
-            shot = f"{name.replace('/', '_').removesuffix('.html')}_{way}.png"
-            page.screenshot(path=str(Path(folder) / shot))
-        found = Axe().run(page).response["violations"]
-        grave = [
-            (one["id"], [node["target"] for node in one["nodes"]][:4])
-            for one in found
-            if one["impact"] in ("serious", "critical")
-        ]
-        assert not grave, (name, way, grave)
-        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-        assert wide <= 1, f"{name} is {wide} pixels wider than a {way} screen"
-    page.close()
-    assert not trouble
-    assert all(url.startswith((address, "data:", "blob:")) for url in asked)
+@pytest.mark.parametrize("look", LOOKS)
+def test_pages_are_accessible_quiet_and_ask_for_nothing_outside(look, address, browser):
+    with opened(browser, f"{address}/index.html", **LOOKS[look]) as page:
+        for name in PAGES:
+            page.goto(f"{address}/{name}")
+            page.wait_for_timeout(150)
+            photograph(page, f"docs_{name.replace('/', '_').removesuffix('.html')}_{look}.png")
+            assert serious_findings(page) == [], name
+            assert too_wide(page) <= 1, name
+            assert page.evaluate("[...document.images].filter(i => !i.alt).length") == 0, name
+        assert not page.trouble
+        assert all(url.startswith((address, "data:", "blob:")) for url in page.asked)
 
 
 def test_the_search_finds_an_error(address, browser):

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from tests.browser import CHROMIUM, launched, opened
 
 from taufit.cli import main
 from taufit.errors import TaufitError
@@ -182,19 +183,11 @@ def test_a_page_runs_no_script_of_a_name(hostile, arm, tmp_path):
     assert run(*words) == 0
     text = (tmp_path / "page.html").read_text()
     assert "<script>document.title" not in text and "<img src=x" not in text
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
+    if CHROMIUM is None:
         return
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page()
-        page.goto((tmp_path / "page.html").as_uri())
+    with launched() as browser, opened(browser, (tmp_path / "page.html").as_uri()) as page:
         assert page.title() != "OWNED"
         assert page.evaluate("document.querySelectorAll('img[onerror]').length") == 0
-        browser.close()
 
 
 @pytest.mark.parametrize("name", NAMES)

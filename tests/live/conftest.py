@@ -1,6 +1,5 @@
-"""A simulated arm with friction of its own, its fitted model and runs; a browser."""
+"""A simulated arm with friction of its own, its fitted model and runs."""
 
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,6 @@ from taufit.sim import read_preset
 from taufit.workflow import identify
 
 sys.path.insert(0, str(Path(__file__).parent))
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(scope="session")
@@ -48,18 +45,3 @@ def dashboard_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with watched() as served:
         yield served
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Headless Chromium without a GPU."""
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: browser tests need one")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
-        yield browser
-        browser.close()

@@ -1,4 +1,4 @@
-"""A live page of a pretended robot, and a browser that looks at it."""
+"""A live page of a pretended robot."""
 
 from __future__ import annotations
 
@@ -29,28 +29,3 @@ def watched(source=None, robot="ur10e", **more):
             yield SimpleNamespace(place=place, session=session, hub=hub, source=source, robot=arm)
         finally:
             session.stop()
-
-
-@contextmanager
-def opened(browser, url, **options):
-    """A page of its own, with everything it complains about and asks for."""
-    context = browser.new_context(**options)
-    page = context.new_page()
-    page.trouble, page.asked = [], []
-    page.on("console", lambda message: page.trouble.append(message.text))
-    page.on("pageerror", lambda error: page.trouble.append(str(error)))
-    page.on("request", lambda request: page.asked.append(request.url))
-    page.goto(url)
-    try:
-        yield page
-    finally:
-        context.close()
-
-
-def until(page, expression, seconds=60.0):
-    """Wait until an expression holds; the page's policy lets no text be evaluated in it."""
-    for _ in range(int(seconds / 0.05)):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"{expression} did not come true within {seconds} s")

@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from pretended import Ticking
-from served import opened, until, watched
+from served import watched
+from tests.browser import LOOKS, opened, serious_findings, too_wide, until
 
 from taufit.dynamics import forward_kinematics
 
-LOOKS = {
-    "light": {"viewport": {"width": 1280, "height": 860}},
-    "dark": {"viewport": {"width": 1280, "height": 860}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 844}},
-}
 BLANK = """() => [...document.querySelectorAll('canvas')].filter(c => {
     const box = c.getBoundingClientRect();
     if (box.top > innerHeight || box.bottom < 0) return false;
@@ -27,8 +23,7 @@ def test_the_page_draws_everything_and_asks_nobody_else(browser, look):
         until(page, "taufit.count.received > 1500 && taufit.count.frames > 20")
         assert page.evaluate(BLANK) == []
         assert page.evaluate("taufit.count.missing") == 0
-        wide = "document.documentElement.scrollWidth <= innerWidth"
-        assert page.evaluate(wide), "nothing may stick out sideways"
+        assert too_wide(page) == 0
         until(page, "document.querySelectorAll('#events li').length > 0")
         assert "kg" in page.inner_text("#mass") and "°" in page.inner_text("#table")
         assert page.trouble == []
@@ -47,13 +42,10 @@ def test_every_sample_reaches_the_page(browser):
 
 
 def test_serious_findings_of_axe_are_none(browser):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     for look in LOOKS.values():
         with watched() as served, opened(browser, served.place.url, **look) as page:
             until(page, "taufit.count.received > 1500")
-            found = axe.Axe().run(page).response["violations"]
-            bad = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
-            assert bad == []
+            assert serious_findings(page) == []
 
 
 @pytest.mark.parametrize("robot", ["ur10e", "panda"])

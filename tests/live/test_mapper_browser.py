@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from served import opened, until
 from test_mapper import in_newton_metres, opened_desk, write_log
+from tests.browser import opened, serious_findings, too_wide, until
 
 from taufit.live.mapper.desk import Desk
 from taufit.recording import read_recording
@@ -73,7 +73,6 @@ def test_units_and_roles_are_changed_by_hand(browser, tmp_path, empty):
 
 @pytest.mark.parametrize("look", ["light", "dark"])
 def test_serious_findings_of_axe_are_none(browser, tmp_path, empty, look):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     path = write_log(in_newton_metres(empty), tmp_path / "log.csv")
     desk = Desk(path, tmp_path / "map.yaml", tmp_path / "model.json")
     desk.choose_robot("ur10")
@@ -83,9 +82,8 @@ def test_serious_findings_of_axe_are_none(browser, tmp_path, empty, look):
         opened(browser, served.place.url, color_scheme=look, **wide) as page,
     ):
         until(page, READY)
-        found = axe.Axe().run(page).response["violations"]
-        assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert serious_findings(page) == []
+        assert too_wide(page) == 0
 
 
 @pytest.mark.parametrize(

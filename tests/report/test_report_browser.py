@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 import numpy as np
 import pytest
+from tests.browser import LOOKS, opened, photograph, serious_findings, too_wide
 
 from taufit.report import fit_page, motion_page
 from taufit.robot import read_robot
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(scope="module")
@@ -48,21 +46,9 @@ def test_a_page_needs_nothing_from_outside_and_is_small(pages, name):
 
 
 @pytest.mark.parametrize("name", ["fit", "motion"])
-def test_a_page_draws_every_chart_and_zooms(pages, name):
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: browser tests need one")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
-        page = browser.new_page(viewport={"width": 1100, "height": 1400})
-        trouble, asked = [], []
-        page.on("console", lambda message: trouble.append(message.text))
-        page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto((pages[0] / f"{name}.html").as_uri())
+def test_a_page_draws_every_chart_and_zooms(pages, browser, name):
+    address = (pages[0] / f"{name}.html").as_uri()
+    with opened(browser, address, viewport={"width": 1100, "height": 1400}) as page:
         page.wait_for_timeout(200)
         blank = page.evaluate(
             """() => [...document.querySelectorAll('figure canvas')].filter(c => {
@@ -83,11 +69,27 @@ def test_a_page_draws_every_chart_and_zooms(pages, name):
         canvas.dblclick(position={"x": 300, "y": 80})
         page.mouse.move(5, 5)
         back = canvas.evaluate("c => c.toDataURL()")
-        browser.close()
-    assert blank == 0
-    assert not trouble
-    assert all(url.startswith(("file:", "data:")) for url in asked)
+        assert blank == 0
+        assert not page.trouble
+        assert all(url.startswith(("file:", "data:")) for url in page.asked)
     assert zoomed != before and back == before
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", ["fit", "motion"])
+def test_a_page_is_accessible_light_dark_and_on_a_phone(pages, browser, name, look):
+    with opened(browser, (pages[0] / f"{name}.html").as_uri(), **LOOKS[look]) as page:
+        page.wait_for_timeout(200)
+        assert serious_findings(page) == []
+        assert too_wide(page) == 0
+        assert not page.trouble
+        unnamed = page.evaluate(
+            "[...document.querySelectorAll('canvas, img, svg')].filter(c => "
+            "!c.getAttribute('aria-label') && !c.getAttribute('alt') "
+            "&& !c.getAttribute('aria-hidden') && !c.closest('[aria-hidden]')).length"
+        )
+        assert unnamed == 0
+        photograph(page, f"report_{name}_{look}.png")
 
 
 def test_thinning_keeps_the_extremes():

@@ -80,7 +80,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[i
                 f"<td{css}>{cell if isinstance(cell, Raw) else html.escape(show(cell))}</td>"
             )
         lines.append(f"<tr>{''.join(cells)}</tr>")
-    return f'<div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
+    return f'<div class="scroll" tabindex="0"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
 class Raw(str):

@@ -149,7 +149,7 @@ def _body(done: PayloadRun) -> str:
         table(("quantity", "value", "low", "high"), rows, text=(0,))
         + paragraph(words)
         + paragraph(f"For the controller, in the frame {told['frame']}:")
-        + f"<pre>{html.escape(lines)}</pre>"
+        + f"<pre tabindex='0'>{html.escape(lines)}</pre>"
         + sketch(np.array(told["cog"]))
     )
 

@@ -170,7 +170,7 @@ the columns, the fit.</p>
 <thead><tr><th scope="col" class="text">column</th><th scope="col" class="text">it looks like</th>
 <th scope="col">smallest</th><th scope="col">largest</th><th scope="col" class="text">it is</th>
 <th scope="col" class="text">joint</th></tr></thead><tbody></tbody></table></div>
-<details><summary>The map</summary><pre id="map"></pre></details>
+<details><summary>The map</summary><pre id="map" tabindex="0"></pre></details>
 <div class="row"><button type="button" id="save" class="main" disabled>Write the map</button>
 <span id="saved" role="status"></span></div></section>
 <section aria-labelledby="fit-title"><h2 id="fit-title">3. The fit</h2>

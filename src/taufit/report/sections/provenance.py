@@ -16,4 +16,4 @@ def provenance(view: ModelView) -> Section:
     if known is None:
         return Section("Provenance", paragraph("This model does not say where it came from."))
     text = json.dumps(provenance_to_dict(known), indent=1)
-    return Section("Provenance", f"<pre>{html.escape(text)}</pre>")
+    return Section("Provenance", f"<pre tabindex='0'>{html.escape(text)}</pre>")
