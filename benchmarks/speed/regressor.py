@@ -15,13 +15,19 @@ from taufit.robot import read_robot
 
 
 def best(*work: Callable[[], object], rounds: int, clock: Callable[[], float]) -> list[float]:
-    """Least time of each, taken in turn so that a busy machine slows them alike."""
+    """Least time of each, taken in turn so that a busy machine slows them alike.
+
+    Each is repeated for a twentieth of a second: clocks of processor time may tick coarsely.
+    """
     times = [np.inf] * len(work)
     for _ in range(rounds):
         for i, each in enumerate(work):
-            start = clock()
-            each()
-            times[i] = min(times[i], clock() - start)
+            start, spent, count = clock(), 0.0, 0
+            while spent < 0.05:
+                each()
+                count += 1
+                spent = clock() - start
+            times[i] = min(times[i], spent / count)
     return times
 
 

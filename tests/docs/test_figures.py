@@ -7,6 +7,17 @@ import doctest
 import pytest
 from benchmarks import figures
 
+# Pages whose figures are still to be given rows.
+OPEN = {
+    "contact.md",
+    "design.md",
+    "first_try.md",
+    "fleet.md",
+    "payload.md",
+    "temperature.md",
+    "unknown_signs.md",
+}
+
 
 def test_every_marked_figure_is_the_measured_one():
     known = figures.results()
@@ -40,3 +51,38 @@ def test_figures_are_renewed_in_place(text, fresh):
 def test_pages_with_results_of_real_robots_mark_them():
     for name in ("README.md", "docs/real_robots.md"):
         assert "<!-- accuracy/real_robots: " in (figures.ROOT / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", figures.pages(), ids=figures.name_of)
+def test_numbers_that_look_measured_have_a_row_or_are_listed_as_facts(page):
+    left = figures.unmarked(page.read_text("utf-8"), figures.facts_of(page))
+    if figures.name_of(page) in OPEN:
+        assert left, "its figures are marked: take the page off the list of open ones"
+        return
+    assert not left, f"{page.name}: mark these with a row of results.json, or reword: {left}"
+
+
+def test_facts_are_listed_only_where_they_are_needed():
+    texts = {figures.name_of(page): page.read_text("utf-8") for page in figures.pages()}
+    texts["*"] = "\n".join(texts.values())
+    for page, phrases in figures.facts().items():
+        if page in OPEN:
+            continue
+        assert page in texts, f"facts.txt: there is no page {page}"
+        assert not figures.idle(texts[page], phrases), f"facts.txt: {page}"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("within 5 % of it", ["line 1: 5 %"]),
+        ("an error of .031 and\n1.5 kg", ["line 1: .031", "line 2: 1.5 kg"]),
+        ("27-43 ms CPU, 17 × as fast, 3 µs", ["line 1: 43 ms", "line 1: 17 ×", "line 1: 3 µs"]),
+        ("| 0.97 1.02 |", ["line 1: 0.97", "line 1: 1.02"]),
+        ("0.5<!-- accuracy/a: b --> and 7 s<!-- speed/a: b -->", []),
+        ("```text\n3.2 s\n```\nand `0.1`, [this](a_0.3.md), $0.4$, six joints, 12 of 12", []),
+        ("a run\nof 30 s", []),
+    ],
+)
+def test_a_number_without_a_row_is_found(text, left):
+    assert figures.unmarked(text, ["a run of 30 s"]) == left
