@@ -29,13 +29,19 @@ from benchmarks.sign_instances import (
 )
 from taufit.arrays import Array, Float
 from taufit.estimators import ConsistentSdp, Problem
+from taufit.friction import Linear
+from taufit.model.torque_model import TorqueModel
+from taufit.recording import Recording, read_recording
 from taufit.regression import SampleRows
 from taufit.regression.weights import Weights
+from taufit.robot import Robot, read_robot
+from taufit.signals import condition
 from taufit.signs.data import prepare
 from taufit.signs.information import information_share
 from taufit.signs.quadratic import joint_rows
 from taufit.signs.rounds import search_rounds
 from taufit.signs.search import search_signs
+from taufit.signs.segments import noise_scale
 from taufit.signs.unknown_signs import FoundSigns, find_signs, fit_unsigned, without_signs
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -160,8 +166,8 @@ def _main_rows() -> Iterator[Row]:
                 result = fit_unsigned(case.model, case.samples)
                 done.append((case, result.found))
                 if noise:
-                    mine.append(_errors(case, result.values))
-                    theirs.append(_errors(case, _known(case)))
+                    mine.append(errors_of(case, result.values))
+                    theirs.append(errors_of(case, _known(case)))
                     least.append(least_errors(case))
             one = tally(done)
             label = _name(noise, friction)
@@ -223,7 +229,7 @@ def least_errors(case: Instance) -> Float[Array, "2 2"]:
     """Least mean square errors of unbiased fits (Cramer-Rao): without and with signs.
 
     Columns are the printed coefficients and the torque of the validation motion, measured as
-    `_errors` does. A magnitude carries the share `information_share` of a signed sample's
+    `errors_of` does. A magnitude carries the share `information_share` of a signed sample's
     information on its torque.
     """
     s, model = case.samples, case.model
@@ -239,7 +245,7 @@ def least_errors(case: Instance) -> Float[Array, "2 2"]:
     return np.array([[np.sum(bound * square) for square in squares] for bound in bounds])
 
 
-def _errors(case: Instance, values: Float[Array, " p"]) -> tuple[float, float]:
+def errors_of(case: Instance, values: Float[Array, " p"]) -> tuple[float, float]:
     """Root mean square error of the printed coefficients, and of another motion's torque."""
     error = values - case.truth
     fresh = _validation(case.model.friction is not None)
@@ -380,15 +386,8 @@ class Hidden:
     chi2: float
 
 
-def real_table() -> Iterator[Hidden]:
-    """Real recordings with their signs hidden, where they are beside this checkout."""
-    from taufit.friction import Linear
-    from taufit.model.torque_model import TorqueModel
-    from taufit.recording import read_recording
-    from taufit.robot import read_robot
-    from taufit.signals import condition
-    from taufit.signs.segments import noise_scale
-
+def real_recordings() -> Iterator[tuple[str, Robot, Recording]]:
+    """Recordings of real arms, where they are beside this checkout."""
     data = SHARED / "data"
     maps = Path(__file__).resolve().parents[2] / "examples" / "columns"
     runs = [(f"LWR4 run {k}", f"kuka_lwr4/lwr4_run{k}.csv.gz") for k in (1, 2)]
@@ -402,9 +401,17 @@ def real_table() -> Iterator[Hidden]:
             continue
         lwr = file.startswith("kuka")
         robot = read_robot(data / ("kuka_lwr4/kuka_lwr4.urdf" if lwr else "ur10e/ur10e.urdf"))
-        recording = read_recording(
-            data / file, map=maps / ("lwr4_csv.yaml" if lwr else "ur10e_csv.yaml")
+        yield (
+            label,
+            robot,
+            read_recording(data / file, map=maps / ("lwr4_csv.yaml" if lwr else "ur10e_csv.yaml")),
         )
+
+
+def real_table() -> Iterator[Hidden]:
+    """Real recordings with their signs hidden, Coulomb and viscous friction."""
+    for label, robot, recording in real_recordings():
+        lwr = label.startswith("LWR")
         signed = condition(recording, cutoff_hz=10.0)
         hidden = condition(without_signs(recording), cutoff_hz=10.0)
         truth = signed.raw_torque if signed.raw_torque is not None else signed.torque

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.accuracy.magnitude_bound import paired_errors
+from benchmarks.accuracy.unknown_signs import paired_ratio
 from benchmarks.sign_instances import instance, segment_truth
 
 from taufit.estimators import ConsistentSdp, Problem
@@ -114,3 +116,16 @@ def test_expected_torque_is_not_as_certain_as_measured_torque():
     known = replace(result.found, known=np.ones_like(result.found.known))
     same = with_open_signs(naive, case.model, samples, known)
     np.testing.assert_allclose(same.base_covariance, naive.base_covariance, rtol=1e-6)
+
+
+def test_fits_to_magnitudes_are_as_exact_as_magnitudes_allow():
+    """Over 24 recordings; `benchmarks accuracy.magnitude_bound` has 300 of each kind."""
+    found, least = paired_errors(0.2, True, range(24))
+    unit = np.sqrt(least[:, 1])
+    bound = np.sqrt(np.mean(least[:, 0] / least[:, 1], 0))
+    ratio, interval = paired_ratio(found[:, 0] / unit, found[:, 1] / unit)
+    assert np.all(bound > 1.03)
+    assert np.all(ratio < 1.06 * bound)
+    assert np.all(interval[1] > 0.97 * bound)
+    # Constraints of physics only help.
+    assert np.all(np.mean(found[:, 2] ** 2, 0) < 1.03 * np.mean(found[:, 0] ** 2, 0))

@@ -37,6 +37,7 @@ class SearchData:
         noise: Standard deviation per joint, from the recording alone.
         rows: The regressor.
         hints: Signs that were given.
+        load: Torque the gears carry, where friction depends on it or on its path.
         functionals: Worked out once per set of joints: every round asks for the same.
     """
 
@@ -49,6 +50,7 @@ class SearchData:
     noise: Float[Array, " j"]
     rows: JointRows
     hints: tuple[SignHint, ...] = ()
+    load: Float[Array, "n j"] | None = None
     functionals: dict[tuple[int, ...], Float[Array, "f b"]] = field(default_factory=dict)
 
     @property
@@ -56,8 +58,18 @@ class SearchData:
         return np.abs(self.values)
 
 
-def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()) -> SearchData:
-    """Magnitudes, known signs and the regressor's independent columns."""
+def prepare(
+    model: TorqueModel,
+    samples: Samples,
+    hints: Sequence[SignHint] = (),
+    *,
+    load: Float[Array, "n j"] | None = None,
+) -> SearchData:
+    """Magnitudes, known signs and the regressor's independent columns.
+
+    Friction that is more than columns known beforehand is replaced by Coulomb and viscous terms,
+    unless `load` is given: with the torque the gears carry, friction by load and path is columns.
+    """
     joints = model.robot.joints
     require_joints(samples.joints, joints, name=samples.names[0], robot=model.robot.name)
     signed = recorded_joints(samples)
@@ -76,7 +88,7 @@ def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()
     borders = np.zeros(values.shape, bool)
     apply_hints(hints, samples, values, known, borders)
 
-    if beyond_columns(model):
+    if load is None and beyond_columns(model):
         model = replace(model, friction=Linear(), shape=None)
     noise = noise_scale(np.abs(values), samples.run, keep)
     still = np.flatnonzero(~signed & ~np.any(keep, axis=0))
@@ -85,15 +97,19 @@ def prepare(model: TorqueModel, samples: Samples, hints: Sequence[SignHint] = ()
             f"joint {still[0] + 1} has no sample left to fit: it does not move in this recording, "
             "or all its samples were rejected. Record a motion of every joint."
         )
-    rows = joint_rows(search_regressor(model, samples), np.where(keep, 1.0 / noise, 0.0))
+    rows = joint_rows(search_regressor(model, samples, load), np.where(keep, 1.0 / noise, 0.0))
     clear = signed | (known & (np.abs(values) > CLEAR * noise))
-    return SearchData(model, samples, values, known, clear, borders, noise, rows, tuple(hints))
+    return SearchData(
+        model, samples, values, known, clear, borders, noise, rows, tuple(hints), load
+    )
 
 
-def search_regressor(model: TorqueModel, samples: Samples) -> Float[Array, "n j p"]:
+def search_regressor(
+    model: TorqueModel, samples: Samples, load: Float[Array, "n j"] | None = None
+) -> Float[Array, "n j p"]:
     """Rows for torque as it is searched: friction columns filtered only where the torque is."""
     columns = model.columns
-    motor = columns.friction_at(samples, filtered=samples.raw_torque is None)
+    motor = columns.friction_at(samples, load=load, filtered=samples.raw_torque is None)
     return columns.dense(samples.position, samples.velocity, samples.acceleration, motor)
 
 

@@ -53,6 +53,34 @@ class SignedSegment:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class SureInterval:
+    """An interval in which a joint's torque has one sign for certain.
+
+    Attributes:
+        joint: Counted from 0.
+        run: Counted from 0.
+        t0, t1: First and last sample, within the run [s].
+        sign: +1 or -1.
+    """
+
+    joint: int
+    run: int
+    t0: float
+    t1: float
+    sign: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, joints and runs counted from 1 as users do."""
+        return {
+            "joint": self.joint + 1,
+            "run": self.run + 1,
+            "t0": self.t0,
+            "t1": self.t1,
+            "sign": self.sign,
+        }
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundSigns:
     """Torque signs recovered from magnitudes.
@@ -78,6 +106,8 @@ class FoundSigns:
         recorded: Per joint, whether the sign was recorded.
         predicted: Torque by `values`, of every sample.
         known: Samples whose sign was recorded, or given and clear of the noise.
+        noisy: Per joint, whether noise drowns its torque.
+        joint_confident: Per joint, whether its signs deserve trust.
     """
 
     segments: tuple[SignedSegment, ...]
@@ -97,6 +127,8 @@ class FoundSigns:
     recorded: Bool[Array, " j"]
     predicted: Float[Array, "n j"]
     known: Bool[Array, "n j"]
+    noisy: Bool[Array, " j"]
+    joint_confident: Bool[Array, " j"]
 
     @property
     def fit_samples(self) -> Samples:
@@ -120,4 +152,27 @@ class FoundSigns:
             "certified": self.certified,
             "chi2_per_dof": self.chi2_per_dof,
             "signs_confident": self.confident,
+            "confident": self.joint_confident.tolist(),
+            "joint_chi2": self.joint_chi2.tolist(),
+            "sure": [interval.to_dict() for interval in self.sure_intervals()],
         }
+
+    def sure_intervals(self) -> tuple[SureInterval, ...]:
+        """Intervals without a gap in which every sample of a joint is sure and has one sign."""
+        run, time, out = self.samples.run, self.samples.time, []
+        apart = np.diff(run, prepend=run[:1]) != 0
+        for joint in range(self.samples.joints):
+            value = np.where(self.sample_sure[:, joint], self.sample_sign[:, joint], 0)
+            starts = np.flatnonzero((np.diff(value, prepend=2) != 0) | apart)
+            for first, stop in zip(starts, np.append(starts[1:], len(value)), strict=True):
+                if value[first]:
+                    out.append(
+                        SureInterval(
+                            joint,
+                            int(run[first]),
+                            float(time[first]),
+                            float(time[stop - 1]),
+                            int(value[first]),
+                        )
+                    )
+        return tuple(out)

@@ -104,7 +104,18 @@ def log_likelihood(
     predicted: Float[Array, "n j"],
     noise: Float[Array, " j"],
 ) -> float:
-    """Of magnitudes and signed values given the torque and its noise, up to a constant.
+    """Of magnitudes and signed values given the torque and its noise, up to a constant."""
+    return float(np.sum(folded_likelihood(magnitude, signed, keep, predicted, noise)))
+
+
+def folded_likelihood(
+    magnitude: Float[Array, "n j"],
+    signed: Bool[Array, "n j"],
+    keep: Bool[Array, "n j"],
+    predicted: Float[Array, "n j"],
+    noise: Float[Array, " j"],
+) -> Float[Array, " j"]:
+    """`log_likelihood` joint by joint.
 
     A magnitude counts with both signs: log(exp(-(m - mu)^2 / 2) + exp(-(m + mu)^2 / 2)) in units
     of the noise.
@@ -112,7 +123,7 @@ def log_likelihood(
     m, mu = magnitude / noise, predicted / noise
     both = np.where(signed, 0.0, np.log1p(np.exp(-2.0 * np.abs(m * mu))))
     apart = np.where(signed, m - mu, np.abs(m) - np.abs(mu))
-    return float(np.sum(np.where(keep, both - 0.5 * apart**2 - np.log(noise), 0.0)))
+    return np.sum(np.where(keep, both - 0.5 * apart**2 - np.log(noise), 0.0), 0)
 
 
 def _noise(

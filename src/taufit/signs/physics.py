@@ -125,8 +125,11 @@ def positive_functionals(data: SearchData, joints: Int[Array, " k"]) -> Float[Ar
         if model.rotor_inertia:
             energy[layout.rotors] = 0.5 * np.einsum("ni,nip->p", v, columns.rotors(v))
         out.append(energy[data.rows.kept])
-    friction = model.friction_columns(
-        FrictionInput(speed, q, temperature=_some(samples.temperature, chosen))
+    # What builds up along the path takes its full power in steady motion.
+    friction = model.steady().friction_columns(
+        FrictionInput(
+            speed, q, _some(data.load, chosen), temperature=_some(samples.temperature, chosen)
+        )
     )
     terms = model.nonnegative[layout.friction]
     for i in joints:

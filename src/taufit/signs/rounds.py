@@ -127,7 +127,7 @@ def constrain(data: SearchData, done: Round) -> Round:
     label = np.where(data.signed & keep, len(cut), cut.label)
     use = label >= 0
     weight = done.weight[use]
-    every = search_regressor(data.model, samples)[use]
+    every = search_regressor(data.model, samples, data.load)[use]
     cost = ConsistentCost(
         data.model,
         every * weight[:, None],

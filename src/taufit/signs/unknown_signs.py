@@ -34,6 +34,7 @@ from taufit.regression.weights import Weights
 from taufit.signals import Samples
 from taufit.signs.data import beyond_columns, prepare, search_regressor
 from taufit.signs.findings import FoundSigns, SignedSegment
+from taufit.signs.finer import leaning_on_nominal, search_with_path
 from taufit.signs.hints import SignHint
 from taufit.signs.information import information_rows, with_open_signs
 from taufit.signs.quadratic import joint_rows, sign_form
@@ -230,8 +231,8 @@ def find_signs(
     """Recover torque signs from magnitudes, exactly, and say how sure they are.
 
     Args:
-        model: What is fitted. A friction model with shapes is replaced by Coulomb and viscous
-            terms while signs are looked for.
+        model: What is fitted. Friction that depends on load or path is looked for with Coulomb
+            and viscous terms first, then as it is; friction with shapes as pre-sliding.
         samples: `signed` tells which joints carry their sign; None means none does.
         hints: Segments whose sign is known.
         rounds: Times to cut, search and refine; with two or more, up to three are added where the
@@ -243,6 +244,8 @@ def find_signs(
     """
     data = prepare(model, samples, hints)
     done = search_rounds(data, rounds, node_cap)
+    if beyond_columns(model):
+        data, done = search_with_path(model, data, done, rounds, node_cap)
     if constrained:
         return judge(data, constrain(data, done), model)
     if not _has_friction(model) and chi_squares(data, done)[0] > 1.5:
@@ -251,7 +254,7 @@ def find_signs(
         retry = search_rounds(other, rounds, node_cap)
         if chi_squares(other, retry)[0] < 0.8 * chi_squares(data, done)[0]:
             return judge(other, retry, model, friction_missing=True)
-    return judge(data, done, model)
+    return leaning_on_nominal(model, judge(data, done, model))
 
 
 def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) -> FoundSigns:
@@ -314,6 +317,8 @@ def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) ->
         np.zeros(samples.joints, bool),
         rows.torque(theta),
         np.zeros(torque.shape, bool),
+        np.zeros(samples.joints, bool),
+        np.zeros(samples.joints, bool),
     )
 
 

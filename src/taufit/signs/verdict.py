@@ -22,6 +22,10 @@ from taufit.signs.weights import near_events
 MODEL_ERROR, NOISE = 0.15, 0.4
 # chi2 per degree of freedom from which the model, not the noise, is what is left.
 MISFIT = 3.0
+# chi2 from which residuals are not taken for white noise.
+COLOURED = 1.5
+# Share of flagged segments up to which signs are trusted as a whole.
+FLAGGED = 0.05
 
 
 def chi_squares(
@@ -98,10 +102,20 @@ def judge(
     reach = max(2, round(0.05 * samples.rate_hz))
     turning = near_events(sample_sign[1:] != sample_sign[:-1], min(reach, len(sample_sign) - 1))
     # What a model leaves unexplained is not white: small lobes can hide in it.
-    coloured = joint_chi2 > MISFIT
+    coloured = joint_chi2 > COLOURED
     clear &= ~coloured
     hidden = coloured & (data.magnitude < 4.0 * done.fit.noise)
-    sample_sure = data.known | ((inner | (clear & (cut.label < 0))) & ~turning & ~hidden)
+    odd = np.abs(data.magnitude - np.abs(predicted)) > 2.5 * done.fit.noise
+    odd[1:] |= odd[:-1]
+    odd[:-1] |= odd[1:]
+    sure = (inner | (clear & (cut.label < 0))) & ~turning & ~hidden & ~(odd & coloured)
+    # A segment none of whose samples is sure is not sure either.
+    any_sure = np.zeros(count, bool)
+    any_sure[cut.label[sure & (cut.label >= 0)]] = True
+    reason[(reason == "") & ~any_sure & coloured[cut.joint]] = (
+        "it is short, and the model does not explain it to the noise"
+    )
+    sample_sure = data.known | sure
     segments = tuple(
         SignedSegment(
             int(cut.joint[k]),
@@ -122,7 +136,7 @@ def judge(
         done.certified
         and overall <= MISFIT
         and not np.any(noisy | wrong_model)
-        and flagged <= 0.05 * max(count, 1)
+        and flagged <= FLAGGED * max(count, 1)
         and not (friction_missing or impossible or contradicted_hints)
     )
     warnings = _hint_warnings(contradicted_hints, impossible) + _warnings(
@@ -148,7 +162,25 @@ def judge(
         recorded_joints(samples),
         predicted,
         data.signed,
+        noisy,
+        _confident_joints(segments, lost | (joint_chi2 > MISFIT), done.certified, impossible),
     )
+
+
+def _confident_joints(
+    segments: Sequence[SignedSegment],
+    lost: Bool[Array, " j"],
+    certified: bool,
+    impossible: bool,
+) -> Bool[Array, " j"]:
+    """Joints the model explains down to their noise, with hardly a sample in flagged segments."""
+    total, flagged = np.zeros(len(lost)), np.zeros(len(lost))
+    for segment in segments:
+        length = segment.last - segment.first + 1
+        total[segment.joint] += length
+        flagged[segment.joint] += length * segment.ambiguous
+    few = flagged <= FLAGGED * np.maximum(total, 1.0)
+    return ~lost & few & certified & (not impossible)
 
 
 def _agreement(

@@ -306,7 +306,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             model = with_fitted_width(model, source)
         dropped, load = tuple(name for name in warmth.dropped if name in model.names), None
         enough = Amount.of(model, source).missing == 0.0
-        if friction == "auto" and estimator is None and enough and not unsigned:
+        if friction == "auto" and estimator is None and enough:
             chosen = source.of_excerpt(with_ripple, model)
             model, load, dropped = chosen.model, chosen.load, (*dropped, *chosen.dropped)
         if unsigned:
