@@ -42,6 +42,14 @@ class SettingOptions:
         float | None,
         typer.Option(help="How well drive gains are known, in percent.", metavar="PERCENT"),
     ] = None
+    torque_signs: Annotated[
+        str,
+        typer.Option(
+            help="recorded, or unknown where only magnitudes were recorded: the model and one "
+            "payload carried throughout then tell the signs.",
+            metavar="WORD",
+        ),
+    ] = "recorded"
 
     def settings(self) -> PayloadSettings:
         """As the library takes them."""
@@ -110,6 +118,10 @@ def command(
     chosen = settings.settings()
     fitted = read_model(model)
     carried = source.read_one(recording)
+    if one_of(settings.torque_signs, ("recorded", "unknown"), "--torque-signs") == "unknown":
+        from taufit.signs.samples import without_signs
+
+        carried = without_signs(carried)
     of_template = replace(source, run=None)
     empty = [of_template.read_one(path) for path in template] if template else None
     if pace.replay:

@@ -13,6 +13,12 @@ from taufit.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter import Event, PayloadFilter
+from taufit.payload.magnitudes import (
+    FoundPayloadSigns,
+    is_unsigned,
+    widened,
+    with_payload_signs,
+)
 from taufit.payload.reader import PayloadReader
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream, stream
@@ -226,7 +232,8 @@ def identify_payload(
 
     Args:
         model: Of the empty arm, fitted.
-        recording: Of the same arm with the payload.
+        recording: Of the same arm with the payload. Where its torque carries no sign, one payload
+            throughout.
         method: One of `METHODS`.
         settings: Accuracy, prior knowledge, noise.
         template: The same motion recorded empty, once or several times, for the filter.
@@ -246,7 +253,40 @@ def identify_payload(
     if template is not None and method != "filter":
         raise TaufitError("a template is used by the method filter only.")
     settings = settings or PayloadSettings()
-    source = stream(model, recording)
+    found = with_payload_signs(model, recording) if is_unsigned(recording) else None
+    source = stream(model, recording if found is None else found.recording)
     done = METHODS[method](model, source, settings, template=template, watch=watch)
+    if found is not None:
+        done = _without_signs(done, found)
     means = settings.ready_means if done.estimate.judged else ""
     return replace(done, flange=model.robot.tip, ready_means=means)
+
+
+def _without_signs(done: PayloadRun, found: FoundPayloadSigns) -> PayloadRun:
+    """A result on torque whose signs were found, as uncertain as that makes it."""
+    estimate = widened(done.estimate, found.widening)
+    if not found.clear:
+        estimate = replace(estimate, ready=False, accurate=False)
+    history = tuple(
+        replace(
+            one,
+            low=one.mass + found.widening * (one.low - one.mass),
+            high=one.mass + found.widening * (one.high - one.mass),
+            ready=one.ready and found.clear,
+        )
+        for one in done.history
+    )
+    signs = {
+        "clear": found.clear,
+        "interval_widening": found.widening,
+        "open_share": found.open_share,
+    }
+    return replace(
+        done,
+        estimate=estimate,
+        ready_at=done.ready_at if found.clear else None,
+        stopped_at=done.stopped_at if found.clear else None,
+        history=history,
+        warnings=(*found.warnings, *done.warnings),
+        details={**done.details, "torque_signs": signs},
+    )

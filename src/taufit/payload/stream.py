@@ -113,8 +113,8 @@ def playback(model: FittedModel, recording: Recording) -> Playback:
     recording = in_order(recording, robot.joint_names, robot=robot.name)
     if recording.signed is not None and not np.all(recording.signed):
         raise RecordingError(
-            f"{name} has torques without a sign; a payload cannot be distinguished from "
-            "friction there. Record signed torques."
+            f"{name} has torques without a sign. `taufit payload` finds the signs of a whole "
+            "recording with its payload; a template, or samples one by one, need signed torques."
         )
     require_side(model, recording.torque_source, name)
     gains, gain_std, warnings = _gains(model, recording, name)
