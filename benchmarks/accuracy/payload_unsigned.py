@@ -43,17 +43,13 @@ def weigh(seed: int) -> Weighed:
     twin = preset.twin
     sensing = twin.effects.sensing
     assert sensing is not None
-    signed = replace(
-        twin, effects=replace(twin.effects, sensing=replace(sensing, absolute=False))
-    )
+    signed = replace(twin, effects=replace(twin.effects, sensing=replace(sensing, absolute=False)))
     empty = twin.run(preset.motion(seed, None), seed=seed).recording
     model = identify(taufit.read_robot("kr5"), [empty]).model
     carried = Carried.lump(mass, centre)
     motion = preset.motion(seed + 100_000, None)
     done, known = (
-        identify_payload(
-            model, arm.run(motion, seed=seed + 100_000, payload=(carried,)).recording
-        )
+        identify_payload(model, arm.run(motion, seed=seed + 100_000, payload=(carried,)).recording)
         for arm in (twin, signed)
     )
     low, high = done.estimate.mass_interval
@@ -95,4 +91,8 @@ def rows() -> Iterator[Row]:
         f"coordinates of the centre in {100 * np.mean([one.centre_inside for one in done]):.0f} %, "
         f"off by {1e3 * np.median([one.centre_error for one in done]):.1f} mm in the median",
     )
-    yield Row("no other payload explains the magnitudes", 100 * float(np.mean([one.clear for one in done])), "%")
+    yield Row(
+        "no other payload explains the magnitudes",
+        100 * float(np.mean([one.clear for one in done])),
+        "%",
+    )
