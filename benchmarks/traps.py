@@ -6,7 +6,7 @@ which kinds of finding, or by which words of a refusal, it must be named.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -552,12 +552,8 @@ def log_of(recording: Any, robot: str) -> Log:
     )
 
 
-def recordings_of(log: Log) -> list[Any]:
-    """What a reader makes of the numbers."""
-    from taufit.recording import read_map
-    from taufit.recording.assemble import assemble
-    from taufit.recording.table import Table
-
+def page_of(log: Log) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The columns of a file by name, and its column map."""
     columns: dict[str, np.ndarray] = {"t": log.t}
     spec: dict[str, Any] = {"time": "t"}
     named = {"position": log.q, "velocity": log.v, log.quantity: log.s, **log.more}
@@ -566,5 +562,16 @@ def recordings_of(log: Log) -> list[Any]:
             continue
         spec[quantity] = f"{quantity}{{joint}}"
         columns |= {f"{quantity}{j + 1}": values[:, j] for j in range(values.shape[1])}
+    return columns, {"columns": spec, **log.page}
+
+
+def recordings_of(log: Log, edits: Sequence[Any] = ()) -> list[Any]:
+    """What a reader makes of the numbers, with the column map or with a changed one."""
+    from taufit.recording import read_map
+    from taufit.recording.assemble import assemble
+    from taufit.recording.map.remedy import edited
+    from taufit.recording.table import Table
+
+    columns, page = page_of(log)
     table = Table.from_columns("log.csv", columns)
-    return assemble(table, read_map({"columns": spec, **log.page}))
+    return assemble(table, read_map(edited(page, edits)))

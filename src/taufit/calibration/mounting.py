@@ -138,12 +138,16 @@ def mounting_findings(robot: Robot, samples: Samples, *, trust: float = 1.0) -> 
     return (spoken(found, robot),) if found is not None and found.wrong else ()
 
 
+def mounting_option(found: Gravity, robot: Robot) -> str:
+    """What was found as --mounting takes it."""
+    roll, pitch, _ = np.degrees(found.mounting)
+    named = found.name in MOUNTINGS and found.name != mounting_name(robot.gravity)
+    return found.name if named else f"{roll:.1f},{pitch:.1f},0"
+
+
 def spoken(found: Gravity, robot: Robot) -> str:
     """What was found, in a sentence."""
-    said = mounting_name(robot.gravity)
-    roll, pitch, _ = np.degrees(found.mounting)
-    named = found.name in MOUNTINGS and found.name != said
-    option = found.name if named else f"{roll:.1f},{pitch:.1f},0"
+    said, option = mounting_name(robot.gravity), mounting_option(found, robot)
     fits = option if found.name == said else found.name
     return (
         f"gravity fits {fits}, you said {said}: it comes from {np.degrees(found.angle):.0f} "

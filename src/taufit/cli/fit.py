@@ -25,12 +25,13 @@ _PASSES = 7
 _MANY_FILES = 8
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.table import Table
 
     from taufit.cache import Cache
-    from taufit.recording import Recording
+    from taufit.cli.parts.mend import Mended
+    from taufit.recording import Finding, Recording
     from taufit.recording.files import HoldoutFiles, RecordingFiles
     from taufit.robot import Robot
     from taufit.signs.hints import SignHint
@@ -232,6 +233,13 @@ class ResultOptions:
         bool,
         typer.Option("--force", help="Fit although the recording contradicts the robot."),
     ] = False
+    mend: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the column map is wrong and the right one is known, write it there.",
+            metavar="MAP.yaml",
+        ),
+    ] = None
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Fitted model.", metavar="MODEL")
     ] = Path("model.json")
@@ -294,6 +302,7 @@ def command(
     from contextlib import nullcontext
     from time import process_time
 
+    from taufit.cli.parts.mend import mend
     from taufit.model.model_file import write_model
     from taufit.recording.files import find_recordings
     from taufit.validation import verdict
@@ -312,6 +321,7 @@ def command(
         nominal = arm.read(robot, recorded_mounting=recorded)
         done = _identified(
             result.as_json,
+            lambda found: mend(found, paths, source, robot, result.mend),
             nominal,
             fitted,
             holdout=kept_out.tested(paths, source),
@@ -327,6 +337,7 @@ def command(
         )
         bar.update(task, completed=_PASSES * len(fitted), description="writing")
         judged = verdict(done.holdout or (done.training,), limits, done.grades)
+        mended = mend(done.findings, paths, source, robot, result.mend)
         refused = not judged.passed and not result.force
         if not refused:
             write_model(done.model, result.output)
@@ -337,10 +348,13 @@ def command(
         data = done.to_dict()
         data |= judged.to_dict()
         data["model"] = None if refused else str(result.output)
+        data["remedy"] = None if mended is None else mended.to_dict()
         data["cpu_seconds"] = process_time() - started
         print_json(data)
     else:
         _show(done, judged, result.output, refused)
+        if mended is not None:
+            print(f"Remedy: fit again with {mended.words}.")
     if refused:
         from taufit.errors import InfeasibleError
 
@@ -356,17 +370,27 @@ def _processes(asked: int | None, files: int) -> int | None:
     return asked if asked is not None or files >= _MANY_FILES else 1
 
 
-def _identified(as_json: bool, robot: Robot, recordings: Any, **how: Any) -> Any:
-    """The fit; a refusal reaches machines too, with its findings."""
+def _identified(
+    as_json: bool,
+    remedy: Callable[[Sequence[Finding]], Mended | None],
+    robot: Robot,
+    recordings: Any,
+    **how: Any,
+) -> Any:
+    """The fit; a refusal names its remedy and reaches machines too, with its findings."""
     from taufit.diagnosis import RefusedError
     from taufit.workflow import identify
 
     try:
         return identify(robot, recordings, **how)
     except RefusedError as error:
+        mended = remedy(error.findings)
         if as_json:
             found = [finding.to_dict() for finding in error.findings]
-            print_json({"verdict": "REFUSED", "model": None, "findings": found})
+            page = {"verdict": "REFUSED", "model": None, "findings": found}
+            print_json({**page, "remedy": None if mended is None else mended.to_dict()})
+        if mended is not None:
+            error.args = (f"{error}\nRemedy: fit again with {mended.words}.",)
         raise
 
 

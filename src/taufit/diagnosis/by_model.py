@@ -212,13 +212,15 @@ def _scaled(slopes: Float[Array, " j"]) -> bool:
 
 def _unit(middle: float) -> Change:
     """Torque in another unit, where gravity is as many times too large or small."""
-    size = abs(middle)
+    size, unit = abs(middle), None
     if 500 < size < 2000:
-        cause = "it is in mN m? Give `unit: mN m` at the torque in the column map"
+        unit = "mN m"
     elif 5e-4 < size < 2e-3:
-        cause = "it is in kN m? Give `unit: kN m` at the torque in the column map"
+        unit = "kN m"
     elif 6.0 < size < 12.0:
-        cause = "it is in lbf in? Give `unit: lbf in` at the torque in the column map"
+        unit = "lbf in"
+    if unit is not None:
+        cause = f"it is in {unit}? Give `unit: {unit}` at the torque in the column map"
     elif size < 0.5:
         cause = (
             "it is a current, or the torque of the motor before its gear? Give `current:` with "
@@ -230,6 +232,7 @@ def _unit(middle: float) -> Change:
         1.0 / middle,
         f"the torque is {middle:.2g} times what gravity on the nominal robot makes of it: "
         f"{cause}; a factor of {1 / middle:.3g} (`scale`) makes them agree",
+        unit,
     )
 
 
@@ -245,4 +248,5 @@ def _cause(change: Change, compared: Comparison, gravity: Gravity | None, robot:
     if change.kind == "unit":
         sure = not _mild(change)
     severity = "error" if sure else "warning"
-    return Cause(Finding(change.kind, severity, message, joint=change.joint), change)
+    finding = Finding(change.kind, severity, message, joint=change.joint, remedy=change.remedy)
+    return Cause(finding, change)

@@ -1,20 +1,19 @@
 """One thing that may be wrong with a recording, as the change that would put it right.
 
 A `Change` is hypothesis and remedy at once: applied to conditioned rows it says how well the arm
-would explain them, applied to the recording it is what the user is advised to do.
+would explain them; its `remedy` is the same for the column map or the command line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
-from taufit.recording import Recording
-from taufit.recording.screen import FIELDS
+from taufit.recording.map.remedy import EVERY, SIGNAL, MapEdit, Remedy
+from taufit.recording.quantity import MOTIONS, QUANTITIES
 from taufit.robot import Robot
 
 # Smaller zero offsets, tilts and clock errors are nobody's mistake [rad, rad, logarithm].
@@ -55,8 +54,7 @@ class Change:
         message: What is wrong and what to do, in a sentence each.
         joint: Counted from 1, or None for all or several.
         rows: The rows as they would be without the fault.
-        recording: The recording as the remedy makes it.
-        robot: The robot as the remedy makes it.
+        remedy: What the user is advised to do.
         rank: Prior complexity: among equals the smaller one is named.
         shown: The rows by which the change and the recording as it is can both be judged.
         concerns: Joints, counted from 0, that must move for this to show; none for all.
@@ -68,13 +66,20 @@ class Change:
     message: str
     joint: int | None = None
     rows: Callable[[Rows], Rows] = field(default=lambda rows: rows)
-    recording: Callable[[Recording], Recording] = field(default=lambda recording: recording)
-    robot: Callable[[Robot], Robot] = field(default=lambda robot: robot)
+    remedy: Remedy | None = None
     rank: float = 1.0
     shown: Callable[[Rows], Rows] = field(default=lambda rows: rows)
     concerns: tuple[int, ...] = ()
     small: bool = False
     scale: float = 1.0
+
+
+# The torque channel and what gains are read from.
+_DRIVE = (SIGNAL, "target_current", "target_torque")
+
+
+def _drive_edits(key: str, value: tuple[float, ...]) -> tuple[MapEdit, ...]:
+    return tuple(MapEdit(name, key, value) for name in _DRIVE)
 
 
 def _flipped(values: Array, j: int) -> Array:
@@ -83,14 +88,20 @@ def _flipped(values: Array, j: int) -> Array:
     return out
 
 
-def _permuted(values: Array | None, order: list[int]) -> Any:
-    return None if values is None else values[..., order]
+def _signs(joints: list[int], total: int) -> tuple[float, ...]:
+    return tuple(-1.0 if j in joints else 1.0 for j in range(total))
+
+
+def _motion_sign(j: int, total: int, *more: str) -> Remedy:
+    """Positions, velocities and accelerations of a joint with the other sign."""
+    value = _signs([j], total)
+    motions = (name for name in QUANTITIES if name in MOTIONS)
+    return Remedy(edits=tuple(MapEdit(name, "sign", value) for name in (*motions, *more)))
 
 
 def torque_sign(joints: list[int], total: int) -> Change:
     """Torque of some joints with the other sign."""
-    signs = np.ones(total)
-    signs[joints] = -1.0
+    signs = np.array(_signs(joints, total))
     listed = ", ".join(str(j + 1) for j in joints)
     line = ", ".join(f"{s:.0f}" for s in signs)
     which = f"joint {listed}" if len(joints) == 1 else "every joint"
@@ -100,12 +111,12 @@ def torque_sign(joints: list[int], total: int) -> Change:
         "current) in the column map it agrees with the arm",
         joints[0] + 1 if len(joints) == 1 else None,
         rows=lambda rows: replace(rows, torque=rows.torque * signs),
-        recording=lambda r: replace(r, signal=r.signal * signs),
+        remedy=Remedy(edits=_drive_edits("sign", tuple(signs.tolist()))),
         concerns=tuple(joints) if len(joints) == 1 else (),
     )
 
 
-def position_sign(j: int) -> Change:
+def position_sign(j: int, total: int) -> Change:
     """A joint whose positive direction is the other one."""
     return Change(
         "torque_sign",
@@ -121,36 +132,31 @@ def position_sign(j: int) -> Change:
             slip=_flipped(rows.slip, j),
             slow=_flipped(rows.slow, j),
         ),
-        recording=lambda r: replace(
-            r,
-            position=_flipped(r.position, j),
-            velocity=None if r.velocity is None else _flipped(r.velocity, j),
-            acceleration=None if r.acceleration is None else _flipped(r.acceleration, j),
-        ),
+        remedy=_motion_sign(j, total),
         rank=2.0,
         concerns=(j,),
     )
 
 
-def joint_direction(j: int) -> Change:
+def joint_direction(j: int, total: int) -> Change:
     """A joint counted the other way throughout: position, velocity and torque."""
-    base = position_sign(j)
+    base = position_sign(j, total)
     return replace(
         base,
         message=f"joint {j + 1} is counted the other way throughout: give `sign: -1` for it at "
         "position, velocity and torque in the column map",
         rows=lambda rows: replace(base.rows(rows), torque=_flipped(rows.torque, j)),
-        recording=lambda r: replace(base.recording(r), signal=_flipped(r.signal, j)),
+        remedy=_motion_sign(j, total, *_DRIVE),
         rank=2.5,
     )
 
 
-def swapped_torque(i: int, k: int) -> Change:
+def swapped_torque(i: int, k: int, total: int) -> Change:
     """Torque columns of two joints exchanged."""
+    order = list(range(total))
+    order[i], order[k] = k, i
 
     def exchanged(values: Array) -> Array:
-        order = list(range(values.shape[1]))
-        order[i], order[k] = order[k], order[i]
         return values[:, order]
 
     def both_move(rows: Rows) -> Rows:
@@ -165,7 +171,7 @@ def swapped_torque(i: int, k: int) -> Change:
         "in the column map the arm explains them",
         i + 1,
         rows=lambda rows: replace(rows, torque=exchanged(rows.torque / rows.gain) * rows.gain),
-        recording=lambda r: replace(r, signal=exchanged(r.signal)),
+        remedy=Remedy(edits=_drive_edits("order", tuple(j + 1.0 for j in order))),
         rank=2.0,
         shown=both_move,
         concerns=(i, k),
@@ -192,16 +198,16 @@ def reordered_joints(order: list[int], words: str) -> Change:
             torque=(rows.torque / rows.gain)[:, order] * rows.gain,
             keep=rows.keep[:, order],
         ),
-        recording=lambda r: replace(
-            r, **{name: _permuted(getattr(r, name), order) for name in FIELDS}
-        ),
+        remedy=Remedy(edits=(MapEdit(EVERY, "order", tuple(j + 1.0 for j in order)),)),
         rank=2.0 if len(changed) == 2 else 1.5,
         concerns=tuple(changed),
     )
 
 
-def zero_offset(j: int, offset: float) -> Change:
+def zero_offset(j: int, offset: float, total: int) -> Change:
     """A joint whose zero is elsewhere: q = recorded + offset."""
+
+    zeros = np.zeros((1, total))
 
     def moved(values: Array) -> Array:
         out = np.array(values)
@@ -214,20 +220,24 @@ def zero_offset(j: int, offset: float) -> Change:
         f"{offset:.4f} rad for it at the position in the column map the arm explains the torque",
         j + 1,
         rows=lambda rows: replace(rows, position=moved(rows.position)),
-        recording=lambda r: replace(r, position=moved(r.position)),
+        remedy=Remedy(
+            edits=(MapEdit("position", "offset", tuple(round(x, 4) for x in moved(zeros)[0])),)
+        ),
         rank=3.0,
         concerns=(j,),
         small=abs((offset + np.pi) % (2 * np.pi) - np.pi) < _LEAST_ANGLE,
     )
 
 
-def remounted(mounting: tuple[float, float, float], angle: float, message: str) -> Change:
+def remounted(
+    mounting: tuple[float, float, float], angle: float, message: str, option: str
+) -> Change:
     """Gravity from another direction, this far from the declared one [rad]."""
     return Change(
         "mounting",
         message,
         rows=lambda rows: replace(rows, robot=rows.robot.with_mounting(mounting)),
-        robot=lambda robot: robot.with_mounting(mounting),
+        remedy=Remedy(("--mounting", option)),
         rank=2.0,
         small=angle < _LEAST_TILT,
     )
@@ -245,11 +255,7 @@ def clock_scale(factor: float) -> Change:
             velocity=rows.velocity / factor,
             acceleration=rows.acceleration / factor**2,
         ),
-        recording=lambda r: replace(
-            r,
-            time=r.time[0] + (r.time - r.time[0]) * factor,
-            velocity=None if r.velocity is None else r.velocity,
-        ),
+        remedy=Remedy(edits=(MapEdit("time", "scale", float(f"{factor:.4g}")),)),
         rank=3.0,
         small=abs(np.log(factor)) < _LEAST_CLOCK,
     )
@@ -257,28 +263,29 @@ def clock_scale(factor: float) -> Change:
 
 def gravity_back(gravity: Callable[[Robot, Array], Array]) -> Change:
     """Torque from which the controller subtracted gravity."""
-
-    def added(recording: Recording) -> Recording:
-        return replace(recording, meta={**recording.meta, "gravity_removed": True})
-
     return Change(
         "gravity_removed",
         "the torque carries no gravity: the controller has subtracted it (UR's "
         "actual_current_as_torque and newer drivers do, and external torques have none). Say so "
         "with --effort torque_without_gravity, or record the torque itself",
         rows=lambda rows: replace(rows, torque=rows.torque + gravity(rows.robot, rows.position)),
-        recording=added,
+        remedy=Remedy(("--effort", "torque_without_gravity")),
         rank=1.0,
     )
 
 
-def torque_scale(factor: float, message: str) -> Change:
-    """Torque in another unit: true torque = factor x recorded."""
+def torque_scale(factor: float, message: str, unit: str | None = None) -> Change:
+    """Torque in another unit: true torque = factor x recorded; by the unit's name if it has one."""
+    edit = (
+        MapEdit(SIGNAL, "scale", float(f"{factor:.4g}"))
+        if unit is None
+        else MapEdit(SIGNAL, "unit", unit)
+    )
     return Change(
         "unit",
         message,
         rows=lambda rows: replace(rows, torque=rows.torque * factor),
-        recording=lambda r: replace(r, signal=r.signal * factor),
+        remedy=Remedy(edits=(edit,)),
         rank=2.0,
         scale=factor,
     )
@@ -290,6 +297,6 @@ def described_by(robot: Robot) -> Change:
         "wrong_arm",
         f"the torque is that of another arm: {robot.name} explains it. Fit with `{robot.name}`",
         rows=lambda rows: replace(rows, robot=replace(robot, mounting=rows.robot.mounting)),
-        robot=lambda given: replace(robot, mounting=given.mounting),
+        remedy=Remedy(robot=robot.name),
         rank=2.0,
     )

@@ -7,6 +7,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
+from taufit.recording.map.remedy import Remedy
 from taufit.signals.windows import intervals
 
 # A position that does not change at all for this long [s] while the joint was moving this fast
@@ -69,9 +70,9 @@ def _stuck(recording: Recording, j: int) -> list[Finding]:
         if fastest > 0.5 * _STUCK_SPEED or entry > _STUCK_SPEED or leave > 20 * _STUCK_SPEED:
             last = "to its end" if end >= len(q) - 1 else f"to {t[end - 1] - t[0]:.2f} s"
             good = (
-                f"--to {t[start] - t[0]:.2f}"
+                ("--to", f"{t[start] - t[0]:.2f}")
                 if t[start] - t[0] > 0.5 * (t[-1] - t[0]) or end >= len(q) - 1
-                else f"--from {t[min(end, len(t) - 1)] - t[0]:.2f}"
+                else ("--from", f"{t[min(end, len(t) - 1)] - t[0]:.2f}")
             )
             return [
                 Finding(
@@ -79,9 +80,10 @@ def _stuck(recording: Recording, j: int) -> list[Finding]:
                     "error",
                     f"the position of joint {j + 1} stays at {q[start]:.5g} from "
                     f"{t[start] - t[0]:.2f} s {last} while the joint moves: its sensor or logger "
-                    f"is stuck. Use the part that is good ({good})",
+                    f"is stuck. Use the part that is good ({' '.join(good)})",
                     joint=j + 1,
                     time=float(t[start]),
+                    remedy=Remedy(good),
                 )
             ]
     return []
@@ -158,6 +160,7 @@ def _magnitudes(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding
             "error",
             "no torque is ever negative: only magnitudes were recorded. Say so with --torque-signs "
             "unknown (or `signed: false` in the column map)",
+            remedy=Remedy(("--torque-signs", "unknown")),
         )
     ]
 
@@ -192,14 +195,16 @@ def _repeated(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
     again = np.setdiff1d(np.arange(len(rows)), first)
     time = recording.time[moving][fresh]
     at = float(time[again[0]] - recording.time[0])
+    end = f"{max(at - 0.05, 0.0):.2f}"
     return [
         Finding(
             "repeated_log",
             "error",
             f"{share:.0%} of the rows repeat earlier ones number for number, first at {at:.2f} s: "
-            f"the log was appended to itself. Use it once (--to {max(at - 0.05, 0.0):.2f}); twice "
+            f"the log was appended to itself. Use it once (--to {end}); twice "
             "the same data would make every uncertainty too small",
             time=float(time[again[0]]),
             value=share,
+            remedy=Remedy(("--to", end)),
         )
     ]

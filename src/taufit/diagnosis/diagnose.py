@@ -15,10 +15,13 @@ import numpy as np
 from taufit.diagnosis.by_model import by_model
 from taufit.diagnosis.cause import Cause
 from taufit.diagnosis.channels import channel_findings
+from taufit.diagnosis.clock import settled
 from taufit.diagnosis.evidence import Evidence
 from taufit.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
+from taufit.recording.map.remedy import Remedy
+from taufit.recording.units import DEGREES
 from taufit.robot import Robot
 from taufit.signals.samples import Samples
 
@@ -66,7 +69,9 @@ def recording_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Caus
     found: list[Finding] = []
     for recording in recordings:
         own = [f for f in recording.findings if f.kind in FATAL and f.severity == "error"]
-        own += channel_findings(recording)
+        own = [
+            settled(robot, recording, f) if f.kind == "clock_scale" else f for f in own
+        ] + channel_findings(recording)
         found += [_of_file(f, recording, recordings) for f in own]
     found += _limits(robot, recordings, found)
     return [Cause(finding) for finding in found]
@@ -151,6 +156,7 @@ def _names(robot: Robot, recordings: Sequence[Recording]) -> list[Cause]:
                     f"{recording.meta.get('file', 'the recording')} is of {name!r}, as its map or "
                     f"file says, and the robot given is {robot.name!r}. Fit with {name!r}, or "
                     "correct `robot:` in the column map",
+                    remedy=Remedy(robot=name),
                 )
             )
     return [Cause(finding) for finding in dict.fromkeys(found)]
@@ -196,8 +202,10 @@ def _limits(
         degrees = q[:, turning] * np.pi / 180.0
         inside = (degrees > low[turning] - _BEYOND) & (degrees < high[turning] + _BEYOND)
         largest = float(np.abs(q[:, turning]).max()) if turning.any() else 0.0
+        remedy = None
         if turning[j] and largest > 2 * np.pi and np.mean(inside) > 0.99 and largest < 800.0:
             kind, cause = "unit", "positions are in degrees: give `unit: deg` in the column map"
+            remedy = DEGREES
         elif turning[j] and largest > 20 * np.pi:
             kind, cause = "unit", "angles of the motor? Give `side: motor` and gear_ratio"
         else:
@@ -209,6 +217,7 @@ def _limits(
                 "error",
                 f"positions are outside what {robot.name} can reach: {listed}. Cause: {cause}",
                 joint=j + 1,
+                remedy=remedy,
             )
         ]
     return []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.calibration.mounting import Gravity, spoken
+from taufit.calibration.mounting import Gravity, mounting_option, spoken
 from taufit.diagnosis.change import (
     Change,
     clock_scale,
@@ -45,20 +45,25 @@ def hypotheses(evidence: Evidence, gravity: Gravity | None) -> Iterator[Change]:
         yield torque_sign([j], joints)
     yield gravity_back(gravity_torque)
     for j in range(joints):
-        yield position_sign(j)
-        yield joint_direction(j)
+        yield position_sign(j, joints)
+        yield joint_direction(j, joints)
     for i in range(joints):
         for k in range(i + 1, joints):
-            yield swapped_torque(i, k)
+            yield swapped_torque(i, k, joints)
             order = list(range(joints))
             order[i], order[k] = k, i
             yield reordered_joints(order, f"joints {i + 1} and {k + 1} are exchanged")
     if gravity is not None:
-        yield remounted(gravity.mounting, gravity.angle, spoken(gravity, robot))
+        yield remounted(
+            gravity.mounting,
+            gravity.angle,
+            spoken(gravity, robot),
+            mounting_option(gravity, robot),
+        )
     for j in range(joints):
         if not robot.links[j].prismatic:
             for angle in _ANGLES:
-                yield zero_offset(j, np.radians(angle))
+                yield zero_offset(j, np.radians(angle), joints)
     for factor in _CLOCKS:
         yield clock_scale(factor)
 
@@ -74,10 +79,11 @@ def ranked(evidence: Evidence, changes: Sequence[Change]) -> list[Tried]:
 def _refined(evidence: Evidence, tried: Tried) -> Tried:
     """The best value near the one tried, by golden-section search."""
     kind, joint = tried.change.kind, tried.change.joint
+    joints = evidence.rows.robot.joints
     if kind == "zero_offset" and joint is not None:
         start = float(tried.change.rows(evidence.rows).position[0, joint - 1])
         start -= float(evidence.rows.position[0, joint - 1])
-        return _search(evidence, lambda x: zero_offset(joint - 1, x), start, 0.4, tried)
+        return _search(evidence, lambda x: zero_offset(joint - 1, x, joints), start, 0.4, tried)
     if kind == "clock_scale":
         speed = evidence.rows.velocity
         at = np.unravel_index(np.argmax(np.abs(speed)), speed.shape)

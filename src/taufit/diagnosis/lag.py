@@ -7,6 +7,7 @@ import numpy as np
 from taufit.diagnosis.change import Change
 from taufit.diagnosis.evidence import Evidence
 from taufit.recording.finding import Finding
+from taufit.recording.map.remedy import Remedy
 
 # Lags that are tried [s]; smaller ones than the least do no harm at usual cut-offs.
 _LAGS = (-0.15, -0.1, -0.06, -0.03, 0.03, 0.06, 0.1, 0.15, 0.2)
@@ -40,4 +41,5 @@ def delay_finding(evidence: Evidence) -> Finding | None:
         f"shifted back, {100 * worth.share:.1f} % of it stays unexplained instead of "
         f"{100 * plain.share:.1f} %. Fit with --delay-s {lag:.3f}",
         value=float(np.round(lag, 4)),
+        remedy=Remedy(("--delay-s", f"{lag:.3f}")),
     )

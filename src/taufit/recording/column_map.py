@@ -30,6 +30,15 @@ def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> 
         return parse_map(source, "map")
     path = _find(Path(source))
     try:
+        return parse_map(read_page(path), str(path))
+    except RecursionError:
+        raise RecordingError(f"column map {path} contains itself.") from None
+
+
+def read_page(source: str | os.PathLike[str]) -> Mapping[str, Any]:
+    """A column map's file, or the shipped one of that name, as data."""
+    path = _find(Path(source))
+    try:
         path.stat()
     except FileNotFoundError:
         raise RecordingError(f"there is no column map {path}.{_neighbours(path)}") from None
@@ -42,10 +51,7 @@ def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> 
             f"column map {path} must be a page of `key: value` lines; it needs at least "
             "`columns:`. The maps in examples/columns are patterns to start from."
         )
-    try:
-        return parse_map(data, str(path))
-    except RecursionError:
-        raise RecordingError(f"column map {path} contains itself.") from None
+    return data
 
 
 def shipped_maps() -> dict[str, Path]:
@@ -75,4 +81,4 @@ def _neighbours(path: Path) -> str:
     return f" Maps beside it or shipped: {', '.join(names)}." if names else ""
 
 
-__all__ = ["ColumnMap", "Columns", "locate", "read_map", "shipped_maps"]
+__all__ = ["ColumnMap", "Columns", "locate", "read_map", "read_page", "shipped_maps"]

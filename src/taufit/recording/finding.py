@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from taufit.recording.map.remedy import Remedy
+
 # From harmless to grave; an "error" is something a fit should not be built on.
 SEVERITIES = ("info", "warning", "error")
 
@@ -24,6 +26,7 @@ class Finding:
         rows: Rows of the file it concerns, counted from 1 without the header.
         time: When it happened [s], or None.
         value: The number or text that was found, or None.
+        remedy: What would put it right, for machines; None where nobody but the user can.
     """
 
     kind: str
@@ -35,6 +38,7 @@ class Finding:
     rows: tuple[int, ...] = ()
     time: float | None = None
     value: float | str | None = None
+    remedy: Remedy | None = None
 
     def __post_init__(self) -> None:
         assert self.severity in SEVERITIES, self.severity
@@ -47,6 +51,7 @@ class Finding:
         """Plain data for JSON, without what is empty; `from_dict` returns the same finding."""
         data = asdict(self)
         data["rows"] = list(self.rows)
+        data["remedy"] = None if self.remedy is None else self.remedy.to_dict()
         keep = {"kind", "severity", "message"}
         return {k: v for k, v in data.items() if k in keep or v not in (None, "", [])}
 
@@ -55,6 +60,8 @@ class Finding:
         """Inverse of `to_dict`."""
         fields = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
         fields["rows"] = tuple(int(row) for row in fields.get("rows", ()))
+        if fields.get("remedy") is not None:
+            fields["remedy"] = Remedy.from_dict(fields["remedy"])
         if fields.get("severity") not in SEVERITIES:
             fields["severity"] = "warning"
         return cls(**{"kind": "unknown", "message": "", **fields})

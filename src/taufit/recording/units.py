@@ -12,6 +12,7 @@ import numpy as np
 
 from taufit.arrays import Array, Bool, Float
 from taufit.recording.finding import Finding
+from taufit.recording.map.remedy import MapEdit, Remedy
 from taufit.recording.recording import Recording
 from taufit.recording.timing import USUAL_HZ, timing
 
@@ -95,10 +96,23 @@ def _clock(recording: Recording) -> list[Finding]:
             "taken as the map says",
             column="time",
             value=clock.nominal_hz,
+            remedy=None if unit is None else _unit("time", unit),
         )
     ]
 
 
+def _unit(quantity: str, unit: str) -> Remedy:
+    return Remedy(edits=(MapEdit(quantity, "unit", unit),))
+
+
+# Positions and whatever else is counted in the same unit.
+DEGREES = Remedy(
+    edits=(
+        MapEdit("position", "unit", "deg"),
+        MapEdit("velocity", "unit", "deg/s"),
+        MapEdit("acceleration", "unit", "deg/s^2"),
+    )
+)
 _TIMES = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
 
 
@@ -111,13 +125,18 @@ def _velocity(recording: Recording) -> list[Finding]:
     together = len(off) == len(known) and _alike(ratios[known])
     if together:
         factor = float(np.median(ratios[known]))
-        kind, text = _cause(factor, recording)
+        kind, text, remedy = _cause(factor, recording)
         who = "the recorded velocity" if recording.joints > 1 else "joint 1: the recorded velocity"
-        return [_mismatch(kind, f"{who} is {factor:.4g} times the change of position: {text}", None,
-                          factor)]  # fmt: skip
+        message = f"{who} is {factor:.4g} times the change of position: {text}"
+        return [_mismatch(kind, message, None, factor, remedy)]
     out = []
     for j in off:
-        kind, text = _cause(float(ratios[j]), recording, one=True)
+        kind, text, remedy = _cause(float(ratios[j]), recording, one=True)
+        if remedy is not None:
+            # The unit of a quantity is that of every joint; one joint has a factor.
+            single = [1.0 / ratios[j] if k == j else 1.0 for k in range(recording.joints)]
+            scales = tuple(float(f"{x:.4g}") for x in single)
+            remedy = Remedy(edits=(MapEdit("velocity", "scale", scales),))
         out.append(
             _mismatch(
                 kind,
@@ -125,13 +144,17 @@ def _velocity(recording: Recording) -> list[Finding]:
                 f"position: {text}",
                 int(j) + 1,
                 float(ratios[j]),
+                remedy,
             )
         )
     return out
 
 
-def _mismatch(kind: str, message: str, joint: int | None, value: float) -> Finding:
-    return Finding(kind, "error", message, "taken as the map says", joint=joint, value=value)
+def _mismatch(
+    kind: str, message: str, joint: int | None, value: float, remedy: Remedy | None
+) -> Finding:
+    action = "taken as the map says"
+    return Finding(kind, "error", message, action, joint=joint, value=value, remedy=remedy)
 
 
 def _alike(ratios: Float[Array, " k"]) -> bool:
@@ -139,47 +162,71 @@ def _alike(ratios: Float[Array, " k"]) -> bool:
     return bool(np.all(np.abs(ratios / middle - 1.0) < 0.1))
 
 
-def _cause(factor: float, recording: Recording, one: bool = False) -> tuple[str, str]:
-    """The kind of finding and the remedy for one ratio of velocity to position."""
+def _cause(
+    factor: float, recording: Recording, one: bool = False
+) -> tuple[str, str, Remedy | None]:
+    """The kind of finding and what to do, in words and for machines, about one ratio of velocity
+    to position.
+    """
     degree = 180.0 / np.pi
+    without = Remedy(edits=(MapEdit("velocity", "drop"),))
 
     def near(value: float) -> bool:
         return abs(factor / value - 1.0) < _NEAR
 
     if -AGREE < factor < -1 / AGREE:
-        return "velocity_sign", (
-            "it has the other sign. Give `sign: -1` at velocity in the column map, or leave "
-            "velocity out of it"
+        return (
+            "velocity_sign",
+            (
+                "it has the other sign. Give `sign: -1` at velocity in the column map, or leave "
+                "velocity out of it"
+            ),
+            Remedy(edits=(MapEdit("velocity", "sign", -1.0),)),
         )
     if near(degree):
-        return "unit", "it is in degrees per second. Give `unit: deg/s` at velocity"
+        text = "it is in degrees per second. Give `unit: deg/s` at velocity"
+        return "unit", text, _unit("velocity", "deg/s")
     if near(1 / degree):
-        return "unit", "positions are in degrees. Give `unit: deg` at position"
+        text = "positions are in degrees. Give `unit: deg` at position"
+        return "unit", text, None if one else _unit("position", "deg")
     if near(60.0 / (2 * np.pi)):
-        return "unit", "it is in rpm. Give `unit: rpm` at velocity"
+        return "unit", "it is in rpm. Give `unit: rpm` at velocity", _unit("velocity", "rpm")
     for unit, scale in (("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
         if near(scale) and not one:
-            return "unit", f"time is in {unit}. Give `unit: {unit}` at time"
+            return "unit", f"time is in {unit}. Give `unit: {unit}` at time", _unit("time", unit)
     if abs(factor) > 20.0:
-        return "unit", (
-            f"it is the motor's own speed (gear ratio about {abs(factor):.4g})? Give `side: motor` "
-            "at velocity and gear_ratio, or leave velocity out of the column map"
+        return (
+            "unit",
+            (
+                f"it is the motor's own speed (gear ratio about {abs(factor):.4g})? Give `side: "
+                "motor` at velocity and gear_ratio, or leave velocity out of the column map"
+            ),
+            without,
         )
     rate = timing(recording.time).nominal_hz
     agreed = rate * factor
     usual = float(USUAL_HZ[np.argmin(np.abs(USUAL_HZ / max(abs(agreed), 1e-9) - 1.0))])
     agreed = usual if abs(usual / agreed - 1.0) < 0.01 else agreed
     if one:
-        return "unit", (
-            f"wrong unit or scale. Give `scale: {1 / factor:.4g}` for it at velocity, or leave "
-            "velocity out of the column map"
+        return (
+            "unit",
+            (
+                f"wrong unit or scale. Give `scale: {1 / factor:.4g}` for it at velocity, or leave "
+                "velocity out of the column map"
+            ),
+            without,
         )
     if factor < 0:
-        return "velocity_sign", "wrong sign and scale. Leave velocity out of the column map"
-    return "clock_scale", (
-        f"rate_hz {agreed:.4g} instead of {rate:.4g} (time with `scale: {1 / factor:.4g}`) "
-        f"would make them agree, if the clock is wrong; `scale: {1 / factor:.4g}` at velocity, if "
-        "its unit is"
+        text = "wrong sign and scale. Leave velocity out of the column map"
+        return "velocity_sign", text, without
+    return (
+        "clock_scale",
+        (
+            f"rate_hz {agreed:.4g} instead of {rate:.4g} (time with `scale: {1 / factor:.4g}`) "
+            f"would make them agree, if the clock is wrong; `scale: {1 / factor:.4g}` at velocity, "
+            "if its unit is"
+        ),
+        Remedy(edits=(MapEdit("time", "scale", float(f"{1 / factor:.4g}")),)),
     )
 
 
@@ -191,9 +238,10 @@ def _turns(recording: Recording) -> list[Finding]:
     listed = ", ".join(f"joint {j + 1} reaches {largest[j]:.4g} rad" for j in
                        np.flatnonzero(beyond)[:3])  # fmt: skip
     size = float(np.median(largest[largest > 0])) if (largest > 0).any() else 0.0
+    degrees = largest.max() < 800.0 and size < 400.0
     guess = (
         "degrees? Give `unit: deg` at position (and deg/s at velocity) in the column map"
-        if largest.max() < 800.0 and size < 400.0
+        if degrees
         else "the motor's own angle? Give `side: motor` and gear_ratio in the column map"
     )
     return [
@@ -204,5 +252,6 @@ def _turns(recording: Recording) -> list[Finding]:
             "taken as the map says",
             joint=int(np.flatnonzero(beyond)[0]) + 1,
             value=float(largest.max()),
+            remedy=DEGREES if degrees else None,
         )
     ]

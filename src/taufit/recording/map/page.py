@@ -77,6 +77,11 @@ def parse_map(data: Mapping[str, Any], source: str) -> ColumnMap:
     )
 
 
+def column_keys(value: Any) -> tuple[Key, ...]:
+    """Columns as a map names them, one by one: 3, "3-8", "q{joint}", "name", or a list of them."""
+    return _Page("map").keys(value, "columns")
+
+
 class _Page(MapValues):
     """The keys of one map, each with its own rules."""
 

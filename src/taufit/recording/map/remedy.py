@@ -1,0 +1,186 @@
+"""What puts a recording right, for machines: options, another robot, changes of its column map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from taufit.errors import RecordingError
+from taufit.recording.quantity import QUANTITIES, SIGNALS
+
+Value = str | float | bool | tuple[float, ...] | None
+# Every quantity with one column per joint.
+EVERY = "every"
+SIGNAL = "signal"
+
+
+@dataclass(frozen=True, slots=True)
+class MapEdit:
+    """One change of a column map.
+
+    Attributes:
+        quantity: Whose entry; "signal" is the torque channel whatever it is called, "every" all
+            quantities that have one column per joint, "" the page itself.
+        key: Of the entry. sign and scale are multiplied with what is there, offset is added, order
+            rearranges the columns (joint i's are at order[i], from 1), drop leaves the entry out;
+            others are replaced.
+        value: Of the key.
+    """
+
+    quantity: str
+    key: str
+    value: Value = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        value = list(self.value) if isinstance(self.value, tuple) else self.value
+        return {"quantity": self.quantity, "key": self.key, "value": value}
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to do about a finding.
+
+    Attributes:
+        options: Of `taufit fit`, name and value in turn, e.g. ("--delay-s", "0.05").
+        robot: To fit with instead, or None.
+        edits: Of the column map.
+    """
+
+    options: tuple[str, ...] = ()
+    robot: str | None = None
+    edits: tuple[MapEdit, ...] = ()
+
+    def __add__(self, other: Remedy) -> Remedy:
+        """One after the other; of an option given twice the later value holds."""
+        pairs = _pairs(self.options) | _pairs(other.options)
+        options = tuple(word for pair in pairs.items() for word in pair)
+        return Remedy(options, other.robot or self.robot, (*self.edits, *other.edits))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, without what is empty; `from_dict` returns the same remedy."""
+        out = {
+            "options": list(self.options),
+            "robot": self.robot,
+            "map": [edit.to_dict() for edit in self.edits],
+        }
+        return {key: value for key, value in out.items() if value}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Remedy:
+        """Inverse of `to_dict`."""
+        edits = tuple(
+            MapEdit(
+                str(one["quantity"]),
+                str(one["key"]),
+                tuple(one["value"]) if isinstance(one.get("value"), list) else one.get("value"),
+            )
+            for one in data.get("map", ())
+        )
+        return cls(tuple(map(str, data.get("options", ()))), data.get("robot"), edits)
+
+
+def together(remedies: Iterable[Remedy | None]) -> Remedy | None:
+    """All of them in turn, each once; None where there is none."""
+    out = None
+    for remedy in dict.fromkeys(one for one in remedies if one is not None):
+        out = remedy if out is None else out + remedy
+    return out
+
+
+def _pairs(options: Sequence[str]) -> dict[str, str]:
+    return dict(zip(options[::2], options[1::2], strict=True))
+
+
+def edited(page: Mapping[str, Any], edits: Sequence[MapEdit]) -> dict[str, Any]:
+    """The page of a column map with changes made.
+
+    Args:
+        page: As YAML has it, with `columns` by quantity.
+        edits: In the order in which they are made.
+    """
+    out = dict(page)
+    columns = out.get("columns")
+    if not isinstance(columns, Mapping):
+        raise RecordingError(
+            "this column map lists its columns one by one; write them by quantity (`position: "
+            '"q{joint}"`) for it to be corrected, or correct it by hand.'
+        )
+    out["columns"] = {
+        quantity: dict(entry) if isinstance(entry, Mapping) else {"columns": entry}
+        for quantity, entry in columns.items()
+    }
+    for edit in edits:
+        if edit.quantity == "":
+            out[edit.key] = list(edit.value) if isinstance(edit.value, tuple) else edit.value
+            continue
+        for quantity in _meant(edit.quantity, out["columns"]):
+            if edit.key == "drop":
+                del out["columns"][quantity]
+            else:
+                _change(out["columns"][quantity], edit, quantity)
+    return out
+
+
+def _meant(quantity: str, columns: Mapping[str, Any]) -> list[str]:
+    """The entries an edit is about, of those there are."""
+    if quantity == EVERY:
+        return [name for name in columns if name in QUANTITIES and QUANTITIES[name].per_joint]
+    wanted = SIGNALS if quantity == SIGNAL else (quantity,)
+    return [name for name in columns if name in wanted]
+
+
+def _change(entry: dict[str, Any], edit: MapEdit, quantity: str) -> None:
+    value = edit.value
+    if edit.key == "order":
+        assert isinstance(value, tuple)
+        entry["columns"] = _reordered(entry["columns"], [int(k) for k in value], quantity)
+        for key in ("sign", "scale", "offset"):
+            own = entry.get(key)
+            if isinstance(own, (list, tuple)):
+                entry[key] = [own[int(k) - 1] for k in value]
+    elif edit.key in ("sign", "scale", "offset"):
+        assert isinstance(value, (int, float, tuple))
+        entry[edit.key] = _combined(entry.get(edit.key), value, edit.key == "offset")
+        if edit.key != "offset" and "offset" in entry:
+            # What is changed is the value after its offset was added.
+            entry["offset"] = _combined(entry["offset"], value, False)
+        if edit.key == "sign":
+            entry[edit.key] = _whole(entry[edit.key])
+    else:
+        entry[edit.key] = value
+
+
+def _combined(own: Any, value: float | tuple[float, ...], added: bool) -> float | list[float]:
+    own = (0.0 if added else 1.0) if own is None else own
+    first = [float(x) for x in (own if isinstance(own, (list, tuple)) else [own])]
+    second = [float(x) for x in (value if isinstance(value, tuple) else [value])]
+    count = max(len(first), len(second))
+    first, second = (x * count if len(x) == 1 else x for x in (first, second))
+    out = [a + b if added else a * b for a, b in zip(first, second, strict=True)]
+    return out if count > 1 else out[0]
+
+
+def _whole(value: float | list[float]) -> Any:
+    return [int(x) for x in value] if isinstance(value, list) else int(value)
+
+
+def _reordered(columns: Any, order: Sequence[int], quantity: str) -> list[Any]:
+    """The columns of an entry in another order, one by one."""
+    from taufit.recording.columns import is_pattern
+    from taufit.recording.map.page import column_keys
+
+    keys = list(column_keys(columns))
+    if len(keys) == 1 and is_pattern(keys[0]):
+        pattern = str(keys[0])
+        keys = [
+            pattern.replace("{joint}", str(j + 1)).replace("{joint0}", str(j))
+            for j in range(len(order))
+        ]
+    if len(keys) != len(order):
+        raise RecordingError(f"{quantity} has {len(keys)} columns, not {len(order)}.")
+    return [keys[k - 1] for k in order]
+
+
+__all__ = ["EVERY", "SIGNAL", "MapEdit", "Remedy", "edited", "together"]
