@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.layouts import LAYOUTS, sines
 
 from taufit.cli.app import main
 from taufit.dynamics import gravity_torque, inverse_dynamics
@@ -17,172 +18,19 @@ from taufit.recording.table import Table
 from taufit.robot import read_robot
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-RATE = 125.0
 
 
 @pytest.fixture(scope="module")
 def run():
-    """A UR5e that follows sums of sines: time, position, velocity, torque, current."""
-    robot = read_robot("ur5e")
-    rng = np.random.default_rng(3)
-    time = np.arange(0.0, 20.0, 1.0 / RATE)
-    w = 2 * np.pi * np.array([0.15, 0.25, 0.4])
-    a = rng.uniform(0.1, 0.4, (3, 6))
-    phase = rng.uniform(0, 6.28, (3, 6))
-    q = sum(a[k] * np.sin(w[k] * time[:, None] + phase[k]) for k in range(3)) + [0, -1, 1, 0, 1, 0]
-    v = sum(a[k] * w[k] * np.cos(w[k] * time[:, None] + phase[k]) for k in range(3))
-    acc = -sum(a[k] * w[k] ** 2 * np.sin(w[k] * time[:, None] + phase[k]) for k in range(3))
-    tau = inverse_dynamics(robot, q, v, acc) + 5.0 * np.tanh(v / 0.02) + 3.0 * v
-    tau += rng.normal(0.0, 0.3, tau.shape)
-    q = q + rng.normal(0.0, 1e-5, q.shape)
-    v = v + rng.normal(0.0, 2e-3, v.shape)
-    return time, q, v, tau
-
-
-def text(path, names, columns, delimiter=","):
-    body = "\n".join(delimiter.join(repr(float(x)) for x in row) for row in columns)
-    head = "" if names is None else delimiter.join(names) + "\n"
-    path.write_text(head + body + "\n")
-    return path
-
-
-def numbered(*stems, count=6, start=1):
-    return [f"{stem}{i}" for stem in stems for i in range(start, count + start)]
-
-
-def interleaved(*parts):
-    return np.stack(parts, axis=2).reshape(len(parts[0]), -1)
-
-
-JOINTS = [
-    "shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3",
-]  # fmt: skip
-
-
-def _write(layout, folder, run):
-    """Write the run in a layout; returns the file and what the map must get right."""
-    t, q, v, tau = run
-    deg = 180 / np.pi
-    csv = folder / "log.csv"
-    flat = np.column_stack
-    written = {
-        "one_based": lambda: text(csv, ["t", *numbered("q", "dq", "tau")], flat([t, q, v, tau])),
-        "zero_based": lambda: text(
-            csv, ["time", *numbered("q_", "qd_", "tau_", start=0)], flat([t, q, v, tau])
-        ),
-        "brackets": lambda: text(
-            csv,
-            ["time", *(f"{s}[{i}]" for s in ("q", "dq", "tau_J", "tau_J_d") for i in range(6))],
-            flat([t, q, v, tau, 0.9 * tau]),
-        ),
-        "interleaved_names": lambda: text(
-            csv,
-            ["t", *(f"joint{i}_{s}" for i in range(1, 7) for s in ("pos", "vel", "torque"))],
-            flat([t, interleaved(q, v, tau)]),
-        ),
-        "joint_names": lambda: text(
-            csv,
-            [
-                "time",
-                *(
-                    f"/joint_states/{n}_joint/{s}"
-                    for s in ("position", "velocity", "effort")
-                    for n in JOINTS
-                ),
-            ],
-            flat([t, q, v, tau]),
-        ),
-        "degrees_named": lambda: text(
-            csv,
-            ["t_ms", *numbered("pos_deg_", "vel_deg_", "torque_")],
-            flat([1e3 * t, deg * q, deg * v, tau]),
-        ),
-        "degrees_by_size": lambda: text(
-            csv, ["Time", *numbered("angle", "speed", "torque")], flat([t, deg * q, deg * v, tau])
-        ),
-        "targets_too": lambda: text(
-            csv,
-            [
-                "timestamp",
-                *numbered(
-                    "actual_q_",
-                    "target_q_",
-                    "actual_qd_",
-                    "actual_torque_",
-                    "target_torque_",
-                    start=0,
-                ),
-            ],
-            flat([t, q, q + 1e-3, v, tau, tau]),
-        ),
-        "nanoseconds": lambda: text(
-            csv,
-            ["stamp_ns", *numbered("q", "dq", "tau")],
-            flat([np.round(1.7e18 + 1e9 * t), q, v, tau]),
-        ),
-        "semicolons": lambda: text(
-            csv, ["t", *numbered("q", "dq", "tau")], flat([t, q, v, tau]), ";"
-        ),
-        "no_velocity_names": lambda: text(csv, ["t", *numbered("q", "tau")], flat([t, q, tau])),
-        "headerless": lambda: text(csv, None, flat([t, q, v, tau])),
-        "headerless_spaces": lambda: text(folder / "log.txt", None, flat([t, q, v, tau]), " "),
-        "headerless_torque_first": lambda: text(csv, None, flat([t, tau, v, q])),
-        "headerless_no_time": lambda: text(csv, None, flat([q, v, tau])),
-        "headerless_acceleration": lambda: text(
-            csv, None, flat([t, q, v, np.gradient(v, t, axis=0), tau])
-        ),
-        "headerless_interleaved": lambda: text(csv, None, flat([t, interleaved(q, v, tau)])),
-        "headerless_no_velocity": lambda: text(csv, None, flat([t, q, tau])),
-        "headerless_commanded": lambda: text(csv, None, flat([t, q + 1e-3, q, v, tau])),
-        "headerless_degrees_ms": lambda: text(csv, None, flat([1e3 * t, deg * q, deg * v, tau])),
-        "headerless_counter": lambda: text(csv, None, flat([np.arange(len(t)), t, q, v, tau])),
-        "npz": lambda: _npz(folder / "log.npz", t=t, q=q, dq=v, tau=tau),
-        "npz_across": lambda: _npz(
-            folder / "log.npz", time=t, positions=q.T, velocities=v.T, efforts=tau.T
-        ),
-        "npz_one_array": lambda: _npz(folder / "log.npz", data=flat([t, q, v, tau])),
-    }
-    return written[layout]()
-
-
-def _npz(path, **arrays):
-    np.savez(path, **arrays)
-    return path
-
-
-LAYOUTS = [
-    "one_based",
-    "zero_based",
-    "brackets",
-    "interleaved_names",
-    "joint_names",
-    "degrees_named",
-    "degrees_by_size",
-    "targets_too",
-    "nanoseconds",
-    "semicolons",
-    "no_velocity_names",
-    "headerless",
-    "headerless_spaces",
-    "headerless_torque_first",
-    "headerless_no_time",
-    "headerless_acceleration",
-    "headerless_interleaved",
-    "headerless_no_velocity",
-    "headerless_commanded",
-    "headerless_degrees_ms",
-    "headerless_counter",
-    "npz",
-    "npz_across",
-    "npz_one_array",
-]
+    """A UR5e that follows sums of sines: time, position, velocity, torque."""
+    return sines()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("told", [True, False], ids=["robot", "alone"])
 def test_a_draft_reads_every_layout_as_it_was_meant(layout, told, tmp_path, run):
     time, q, v, tau = run
-    path = _write(layout, tmp_path, run)
+    path = LAYOUTS[layout](tmp_path, run)
     robot = read_robot("ur5e")
     known = (
         {
@@ -193,9 +41,13 @@ def test_a_draft_reads_every_layout_as_it_was_meant(layout, told, tmp_path, run)
         if told
         else {}
     )
-    draft = draft_map(read_table(path), **known)
-    (tmp_path / "map.yaml").write_text(draft_text(draft, path.name))
-    read = read_recording(path, map=tmp_path / "map.yaml")
+    table = read_table(path)
+    if table is None:
+        read = read_recording(path)
+    else:
+        draft = draft_map(table, **known)
+        (tmp_path / "map.yaml").write_text(draft_text(draft, path.name))
+        read = read_recording(path, map=tmp_path / "map.yaml")
     np.testing.assert_allclose(read.time - read.time[0], time, atol=2e-6)
     # A commanded position within a milliradian is as good as the measured one.
     np.testing.assert_allclose(read.position, q, atol=2e-3)
@@ -243,7 +95,7 @@ def test_drafts_of_shared_recordings_equal_the_maps_written_by_hand(file, by_han
 
 
 def test_the_command_writes_a_map_and_names_the_next_command(tmp_path, run, capsys):
-    path = _write("headerless", tmp_path, run)
+    path = LAYOUTS["headerless"](tmp_path, run)
     out = tmp_path / "map.yaml"
     with pytest.raises(SystemExit) as exit_:
         main(["convert", str(path), "--draft", str(out), "--robot", "ur5e", "--json"])
@@ -270,7 +122,7 @@ def test_every_shipped_logger_is_recognised_by_its_own_columns():
 
 
 def test_a_share_kept_out_ends_the_recording_and_leaves_a_gap(tmp_path, run):
-    path = _write("one_based", tmp_path, run)
+    path = LAYOUTS["one_based"](tmp_path, run)
     read = read_recording(
         path,
         map={"columns": {"time": "t", "position": "q{joint}", "torque": "tau{joint}"}},
@@ -294,7 +146,7 @@ def test_a_share_kept_out_ends_the_recording_and_leaves_a_gap(tmp_path, run):
     [("torque", "N m", None), ("current", "A", None), ("torque_without_gravity", "N m", True)],
 )
 def test_effort_declares_any_recording(tmp_path, run, effort, unit, removed):
-    path = _write("one_based", tmp_path, run)
+    path = LAYOUTS["one_based"](tmp_path, run)
     columns = {"time": "t", "position": "q{joint}", "torque": "tau{joint}"}
     read = read_recording(path, map={"columns": columns}, effort=effort)
     assert read.signal_unit == unit and read.meta.get("gravity_removed") == removed

@@ -26,7 +26,7 @@ from taufit.diagnosis.lag import delay_finding
 from taufit.diagnosis.slopes import gravity_slopes, middle_slope
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
-from taufit.robot import Robot
+from taufit.robot import Robot, bundled_robots
 
 # Links explain a joint's torque worse than its own columns by this factor, or lie this far from
 # the nominal ones (squared, in units of 100 %), or leave this share unexplained: look closer.
@@ -39,6 +39,9 @@ ODDS, BETTER, EVERY_FOLD = 40.0, 0.93, 0.98
 # Or when it gains this many, the links come this much closer to the nominal ones, to within this
 # share of the distance they had, and rows left out of the fit are not explained worse than this.
 BACK_ODDS, CLOSER, BACK, NO_WORSE = 20.0, 5.0, 0.35, 1.03
+# A bundled arm is weighed against another bundled one, both described as well: this many decide,
+# where the torque is explained.
+_ARM_ODDS = 6.0
 _BACK_KINDS = ("torque_sign", "mounting", "wrong_arm", "clock_scale", "zero_offset")
 # Gravity itself shows that these are so; they need no such odds.
 _SHOWN_KINDS = ("unit", "gravity_removed")
@@ -54,6 +57,9 @@ _RIGHT, _ABSURD, _NONE, _ALIKE = (0.5, 2.0), (0.15, 6.5), 0.3, 1.7
 _TENS = (1e-3, 1e-2, 1e-1, 1e1, 1e2, 1e3)
 # Hypotheses are compared on this many rows before the best are confirmed on all.
 _QUICK_ROWS, _CONFIRMED = 300, 5
+# A velocity that was measured, and is the change of position, speaks for the clock: this many log
+# odds (twice).
+_MEASURED = 40.0
 # Joints whose velocities are correlated more than this move as one: no cause can be separated.
 _AS_ONE = 0.98
 _MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale")
@@ -62,17 +68,35 @@ _MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale
 def by_model(robot: Robot, recordings: Sequence[Recording], evidence: Evidence) -> list[Cause]:
     """The cause of a contradiction between the rows and the arm, or a delay, or nothing."""
     if not evidence.enough:
-        return []
+        return _unchecked(evidence)
     own_gain = all(r.gain is not None for r in recordings)
     evidence = evidence.with_gain(evidence.samples.gain if own_gain else None)
     slopes = _slopes(evidence)
     if _suspicious(evidence, slopes):
         gravity = estimate_gravity(robot, evidence.samples)
-        found = _best(evidence, gravity, slopes)
+        measured = all(r.velocity is not None for r in recordings)
+        found = _best(evidence, gravity, slopes, measured)
         if found is not None:
             return [_cause(*found, gravity, robot)]
     lag = delay_finding(evidence)
     return [] if lag is None else [Cause(lag)]
+
+
+def _unchecked(evidence: Evidence) -> list[Cause]:
+    """A motion too short for any of this is said to be."""
+    if len(evidence.picked) == 0:
+        return []
+    return [
+        Cause(
+            Finding(
+                "unchecked",
+                "warning",
+                f"{evidence.seconds:.1f} s of motion are too short to check units, signs, the "
+                "order of the joints and the robot itself against the torque. Record 10 s or more",
+                value=evidence.seconds,
+            )
+        )
+    ]
 
 
 def _slopes(evidence: Evidence) -> Float[Array, " j"]:
@@ -107,14 +131,14 @@ def _suspicious(evidence: Evidence, slopes: Float[Array, " j"]) -> bool:
 
 
 def _best(
-    evidence: Evidence, gravity: Gravity | None, slopes: Float[Array, " j"]
+    evidence: Evidence, gravity: Gravity | None, slopes: Float[Array, " j"], measured: bool
 ) -> tuple[Change, Comparison] | None:
     """The hypothesis that puts things right, or None."""
     untested = _MOTION_KINDS if _together(evidence) else ()
     known = slopes[np.isfinite(slopes)]
     none = len(known) > 0 and bool(np.all(np.abs(known) < _NONE))
     changes = [
-        change
+        replace(change, rank=_MEASURED) if measured and change.kind == "clock_scale" else change
         for change in hypotheses(evidence, gravity)
         if (change.kind != "gravity_removed" or none) and change.kind not in untested
     ]
@@ -125,7 +149,9 @@ def _best(
     tried = [
         (one.change, evidence.compared(one.change))
         for i, one in enumerate(ranked(quick, changes))
-        if one.change.kind in _SHOWN_KINDS or (i < _CONFIRMED and one.gained > 0.5 * BACK_ODDS)
+        if one.change.kind in _SHOWN_KINDS
+        or (i < _CONFIRMED and one.gained > 0.5 * BACK_ODDS)
+        or (one.change.kind == "wrong_arm" and one.gained > 0.0 and _told_apart(evidence))
     ]
     # A factor that a bad description may have, too, is named where nothing else explains it.
     tried.sort(key=lambda one: (_mild(one[0]), one[0].rank - one[1].gained))
@@ -133,16 +159,32 @@ def _best(
         if change.small and comparison.gained > ODDS:
             # Something is a little off; what else seems to explain it does not.
             return None
-        if _convincing(change, comparison) and _put_right(evidence, change, comparison):
-            return _another(tried) if _mild(change) else (change, comparison)
+        arm = _other_arm(evidence, change, comparison)
+        convincing = arm or _convincing(change, comparison)
+        if convincing and _put_right(evidence, change, comparison):
+            return _another(evidence, tried) if _mild(change) else (change, comparison)
     return None
 
 
-def _another(tried: list[tuple[Change, Comparison]]) -> tuple[Change, Comparison]:
+def _told_apart(evidence: Evidence) -> bool:
+    """Whether the arm is a bundled one and leaves so little that another arm would show."""
+    return evidence.rows.robot.name in bundled_robots() and evidence.plain.share < _SHARE
+
+
+def _other_arm(evidence: Evidence, change: Change, compared: Comparison) -> bool:
+    """Whether another bundled arm explains the torque of this one better."""
+    if change.kind != "wrong_arm":
+        return False
+    odds = _ARM_ODDS if _told_apart(evidence) else BACK_ODDS
+    return compared.gained > odds and compared.held_out < NO_WORSE
+
+
+def _another(
+    evidence: Evidence, tried: list[tuple[Change, Comparison]]
+) -> tuple[Change, Comparison]:
     """Another arm in which gravity is right, where one explains the torque; else the factor."""
     for change, compared in tried:
-        held = compared.gained > BACK_ODDS and compared.held_out < NO_WORSE
-        if change.kind == "wrong_arm" and held:
+        if _other_arm(evidence, change, compared):
             return change, compared
     return tried[-1]
 
@@ -247,6 +289,8 @@ def _cause(change: Change, compared: Comparison, gravity: Gravity | None, robot:
         sure &= gravity is not None and gravity.wrong
     if change.kind == "unit":
         sure = not _mild(change)
+    # A model of another arm may predict its torque and weighs what it carries wrongly.
+    sure |= change.kind == "wrong_arm"
     severity = "error" if sure else "warning"
     finding = Finding(change.kind, severity, message, joint=change.joint, remedy=change.remedy)
     return Cause(finding, change)

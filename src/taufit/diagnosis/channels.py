@@ -175,9 +175,8 @@ def _levels(x: Float[Array, " n"]) -> int:
 
 def _repeated(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
     """Rows of motion and torque that come a second time, number for number."""
-    rows = np.ascontiguousarray(
-        np.concatenate([recording.position[moving], recording.signal[moving]], axis=1)
-    )
+    every = np.concatenate([recording.position, recording.signal], axis=1)
+    rows = np.ascontiguousarray(every[moving])
     fresh = np.concatenate([[True], np.any(rows[1:] != rows[:-1], axis=1)])
     rows = rows[fresh]
     if len(rows) < 50:
@@ -188,14 +187,17 @@ def _repeated(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
     if np.count_nonzero(mixed[1:] == mixed[:-1]) < _REPEATED * len(rows):
         return []
     keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    _, first, same, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
     share = float(np.sum(counts - 1) / len(rows))
     if share < _REPEATED:
         return []
     again = np.setdiff1d(np.arange(len(rows)), first)
-    time = recording.time[moving][fresh]
-    at = float(time[again[0]] - recording.time[0])
-    end = f"{max(at - 0.05, 0.0):.2f}"
+    place = np.flatnonzero(moving)[fresh]
+    start = _start(every, int(place[again[0]]), int(place[first[same[again[0]]]]))
+    at = float(recording.time[start] - recording.time[0])
+    end = f"{max(at - 0.01, 0.0):.2f}"
     return [
         Finding(
             "repeated_log",
@@ -203,8 +205,14 @@ def _repeated(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
             f"{share:.0%} of the rows repeat earlier ones number for number, first at {at:.2f} s: "
             f"the log was appended to itself. Use it once (--to {end}); twice "
             "the same data would make every uncertainty too small",
-            time=float(time[again[0]]),
+            time=float(recording.time[start]),
             value=share,
             remedy=Remedy(("--to", end)),
         )
     ]
+
+
+def _start(rows: Float[Array, "n c"], later: int, earlier: int) -> int:
+    """Where a copy begins of which `later`, like `earlier`, is one row."""
+    equal = np.all(rows[later - earlier : later] == rows[:earlier], axis=1)[::-1]
+    return later - (len(equal) if equal.all() else int(np.argmin(equal)))

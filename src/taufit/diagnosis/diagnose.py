@@ -15,8 +15,8 @@ import numpy as np
 from taufit.diagnosis.by_model import by_model
 from taufit.diagnosis.cause import Cause
 from taufit.diagnosis.channels import channel_findings
-from taufit.diagnosis.clock import settled
 from taufit.diagnosis.evidence import Evidence
+from taufit.diagnosis.tested import explained_in_degrees, settled
 from taufit.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
@@ -193,24 +193,12 @@ def _limits(
         if not outside.any():
             continue
         j = int(np.flatnonzero(outside)[0])
-        turning = np.array([not link.prismatic for link in robot.links])
-        k, unit = (180.0 / np.pi, "deg") if turning[j] else (1.0, "m")
+        k, unit = (1.0, "m") if robot.links[j].prismatic else (180.0 / np.pi, "deg")
         listed = (
             f"joint {j + 1} goes {k * q[:, j].min():.0f} .. {k * q[:, j].max():.0f} {unit}, its "
             f"limits are {k * low[j]:.0f} .. {k * high[j]:.0f}"
         )
-        degrees = q[:, turning] * np.pi / 180.0
-        inside = (degrees > low[turning] - _BEYOND) & (degrees < high[turning] + _BEYOND)
-        largest = float(np.abs(q[:, turning]).max()) if turning.any() else 0.0
-        remedy = None
-        if turning[j] and largest > 2 * np.pi and np.mean(inside) > 0.99 and largest < 800.0:
-            kind, cause = "unit", "positions are in degrees: give `unit: deg` in the column map"
-            remedy = DEGREES
-        elif turning[j] and largest > 20 * np.pi:
-            kind, cause = "unit", "angles of the motor? Give `side: motor` and gear_ratio"
-        else:
-            kind = "beyond_limits"
-            cause = "is it the right robot, are signs and zero offsets (`offset`) right (--map)?"
+        kind, cause, remedy = _why_outside(robot, recording, j)
         return [
             Finding(
                 kind,
@@ -221,3 +209,27 @@ def _limits(
             )
         ]
     return []
+
+
+def _why_outside(robot: Robot, recording: Recording, j: int) -> tuple[str, str, Remedy | None]:
+    """Kind, cause and remedy of positions that joint j, and maybe others, cannot reach."""
+    q, low, high = recording.position, robot.limits.lower, robot.limits.upper
+    turning = np.array([not link.prismatic for link in robot.links])
+    if turning[j]:
+        degrees = np.radians(q[:, turning])
+        inside = (degrees > low[turning] - _BEYOND) & (degrees < high[turning] + _BEYOND)
+        largest = float(np.abs(q[:, turning]).max())
+        if largest > 2 * np.pi and np.mean(inside) > 0.99 and largest < 800.0:
+            if explained_in_degrees(robot, recording):
+                text = "positions are in degrees: give `unit: deg` in the column map"
+                return "unit", text, DEGREES
+            text = (
+                "angles of the motor? Give `side: motor` and gear_ratio in the column map (in "
+                "degrees, `unit: deg`, they would be within the limits, but the arm would not "
+                "explain the torque)"
+            )
+            return "unit", text, None
+        if largest > 20 * np.pi:
+            return "unit", "angles of the motor? Give `side: motor` and gear_ratio", None
+    text = "is it the right robot, are signs and zero offsets (`offset`) right (--map)?"
+    return "beyond_limits", text, None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -93,19 +93,24 @@ def _refined(evidence: Evidence, tried: Tried) -> Tried:
 
 
 def _search(evidence: Evidence, make, start: float, width: float, tried: Tried) -> Tried:
-    golden = 0.618
+    golden, rank = 0.618, tried.change.rank
+
+    def at(x: float) -> Tried:
+        change = replace(make(x), rank=rank)
+        return Tried(change, evidence.gained(change))
+
     low, high = start - width, start + width
     best = tried
     inner = [high - golden * (high - low), low + golden * (high - low)]
-    values = [Tried(make(x), evidence.gained(make(x))) for x in inner]
+    values = [at(x) for x in inner]
     for _ in range(8):
         if values[0].gained > values[1].gained:
             high, inner[1], values[1] = inner[1], inner[0], values[0]
             inner[0] = high - golden * (high - low)
-            values[0] = Tried(make(inner[0]), evidence.gained(make(inner[0])))
+            values[0] = at(inner[0])
         else:
             low, inner[0], values[0] = inner[0], inner[1], values[1]
             inner[1] = low + golden * (high - low)
-            values[1] = Tried(make(inner[1]), evidence.gained(make(inner[1])))
+            values[1] = at(inner[1])
         best = max([best, *values], key=lambda one: one.gained)
     return best

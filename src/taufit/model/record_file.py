@@ -82,6 +82,8 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     if record.provenance is not None:
         out["provenance"] = provenance_to_dict(record.provenance)
     out["warnings"] = record.warnings
+    if record.contradictions:
+        out["contradictions"] = record.contradictions
     return plain(out)
 
 
@@ -112,6 +114,7 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
         simple_terms=_simple_terms(data["simple_terms"], joints, names),
         provenance=_provenance(data["provenance"]),
         warnings=data["warnings"].texts(),
+        contradictions=data["contradictions"].texts(),
     )
 
 

@@ -312,6 +312,7 @@ class TrainingRecord:
         simple_terms: For formats that hold less than the model, or None where not known.
         provenance: Where the model came from, or None.
         warnings: What a user of the model should know.
+        contradictions: Why the fit was refused, where it was forced nevertheless.
     """
 
     conditioning: Conditioning = field(default_factory=Conditioning)
@@ -327,6 +328,7 @@ class TrainingRecord:
     simple_terms: SimpleTerms | None = None
     provenance: Provenance | None = None
     warnings: tuple[str, ...] = ()
+    contradictions: tuple[str, ...] = ()
 
     def with_warnings(self, *more: str) -> TrainingRecord:
         """The same record with further warnings, each once."""

@@ -120,7 +120,12 @@ def playback(model: FittedModel, recording: Recording) -> Playback:
     gains, gain_std, warnings = _gains(model, recording, name)
     check_channels(recording, ("temperature", *_COMMANDED))
     intake = intake_of(model, gain=gains.value, coupling=recording.coupling)
-    return Playback(recording, intake, gain_std, name, tuple(warnings))
+    forced = [
+        f"the model was fitted by force although {text.rstrip('.')}. What it says about payloads "
+        "and contacts may be far off."
+        for text in model.training.contradictions
+    ]
+    return Playback(recording, intake, gain_std, name, (*forced, *warnings))
 
 
 def stream(model: FittedModel, recording: Recording) -> Stream:

@@ -238,10 +238,9 @@ def _turns(recording: Recording) -> list[Finding]:
     listed = ", ".join(f"joint {j + 1} reaches {largest[j]:.4g} rad" for j in
                        np.flatnonzero(beyond)[:3])  # fmt: skip
     size = float(np.median(largest[largest > 0])) if (largest > 0).any() else 0.0
-    degrees = largest.max() < 800.0 and size < 400.0
     guess = (
         "degrees? Give `unit: deg` at position (and deg/s at velocity) in the column map"
-        if degrees
+        if largest.max() < 800.0 and size < 400.0
         else "the motor's own angle? Give `side: motor` and gear_ratio in the column map"
     )
     return [
@@ -252,6 +251,5 @@ def _turns(recording: Recording) -> list[Finding]:
             "taken as the map says",
             joint=int(np.flatnonzero(beyond)[0]) + 1,
             value=float(largest.max()),
-            remedy=DEGREES if degrees else None,
         )
     ]

@@ -369,6 +369,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             simple_terms=simple_terms(fitted, source),
             provenance=_provenance(robot, settings, provenance),
             warnings=tuple(warnings),
+            contradictions=tuple(f.message for f in findings if f.severity == "error"),
         )
         return Identification(
             fitted.with_training(record),

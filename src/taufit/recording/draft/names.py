@@ -29,7 +29,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     ),
     "torque": (
         "tau", "torque", "torques", "effort", "efforts", "trq", "moment", "moments", "tq", "taus",
-        "tauj", "jtrq", "jnttrq", "load", "qfrc",
+        "tauj", "jtrq", "jnttrq", "load", "qfrc", "eff", "jeff", "torq",
     ),
     "current": ("cur", "current", "currents", "i", "amp", "amps", "curr", "iq", "imotor"),
     "temperature": ("temp", "temperature", "temperatures"),

@@ -1,4 +1,4 @@
-"""Whether the clock or the velocity is wrong, where velocity is not the change of position."""
+"""Advice on units and clocks, tested by the arm before it is given."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from taufit.signals import condition
 
 # Log odds (twice) from which the arm's inertia says which of the two it is.
 _TELLS = 6.0
+# Positions in the right unit: the links are as near to the nominal ones as this, and leave this
+# many times what the joints' own columns leave.
+_NEAR, _EXPLAINED = 6.0, 1.4
 
 
 def settled(robot: Robot, recording: Recording, finding: Finding) -> Finding:
@@ -27,7 +30,7 @@ def settled(robot: Robot, recording: Recording, finding: Finding) -> Finding:
     without the recorded velocity, and the same with the other clock, are compared.
     """
     factor = finding.value
-    if not isinstance(factor, float) or recording.joints != robot.joints:
+    if not isinstance(factor, float):
         return finding
     gained = _gained(robot, replace(recording, velocity=None), 1.0 / factor)
     if abs(gained) < _TELLS:
@@ -48,14 +51,30 @@ def settled(robot: Robot, recording: Recording, finding: Finding) -> Finding:
     )
 
 
+def explained_in_degrees(robot: Robot, recording: Recording) -> bool:
+    """Whether the arm explains the torque if positions are degrees, as far as that can be said."""
+    degrees = replace(recording, position=np.radians(recording.position), velocity=None)
+    evidence = _evidence(robot, degrees)
+    if evidence is None:
+        return True
+    own = float(np.nanmean(evidence.own_shares()))
+    return evidence.plain.prior < _NEAR and evidence.plain.share < _EXPLAINED * own
+
+
 def _gained(robot: Robot, recording: Recording, factor: float) -> float:
     """Log odds (twice) of the other clock, zero where nothing can be said."""
-    if not np.any(robot.parameters):
-        return 0.0
+    evidence = _evidence(robot, recording)
+    return 0.0 if evidence is None else evidence.gained(clock_scale(factor))
+
+
+def _evidence(robot: Robot, recording: Recording) -> Evidence | None:
+    """Of a recording before its gains are known; None where nothing can be said."""
+    if not np.any(robot.parameters) or recording.joints != robot.joints:
+        return None
     try:
         gain = nominal_gains(robot, [recording]) if recording.gain is None else recording.gain
         samples = condition([recording], gains=gain)
     except TaufitError:
-        return 0.0
+        return None
     evidence = Evidence(robot, samples)
-    return evidence.gained(clock_scale(factor)) if evidence.enough else 0.0
+    return evidence if evidence.enough else None
