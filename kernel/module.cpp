@@ -1,7 +1,10 @@
 // taufit._kernel: the compiled loops. Each file beside this one binds its own functions.
 #include <nanobind/nanobind.h>
 
-void bind_contact(nanobind::module_& m);
+void bind_cells(nanobind::module_& m);
+void bind_change_test(nanobind::module_& m);
+void bind_external_torque(nanobind::module_& m);
+void bind_intake(nanobind::module_& m);
 void bind_payload_body(nanobind::module_& m);
 void bind_recursive_filter(nanobind::module_& m);
 void bind_regressor(nanobind::module_& m);
@@ -11,7 +14,10 @@ void bind_twin(nanobind::module_& m);
 
 NB_MODULE(_kernel, m) {
     m.doc() = "taufit's compiled loops";
-    bind_contact(m);
+    bind_cells(m);
+    bind_change_test(m);
+    bind_external_torque(m);
+    bind_intake(m);
     bind_payload_body(m);
     bind_recursive_filter(m);
     bind_regressor(m);

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "regressor.h"
+#include "engine.h"
 
 namespace nb = nanobind;
 
@@ -56,13 +56,6 @@ struct Aligned {
     std::size_t size;
 };
 
-// Kept per thread, so a call for a single sample allocates nothing.
-double* workspace(std::ptrdiff_t size) {
-    thread_local std::unique_ptr<Aligned> work;
-    if (!work || work->size < static_cast<std::size_t>(size)) work.reset(new Aligned(size));
-    return work->data;
-}
-
 void multiply(const double* a, const double* b, double* out) {
     for (int r = 0; r < 3; ++r)
         for (int c = 0; c < 3; ++c)
@@ -99,10 +92,10 @@ Joint prepare(const double* placement, const double* screw, const double* parame
     return j;
 }
 
-class Engine {
+class Engine : public Prepared {
 public:
     Engine(Cube placements, Matrix screws, Row gravity, Matrix parameters)
-        : loops_(&best_loops()) {
+        : Prepared{&best_loops(), {}, {}} {
         const std::size_t j = screws.shape(0);
         if (j == 0 || placements.shape(0) != j || placements.shape(1) != 4 ||
             placements.shape(2) != 4 || screws.shape(1) != 6 || gravity.shape(0) != 3 ||
@@ -110,17 +103,17 @@ public:
             throw std::invalid_argument(
                 "a chain has placements (j, 4, 4), screws (j, 6), gravity (3,) and parameters (j, 10)");
         for (std::size_t i = 0; i < j; ++i)
-            joint_.push_back(prepare(placements.data() + 16 * i, screws.data() + 6 * i,
+            joint.push_back(prepare(placements.data() + 16 * i, screws.data() + 6 * i,
                                      parameters.data() + 10 * i));
-        chain_.joints = static_cast<std::ptrdiff_t>(j);
-        for (int k = 0; k < 3; ++k) chain_.gravity[k] = gravity.data()[k];
-        chain_.joint = joint_.data();
+        chain.joints = static_cast<std::ptrdiff_t>(j);
+        for (int k = 0; k < 3; ++k) chain.gravity[k] = gravity.data()[k];
+        chain.joint = joint.data();
     }
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
     void regressor(Matrix q, Matrix v, Matrix a, OutCube out, int threads, bool past_caches) const {
-        const std::ptrdiff_t n = samples(q, v, a), j = chain_.joints;
+        const std::ptrdiff_t n = samples(q, v, a), j = chain.joints;
         check(out.shape(0) == static_cast<std::size_t>(n) &&
                   out.shape(1) == static_cast<std::size_t>(j) &&
                   out.shape(2) == static_cast<std::size_t>(10 * j),
@@ -129,18 +122,18 @@ public:
         double* to = out.data();
         nb::gil_scoped_release free;
         split(n, threads, [&](std::ptrdiff_t first, std::ptrdiff_t last, double* work) {
-            loops_->regressor(chain_, x, first, last, past_caches, to, work);
+            loops->regressor(chain, x, first, last, past_caches, to, work);
         });
     }
 
     // One sample, as little around it as possible.
     void regressor_once(Row q, Row v, Row a, OutMatrix out) const {
-        const std::size_t j = static_cast<std::size_t>(chain_.joints);
+        const std::size_t j = static_cast<std::size_t>(chain.joints);
         check(q.shape(0) == j && v.shape(0) == j && a.shape(0) == j && out.shape(0) == j &&
                   out.shape(1) == 10 * j,
               "one sample has q, v, a of (j,) and a regressor of (j, 10 j)");
-        loops_->regressor(chain_, {q.data(), v.data(), a.data()}, 0, 1, false, out.data(),
-                          workspace(loops_->work_size(chain_.joints)));
+        loops->regressor(chain, {q.data(), v.data(), a.data()}, 0, 1, false, out.data(),
+                          workspace(loops->work_size(chain.joints)));
     }
 
     void torque(Matrix q, Matrix v, Matrix a, OutMatrix out, int threads) const {
@@ -150,13 +143,13 @@ public:
         double* to = out.data();
         nb::gil_scoped_release free;
         split(n, threads, [&](std::ptrdiff_t first, std::ptrdiff_t last, double* work) {
-            loops_->torque(chain_, x, first, last, to, work);
+            loops->torque(chain, x, first, last, to, work);
         });
     }
 
     void adjoint(Matrix q, Matrix v, Matrix a, Cube gradient, OutMatrix dq, OutMatrix dv,
                  OutMatrix da, int threads) const {
-        const std::ptrdiff_t n = samples(q, v, a), j = chain_.joints;
+        const std::ptrdiff_t n = samples(q, v, a), j = chain.joints;
         check(gradient.shape(0) == static_cast<std::size_t>(n) &&
                   gradient.shape(1) == static_cast<std::size_t>(j) &&
                   gradient.shape(2) == static_cast<std::size_t>(10 * j) && same(q, dq) &&
@@ -167,14 +160,14 @@ public:
         double *to_q = dq.data(), *to_v = dv.data(), *to_a = da.data();
         nb::gil_scoped_release free;
         split(n, threads, [&](std::ptrdiff_t first, std::ptrdiff_t last, double* work) {
-            loops_->adjoint(chain_, x, first, last, g, to_q, to_v, to_a, work);
+            loops->adjoint(chain, x, first, last, g, to_q, to_v, to_a, work);
         });
     }
 
     // Columns of samples first <= s < last; out has one stretch of `last - first` per placed column.
     void columns(Matrix q, Matrix v, Matrix a, std::ptrdiff_t first, std::ptrdiff_t last,
                  Places place, nb::object weights, OutRow out) const {
-        const std::ptrdiff_t n = samples(q, v, a), j = chain_.joints;
+        const std::ptrdiff_t n = samples(q, v, a), j = chain.joints;
         check(0 <= first && first <= last && last <= n, "samples outside the array");
         check(place.shape(0) == static_cast<std::size_t>(j) &&
                   place.shape(1) == static_cast<std::size_t>(10 * j),
@@ -191,22 +184,22 @@ public:
         }
         const States x = {q.data(), v.data(), a.data()};
         nb::gil_scoped_release free;
-        loops_->columns(chain_, x, first, last, place.data(), scale, out.data(),
-                        workspace(loops_->work_size(j)));
+        loops->columns(chain, x, first, last, place.data(), scale, out.data(),
+                       workspace(loops->work_size(j)));
     }
 
-    std::ptrdiff_t joints() const { return chain_.joints; }
-    std::string instructions() const { return loops_->name; }
+    std::ptrdiff_t joints() const { return chain.joints; }
+    std::string instructions() const { return loops->name; }
     void use(const std::string& name) {
-        for (const Loops* loops : {
+        for (const Loops* one : {
                  &loops_plain,
 #ifdef TAUFIT_X86
                  &loops_avx2,
                  &loops_avx512,
 #endif
              })
-            if (name == loops->name && runs(*loops)) {
-                loops_ = loops;
+            if (name == one->name && runs(*one)) {
+                loops = one;
                 return;
             }
         throw std::invalid_argument("this processor does not run '" + name + "'");
@@ -223,7 +216,7 @@ private:
     }
 
     std::ptrdiff_t samples(const Matrix& q, const Matrix& v, const Matrix& a) const {
-        check(q.shape(1) == static_cast<std::size_t>(chain_.joints) && same(q, v) && same(q, a),
+        check(q.shape(1) == static_cast<std::size_t>(chain.joints) && same(q, v) && same(q, a),
               "q, v and a are (n, j), j the robot's joints");
         return static_cast<std::ptrdiff_t>(q.shape(0));
     }
@@ -233,7 +226,7 @@ private:
         const std::ptrdiff_t least = 512;  // below this a thread costs more than it saves
         const std::ptrdiff_t parts =
             std::max<std::ptrdiff_t>(1, std::min<std::ptrdiff_t>(threads, n / least));
-        const std::ptrdiff_t size = loops_->work_size(chain_.joints);
+        const std::ptrdiff_t size = loops->work_size(chain.joints);
         const std::ptrdiff_t share = (n / parts + 63) / 64 * 64;
         std::vector<std::thread> others;
         for (std::ptrdiff_t k = 1; k < parts; ++k)
@@ -244,16 +237,19 @@ private:
         for (auto& other : others) other.join();
         if (parts > 1 && parts * share < n) loop(parts * share, n, workspace(size));
     }
-
-    const Loops* loops_;
-    std::vector<Joint> joint_;
-    Chain chain_;
 };
 
 }  // namespace
 
+double* taufit::workspace(std::ptrdiff_t size) {
+    thread_local std::unique_ptr<Aligned> work;
+    if (!work || work->size < static_cast<std::size_t>(size)) work.reset(new Aligned(size));
+    return work->data;
+}
+
 void bind_regressor(nb::module_& m) {
-    nb::class_<Engine>(m, "Engine", "A serial chain's constants, ready for batches of states.")
+    nb::class_<Prepared>(m, "Prepared", "What an `Engine` has prepared.");
+    nb::class_<Engine, Prepared>(m, "Engine", "A serial chain's constants, ready for batches of states.")
         .def(nb::init<Cube, Matrix, Row, Matrix>(), nb::arg("placements"), nb::arg("screws"),
              nb::arg("gravity"), nb::arg("parameters"))
         .def_prop_ro("joints", &Engine::joints)

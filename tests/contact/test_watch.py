@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,14 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from taufit.contact import ContactSettings, ContactWatch, find_contacts, refine_noise
+from taufit.contact import cell_noise, external_torque
 from taufit.contact import change_test as module
 from taufit.contact.change_test import CLIP, Cell, ChangeTest
 from taufit.contact.force import direction_names, find_force, point_jacobian
 from taufit.dynamics import forward_kinematics, jacobian
 from taufit.errors import TaufitError
+from taufit.friction import states
+from taufit.model import friction_tape
 from taufit.payload import stream
 from taufit.recording import read_recording
 from taufit.robot import read_robot
@@ -148,25 +152,50 @@ def test_evidence_is_that_of_two_normal_distributions():
 @pytest.mark.parametrize("seed", range(3))
 def test_kernel_and_numpy_find_the_same_step(seed, monkeypatch):
     rng = np.random.default_rng(seed)
-    compiled, plain = ChangeTest(np.full(4, 3.0), 0.01), ChangeTest(np.full(4, 3.0), 0.01)
+    compiled = ChangeTest(np.full(4, 3.0), 0.01)
     kernel = module._kernel
     if kernel is None:
         pytest.skip("there is no compiled kernel")
+    plain = ChangeTest(np.full(4, 3.0), 0.01)
     for k in range(120):
-        residual = rng.normal(size=4) + (5.0 if k > 80 else 0.0)
-        white, walk = rng.uniform(0.5, 2.0, 4), rng.uniform(0.0, 0.01, 4)
-        velocity = rng.normal(size=(4, 4))
-        sure, clip = rng.random(4) > 0.1, np.full(4, CLIP)
-        cell = Cell(residual, white, walk, velocity, rng.uniform(0.0, 0.5, 4), sure, clip)
+        rows = np.empty((6, 4))
+        rows[0] = rng.normal(size=4) + (5.0 if k > 80 else 0.0)
+        rows[1], rows[2] = rng.uniform(0.5, 2.0, 4), rng.uniform(0.0, 0.01, 4)
+        rows[3], rows[4], rows[5] = rng.uniform(0.0, 0.5, 4), 1.0, CLIP
+        cell = Cell(rows, rng.normal(size=(4, 4)), rng.random(4) > 0.1)
         monkeypatch.setattr(module, "_kernel", kernel)
-        one = compiled.advance(cell)
+        evidence = compiled.advance(cell)
         monkeypatch.setattr(module, "_kernel", None)
-        other = plain.advance(cell)
+        assert evidence == pytest.approx(plain.advance(cell), rel=1e-9, abs=1e-9)
+        one, other = compiled.found(), plain.found()
         assert (one is None) == (other is None)
         if one is not None:
-            assert one.evidence == pytest.approx(other.evidence, rel=1e-9, abs=1e-9)
             assert (one.age, one.last) == (other.age, other.last)
             np.testing.assert_allclose(one.level, other.level, atol=1e-9)
+
+
+def test_kernel_and_numpy_watch_alike(bench, free, monkeypatch):
+    """The whole chain of a step, compiled and not: external torque, states, noise, evidence."""
+    if module._kernel is None:
+        pytest.skip("there is no compiled kernel")
+    source, _ = pushed(bench, bench.run(49).recording, 3.0, 0.3, (30.0, 20.0, 0.0))
+    seen = []
+    for kernel in (module._kernel, None):
+        for room in (module, cell_noise, external_torque, friction_tape, states):
+            monkeypatch.setattr(room, "_kernel", kernel)
+        watch = ContactWatch(bench.model, free)
+        assert watch._felt.compiled is (kernel is not None)
+        seen.append([watch.feed(*sample) for sample in itertools.islice(source.samples(), 500)])
+    assert any(one is not None and one.contact is not None for one in seen[0])
+    for one, other in zip(*seen, strict=True):
+        assert (one is None) == (other is None)
+        if one is None:
+            continue
+        np.testing.assert_array_equal(one.state, other.state)
+        for name in ("torque", "torque_std", "change", "evidence"):
+            np.testing.assert_allclose(
+                getattr(one, name), getattr(other, name), rtol=1e-7, atol=1e-7, err_msg=name
+            )
 
 
 def test_a_force_is_recovered_from_the_torque_it_makes():

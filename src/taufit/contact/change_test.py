@@ -69,21 +69,46 @@ class Cell(NamedTuple):
     """What one cell says, joint by joint.
 
     Attributes:
-        residual: External torque [N m].
-        white, walk: Variance of torque noise, and by how much that of the level grows.
+        rows: Residual, variance of torque noise, growth of the level's variance, variance of a jump
+            of the joint's own friction, standard deviation of the observer, and the largest
+            innovation that counts in standard deviations, one row each.
         velocity: M(q) diag(sigma) / h: what velocity noise does to the cell [N m].
-        own: Variance of a jump of the joint's own friction.
         sure: Whether the joint says something.
-        clip: Largest innovation that counts, in standard deviations.
     """
 
-    residual: Float[Array, " j"]
-    white: Float[Array, " j"]
-    walk: Float[Array, " j"]
+    rows: Float[Array, "6 j"]
     velocity: Float[Array, "j j"]
-    own: Float[Array, " j"]
     sure: Bool[Array, " j"]
-    clip: Float[Array, " j"]
+
+    @property
+    def residual(self) -> Float[Array, " j"]:
+        """External torque [N m]."""
+        return self.rows[0]
+
+    @property
+    def white(self) -> Float[Array, " j"]:
+        """Variance of torque noise [(N m)^2]."""
+        return self.rows[1]
+
+    @property
+    def walk(self) -> Float[Array, " j"]:
+        """By how much the variance of the level grows [(N m)^2]."""
+        return self.rows[2]
+
+    @property
+    def own(self) -> Float[Array, " j"]:
+        """Variance of a jump of the joint's own friction [(N m)^2]."""
+        return self.rows[3]
+
+    @property
+    def spread(self) -> Float[Array, " j"]:
+        """Standard deviation of external torque behind the observer [N m]."""
+        return self.rows[4]
+
+    @property
+    def clip(self) -> Float[Array, " j"]:
+        """Largest innovation that counts, in standard deviations."""
+        return self.rows[5]
 
 
 # Rows of the memory of a cell.
@@ -99,9 +124,9 @@ class ChangeTest:
     """
 
     def __init__(self, prior: Float[Array, " j"], step: float) -> None:
-        self.prior = np.asarray(prior, float) ** 2
+        self.prior = np.array(prior, float) ** 2
         self.joints = len(self.prior)
-        self.windows = np.unique([max(round(s / step), 2) for s in WINDOWS_S])
+        self.windows = np.unique([max(round(s / step), 2) for s in WINDOWS_S]).astype(np.int64)
         self.longest = int(self.windows[-1])
         self._fade = float(np.exp(-step / _FADE_S))
         self._learn = -float(np.expm1(-step / _LOUD_S))
@@ -110,18 +135,24 @@ class ChangeTest:
         # The last cells, one more than the longest window, in a ring.
         self._cells = np.zeros((self.longest + 1, 7, self.joints))
         self._ends = np.zeros((self.longest + 1, self.joints, self.joints))
-        self._numbers = np.array([self._fade, self._learn, _QUIETEST, _LOUDEST, _RARE, CLIP])
+        numbers = np.array([self._fade, self._learn, _QUIETEST, _LOUDEST, _RARE, CLIP])
+        if _kernel is not None:
+            self._loop = _kernel.ChangeTest(
+                self.prior, numbers, self.windows, self._state, self._cells, self._ends
+            )
+        self._found = (-np.inf, 0, 0)
         self.forget()
 
     @property
     def level(self) -> Float[Array, " j"]:
-        """Of the residual [N m], a copy."""
-        return self._state[0].copy()
+        """Of the residual [N m]; the next cell changes it."""
+        return self._state[0]
 
     @property
-    def variance(self) -> Float[Array, " j"]:
-        """Of the level [(N m)^2], a copy."""
-        return self._state[1].copy()
+    def std(self) -> Float[Array, " j"]:
+        """Standard deviation of the level [N m], a copy."""
+        out: Array = np.sqrt(self._state[1])
+        return out
 
     def forget(self) -> None:
         """Changes that began before now are not looked for."""
@@ -142,24 +173,19 @@ class ChangeTest:
         """A cell that says nothing: the level is where it was, and less well known."""
         self._state[1] += walk
 
-    def advance(self, cell: Cell) -> Step | None:
-        """The next cell, and the most likely change then; None before there can be one."""
+    def advance(self, cell: Cell) -> float:
+        """The next cell: evidence of the most likely change then, -inf before there can be one."""
         if _kernel is not None:
-            found = _kernel.change_test(
-                *cell,
-                self.prior,
-                self._numbers,
-                self.windows,
-                self._state,
-                self._cells,
-                self._ends,
-                self._count,
-            )
+            self._found = self._loop.advance(*cell, self._count)
         else:
             self._take(cell)
-            found = self._most_likely(cell)
+            self._found = self._most_likely(cell)
         self._count += 1
-        evidence, age, last = found
+        return self._found[0]
+
+    def found(self) -> Step | None:
+        """The most likely change after the last cell; None before there can be one."""
+        evidence, age, last = self._found
         if age == 0:
             return None
         before = self._cells[(self._count - age) % len(self._cells)]

@@ -31,6 +31,11 @@ from taufit.model.friction_tape import FrictionTape
 from taufit.model.noise_by_state import NoiseByState
 from taufit.signals.recursive import filter_rows
 
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
+
 # Cells are not longer than this: 125 Hz sees everything that a joint torque tells.
 FASTEST_HZ = 125.0
 # Corner of the first-order observer, in cut-offs of a fourth-order low-pass that passes as much
@@ -119,7 +124,7 @@ class ExternalTorque:
         self.step = 1.0 / rate_hz
         self.warm = needs(model.friction, "temperature")
         self.channels = self.joints * (4 if self.warm else 3)
-        self._engine = Engine(model.robot)
+        self.engine = Engine(model.robot)
         self._friction = FrictionTape(model, self.step)
         parts = model.layout.split(np.asarray(model.values, float))
         self._rotors, self._offsets = parts.rotors, parts.offsets
@@ -128,12 +133,33 @@ class ExternalTorque:
         gain = 2.0 * np.pi * _CORNER * min(cutoff_hz, WIDEST_HZ)
         self.share = -float(np.expm1(-gain * self.step))
         reach = model.training.ranges.acceleration
-        self._fastest = np.full(self.joints, np.inf) if reach is None else reach.largest
+        fastest = np.full(self.joints, np.inf) if reach is None else reach.largest
         noise = 0.0 if velocity_noise is None else _NOISE * velocity_noise
-        self._unsure = np.maximum(noise, 2.0 * self.states.settings.standstill)
-        self._turning = np.diag(self._rotors)
+        unsure = np.maximum(noise, 2.0 * self.states.settings.standstill)
+        # What a chunk leaves to the next: observer, who stood, the last two velocities; whether
+        # there was a step, the place in the ring of jolts, whether friction has a path.
+        self._memory = np.zeros((4, self.joints))
+        self._lag, self._stood = self._memory[:2]
+        self._clock, self._over = np.zeros(3), np.zeros(round(_JOLT_S / self.step) + 1)
+        self._unsure, self._fastest = unsure * np.ones(self.joints), np.asarray(fastest, float)
+        self.turning = np.diag(self._rotors)
         if self._coupling is not None:
-            self._turning = self._coupling.T @ self._turning @ self._coupling
+            self.turning = self._coupling.T @ self.turning @ self._coupling
+        self._last: Array | None = None
+        self.compiled = _kernel is not None and self._friction.compiled
+        if self.compiled:
+            self._loop = _kernel.ExternalTorque(
+                *self._friction.parts,
+                self.states.numbers,
+                self.states.memory,
+                self.states.arm,
+                np.stack([self._rotors, self._offsets, self._unsure, self._fastest]),
+                self._memory,
+                self._clock,
+                self._over,
+                self.step,
+                self.share,
+            )
         self.clear()
 
     @classmethod
@@ -145,18 +171,14 @@ class ExternalTorque:
         """The next chunk follows on none."""
         self.states.clear()
         self._friction.clear()
-        self._last: Array | None = None
-        self._lag: Array | None = None
-        self._before: Array | None = None
-        self._speeds: Array | None = None
-        self._over = np.zeros(round(_JOLT_S / self.step) + 1)
-        self._at = 0
+        self._last = None
+        self._memory[:], self._clock[:], self._over[:] = 0.0, 0.0, 0.0
 
     def carry(self, payload: Float[Array, " 10"]) -> None:
         """The last link carries a body with these inertial parameters from now on."""
         links = np.array(self.model.robot.parameters, float)
         links[self.model.robot.layout.link(-1)] += payload
-        self._engine = Engine(self.model.robot.with_parameters(links))
+        self.engine = Engine(self.model.robot.with_parameters(links))
 
     def __call__(self, time: Float[Array, " n"], cells: Float[Array, "n c"]) -> Felt | None:
         """The steps up to the next cells; None where there is no step yet.
@@ -171,30 +193,57 @@ class ExternalTorque:
         n = len(time)
         if n == 0:
             return None
-        j, h = self.joints, self.step
         ends = np.empty((n + 1, self.channels))
         ends[0], ends[1:] = self._last, cells
         self._last = ends[-1]
+        time = time - 0.5 * self.step
+        return self._repeat(time, ends) if self.compiled else self._steps(time, ends)
+
+    def _repeat(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> Felt:
+        """`_steps`, compiled."""
+        n, j = len(time), self.joints
+        out, jolt = np.empty((8, n, j)), np.empty(n)
+        state, flags = np.empty((n, j), np.int64), np.empty((3, n, j), bool)
+        self._loop.advance(self.engine.kernel, ends, out, jolt, state, flags)
+        q, v, torque, smooth, change, measured, rigid, friction = out
+        return Felt(
+            time,
+            q,
+            v,
+            torque,
+            smooth,
+            state,
+            *flags,
+            jolt,
+            change,
+            measured,
+            rigid,
+            friction,
+        )
+
+    def _steps(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> Felt:
+        """Steps between consecutive cells; the kernel does the same."""
+        j, h = self.joints, self.step
         middle = 0.5 * (ends[1:] + ends[:-1])
         q, v = np.ascontiguousarray(middle[:, :j]), np.ascontiguousarray(middle[:, j : 2 * j])
         change = (ends[1:, j : 2 * j] - ends[:-1, j : 2 * j]) / h
-        rigid = self._engine.inverse_dynamics(q, v, change)
+        rigid = self.engine.inverse_dynamics(q, v, change)
         measured = middle[:, 2 * j : 3 * j]
         bare = rigid + self._inertia(change) + self._offsets - measured
         states = self.states(q, v)
         friction = self._friction_of(q, v, rigid, middle)
         torque = bare + np.where(states.standing, 0.0, friction)
+        smooth, switched, jolt = self._smooth(torque), self._switched(states.standing), self._jolts(v)
+        self._clock[0] = 1.0
         return Felt(
-            time - 0.5 * h,
+            time,
             q,
             v,
             torque,
-            self._smooth(torque),
-            states.state,
-            states.standing,
-            states.sure,
-            self._switched(states.standing),
-            self._jolts(v),
+            smooth,
+            *states,
+            switched,
+            jolt,
             change,
             measured,
             rigid,
@@ -224,7 +273,7 @@ class ExternalTorque:
     def _smooth(self, torque: Float[Array, "n j"]) -> Float[Array, "n j"]:
         """The momentum observer r' = K (tau_ext - r)."""
         share = self.share
-        lag = torque[0] if self._lag is None else self._lag
+        lag = self._lag.copy() if self._clock[0] else torque[0]
         if len(torque) < _FEW:
             out = np.empty_like(torque)
             for i in range(len(torque)):
@@ -232,30 +281,31 @@ class ExternalTorque:
         else:
             b, a = np.array([share, 0.0]), np.array([1.0, share - 1.0])
             out = filter_rows(b, a, torque.T, ((1.0 - share) * lag)[:, None])[0].T
-        self._lag = out[-1]
+        self._lag[:] = out[-1]
         return out
 
     def _switched(self, standing: Bool[Array, "n j"]) -> Bool[Array, "n j"]:
         earlier = np.empty_like(standing)
-        earlier[0] = standing[0] if self._before is None else self._before
+        earlier[0] = self._stood > 0.0 if self._clock[0] else standing[0]
         earlier[1:] = standing[:-1]
-        self._before = standing[-1]
+        self._stood[:] = standing[-1]
         return standing != earlier
 
     def _jolts(self, velocity: Float[Array, "n j"]) -> Float[Array, " n"]:
         """Acceleration beyond the training's, the largest within the last moments."""
         path = np.empty((len(velocity) + 2, self.joints))
-        path[:2] = velocity[0] if self._speeds is None else self._speeds
+        path[:2] = self._memory[2:] if self._clock[0] else velocity[0]
         path[2:] = velocity
-        self._speeds = path[-2:]
+        self._memory[2:] = path[-2:]
         # Over one cell and over two, less what noise may be.
         once = np.maximum(np.abs(path[2:] - path[1:-1]) - self._unsure, 0.0)
         twice = np.maximum(np.abs(path[2:] - path[:-2]) - self._unsure, 0.0)
         over = (np.maximum(once, 0.5 * twice) / self._fastest).max(axis=1) / self.step - 1.0
         out = np.empty(len(over))
         for i, value in enumerate(over):
-            self._over[self._at] = value
-            self._at = (self._at + 1) % len(self._over)
+            place = int(self._clock[1])
+            self._over[place] = value
+            self._clock[1] = (place + 1) % len(self._over)
             out[i] = self._over.max()
         return np.clip(out, 0.0, _LARGEST_JOLT)
 
@@ -264,6 +314,6 @@ class ExternalTorque:
         n, j = position.shape
         rows = np.repeat(position, j + 1, axis=0)
         units = np.tile(np.eye(j + 1, j), (n, 1))
-        torque = self._engine.inverse_dynamics(rows, np.zeros_like(rows), units)
+        torque = self.engine.inverse_dynamics(rows, np.zeros_like(rows), units)
         torque = torque.reshape(n, j + 1, j)
-        return np.swapaxes(torque[:, :j] - torque[:, j:], 1, 2) + self._turning
+        return np.swapaxes(torque[:, :j] - torque[:, j:], 1, 2) + self.turning

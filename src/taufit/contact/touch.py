@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
+from taufit.contact.change_test import Cell
 from taufit.contact.settings import ContactSettings
 
 # Friction that a standing joint may keep after a push, in friction levels.
@@ -29,20 +30,15 @@ _QUIET_CELLS = 3
 
 
 class Moment(NamedTuple):
-    """One cell.
-
-    Attributes:
-        position: Of the joints.
-        torque: External [N m].
-        white, walk: Variance of its noise, and by how much that of the level grows.
-        velocity: What velocity noise does to it, M(q) diag(sigma) / h [N m].
-    """
+    """One cell, and where the joints were."""
 
     position: Float[Array, " j"]
-    torque: Float[Array, " j"]
-    white: Float[Array, " j"]
-    walk: Float[Array, " j"]
-    velocity: Float[Array, "j j"]
+    cell: Cell
+
+    @property
+    def torque(self) -> Float[Array, " j"]:
+        """External [N m]."""
+        return self.cell.residual
 
 
 class Touch:
@@ -85,7 +81,7 @@ class Touch:
 
     def _take(self, moment: Moment) -> None:
         self._recent.append(moment)
-        self._wandered = self._wandered + moment.walk
+        self._wandered = self._wandered + moment.cell.walk
         self.cells += 1
 
     def add(self, moment: Moment, standing: Bool[Array, " j"], loose: Bool[Array, " j"]) -> None:
@@ -123,13 +119,13 @@ class Touch:
         recent = recent[_ONSET if begun else 0 :][-(cells or self._most) :]
         n = len(recent)
         torque = np.mean([one.torque for one in recent], axis=0)
-        white = np.mean([one.white for one in recent], axis=0)
+        white = np.mean([one.cell.white for one in recent], axis=0)
         # A level that wanders is off by a third of its growth on average over the time itself.
         share = max(1.0 - 2.0 * n / (3.0 * max(self.cells, 1)), 1.0 / 3.0)
         alone = white * (1.0 - 0.5 / n) / n + self.variance + share * self._wandered
         alone = _UNLIKE * alone + np.where(self._moved, self._friction**2, 0.0)
         # Velocity noise is that of the two ends.
-        first, last = recent[0].velocity, recent[-1].velocity
+        first, last = recent[0].cell.velocity, recent[-1].cell.velocity
         shaken = (first @ first.T + last @ last.T) / n**2
         return torque - self.level, _UNLIKE * shaken + np.diag(alone)
 

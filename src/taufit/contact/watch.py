@@ -18,14 +18,16 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.contact.calibrate import DEFAULT_TAIL
-from taufit.contact.change_test import CLIP, CLIP_AT_REST, Cell, ChangeTest, Step
+from taufit.contact.at_rest import AtRest
+from taufit.contact.cell_noise import CellNoise
+from taufit.contact.change_test import Cell, ChangeTest, Step
 from taufit.contact.contact import Contact, ContactEvent, Seen
 from taufit.contact.external_torque import ExternalTorque, Felt
 from taufit.contact.force import find_force, touched_links
 from taufit.contact.noise import default_noise
 from taufit.contact.settings import ContactSettings
 from taufit.contact.touch import Moment, Touch
-from taufit.friction.states import FAST, REST, STATES, TURNING
+from taufit.friction.states import FAST, TURNING
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.intake import intake_of, required_temperature
 from taufit.model.noise_by_state import NoiseByState
@@ -43,20 +45,8 @@ _JOLT = 0.25
 _STARTS_S = 0.6
 # After a push at standstill friction unwinds for this long at least [s].
 _UNWINDS_S = 1.0
-# A change that is still small after this long is friction that creeps [s].
-_CREEPS_S = 0.1
-# Friction that an acceleration beyond the training's may bring, in friction levels.
-_ROUGH = 0.3
 # Settling after a start or a gap [s].
 _SETTLE_S = 0.3
-# A standing joint that is this far from where it stood has given way [rad or m].
-_GIVEN_WAY = 1e-4
-# A joint's own friction jumps by this much, in friction levels, by state.
-_JUMPS = (0.06, 0.06, 0.1, 0.3, 0.01)
-# Inertia is that of a pose as long as no joint is further from it [rad or m].
-_SAME_POSE = 0.02
-# Averaged over this many cells at standstill.
-_REST_CELLS = 3
 
 
 class ContactWatch:
@@ -99,14 +89,9 @@ class ContactWatch:
         self._row = np.empty(self._felt.channels)
         self.intake: Intake | None = None
         self._prior = np.maximum(_PRIOR_FRICTION * self.friction, _PRIOR_NOISE * noise.level[FAST])
-        self._white, self._walk = noise.white**2, noise.walk**2 * self.step
-        self._shake = noise.velocity / self.step
-        self._every = np.arange(self.joints)
-        self._jump = (np.array(_JUMPS)[:, None] * self.friction) ** 2
-        self._posed: Array | None = None
-        self._rough = 2.0 * np.minimum(noise.level[TURNING], _ROUGH * self.friction)
-        self._clip = np.full(len(STATES), CLIP)
-        self._clip[REST] = CLIP_AT_REST
+        self._usual = noise.level[FAST]
+        self._noise = CellNoise(self._felt, noise, self.friction)
+        self._rest = AtRest(self.friction, settings)
         self.events: list[ContactEvent] = []
         self.contacts: list[Contact] = []
         self.seen: Seen | None = None
@@ -194,7 +179,7 @@ class ContactWatch:
                 does is learnt anew.
         """
         self._felt.carry(payload)
-        self._posed = None
+        self._noise.forget()
         if anew:
             if self._touch is not None and self.seen is not None:
                 self._end(self.seen.time, lasting=True)
@@ -215,58 +200,42 @@ class ContactWatch:
         self._test = ChangeTest(self._prior, self.step)
         self._past: deque[Moment] = deque(maxlen=self._test.longest)
         self._touch: Touch | None = None
-        # Since when, of what step, and cells since it was best seen.
-        self._pending: tuple[float, Step, int] | None = None
+        self._rest.clear()
         self._commanded = None
         self._settling = round(_SETTLE_S / self.step)
 
     # ---- one step of the grid ------------------------------------------------------------------
 
     def _feel(self, felt: Felt, i: int, time: float) -> None:
-        state, torque = felt.state[i], felt.torque[i]
-        sure, standing, switched = felt.sure[i], felt.standing[i], felt.switched[i]
-        white, walk = self._white[state, self._every], self._walk[state, self._every]
-        jolt = float(felt.jolt[i])
-        if jolt > 0.0:
-            rough = (jolt * self._rough) ** 2
-            white, walk = white + 4.0 * rough, walk + rough
-            self._say_jolt(jolt, time)
-        if self._settling:
+        jolt = felt.jolt[i]
+        if jolt > _JOLT:
+            self._say_jolt(float(jolt), time)
+        standing = bool(felt.standing[i].all())
+        settling = self._settling > 0
+        cell = self._noise.cell(felt, i, blind=settling)
+        if settling:
             self._settling -= 1
-            sure = np.zeros_like(sure)
-            if standing.all():
+            if standing:
                 # Friction that a push or a start has wound up unwinds.
-                self._test.lose(standing, torque)
-        velocity = self._inertia(felt.position[i]) * (self._shake[state, self._every])
-        moment = Moment(felt.position[i], torque, white, walk, velocity)
+                self._test.lose(felt.standing[i], cell.residual)
+        moment = Moment(felt.position[i], cell)
         self._past.append(moment)
+        switched = felt.switched[i]
         if switched.any():
-            self._test.lose(switched, torque)
+            self._test.lose(switched, cell.residual)
         if self._touch is None:
-            own = self._jump[state, self._every]
-            step = self._test.advance(
-                Cell(torque, white, walk, velocity, own, sure, self._clip[state])
-            )
-            evidence = -np.inf if step is None else step.evidence
-            alarm = self._alarm(felt, i, step, time)
+            evidence = self._test.advance(cell)
+            step = self._test.found() if evidence > self.threshold else None
+            alarm = self._alarm(standing, step, time)
             if alarm is not None:
                 self._begin(alarm, felt, i, time)
         else:
             evidence = self.contacts[-1].evidence
-            self._touch.add(moment, standing, switched | ~felt.sure[i])
+            self._touch.add(moment, felt.standing[i], switched | ~felt.sure[i])
             self._follow(time)
-        self._see(felt, i, time, evidence)
-
-    def _inertia(self, position: Float[Array, " j"]) -> Float[Array, "j j"]:
-        """Of the arm here or nearby."""
-        if self._posed is None or np.abs(position - self._posed).max() > _SAME_POSE:
-            self._posed = position
-            self._mass = self._felt.inertia(position[None])[0]
-        return self._mass
+        self._see(felt, i, time, evidence, cell)
 
     def _say_jolt(self, jolt: float, time: float) -> None:
-        if jolt < _JOLT:
-            return
         if time - self._said > _SAY_AGAIN_S:
             text = (
                 f"acceleration is {100 * (1 + jolt):.0f} % of the training's: nothing is said "
@@ -275,60 +244,20 @@ class ContactWatch:
             self.events.append(ContactEvent(time, "stop beyond training", text))
         self._said = time
 
-    def _alarm(self, felt: Felt, i: int, step: Step | None, time: float) -> tuple[Step, int] | None:
+    def _alarm(self, standing: bool, step: Step | None, time: float) -> tuple[Step, int] | None:
         """A step to be told, and cells that have passed since its evidence was enough."""
-        strong = step is not None and step.evidence > self.threshold
-        if not felt.standing[i].all() or self._commanded is not None:
-            self._pending = None
-            starts = bool(self._commanded) and bool(felt.standing[i].all())
-            return (step, 0) if strong and not starts and step is not None else None
-        return self._at_rest(felt, i, step if strong else None, time)
-
-    def _at_rest(
-        self, felt: Felt, i: int, step: Step | None, time: float
-    ) -> tuple[Step, int] | None:
-        """The arm stands, and its motors push before it starts: is it a start or a push?
-
-        An arm that is pushed gives way: the outside does work on it. One that starts goes where
-        its motors push, which looks like an outside that takes work.
-        """
-        past = list(self._past)
-        mean = np.mean([one.torque for one in past[-_REST_CELLS:]], axis=0)
-        if self._pending is None:
-            if step is None:
-                return None
-            self._pending = (time, step, 0)
-        since, best, cells = self._pending
-        if step is not None and step.evidence > best.evidence:
-            best, cells = step, 0
-        else:
-            cells += 1
-        self._pending = (since, best, cells)
-        age = min(best.age + cells, len(past))
-        way = felt.position[i] - past[-age].position
-        change = mean - best.level
-        work = float(np.sum(np.where(np.abs(way) > _GIVEN_WAY, way * change, 0.0)))
-        size = float(np.max(np.abs(change) / self.friction))
-        if size < self.settings.least:
-            if time - since > _CREEPS_S:
-                # Friction that creeps: what it has come to is the new level.
-                self._pending = None
-                self._test.forget()
-                self._test.lose(felt.standing[i], mean)
-            elif step is None:
-                self._pending = None
-            return None
-        if work > 0.0 or size > self.settings.band:
-            self._pending = None
-            return best, cells
-        if time - since < self.settings.wait:
-            return None
-        self._pending = None
-        if work == 0.0:
-            return best, cells
-        self._test.forget()
-        self._settling = round(_STARTS_S / self.step)
-        return None
+        if not standing or self._commanded is not None:
+            self._rest.clear()
+            starts = bool(self._commanded) and standing
+            return None if step is None or starts else (step, 0)
+        found = self._rest.judge(self._past, step, time)
+        if found.creeps is not None:
+            self._test.forget()
+            self._test.lose(np.ones(self.joints, bool), found.creeps)
+        elif found.starts:
+            self._test.forget()
+            self._settling = round(_STARTS_S / self.step)
+        return found.push
 
     # ---- contacts ------------------------------------------------------------------------------
 
@@ -423,21 +352,19 @@ class ContactWatch:
         """Joints whose friction may hold what is left of a push."""
         return np.ones(self.joints, bool) if self.seen is None else self.seen.state >= TURNING
 
-    def _see(self, felt: Felt, i: int, time: float, evidence: float) -> None:
-        state = felt.state[i]
+    def _see(self, felt: Felt, i: int, time: float, evidence: float, cell: Cell) -> None:
         contact = None if self._touch is None else self.contacts[-1]
         if contact is None:
-            change = felt.smooth[i] - self._test.level
-            spread = np.sqrt(self._test.variance) + self.noise.level[FAST]
+            change, spread = felt.smooth[i] - self._test.level, self._test.std + self._usual
         else:
             change, spread = contact.change, np.sqrt(contact.variance)
         self.seen = Seen(
             time,
             felt.smooth[i],
-            self.noise.level[state, self._every],
+            cell.spread,
             change,
             spread,
-            state,
+            felt.state[i],
             felt.sure[i],
             evidence,
             self.threshold,

@@ -79,6 +79,9 @@ class FrictionStates:
         joints: How many.
         step: Between two cells [s].
         settings: Speeds and times.
+
+    Attributes:
+        numbers, memory, arm: What the kernel goes on with, the same arrays for as long as it lives.
     """
 
     def __init__(self, joints: int, step: float, settings: StateSettings | None = None) -> None:
@@ -87,19 +90,21 @@ class FrictionStates:
         times = [own.slow_for, own.reversal, own.change, own.settle]
         times += [own.quiet, own.blind_change, own.blind_start]
         # Times in cells.
-        self._numbers = np.array(
+        self.numbers = np.array(
             [own.standstill, own.slow, own.displaced, *(t / step - 1e-9 for t in times)]
         )
+        # Per joint: where it stood, direction, whether it stands; cells since it moved, started or
+        # stopped, turned, was slow.
+        self.memory = np.empty((7, joints))
+        # Whether there was a cell; cells since a joint did not stand, the arm started, it stopped.
+        self.arm = np.empty(4)
         self.clear()
 
     def clear(self) -> None:
         """The next cell follows on none: joints that do not move in it are taken to stand."""
-        # Per joint: where it stood, direction, whether it stands; cells since it moved, started or
-        # stopped, turned, was slow.
-        self._memory = np.zeros((7, self.joints))
-        self._memory[2:] = _LONG_AGO
-        # Whether there was a cell; cells since a joint did not stand, the arm started, it stopped.
-        self._arm = np.array([0.0, _LONG_AGO, _LONG_AGO, _LONG_AGO])
+        # In place: compiled code goes on with the same arrays.
+        self.memory[:2], self.memory[2:] = 0.0, _LONG_AGO
+        self.arm[0], self.arm[1:] = 0.0, _LONG_AGO
 
     def __call__(self, position: Float[Array, "n j"], velocity: Float[Array, "n j"]) -> StateRows:
         """States of the next cells."""
@@ -110,9 +115,9 @@ class FrictionStates:
             _kernel.friction_states(
                 np.ascontiguousarray(position, float),
                 np.ascontiguousarray(velocity, float),
-                self._numbers,
-                self._memory,
-                self._arm,
+                self.numbers,
+                self.memory,
+                self.arm,
                 state,
                 standing,
                 sure,
@@ -126,11 +131,11 @@ class FrictionStates:
         self, position: Float[Array, " j"], velocity: Float[Array, " j"]
     ) -> tuple[Int[Array, " j"], Bool[Array, " j"], Bool[Array, " j"]]:
         """One cell; the kernel does the same."""
-        standstill, slow, displaced = self._numbers[:3]
-        slow_for, reversal, change, settle, quiet, blind_change, blind_start = self._numbers[3:]
+        standstill, slow, displaced = self.numbers[:3]
+        slow_for, reversal, change, settle, quiet, blind_change, blind_start = self.numbers[3:]
         speed = np.abs(velocity)
         moves = speed >= standstill
-        memory, arm = self._memory, self._arm
+        memory, arm = self.memory, self.arm
         if arm[0] == 0.0:
             arm[0] = 1.0
             memory[0], memory[2] = position, ~moves

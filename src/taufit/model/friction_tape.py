@@ -67,6 +67,9 @@ class FrictionTape:
     Args:
         model: Fitted.
         step: Between two samples [s].
+
+    Attributes:
+        compiled: Whether the kernel repeats it.
     """
 
     def __init__(self, model: FittedModel, step: float) -> None:
@@ -97,6 +100,15 @@ class FrictionTape:
         inputs = FrictionInput(velocity[None], position[None], load[None], warm, step=self._step)
         columns, self._state = self._columns.advance(self._state, inputs)
         return np.einsum("jk,jk->j", columns[0], self._own)
+
+    @property
+    def parts(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Operations, registers, results, moves and travels: for compiled loops that repeat it.
+
+        Only where it is `compiled`. Inputs are the first registers; travels are pairs of a register
+        and the joint whose travel it holds before the first sample.
+        """
+        return self._operations, self._registers, self._results, self._moves, self._travelled
 
     def _repeat(
         self, velocity: Array, position: Array, load: Array, temperature: Array | None
@@ -145,6 +157,7 @@ class FrictionTape:
         self._memory = np.array([place for place, _ in start], int)
         self._start = np.array([value for _, value in start], float)
         self._from_travel = np.array([place for place, _ in travelled], int)
+        self._travelled = np.array(travelled, np.int32).reshape(-1)
         self._whose = np.array([j for _, j in travelled], int)
         return self._agrees()
 

@@ -1,0 +1,188 @@
+// External torque of consecutive steps, as contact/external_torque.py has it in NumPy on the same
+// arrays: inverse dynamics, friction and its memory, states, observer and jolts in one call.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+
+#include "cells.h"
+#include "engine.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+using namespace taufit;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Values = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Block = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Counts = nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<bool, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using List = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Places = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+enum Fixed { ROTORS, OFFSETS, UNSURE, FASTEST, FIXED };
+enum Last { LAG, STOOD_BEFORE, OLDER, OLD, LASTS };
+enum Clock { RUNS, PLACE, WARM_TAPE, CLOCKS };
+enum Out { POSITION, VELOCITY, TORQUE, SMOOTH, CHANGE, MEASURED, RIGID, FRICTION, OUTS };
+enum Flag { STANDS, SURE, SWITCHED, FLAGS };
+enum Input { SPEED, PLACED, LOAD, WARMTH, TRAVEL, INPUTS };
+constexpr double LARGEST_JOLT = 20.0;
+
+// Arrays belong to Python: `memory`, `clock`, `over` and the tape's registers are what one call leaves
+// to the next.
+class ExternalTorque {
+public:
+  ExternalTorque(List operations, Values registers, Places results, List moves, Places travelled,
+                 Vector numbers, Rows states, Values arm, Matrix fixed, Rows memory, Values clock,
+                 Values over, double step, double share)
+      : operations(operations), registers(registers), results(results), moves(moves),
+        travelled(travelled), numbers(numbers), states(states), arm(arm), fixed(fixed),
+        memory(memory), clock(clock), over(over), step(step), share(share) {
+    const size_t j = fixed.shape(1);
+    if (operations.shape(1) != 5 || moves.shape(1) != 2 || results.shape(0) != j ||
+        registers.shape(0) < INPUTS * j || numbers.shape(0) != STATE_NUMBERS ||
+        states.shape(0) != MEMORIES || states.shape(1) != j || arm.shape(0) != ARMS ||
+        fixed.shape(0) != FIXED || memory.shape(0) != LASTS || memory.shape(1) != j ||
+        clock.shape(0) != CLOCKS || over.shape(0) < 1 || travelled.shape(0) % 2 || j < 1 ||
+        j > MOST_JOINTS || !(step > 0.0))
+      throw std::invalid_argument("ExternalTorque: shapes do not agree, or too many joints");
+    tape = {operations.data(), results.data(), moves.data(), operations.shape(0), j, moves.shape(0)};
+    check_tape(tape, registers.shape(0));
+    for (size_t k = 0; k < travelled.shape(0); k += 2) {
+      const int32_t to = travelled.data()[k], of = travelled.data()[k + 1];
+      if (to < 0 || static_cast<size_t>(to) >= registers.shape(0) || of < 0 ||
+          static_cast<size_t>(of) >= j)
+        throw std::invalid_argument("ExternalTorque: a travel is outside the registers");
+    }
+  }
+
+  // Cells n + 1, the last one of the call before first; steps n.
+  void advance(const Prepared &engine, Matrix ends, Block out, Values jolt, Counts state,
+               Flags flags) {
+    const size_t j = fixed.shape(1), n = jolt.shape(0), c = ends.shape(1);
+    const auto fits = [n, j](const auto &x, size_t k) {
+      return x.shape(0) == k && x.shape(1) == n && x.shape(2) == j;
+    };
+    if (static_cast<size_t>(engine.chain.joints) != j || ends.shape(0) != n + 1 ||
+        (c != 3 * j && c != 4 * j) || !fits(out, OUTS) || state.shape(0) != n ||
+        state.shape(1) != j || !fits(flags, FLAGS))
+      throw std::invalid_argument("ExternalTorque: shapes of the cells do not agree");
+    double *const block = out.data();
+    const auto at = [&](Out k, size_t t) { return block + (k * n + t) * j; };
+    for (size_t t = 0; t < n; t++) {
+      const double *one = ends.data() + t * c, *two = one + c;
+      for (size_t i = 0; i < j; i++) {
+        at(POSITION, t)[i] = 0.5 * (two[i] + one[i]);
+        at(VELOCITY, t)[i] = 0.5 * (two[j + i] + one[j + i]);
+        at(CHANGE, t)[i] = (two[j + i] - one[j + i]) / step;
+        at(MEASURED, t)[i] = 0.5 * (two[2 * j + i] + one[2 * j + i]);
+      }
+    }
+    engine.loops->torque(engine.chain, {at(POSITION, 0), at(VELOCITY, 0), at(CHANGE, 0)}, 0,
+                         static_cast<std::ptrdiff_t>(n), at(RIGID, 0),
+                         workspace(engine.loops->work_size(engine.chain.joints)));
+    for (size_t t = 0; t < n; t++) {
+      const double *one = ends.data() + t * c, *two = one + c;
+      const auto flag = [&](Flag k) { return flags.data() + (k * n + t) * j; };
+      const double *v = at(VELOCITY, t);
+      next_states(j, at(POSITION, t), v, numbers.data(), states.data(), arm.data(),
+                  state.data() + t * j, flag(STANDS), flag(SURE));
+      friction(at(POSITION, t), v, at(RIGID, t), c == 4 * j ? one + 3 * j : nullptr,
+               c == 4 * j ? two + 3 * j : nullptr, at(FRICTION, t));
+      const bool begun = clock.data()[RUNS] != 0.0;
+      double *lag = last(LAG), *stood = last(STOOD_BEFORE);
+      for (size_t i = 0; i < j; i++) {
+        const bool stands = flag(STANDS)[i];
+        const double bare = at(RIGID, t)[i] + given(ROTORS)[i] * at(CHANGE, t)[i] +
+                            given(OFFSETS)[i] - at(MEASURED, t)[i];
+        const double torque = at(TORQUE, t)[i] = bare + (stands ? 0.0 : at(FRICTION, t)[i]);
+        if (!begun) lag[i] = torque, stood[i] = stands;
+        lag[i] = at(SMOOTH, t)[i] = lag[i] + share * (torque - lag[i]);
+        flag(SWITCHED)[i] = stands != (stood[i] > 0.0);
+        stood[i] = stands;
+      }
+      jolt.data()[t] = beyond(v, begun);
+      clock.data()[RUNS] = 1.0;
+    }
+  }
+
+private:
+  double *last(Last k) { return memory.data() + k * memory.shape(1); }
+  const double *given(Fixed k) const { return fixed.data() + k * fixed.shape(1); }
+
+  void friction(const double *q, const double *v, const double *load, const double *warm,
+                const double *warmer, double *out) {
+    const size_t j = fixed.shape(1);
+    double *r = registers.data();
+    for (size_t i = 0; i < j; i++) {
+      r[SPEED * j + i] = v[i];
+      r[PLACED * j + i] = q[i];
+      r[LOAD * j + i] = load[i];
+      if (warm != nullptr) r[WARMTH * j + i] = 0.5 * (warmer[i] + warm[i]);
+      r[TRAVEL * j + i] = v[i] * step;
+    }
+    if (clock.data()[WARM_TAPE] == 0.0) {
+      clock.data()[WARM_TAPE] = 1.0;
+      for (size_t k = 0; k < travelled.shape(0); k += 2)
+        r[travelled.data()[k]] = r[TRAVEL * j + static_cast<size_t>(travelled.data()[k + 1])];
+    }
+    repeat(tape, r, out);
+  }
+
+  // Acceleration beyond the training's, the largest within the last moments.
+  double beyond(const double *v, bool begun) {
+    const size_t j = fixed.shape(1), m = over.shape(0);
+    double *older = last(OLDER), *old = last(OLD), most = 0.0;
+    for (size_t i = 0; i < j; i++) {
+      if (!begun) older[i] = old[i] = v[i];
+      const double noise = given(UNSURE)[i];
+      const double once = std::fmax(std::fabs(v[i] - old[i]) - noise, 0.0);
+      const double twice = std::fmax(std::fabs(v[i] - older[i]) - noise, 0.0);
+      most = std::fmax(most, std::fmax(once, 0.5 * twice) / given(FASTEST)[i]);
+      older[i] = old[i];
+      old[i] = v[i];
+    }
+    const size_t place = static_cast<size_t>(std::fmax(clock.data()[PLACE], 0.0)) % m;
+    over.data()[place] = most / step - 1.0;
+    clock.data()[PLACE] = static_cast<double>((place + 1) % m);
+    double largest = 0.0;
+    for (size_t k = 0; k < m; k++) largest = std::fmax(largest, over.data()[k]);
+    return std::fmin(largest, LARGEST_JOLT);
+  }
+
+  List operations;
+  Values registers;
+  Places results;
+  List moves;
+  Places travelled;
+  Vector numbers;
+  Rows states;
+  Values arm;
+  Matrix fixed;
+  Rows memory;
+  Values clock, over;
+  double step, share;
+  Tape tape;
+};
+
+}  // namespace
+
+void bind_external_torque(nb::module_ &m) {
+  nb::class_<ExternalTorque>(m, "ExternalTorque", "External torque, step by step.")
+      .def(nb::init<List, Values, Places, List, Places, Vector, Rows, Values, Matrix, Rows, Values,
+                    Values, double, double>(),
+           nb::arg("operations").noconvert(), nb::arg("registers").noconvert(),
+           nb::arg("results").noconvert(), nb::arg("moves").noconvert(),
+           nb::arg("travelled").noconvert(), nb::arg("numbers").noconvert(),
+           nb::arg("states").noconvert(), nb::arg("arm").noconvert(), nb::arg("fixed").noconvert(),
+           nb::arg("memory").noconvert(), nb::arg("clock").noconvert(),
+           nb::arg("over").noconvert(), nb::arg("step"), nb::arg("share"))
+      .def("advance", &ExternalTorque::advance, nb::arg("engine"), nb::arg("ends").noconvert(),
+           nb::arg("out").noconvert(), nb::arg("jolt").noconvert(), nb::arg("state").noconvert(),
+           nb::arg("flags").noconvert());
+}

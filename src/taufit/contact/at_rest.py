@@ -1,0 +1,107 @@
+"""An arm that stands, and torque that changes: is it pushed, about to start, or does friction creep?
+
+Motors push before an arm starts. An arm that is pushed gives way: the outside does work on it. One
+that starts goes where its motors push, which looks like an outside that takes work. Where neither
+shows within a moment, it is a push that friction holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.contact.change_test import Step
+from taufit.contact.settings import ContactSettings
+from taufit.contact.touch import Moment
+
+# A change that is still small after this long is friction that creeps [s].
+_CREEPS_S = 0.1
+# A standing joint that is this far from where it stood has given way [rad or m].
+_GIVEN_WAY = 1e-4
+# Averaged over this many cells.
+_CELLS = 3
+
+
+class Pending(NamedTuple):
+    """A change that waits for a verdict: since when, the best step, cells since it was best seen."""
+
+    since: float
+    step: Step
+    cells: int
+
+
+class Verdict(NamedTuple):
+    """What has become of a change.
+
+    Attributes:
+        push: The step to be told and cells since its evidence was enough, or None.
+        starts: The arm starts.
+        creeps: Friction creeps, and this is the new level [N m].
+    """
+
+    push: tuple[Step, int] | None = None
+    starts: bool = False
+    creeps: Array | None = None
+
+
+_NOTHING = Verdict()
+
+
+class AtRest:
+    """Judges changes of external torque while the arm stands.
+
+    Args:
+        friction: Level of each joint's friction [N m].
+        settings: Times and sizes.
+    """
+
+    def __init__(self, friction: Float[Array, " j"], settings: ContactSettings) -> None:
+        self._friction, self._settings = friction, settings
+        self._pending: Pending | None = None
+
+    def clear(self) -> None:
+        """Nothing waits for a verdict."""
+        self._pending = None
+
+    def judge(self, past: Sequence[Moment], step: Step | None, time: float) -> Verdict:
+        """After the next cell.
+
+        Args:
+            past: The last cells, this one included.
+            step: A change with evidence enough, or None.
+            time: Now [s].
+        """
+        if self._pending is None:
+            if step is None:
+                return _NOTHING
+            self._pending = Pending(time, step, 0)
+        since, best, cells = self._pending
+        if step is not None and step.evidence > best.evidence:
+            best, cells = step, 0
+        else:
+            cells += 1
+        self._pending = Pending(since, best, cells)
+        past = list(past)
+        mean = np.mean([one.torque for one in past[-_CELLS:]], axis=0)
+        age = min(best.age + cells, len(past))
+        way = past[-1].position - past[-age].position
+        change = mean - best.level
+        work = float(np.sum(np.where(np.abs(way) > _GIVEN_WAY, way * change, 0.0)))
+        size = float(np.max(np.abs(change) / self._friction))
+        if size < self._settings.least:
+            if time - since > _CREEPS_S:
+                self._pending = None
+                return Verdict(creeps=mean)
+            if step is None:
+                self._pending = None
+            return _NOTHING
+        if work > 0.0 or size > self._settings.band:
+            self._pending = None
+            return Verdict((best, cells))
+        if time - since < self._settings.wait:
+            return _NOTHING
+        self._pending = None
+        return Verdict((best, cells)) if work == 0.0 else Verdict(starts=True)

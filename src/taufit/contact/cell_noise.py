@@ -1,0 +1,104 @@
+"""What noise a cell has: by the joints' friction states, the arm's pose, and beyond the training.
+
+White noise, wandering and velocity noise of each joint are those of its friction state. Velocity
+noise s of the joints acts through the inertia of the pose, M(q) diag(s) / h. Accelerations beyond
+the training's bring friction and flexibility that no training has shown, so variances grow by them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.contact.change_test import CLIP, CLIP_AT_REST, Cell
+from taufit.contact.external_torque import ExternalTorque, Felt
+from taufit.friction.states import REST, STATES, TURNING
+from taufit.model.noise_by_state import NoiseByState
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
+
+# Friction that an acceleration beyond the training's may bring, in friction levels.
+_ROUGH = 0.3
+# A joint's own friction jumps by this much, in friction levels, by state.
+_JUMPS = (0.06, 0.06, 0.1, 0.3, 0.01)
+# Inertia is that of a pose as long as no joint is further from it [rad or m].
+_SAME_POSE = 0.02
+
+
+class CellNoise:
+    """Makes a `Cell` of a step of external torque.
+
+    Args:
+        felt: Where external torque comes from.
+        noise: Residuals by friction state.
+        friction: Level of each joint's friction [N m].
+    """
+
+    def __init__(
+        self, felt: ExternalTorque, noise: NoiseByState, friction: Float[Array, " j"]
+    ) -> None:
+        self._felt, self._every = felt, np.arange(felt.joints)
+        clip = np.full(len(STATES), CLIP)
+        clip[REST] = CLIP_AT_REST
+        # In the order of a cell's rows; velocity noise stands where the residual will.
+        self._tables = np.stack(
+            [
+                noise.velocity / felt.step,
+                noise.white**2,
+                noise.walk**2 * felt.step,
+                (np.array(_JUMPS)[:, None] * friction) ** 2,
+                noise.level,
+                np.repeat(clip[:, None], felt.joints, axis=1),
+            ]
+        )
+        self._rough = 2.0 * np.minimum(noise.level[TURNING], _ROUGH * friction)
+        self._posed: Array | None = None
+        self._compiled = _kernel is not None and felt.compiled
+        if self._compiled:
+            self._loop = _kernel.CellNoise(self._tables, self._rough, felt.turning, _SAME_POSE)
+
+    def forget(self) -> None:
+        """The arm's inertia is another one from now on."""
+        self._posed = None
+        if self._compiled:
+            self._loop.forget()
+
+    def cell(self, felt: Felt, i: int, *, blind: bool = False) -> Cell:
+        """Of one step.
+
+        Args:
+            felt: Steps.
+            i: Which of them.
+            blind: Whether nothing can be said about the outside.
+        """
+        joints = len(self._every)
+        sure = np.zeros(joints, bool) if blind else felt.sure[i]
+        if self._compiled:
+            rows, velocity = np.empty((6, joints)), np.empty((joints, joints))
+            at, torque, state = felt.position[i], felt.torque[i], felt.state[i]
+            kernel, jolt = self._felt.engine.kernel, felt.jolt[i]
+            self._loop.fill(kernel, at, torque, state, jolt, rows, velocity)
+            return Cell(rows, velocity, sure)
+        return self._filled(felt, i, sure)
+
+    def _filled(self, felt: Felt, i: int, sure: Array) -> Cell:
+        """The same as the kernel, in NumPy."""
+        rows = self._tables[:, felt.state[i], self._every]
+        velocity = self._inertia(felt.position[i]) * rows[0]
+        rows[0] = felt.torque[i]
+        jolt = float(felt.jolt[i])
+        if jolt > 0.0:
+            rough = (jolt * self._rough) ** 2
+            rows[1] += 4.0 * rough
+            rows[2] += rough
+        return Cell(rows, velocity, sure)
+
+    def _inertia(self, position: Float[Array, " j"]) -> Float[Array, "j j"]:
+        """Of the arm here or nearby."""
+        if self._posed is None or np.abs(position - self._posed).max() > _SAME_POSE:
+            self._posed = position.copy()
+            self._mass = self._felt.inertia(position[None])[0]
+        return self._mass
