@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
@@ -134,18 +135,22 @@ void run_tape(List operations, Values registers, Places results, List moves, Val
 }
 
 // The broken line through samples averaged over n cells from `edge` on, as payload/filter/grid.py
-// has it; returns the last sample before the next cell's edge.
-size_t grid_cells(Vector time, Matrix values, double edge, double step, Rows out) {
-  const size_t filled = time.shape(0), c = values.shape(1), n = out.shape(0);
-  if (values.shape(0) != filled || out.shape(1) != c || filled < 2)
+// has it. Samples before the next cell's edge move out, all but the last of them; returns how many
+// are left.
+size_t grid_cells(Values time, Rows values, size_t filled, double edge, double step, Values centres,
+                  Rows out) {
+  const size_t c = values.shape(1), n = out.shape(0);
+  if (time.shape(0) < filled || values.shape(0) < filled || out.shape(1) != c ||
+      centres.shape(0) != n || filled < 2)
     throw std::invalid_argument("grid_cells: shapes do not agree");
-  const double *t = time.data(), *y = values.data();
+  double *t = time.data(), *y = values.data();
   size_t i = 0;
   while (i + 2 < filled && t[i + 1] <= edge) i++;
   double from = edge;
   for (size_t k = 0; k < n; k++) {
     double *to = out.data() + k * c;
     for (size_t s = 0; s < c; s++) to[s] = 0.0;
+    centres.data()[k] = edge + step * (static_cast<double>(k) + 0.5);
     const double end = edge + step * static_cast<double>(k + 1);
     while (true) {
       const bool last = i + 2 >= filled || t[i + 1] > end;
@@ -161,7 +166,9 @@ size_t grid_cells(Vector time, Matrix values, double edge, double step, Rows out
     }
   }
   while (i + 2 < filled && t[i + 1] <= from) i++;
-  return i;
+  std::copy(t + i, t + filled, t);
+  std::copy(y + i * c, y + filled * c, y);
+  return filled - i;
 }
 
 }  // namespace
@@ -203,5 +210,6 @@ void bind_cells(nb::module_ &m) {
   m.def("run_tape", &run_tape, nb::arg("operations").noconvert(), nb::arg("registers").noconvert(),
         nb::arg("results").noconvert(), nb::arg("moves").noconvert(), nb::arg("out").noconvert());
   m.def("grid_cells", &grid_cells, nb::arg("time").noconvert(), nb::arg("values").noconvert(),
-        nb::arg("edge"), nb::arg("step"), nb::arg("out").noconvert());
+        nb::arg("filled"), nb::arg("edge"), nb::arg("step"), nb::arg("centres").noconvert(),
+        nb::arg("out").noconvert());
 }

@@ -147,7 +147,9 @@ private:
       older[i] = old[i];
       old[i] = v[i];
     }
-    const size_t place = static_cast<size_t>(std::fmax(clock.data()[PLACE], 0.0)) % m;
+    const double end = static_cast<double>(m - 1);
+    const size_t place =
+        static_cast<size_t>(std::fmin(std::fmax(clock.data()[PLACE], 0.0), end));
     over.data()[place] = most / step - 1.0;
     clock.data()[PLACE] = static_cast<double>((place + 1) % m);
     double largest = 0.0;

@@ -5,6 +5,7 @@ void bind_cells(nanobind::module_& m);
 void bind_change_test(nanobind::module_& m);
 void bind_external_torque(nanobind::module_& m);
 void bind_intake(nanobind::module_& m);
+void bind_interval(nanobind::module_& m);
 void bind_payload_body(nanobind::module_& m);
 void bind_recursive_filter(nanobind::module_& m);
 void bind_regressor(nanobind::module_& m);
@@ -18,6 +19,7 @@ NB_MODULE(_kernel, m) {
     bind_change_test(m);
     bind_external_torque(m);
     bind_intake(m);
+    bind_interval(m);
     bind_payload_body(m);
     bind_recursive_filter(m);
     bind_regressor(m);

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -24,6 +25,7 @@ using Row = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu
 using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutCube = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using OutRow = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Poses = nb::ndarray<double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 bool runs(const Loops& loops) {
@@ -188,6 +190,35 @@ public:
                        workspace(loops->work_size(j)));
     }
 
+    // Poses of the links in the base frame, n x j x 4 x 4.
+    void poses(Matrix q, Poses out) const {
+        const std::size_t n = q.shape(0), j = static_cast<std::size_t>(chain.joints);
+        check(q.shape(1) == j && out.shape(0) == n && out.shape(1) == j && out.shape(2) == 4 &&
+                  out.shape(3) == 4,
+              "poses are (n, j, 4, 4), q is (n, j)");
+        for (std::size_t s = 0; s < n; ++s) {
+            double turned[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, placed[3] = {};
+            for (std::size_t i = 0; i < j; ++i) {
+                const Joint& one = joint[i];
+                const double x = q.data()[s * j + i], sine = std::sin(x), rest = 1.0 - std::cos(x);
+                double turn[9], next[9], move[3], moved[3];
+                for (int k = 0; k < 9; ++k) turn[k] = one.a0[k] + sine * one.a1[k] + rest * one.a2[k];
+                for (int k = 0; k < 3; ++k)
+                    move[k] = one.p0[k] + sine * one.p1[k] + rest * one.p2[k] + x * one.p3[k];
+                apply(turned, move, 1.0, moved);
+                multiply(turned, turn, next);
+                double* to = out.data() + (s * j + i) * 16;
+                for (int r = 0; r < 3; ++r) {
+                    placed[r] += moved[r];
+                    for (int c = 0; c < 3; ++c) to[4 * r + c] = turned[3 * r + c] = next[3 * r + c];
+                    to[4 * r + 3] = placed[r];
+                    to[12 + r] = 0.0;
+                }
+                to[15] = 1.0;
+            }
+        }
+    }
+
     std::ptrdiff_t joints() const { return chain.joints; }
     std::string instructions() const { return loops->name; }
     void use(const std::string& name) {
@@ -265,6 +296,7 @@ void bind_regressor(nb::module_& m) {
         .def("adjoint", &Engine::adjoint, nb::arg("q"), nb::arg("v"), nb::arg("a"),
              nb::arg("gradient"), nb::arg("dq").noconvert(), nb::arg("dv").noconvert(),
              nb::arg("da").noconvert(), nb::arg("threads"))
+        .def("poses", &Engine::poses, nb::arg("q"), nb::arg("out").noconvert())
         .def("columns", &Engine::columns, nb::arg("q"), nb::arg("v"), nb::arg("a"), nb::arg("first"),
              nb::arg("last"), nb::arg("place"), nb::arg("weights").none(),
              nb::arg("out").noconvert());

@@ -10,8 +10,14 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from taufit.contact import ContactSettings, ContactWatch, find_contacts, refine_noise
-from taufit.contact import cell_noise, external_torque
+from taufit.contact import (
+    ContactSettings,
+    ContactWatch,
+    cell_noise,
+    external_torque,
+    find_contacts,
+    refine_noise,
+)
 from taufit.contact import change_test as module
 from taufit.contact.change_test import CLIP, Cell, ChangeTest
 from taufit.contact.force import direction_names, find_force, point_jacobian

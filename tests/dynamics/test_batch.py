@@ -248,6 +248,16 @@ def test_wrong_shapes_are_named(shape):
 
 
 @needs_kernel
+@pytest.mark.parametrize("seed", range(5))
+def test_compiled_poses_are_those_of_the_recursion(seed):
+    robot = random_arm(seed, 5)
+    q = random_states(seed, 7, 5)[0]
+    found = Engine(robot).forward_kinematics(q)
+    expected = recursion.forward_kinematics(robot, q)
+    np.testing.assert_allclose(found, expected, atol=1e-13 * (1 + abs(q).max()))
+
+
+@needs_kernel
 def test_python_runs_while_the_kernel_does():
     robot = random_arm(15, 7)
     states = random_states(15, 40000, 7)

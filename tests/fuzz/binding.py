@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from tests.fuzz.binding_classes import class_calls
 
 
 def _array(rng: np.random.Generator, dtype: Any = float) -> Any:
@@ -128,7 +129,7 @@ def _calls(kernel: Any) -> dict[str, Callable[[np.random.Generator], Any]]:  # n
         "sign_margins": sign_margins, "sign_mix": sign_mix, "recursive_filter": recursive_filter,
         "decimate_rows": decimate_rows,
         "dahl_scan": dahl_scan, "most_probable_body": most_probable_body,
-        "without_own": without_own,
+        "without_own": without_own, **class_calls(kernel, _array),
     }  # fmt: skip
     # Those of the twin take addresses of MuJoCo's own memory: their callers own that contract.
     for name, value in vars(kernel).items():

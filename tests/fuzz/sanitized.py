@@ -23,6 +23,9 @@ TESTS = (
     "tests/signals/test_recursive_filter.py",
     "tests/friction/test_presliding.py",
     "tests/payload/test_payload_parts.py",
+    "tests/contact/test_external_torque.py",
+    "tests/contact/test_friction_states.py",
+    "tests/signals/test_intake.py",
 )
 _CHILD = """
 import sys

@@ -72,3 +72,18 @@ def test_another_number_of_joints_is_refused(model):
         monitor.update(0.0, np.zeros(5), np.zeros(5), np.zeros(5))
     with pytest.raises(TaufitError, match="parameters"):
         Monitor(model.structure)
+
+
+def test_compiled_and_numpy_intervals_are_the_same(model, loaded):
+    monitor = Monitor(model, loaded)
+    compared = 0
+    for k, _ in enumerate(monitor):
+        felt = monitor.watch.felt
+        if felt is None or k % 40:
+            continue
+        own = monitor._prediction
+        if own._loop is None:
+            pytest.skip("there is no compiled kernel")
+        np.testing.assert_allclose(own.half_width(felt, 0), own._half_width(felt, 0), rtol=1e-9)
+        compared += 1
+    assert compared > 10

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taufit.errors import RecordingError
-from taufit.signals.intake import Intake
+from taufit.signals.intake import Intake, screen, spikes
 from taufit.signals.intake.velocities import slope
 
 RATE, JOINTS = 100.0, 2
@@ -125,3 +125,52 @@ def test_nothing_but_holes_is_refused_by_its_channel():
     with pytest.raises(RecordingError, match="torque of joint 2 is nan"):
         for k in range(600):
             one.push(k / RATE, np.zeros(2), np.zeros(2), np.array([1.0, np.nan]))
+
+
+needs_kernel = pytest.mark.skipif(spikes._kernel is None, reason="there is no compiled kernel")
+
+
+@needs_kernel
+@pytest.mark.parametrize("seed", range(3))
+def test_compiled_and_numpy_guards_find_the_same_spikes(seed):
+    rng = np.random.default_rng(seed)
+    floor = rng.uniform(0.0, 0.5, 6)
+    guards = spikes.spike_guard(floor), spikes.NumpyGuard(floor)
+    waiting, told = None, []
+    for k in range(400):
+        row = np.sin(0.05 * k + np.arange(6)) + 0.05 * rng.normal(size=6)
+        row[rng.integers(6)] += rng.normal() * 3.0 * (rng.random() < 0.1)
+        if k % 150 == 149:
+            for guard in guards:
+                guard.clear()
+        if waiting is not None:
+            found = [guard.is_spike(*waiting, 0.01 * k, row) for guard in guards]
+            assert found[0] == found[1]
+            told.append(found[0])
+        found = [guard.suspicious(0.01 * k, row) for guard in guards]
+        assert found[0] == found[1]
+        waiting = (0.01 * k, row) if found[0] else None
+        if waiting is None:
+            for guard in guards:
+                guard.accept(0.01 * k, row)
+    assert any(told) and not all(told)
+
+
+@needs_kernel
+def test_compiled_and_numpy_screens_say_the_same():
+    rng = np.random.default_rng(4)
+    largest = rng.uniform(2.0, 9.0, 6)
+    screens = spikes._kernel.Screen(largest, 0.5), screen.NumpyScreen(largest, 0.5)
+    said, row = set(), np.zeros(6)
+    for k in range(300):
+        row[:4] = 2.0 * rng.normal(size=4)
+        row[2:4] *= k % 2
+        if k % 3:
+            row[4:] = 2.0 * rng.normal(size=2)
+        row[0] = np.nan if k % 50 == 0 else row[0]
+        looks = [one.look(row) for one in screens]
+        assert looks[0] == looks[1]
+        said.add(looks[0])
+        for one in screens:
+            one.hold(row)
+    assert said >= {0, screen.MEASURED, screen.MEASURED | screen.HELD, 7}

@@ -1,4 +1,4 @@
-"""An arm that stands, and torque that changes: is it pushed, about to start, or does friction creep?
+"""An arm that stands, and torque that changes: a push, a start, or friction that creeps.
 
 Motors push before an arm starts. An arm that is pushed gives way: the outside does work on it. One
 that starts goes where its motors push, which looks like an outside that takes work. Where neither
@@ -26,7 +26,7 @@ _CELLS = 3
 
 
 class Pending(NamedTuple):
-    """A change that waits for a verdict: since when, the best step, cells since it was best seen."""
+    """A change without a verdict: since when, the best step, and cells since it was seen best."""
 
     since: float
     step: Step

@@ -213,7 +213,9 @@ class ExternalTorque:
             torque,
             smooth,
             state,
-            *flags,
+            flags[0],
+            flags[1],
+            flags[2],
             jolt,
             change,
             measured,
@@ -233,7 +235,11 @@ class ExternalTorque:
         states = self.states(q, v)
         friction = self._friction_of(q, v, rigid, middle)
         torque = bare + np.where(states.standing, 0.0, friction)
-        smooth, switched, jolt = self._smooth(torque), self._switched(states.standing), self._jolts(v)
+        smooth, switched, jolt = (
+            self._smooth(torque),
+            self._switched(states.standing),
+            self._jolts(v),
+        )
         self._clock[0] = 1.0
         return Felt(
             time,

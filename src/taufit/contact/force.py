@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.dynamics import forward_kinematics
+from taufit.dynamics import engine
 from taufit.robot import Robot
 from taufit.statistics import NORMAL_95
 
@@ -84,11 +84,21 @@ def point_jacobian(
 ) -> Float[Array, "3 j"]:
     """Velocity of a point of a link (0 for the first) per joint velocity, in base axes."""
     out = np.zeros((3, robot.joints))
-    for i in range(link + 1):
-        rotation, origin = poses[i, :3, :3], poses[i, :3, 3]
-        screw = robot.links[i].screw
-        out[:, i] = rotation @ screw[3:] + np.cross(rotation @ screw[:3], point - origin)
+    out[:, : link + 1] = _levers(robot, poses, np.asarray(point, float)[None])[0][:, : link + 1]
     return out
+
+
+def _levers(
+    robot: Robot, poses: Float[Array, "k 4 4"], points: Float[Array, "n 3"]
+) -> Float[Array, "n 3 j"]:
+    """Velocity of points that move with all joints, per joint velocity, in base axes."""
+    joints, screws = robot.joints, robot.screws
+    rotation, origin = poses[:joints, :3, :3], poses[:joints, :3, 3]
+    turn = (rotation @ screws[:, :3, None])[..., 0]
+    slide = (rotation @ screws[:, 3:, None])[..., 0]
+    x, y, z = np.moveaxis(points[:, None] - origin, -1, 0)
+    a, b, c = turn.T
+    return np.stack([b * z - c * y, c * x - a * z, a * y - b * x], axis=1) + slide.T
 
 
 def find_force(
@@ -112,13 +122,14 @@ def find_force(
         force_std: Prior standard deviation of each component [N].
         blind_std: Directions known no better than this are blind [N].
     """
-    poses = forward_kinematics(robot, np.asarray(position, float)[None])[0]
+    poses = engine(robot).forward_kinematics(np.asarray(position, float)[None])[0]
     ends = link_points(robot, poses, np.asarray(tool, float))
     change = np.asarray(change, float)
     variance = np.asarray(variance, float)
     covariance = np.diag(variance) if variance.ndim == 1 else variance
-    levers = [point_jacobian(robot, poses, k, ends[k]) for k in range(robot.joints)]
-    likely = np.array([_likelihood(own, change, covariance, force_std) for own in levers])
+    # A link moves with the joints up to its own.
+    levers = _levers(robot, poses, ends) * np.tri(robot.joints)[:, None]
+    likely = _likelihood(levers, change, covariance, force_std)
     likely[-1] += _PREFER_TOOL
     best = int(likely.argmax())
     last = best == robot.joints - 1
@@ -155,15 +166,17 @@ def find_force(
 
 
 def _likelihood(
-    jacobian: Float[Array, "3 j"],
+    levers: Float[Array, "n 3 j"],
     change: Float[Array, " j"],
     covariance: Float[Array, "j j"],
     force_std: float,
-) -> float:
-    """ln p(change) for a force of that size there."""
-    spread = covariance + force_std**2 * jacobian.T @ jacobian
+) -> Float[Array, " n"]:
+    """ln p(change) for a force of that size at each point."""
+    spread = covariance + force_std**2 * np.swapaxes(levers, 1, 2) @ levers
     _, log = np.linalg.slogdet(spread)
-    return -0.5 * (float(change @ np.linalg.solve(spread, change)) + float(log))
+    size = np.linalg.solve(spread, np.broadcast_to(change[:, None], (len(levers), len(change), 1)))
+    out: Array = -0.5 * (size[..., 0] @ change + log)
+    return out
 
 
 def touched_links(
@@ -182,11 +195,11 @@ def touched_links(
     sums = np.cumsum(parts)
     last = int(sums.argmax())
     links = [k + 1 for k in range(last, robot.joints) if sums[k] > sums[last] - 6.0]
-    poses = forward_kinematics(robot, np.asarray(position, float)[None])[0]
+    poses = engine(robot).forward_kinematics(np.asarray(position, float)[None])[0]
     tip = poses[-1, :3, 3]
+    levers = np.linalg.norm(_levers(robot, poses, tip[None])[0], axis=0)
     for k in range(last + 1, robot.joints):
-        lever = point_jacobian(robot, poses, k, tip)[:, k]
-        if np.linalg.norm(lever) < _LEVER and k in links and k + 1 not in links:
+        if levers[k] < _LEVER and k in links and k + 1 not in links:
             links.append(k + 1)
     return last + 1, tuple(sorted(links))
 

@@ -17,8 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.contact.calibrate import DEFAULT_TAIL
 from taufit.contact.at_rest import AtRest
+from taufit.contact.calibrate import DEFAULT_TAIL
 from taufit.contact.cell_noise import CellNoise
 from taufit.contact.change_test import Cell, ChangeTest, Step
 from taufit.contact.contact import Contact, ContactEvent, Seen

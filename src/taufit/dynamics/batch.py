@@ -119,6 +119,14 @@ class Engine:
         self.kernel.torque(q, v, a, out, threads)
         return out
 
+    def forward_kinematics(self, q: Float[Array, "n j"]) -> Float[Array, "n k 4 4"]:
+        """Poses in the base frame of the j link frames and, last, the tip."""
+        if not self.compiled:
+            return recursion.forward_kinematics(self.robot, q)
+        links = np.empty((len(q), self.robot.joints, 4, 4))
+        self.kernel.poses(np.ascontiguousarray(q, float), links)
+        return np.concatenate([links, links[:, -1:] @ self.robot.tip], axis=1)
+
     def regressor_adjoint(
         self,
         q: Float[Array, "n j"],

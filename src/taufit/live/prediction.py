@@ -19,6 +19,11 @@ from taufit.model.noise_by_state import NoiseByState
 from taufit.payload import PayloadEstimate
 from taufit.statistics import NORMAL_95
 
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
+
 
 class LivePrediction:
     """Half width of the interval about the predicted torque, step by step.
@@ -36,24 +41,43 @@ class LivePrediction:
         by_state = model.training.residuals.by_state
         # What free recordings have shown counts as well as what training left.
         level = noise.level if by_state is None else np.maximum(by_state, noise.level)
-        self._noise = level**2
+        self._noise = np.ascontiguousarray(level, float) ** 2
         scatter = model.training.friction_scatter
-        self._scatter = np.full(joints, USUAL_SCATTER) if scatter is None else scatter
+        self._scatter = np.full(joints, USUAL_SCATTER) if scatter is None else np.array(scatter)
         self._gain = 0.0 if model.training.conditioning.gain is None else GAIN_SCATTER
-        self._coulomb = coulomb_level(model)
+        self._coulomb = np.array(coulomb_level(model), float)
         self._root = _link_root(model)
         self._payload = np.zeros(10)
         self._relative = 0.0
+        self._loop = None
+        if _kernel is not None:
+            self._loop = _kernel.Interval(
+                self._root, self._noise, self._scatter, self._coulomb, self._gain, NORMAL_95
+            )
 
     def carry(self, found: PayloadEstimate | None) -> None:
         """What the arm carries from now on; None for nothing."""
         if found is None or found.mass <= 0.0:
             self._payload, self._relative = np.zeros(10), 0.0
         else:
-            self._payload, self._relative = found.parameters, found.mass_std / found.mass
+            self._payload = np.array(found.parameters, float)
+            self._relative = float(found.mass_std / found.mass)
 
     def half_width(self, felt: Felt, i: int) -> Float[Array, " j"]:
         """Of the interval about the predicted torque of one step [N m]."""
+        if self._loop is None:
+            return self._half_width(felt, i)
+        out = np.empty(len(self._every))
+        self._loop.half_width(
+            self._engine.kernel,
+            *(felt.position[i], felt.velocity[i], felt.acceleration[i], felt.state[i]),
+            *(felt.friction[i], felt.rigid[i], felt.standing[i]),
+            *(self._payload, self._relative, out),
+        )
+        return out
+
+    def _half_width(self, felt: Felt, i: int) -> Float[Array, " j"]:
+        """The same in NumPy."""
         at = slice(i, i + 1)
         rows = self._engine.regressor(felt.position[at], felt.velocity[at], felt.acceleration[at])
         links = rows[0]

@@ -74,14 +74,14 @@ class Grid:
         n = int(self.ahead / self.step + 1e-9)
         if n < 1 or self._filled < 2:
             return np.empty(0), np.empty((0, self.channels))
-        time, values = self._time[: self._filled], self._values[: self._filled]
         if _kernel is not None:
-            out = np.empty((n, self.channels))
-            keep = _kernel.grid_cells(time, values, self._edge, self.step, out)
-            centres = self._edge + self.step * (np.arange(n) + 0.5)
+            middles, cells = np.empty(n), np.empty((n, self.channels))
+            self._filled = _kernel.grid_cells(
+                self._time, self._values, self._filled, self._edge, self.step, middles, cells
+            )
             self._edge += self.step * n
-            self._drop(keep)
-            return centres, out
+            return middles, cells
+        time, values = self._time[: self._filled], self._values[: self._filled]
         edges = self._edge + self.step * np.arange(n + 1)
         before = np.clip(np.searchsorted(time, edges, side="right") - 1, 0, self._filled - 2)
         width = np.diff(time)

@@ -105,6 +105,11 @@ class PayloadFilter:
         self.settings = settings = settings or PayloadSettings()
         self.unknowns = unknowns(model, settings)
         joints = self.joints = model.robot.joints
+        # Per joint, which of its columns is friction at low speed.
+        self._slow = [
+            int(np.argmax(rows == self.unknowns.names.index(joint_parameter(j, EXTRAS[0]))))
+            for j, rows in enumerate(self.unknowns.rows)
+        ]
         conditioning = model.training.conditioning
         rate = conditioning.rate_hz
         self.rate_hz = rate / np.ceil(rate / settings.fastest_hz - 1e-9)
@@ -348,10 +353,6 @@ class PayloadFilter:
         """What the last read-out says, column by column."""
         u, last = self.unknowns, self._last
         assert last is not None
-        slow = [
-            int(np.argmax(rows == u.names.index(joint_parameter(j, EXTRAS[0]))))
-            for j, rows in enumerate(u.rows)
-        ]
         louder = np.maximum(self._scale, 1.0)
         density = u.density * louder * (_WATCHFUL / self.settings.noise_factor)
         # Friction of a joint that has not turned both ways yet may be taken for load.
@@ -363,7 +364,7 @@ class PayloadFilter:
             np.where(one_way, np.inf, density),
             u.rms * np.sqrt(louder),
             u.level,
-            slow,
+            self._slow,
             np.append(std, moments),
         )
 

@@ -19,8 +19,9 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
 from taufit.signals.intake.sample import Notice, Sample
+from taufit.signals.intake.screen import HELD, MEASURED, MOVES, Screen
 from taufit.signals.intake.shift import MotionShift
-from taufit.signals.intake.spikes import SpikeGuard
+from taufit.signals.intake.spikes import spike_guard
 from taufit.signals.intake.velocities import VelocityChoice, slope
 from taufit.signals.resampling import MERGE
 
@@ -86,11 +87,13 @@ class Intake:
         longest: float = GAP_S,
     ) -> None:
         self.joints, self.robot, self.longest = joints, robot, longest
+        self._shape = (joints,)
         self._gain = None if gain is None else np.asarray(gain, float)
         self._coupling = None if coupling is None else np.asarray(coupling, float)
         self._standstill = standstill
-        self._largest = np.full(3 * joints, 1e12) if largest is None else largest
-        self._spikes = SpikeGuard(np.zeros(3 * joints) if floor is None else floor)
+        self._largest = np.full(3 * joints, 1e12) if largest is None else np.array(largest, float)
+        self._screen = Screen(self._largest, standstill)
+        self._spikes = spike_guard(np.zeros(3 * joints) if floor is None else floor)
         self._choice = VelocityChoice(joints)
         self._shift = MotionShift(delay_s) if delay_s else None
         self.counts = Counts()
@@ -100,7 +103,6 @@ class Intake:
         self._back: list[float] = []
         self._lonely = self._nothing = 0
         self._heard: float | None = None
-        self._held: Array | None = None
         self._warm: Array | None = None
         self._last: tuple[float, Array] | None = None
         # A suspicious sample; one that waits for its neighbour to have a velocity.
@@ -140,16 +142,20 @@ class Intake:
         """
         self.counts.pushed += 1
         row = self._row(position, velocity, torque)
-        if not self._is_measured(time, row):
+        looks = self._screen.look(row)
+        if not looks & MEASURED or not abs(time) < 1e12:
+            self._missing(row)
             self._say("missing", time, "a sample lacks a value or has an impossible one")
             return []
-        at = self._in_order(time, row)
+        self._nothing = 0
+        at = self._in_order(time, row, looks)
         if at is None:
             return []
         out = self._gap(at) if self._is_gap(at) else []
         joints = self.joints
         torques = row[2 * joints :]
-        self._held, self._heard = torques.copy(), at
+        self._screen.hold(row)
+        self._heard = at
         if self._gain is not None:
             torques *= self._gain
         if self._coupling is not None:
@@ -240,7 +246,7 @@ class Intake:
 
     def _values(self, values: Array, what: str) -> Array:
         found = np.asarray(values, float)
-        if found.shape != (self.joints,):
+        if found.shape != self._shape:
             count = found.shape[0] if found.ndim == 1 else f"an array of shape {found.shape}"
             raise RecordingError(
                 f"expected {what} of {self.joints} joints ({self.robot}), found {count}. Give the "
@@ -259,19 +265,12 @@ class Intake:
         self._warm = found
         return found
 
-    def _is_measured(self, time: float, row: Array) -> bool:
-        # Comparisons with nan are false, so this also sees what is missing.
-        inside = np.abs(row) < self._largest
-        good = bool(inside.all()) and abs(time) < 1e12
-        if good:
-            self._nothing = 0
-            return True
+    def _missing(self, row: Array) -> None:
+        """Refuse a line on which no sample is a measurement."""
         self._nothing += 1
-        if self._nothing >= _NOTHING:
-            self._refuse(row, inside)
-        return False
-
-    def _refuse(self, row: Array, inside: Array) -> None:
+        if self._nothing < _NOTHING:
+            return
+        inside = np.abs(row) < self._largest
         channel = int(np.argmin(inside)) if not inside.all() else -1
         if channel < 0:
             what = "time stamps are missing"
@@ -285,7 +284,7 @@ class Intake:
             "order of the joints and the connection."
         )
 
-    def _in_order(self, time: float, row: Array) -> float | None:
+    def _in_order(self, time: float, row: Array, looks: int) -> float | None:
         """The sample's time after the last one's; None where it is not later, or says nothing."""
         at = float(time) + self._offset
         last = self._heard
@@ -295,9 +294,7 @@ class Intake:
         if step <= 0.0:
             return self._late(at, step)
         self._back.clear()
-        joints = self.joints
-        held = self._held is not None and bool((row[2 * joints :] == self._held).all())
-        if held and self._moves(row, step):
+        if looks & HELD and (looks & MOVES or self._moves(row, step)):
             self._say("held", at, "torques repeat to the last digit while the arm moves")
             return None
         if self._steps >= _PERIOD_KNOWN and step < MERGE * self._period:
@@ -309,13 +306,11 @@ class Intake:
         return at
 
     def _moves(self, row: Array, step: float) -> bool:
-        """Whether some joint moves in this sample, by its velocity or by where it was."""
-        joints = self.joints
-        speeds = row[joints : 2 * joints]
-        if self._last is not None and self._choice.lacking.any():
-            way = np.abs(row[:joints] - self._last[1])
-            speeds = np.where(self._choice.lacking, way / step, speeds)
-        return float(np.abs(speeds).max()) > self._standstill
+        """Whether a joint without a velocity of its own has moved since the last sample."""
+        if self._last is None or not self._choice.lacking.any():
+            return False
+        way = np.abs(row[: self.joints] - self._last[1])
+        return float(np.where(self._choice.lacking, way / step, 0.0).max()) > self._standstill
 
     def _late(self, at: float, step: float) -> float | None:
         """A stamp at or before the last one: repeated, late, or of a clock that began anew."""

@@ -7,9 +7,16 @@ reversal of friction, a push) it stays. So only suspicious samples wait, for one
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 
 from taufit.arrays import Array, Float
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
 
 # Beyond so many standard deviations of the channel's own noise.
 _SIGMAS = 6.0
@@ -22,7 +29,7 @@ _BACK = 0.5
 _MEMORY, _FEWEST = 50, 8
 
 
-class SpikeGuard:
+class NumpyGuard:
     """Noise of every channel, and which values are out of its reach.
 
     Args:
@@ -86,3 +93,31 @@ class SpikeGuard:
             self._asked = values
             self._known = np.abs(values - self._value - (time - self._time) * self._slope)
         return self._known
+
+
+@runtime_checkable
+class SpikeGuard(Protocol):
+    """What `NumpyGuard` does."""
+
+    def clear(self) -> None:
+        """The next sample follows on none."""
+
+    def suspicious(self, time: float, values: Float[Array, " c"]) -> bool:
+        """Whether a value is far from where its channel was going."""
+
+    def is_spike(
+        self, time: float, values: Float[Array, " c"], later: float, after: Float[Array, " c"]
+    ) -> bool:
+        """Whether a suspicious sample is off, and alone."""
+
+    def accept(self, time: float, values: Float[Array, " c"]) -> None:
+        """This sample is the last one from now on."""
+
+
+def spike_guard(floor: Float[Array, " c"]) -> SpikeGuard:
+    """A guard, compiled where there is a compiler."""
+    if _kernel is None:
+        return NumpyGuard(floor)
+    sigmas, middle = _SIGMAS * _MEAN_TO_STD, _MIDDLE / _FORETOLD
+    guard: SpikeGuard = _kernel.SpikeGuard(floor, sigmas, middle, _BACK, _MEMORY, _FEWEST)
+    return guard
