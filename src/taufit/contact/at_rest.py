@@ -2,7 +2,8 @@
 
 Motors push before an arm starts. An arm that is pushed gives way: the outside does work on it. One
 that starts goes where its motors push, which looks like an outside that takes work. Where neither
-shows within a moment, it is a push that friction holds.
+shows within a moment it is called a push. A motion that begins so gently that its motors push for
+longer before anything moves needs the commanded velocity to be told from one.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from taufit.contact.touch import Moment
 _CREEPS_S = 0.1
 # A standing joint that is this far from where it stood has given way [rad or m].
 _GIVEN_WAY = 1e-4
-# Averaged over this many cells.
-_CELLS = 3
+# Averaged over this many cells; noise beyond this many standard deviations of that is none.
+_CELLS, _NOISE = 3, 2.0
 
 
 class Pending(NamedTuple):
@@ -85,12 +86,15 @@ class AtRest:
             cells += 1
         self._pending = Pending(since, best, cells)
         past = list(past)
-        mean = np.mean([one.torque for one in past[-_CELLS:]], axis=0)
+        last = past[-_CELLS:]
+        mean = np.mean([one.torque for one in last], axis=0)
         age = min(best.age + cells, len(past))
         way = past[-1].position - past[-age].position
         change = mean - best.level
+        # In friction levels, less what noise may be.
+        beyond = np.maximum(np.abs(change) - _NOISE * _noise_of(last), 0.0) / self._friction
+        size = float(beyond.max())
         work = float(np.sum(np.where(np.abs(way) > _GIVEN_WAY, way * change, 0.0)))
-        size = float(np.max(np.abs(change) / self._friction))
         if size < self._settings.least:
             if time - since > _CREEPS_S:
                 self._pending = None
@@ -105,3 +109,10 @@ class AtRest:
             return _NOTHING
         self._pending = None
         return Verdict((best, cells)) if work == 0.0 else Verdict(starts=True)
+
+
+def _noise_of(cells: Sequence[Moment]) -> Float[Array, " j"]:
+    """Standard deviation of the mean of consecutive cells [N m]."""
+    n, newest = len(cells), cells[-1].cell
+    shaken = 2.0 * np.sum(newest.velocity**2, axis=1) / n**2
+    return np.sqrt(newest.white * (1.0 - 0.5 / n) / n + shaken)

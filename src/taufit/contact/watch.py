@@ -43,6 +43,8 @@ _SAY_AGAIN_S = 1.0
 _JOLT = 0.25
 # An arm that begins to go where its motors push starts within this time [s].
 _STARTS_S = 0.6
+# Commanded velocities beyond this are a motion: motors push long before anything moves [rad/s].
+_COMMANDED = 1e-5
 # After a push at standstill friction unwinds for this long at least [s].
 _UNWINDS_S = 1.0
 # Settling after a start or a gap [s].
@@ -159,8 +161,7 @@ class ContactWatch:
             self._gap(since, time)
         self.samples += 1
         if commanded_velocity is not None:
-            told = float(np.abs(commanded_velocity).max())
-            self._commanded = told >= self.noise.standstill
+            self._commanded = float(np.abs(commanded_velocity).max()) > _COMMANDED
         self._grid.push(time, row)
         self.felt = None
         if self._grid.ahead >= self.step:
