@@ -24,7 +24,7 @@ from taufit.names import printable
 
 # In order of use. A verb has a file `cli/<verb>.py`, or one in a room of _ROOMS, with either a
 # function `command` or, for verbs with sub-verbs, a typer app called `app`.
-_ROOMS = ("", "pages.", "fleets.")
+_ROOMS = ("", "pages.", "fleets.", "tip.")
 _IN_ORDER = {
     "demo": "Try taufit without a robot: simulate, fit, check, report",
     "inspect": "Show a robot: joints, limits, what its motion can tell about it",
@@ -38,6 +38,7 @@ _IN_ORDER = {
     "check": "Test a fitted model on recordings it has not seen",
     "payload": "Tell what the arm carries",
     "contact": "Tell what touches the arm, at a stated rate of false alarms",
+    "energy": "Tell kinetic energy and effective mass at the tip, with intervals",
     "health": "Tell wear from temperature, run after run",
     "live": "Watch a running robot: payload, contact, friction, on a page",
     "fleet": "Study many robots of one type: models, surprises, trends",

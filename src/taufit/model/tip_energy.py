@@ -1,0 +1,142 @@
+"""Kinetic energy of an arm and what of it a collision at the tip would meet, with uncertainty.
+
+    T = 1/2 v' M(q) v,     1/m_u = u' J M^-1 J' u,     E = 1/2 m_u s^2
+
+M is the mass matrix of links and rotors, J the tip's linear Jacobian, s the tip's speed and u its
+direction: m_u is the mass a body feels that the tip runs into, E the energy that goes with it. Both
+T and 1/m_u follow M, which is linear in the parameters, so with w = M^-1 J' u
+
+    dT = 1/2 v' dM v,     dm_u = m_u^2 w' dM w
+
+and the covariance of the base parameters gives standard deviations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import engine, jacobian, mass_matrix
+from taufit.model.fitted_model import FittedModel, require_fitted
+from taufit.statistics import NORMAL_95
+
+# Tip speed below which it has no direction worth speaking of [m/s].
+_STILL = 1e-6
+# Torque per ampere differs by this much from run to run where torque was measured as current.
+_GAIN_SCATTER = 0.015
+_BLOCK = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TipEnergy:
+    """Energies of an arm in motion, state by state.
+
+    Attributes:
+        kinetic: T, of links and rotors [J].
+        kinetic_std: Its standard deviation [J].
+        speed: Of the tip [m/s].
+        effective_mass: m_u along the tip's velocity [kg]; NaN where the tip stands.
+        effective_mass_std: Its standard deviation [kg].
+        effective: E [J]; 0 where the tip stands.
+        effective_std: Its standard deviation [J].
+    """
+
+    kinetic: Float[Array, " n"]
+    kinetic_std: Float[Array, " n"]
+    speed: Float[Array, " n"]
+    effective_mass: Float[Array, " n"]
+    effective_mass_std: Float[Array, " n"]
+    effective: Float[Array, " n"]
+    effective_std: Float[Array, " n"]
+
+    def kinetic_interval(self) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        """95 % interval of T."""
+        half = NORMAL_95 * self.kinetic_std
+        return self.kinetic - half, self.kinetic + half
+
+    def effective_interval(self) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        """95 % interval of E."""
+        half = NORMAL_95 * self.effective_std
+        return self.effective - half, self.effective + half
+
+
+def tip_energy(
+    model: FittedModel,
+    position: Float[Array, "n j"],
+    velocity: Float[Array, "n j"],
+) -> TipEnergy:
+    """Kinetic energy, effective mass and effective energy at the tip.
+
+    A model of torque measured behind the gear has no rotors: its energies are the links'. Standard
+    deviations are zero where the model has no covariance.
+
+    Args:
+        model: Fitted.
+        position, velocity: Of the joints.
+    """
+    require_fitted(model, "give energies")
+    parts = [
+        _block(model, position[k : k + _BLOCK], velocity[k : k + _BLOCK])
+        for k in range(0, len(position), _BLOCK)
+    ]
+    names = TipEnergy.__slots__  # type: ignore[attr-defined]
+    return TipEnergy(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def arm_inertia(model: FittedModel, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:
+    """M(q) of links and rotors at the joints."""
+    matrix = mass_matrix(model.robot, position)
+    if not model.layout.rotor_inertia:
+        return matrix
+    rotors = np.diag(model.values[model.layout.rotors])
+    coupling = model.columns.coupling
+    return matrix + (rotors if coupling is None else coupling.T @ rotors @ coupling)
+
+
+def _block(model: FittedModel, q: Float[Array, "n j"], v: Float[Array, "n j"]) -> TipEnergy:
+    matrix = arm_inertia(model, q)
+    kinetic = 0.5 * np.einsum("ni,nij,nj->n", v, matrix, v)
+    linear = jacobian(model.robot, q)[:, 3:]
+    tip = np.einsum("nij,nj->ni", linear, v)
+    speed = np.linalg.norm(tip, axis=1)
+    moves = speed > _STILL
+    direction = np.where(moves[:, None], tip / np.where(moves, speed, 1.0)[:, None], 0.0)
+    pulled = np.einsum("nij,ni->nj", linear, direction)
+    answer = np.linalg.solve(matrix, pulled[..., None])[..., 0]
+    mobility = np.einsum("nj,nj->n", pulled, answer)
+    mass = np.where(moves, 1.0 / np.where(moves, mobility, 1.0), np.nan)
+    scatter = 0.0 if model.training.conditioning.gain is None else _GAIN_SCATTER
+    kinetic_std = np.hypot(0.5 * _spread(model, q, v), scatter * kinetic)
+    known = np.where(moves, mass, 0.0)
+    mass_std = np.hypot(known**2 * _spread(model, q, answer), scatter * known)
+    half_square = 0.5 * speed**2
+    return TipEnergy(
+        kinetic,
+        kinetic_std,
+        speed,
+        mass,
+        np.where(moves, mass_std, np.nan),
+        half_square * known,
+        half_square * mass_std,
+    )
+
+
+def _spread(
+    model: FittedModel, q: Float[Array, "n j"], along: Float[Array, "n j"]
+) -> Float[Array, " n"]:
+    """Standard deviation of w' M(q) w over the covariance of the base parameters."""
+    base = model.training.base
+    if base is None:
+        return np.zeros(len(q))
+    zero = np.zeros_like(q)
+    links = engine(model.robot).regressor(q, zero, along) - engine(model.robot).regressor(
+        q, zero, zero
+    )
+    row = np.zeros((len(q), model.layout.size))
+    row[:, model.layout.links] = np.einsum("nj,njp->np", along, links)
+    if model.layout.rotor_inertia:
+        row[:, model.layout.rotors] = model.columns.at_motors(along) ** 2
+    own = row[:, [model.layout.index(name) for name in base.names]]
+    return np.sqrt(np.maximum(np.einsum("nb,bc,nc->n", own, base.covariance, own), 0.0))
