@@ -122,3 +122,45 @@ def test_torque_beyond_the_limits_is_never_written_without_a_word(tmp_path, caps
         assert bool(beyond.any()) is over
         assert bool(done["warnings"]) is over
         assert not over or "joint 3" in done["warnings"][0]
+
+
+def test_dots_in_names_stay(tmp_path, motion):
+    for name in ("run_3.035.parquet", "run_3.5.csv.gz"):
+        assert _simulate("ur10", motion, "-o", tmp_path / name) == 0
+    assert {path.name for path in tmp_path.glob("*.truth.json")} == {
+        "run_3.035.truth.json",
+        "run_3.5.truth.json",
+    }
+    assert _simulate("ur10", motion, "-o", tmp_path / "v1.2.parquet", "--runs", "2") == 0
+    assert (tmp_path / "v1.2_002.parquet").exists()
+    assert (tmp_path / "v1.2_002.truth.json").exists()
+
+
+def test_a_run_goes_on_where_another_ended(tmp_path, motion, capsys):
+    effects = tmp_path / "heat.yaml"
+    effects.write_text("thermal: {capacity: 400, copper: 0.02, viscous_slope: -0.1}")
+    first, second, third = (tmp_path / f"run.{k}.parquet" for k in (1, 2, 3))
+    own = ("ur10", motion, "--effects", effects)
+    assert _simulate(*own, "-o", first) == 0
+    assert _simulate(*own, "-o", second, "--after", first, "--seed", 1) == 0
+    truth = json.loads((tmp_path / "run.1.truth.json").read_text())
+    start = read_recording(second).temperature[0]
+    # Heat goes on while the arm settles before the first row.
+    np.testing.assert_allclose(start, truth["temperature_end"], atol=0.2)
+    assert np.max(start) > 23.0
+    later = json.loads((tmp_path / "run.2.truth.json").read_text())
+    given = later["effects"]["thermal"]
+    np.testing.assert_allclose(given["initial_housing"], truth["housing_end"])
+    # A recording alone tells what its sensors showed last.
+    (tmp_path / "run.1.truth.json").unlink()
+    assert _simulate(*own, "-o", third, "--after", first) == 0
+    last = read_recording(first).temperature[-1]
+    np.testing.assert_allclose(read_recording(third).temperature[0], last, atol=0.2)
+    capsys.readouterr()
+    assert _simulate("ur10", motion, "-o", third, "--after", first) == 1
+    assert "nothing warms this arm" in capsys.readouterr().err
+    cold = tmp_path / "cold.parquet"
+    assert _simulate("ur10", motion, "-o", cold) == 0
+    (tmp_path / "cold.truth.json").unlink()
+    assert _simulate(*own, "-o", third, "--after", cold) == 1
+    assert "no joint temperatures" in capsys.readouterr().err

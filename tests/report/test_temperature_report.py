@@ -25,6 +25,7 @@ from taufit.report.friction_map import friction_map, friction_torque, heat_map
 from taufit.report.health_page import health_page
 from taufit.report.temperature_page import run_by_run, temperature_page, torque_change
 from taufit.signals import Samples
+from taufit.temperature.changes import warm_up
 from taufit.temperature.repeated import repeat_identification
 from taufit.temperature.slopes import friction_at
 
@@ -101,6 +102,28 @@ def test_torque_changes_by_slope_times_speed(model, runs):
     slopes = np.array([0.09, 0.25, 0.15])
     np.testing.assert_allclose(mean, 20.0 * slopes * speed.mean(axis=0), rtol=0.1)
     np.testing.assert_allclose(largest, 20.0 * slopes * speed.max(axis=0), rtol=0.1)
+
+
+def test_warm_up_says_what_the_tables_of_the_literature_do(model, runs):
+    cold, warm = np.full(3, 20.0), np.full(3, 40.0)
+    found = warm_up(model, runs[0], cold, warm)
+    before, after = (friction_at(model, t)[0] for t in (cold, warm))
+    np.testing.assert_allclose(found.viscous, 100.0 * (after / before - 1.0))
+    mean, largest = torque_change(model, runs[0], cold, warm)
+    np.testing.assert_array_equal(found.mean, mean)
+    np.testing.assert_array_equal(found.largest, largest)
+    limits = model.robot.limits
+    known = np.isfinite(limits.velocity)
+    np.testing.assert_allclose(
+        found.at_speed_limit[known], (np.abs(after - before) * limits.velocity)[known]
+    )
+    plain = found.to_dict()
+    assert all(len(values) == 3 for values in plain.values())
+    span = model.training.ranges.temperature
+    np.testing.assert_array_equal(warm_up(model, runs[0]).cold, span.low)
+    flat = TorqueModel(model.robot, Linear(0.02))
+    joined = Samples.joined(runs)
+    assert warm_up(fitted_model(flat, fit_samples(flat, joined, Wls()), joined), joined) is None
 
 
 def test_health_page_of_a_fresh_baseline(model):

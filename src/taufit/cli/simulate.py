@@ -46,6 +46,13 @@ class TwinOptions:
     mounting: Annotated[
         str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")
     ] = None
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            help="Go on at the temperatures this earlier run ended at; for arms with heat.",
+            metavar="RUN",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ def command(
     """Record a simulated arm: MuJoCo's bodies, a controller, friction, heat, noise.
 
     The recording is the file a robot would give. What was true (parameters, friction, gains,
-    payload) goes to NAME.truth.json beside it, which nothing else in taufit reads. With --serve
+    payload) goes to NAME.truth.json beside it, which no other verb reads. With --serve
     it is no recording but a virtual controller on this computer that clients of the real one talk
     to, `taufit record` among them.
 
@@ -105,6 +112,7 @@ def command(
     import time
 
     from taufit.cli.common import plain
+    from taufit.cli.parts.simulated_files import numbered, truth_path
     from taufit.files import write_json
     from taufit.recording import write_recording
     from taufit.sim.batch import run_many
@@ -139,9 +147,9 @@ def command(
             before = time.perf_counter()
             run = next(many)
             wall += time.perf_counter() - before
-            target = output if play.runs == 1 else _numbered(output, number + 1)
+            target = output if play.runs == 1 else numbered(output, number + 1)
             write_recording(run.recording, target)
-            truth = _truth_path(target)
+            truth = truth_path(target)
             write_json(truth, plain(run.truth))
             files.append(_summary(run, target, truth, twin.robot))
             bar.update(task, completed=number + 1)
@@ -200,6 +208,10 @@ def _twin(robot: str, chosen: TwinOptions) -> tuple[Twin, Any]:
     if chosen.arm is not None and twin.effects.ripple is not None:
         ripple = replace(twin.effects.ripple, arm=float(chosen.arm))
         twin = replace(twin, effects=replace(twin.effects, ripple=ripple))
+    if chosen.after is not None:
+        from taufit.cli.parts.simulated_files import going_on
+
+        twin = going_on(twin, chosen.after)
     if chosen.bandwidth_hz is not None:
         controller = replace(twin.controller, bandwidth_hz=chosen.bandwidth_hz)
         twin = replace(twin, controller=controller)
@@ -321,15 +333,6 @@ def _payload(text: str) -> Carried:
         )
     centre = np.array(numbers[1:] or [0.0, 0.0, 0.0])
     return Carried.lump(numbers[0], centre, pick=times[0], drop=times[1])
-
-
-def _truth_path(recording: Path) -> Path:
-    return recording.with_name(recording.name.split(".")[0] + ".truth.json")
-
-
-def _numbered(path: Path, number: int) -> Path:
-    stem, dot, ending = path.name.partition(".")
-    return path.with_name(f"{stem}_{number:03d}{dot}{ending}")
 
 
 def _beyond(run: Run, robot: Robot) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,31 +10,17 @@ from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
 from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.model.fitted_model import FittedModel
-from taufit.model.predict import predicted_torque
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
 from taufit.report.palette import MEASURED, MODEL, RESIDUAL
 from taufit.signals.samples import Samples
 from taufit.statistics import NORMAL_95
+from taufit.temperature.changes import WarmUp, follows_temperature, torque_change, warm_up
 from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
 from taufit.temperature.slopes import friction_at
 
-
-def torque_change(
-    model: FittedModel,
-    samples: Samples,
-    cold: Float[Array, " j"],
-    warm: Float[Array, " j"],
-) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-    """Mean and largest change of torque along a motion when every joint goes from cold to warm."""
-    shape = samples.position.shape
-    torque = [
-        predicted_torque(model, replace(samples, temperature=np.broadcast_to(t, shape).copy()))
-        for t in (cold, warm)
-    ]
-    change = np.abs(torque[1] - torque[0])[samples.in_motion]
-    return change.mean(axis=0), change.max(axis=0)
+__all__ = ["run_by_run", "temperature_page", "torque_change"]
 
 
 def temperature_page(
@@ -53,12 +39,18 @@ def temperature_page(
         samples: A motion on which torque is compared.
         cold, warm: Temperatures to compare [degC]; by default the training data's extremes.
     """
-    changes = _Changes.of(model, repeated, samples, cold, warm)
+    changes = warm_up(model, samples, cold, warm)
+    if changes is None:
+        raise TaufitError(
+            "this model's viscous friction does not follow temperature: fit it with a law "
+            "(--temperature linear) to runs at several."
+        )
+    alone = _alone(repeated, changes)
     head = verdict(
         "good",
         f"Viscous friction changes by {changes.viscous.mean():.0f} % on average from cold to warm",
         f"One fit over {len(repeated.models)} runs whose friction follows temperature. Identified "
-        f"run by run the figure is {changes.repeated.mean():.0f} %.",
+        f"run by run the figure is {alone.mean():.0f} %.",
     )
     most = changes.viscous[np.argmax(np.abs(changes.viscous))]
     figures = cards(
@@ -69,7 +61,7 @@ def temperature_page(
         ]
     )
     sections = [
-        Section("Verdict", head + figures + changes.table(model)),
+        Section("Verdict", head + figures + _table(model, changes, alone)),
         Section("Friction against temperature", _lines(model, repeated)),
         Section("Friction maps", friction_map(model)),
     ]
@@ -90,7 +82,7 @@ def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...]
     friction = model.friction
     if (
         not isinstance(friction, TemperatureDependent)
-        or "viscous" not in [term.name for term in friction.model.terms]
+        or not follows_temperature(model)
         or samples.temperature is None
         or model.training.thermal is not None
         or len(samples.run_slices()) < 3
@@ -106,64 +98,29 @@ def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...]
     except TaufitError:
         # A run too short or too poor to be identified by itself takes nothing from the fit.
         return ""
-    changes = _Changes.of(model, repeated, samples, None, None)
-    return changes.table(model) + _lines(model, repeated)
+    changes = warm_up(model, samples)
+    assert changes is not None
+    return _table(model, changes, _alone(repeated, changes)) + _lines(model, repeated)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Changes:
-    """What temperature changes, joint by joint.
+def _alone(repeated: Repeated, changes: WarmUp) -> Float[Array, " j"]:
+    """Change of viscous friction by the line through single runs [%]."""
+    return 100.0 * (repeated.at(changes.warm) / repeated.at(changes.cold) - 1.0)
 
-    Attributes:
-        cold, warm: Temperatures compared [degC].
-        viscous: Change of viscous friction by the one fit [%].
-        repeated: The same by the line through single runs [%].
-        mean, largest: Change of torque along a motion [N m].
-    """
 
-    cold: Float[Array, " j"]
-    warm: Float[Array, " j"]
-    viscous: Float[Array, " j"]
-    repeated: Float[Array, " j"]
-    mean: Float[Array, " j"]
-    largest: Float[Array, " j"]
-
-    @classmethod
-    def of(
-        cls,
-        model: FittedModel,
-        repeated: Repeated,
-        samples: Samples,
-        cold: Float[Array, " j"] | None,
-        warm: Float[Array, " j"] | None,
-    ) -> _Changes:
-        span = model.training.ranges.temperature
-        assert span is not None
-        cold = span.low if cold is None else cold
-        warm = span.high if warm is None else warm
-        one, other = friction_at(model, cold)[0], friction_at(model, warm)[0]
-        return cls(
-            cold,
-            warm,
-            100.0 * (other / one - 1.0),
-            100.0 * (repeated.at(warm) / repeated.at(cold) - 1.0),
-            *torque_change(model, samples, cold, warm),
-        )
-
-    def table(self, model: FittedModel) -> str:
-        limit = model.robot.limits.torque
-        share = 100.0 * self.largest / np.where(np.isfinite(limit), limit, np.nan)
-        header = ("", *(f"J{j + 1}" for j in range(model.robot.joints)))
-        rows = [
-            ("cold [degC]", self.cold),
-            ("warm [degC]", self.warm),
-            ("viscous friction, one fit [%]", self.viscous),
-            ("viscous friction, run by run [%]", self.repeated),
-            ("mean change of torque [N m]", self.mean),
-            ("largest change of torque [N m]", self.largest),
-            ("the same, % of the torque limit", share),
-        ]
-        return table(header, [(name, *(float(x) for x in values)) for name, values in rows])
+def _table(model: FittedModel, changes: WarmUp, alone: Float[Array, " j"]) -> str:
+    header = ("", *(f"J{j + 1}" for j in range(model.robot.joints)))
+    rows = [
+        ("cold [degC]", changes.cold),
+        ("warm [degC]", changes.warm),
+        ("viscous friction, one fit [%]", changes.viscous),
+        ("viscous friction, run by run [%]", alone),
+        ("mean change of torque [N m]", changes.mean),
+        ("largest change of torque [N m]", changes.largest),
+        ("change of torque at the speed limit [N m]", changes.at_speed_limit),
+        ("the same, % of the torque limit", changes.share),
+    ]
+    return table(header, [(name, *(float(x) for x in values)) for name, values in rows])
 
 
 def _lines(model: FittedModel, repeated: Repeated) -> str:

@@ -50,6 +50,7 @@ from taufit.signs.unknown_signs import (
     without_signs,
 )
 from taufit.temperature.apply import slopes_of, with_temperature
+from taufit.temperature.changes import WarmUp, warm_up
 from taufit.temperature.over_parts import follow_parts
 from taufit.threads import one_blas_thread
 from taufit.validation.files import unlike_files
@@ -153,6 +154,15 @@ class Identification(Shown):
         """Mean over hold-out recordings and joints."""
         return float(np.mean([s.mean_nrmse for s in self.holdout])) if self.holdout else None
 
+    @property
+    def warm_up(self) -> WarmUp | None:
+        """What warming up changes along the training motion; None where friction does not follow.
+
+        Temperatures that were estimated, not measured, are left out.
+        """
+        measured = self.model.training.thermal is None
+        return warm_up(self.model, self.samples) if measured else None
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         e, conditioning = self.estimate, self.model.training.conditioning
@@ -180,6 +190,7 @@ class Identification(Shown):
             "friction_dropped": list(e.dropped),
             "rotor_inertia": self.model.rotor_inertia,
             "temperature": slopes_of(self.model),
+            "warm_up": None if (warm := self.warm_up) is None else warm.to_dict(),
             "settings": dict(e.settings),
             "warnings": list(self.warnings),
             "findings": [finding.to_dict() for finding in self.findings],

@@ -1,0 +1,73 @@
+"""Files of simulated runs: their names, and going on from where one ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from taufit.errors import TaufitError
+
+if TYPE_CHECKING:
+    from taufit.sim import Twin
+
+
+def truth_path(recording: Path) -> Path:
+    """NAME.truth.json beside NAME.parquet, whatever dots are in NAME."""
+    return recording.with_name(_parts(recording)[0] + ".truth.json")
+
+
+def numbered(path: Path, number: int) -> Path:
+    """NAME_003.parquet."""
+    stem, ending = _parts(path)
+    return path.with_name(f"{stem}_{number:03d}{ending}")
+
+
+def _parts(path: Path) -> tuple[str, str]:
+    """A recording's name without its ending, and the ending."""
+    from taufit.recording.write import WRITERS
+
+    for ending in sorted(WRITERS, key=len, reverse=True):
+        if path.name.lower().endswith(ending):
+            return path.name[: -len(ending)], path.name[-len(ending) :]
+    return path.name, ""
+
+
+def going_on(twin: Twin, run: Path) -> Twin:
+    """The arm as warm as an earlier run left it.
+
+    Both heat stores come from the truth beside a simulated run; a recording without one tells what
+    its sensors showed last, which both stores then have.
+    """
+    import numpy as np
+
+    thermal = twin.effects.thermal
+    if thermal is None:
+        raise TaufitError(
+            f"--after {run}: nothing warms this arm. Use a preset with heat (ur5-warmup), or give "
+            "`thermal` in --effects."
+        )
+    truth = truth_path(run)
+    if truth.exists():
+        from taufit.fields import Field
+        from taufit.plain_data import read_json
+
+        page = Field(read_json(truth, "the truth of a simulated run"), str(truth))
+        joints = twin.robot.joints
+        motor = page["temperature_end"].numbers(joints)
+        housing = page["housing_end"].numbers(joints)
+    else:
+        from taufit.recording import in_order, read_recording
+
+        recording = in_order(read_recording(run), twin.robot.joint_names, robot=twin.robot.name)
+        if recording.temperature is None:
+            raise TaufitError(
+                f"--after {run}: it has no joint temperatures, and there is no {truth.name} beside "
+                "it. Give a simulated run with heat."
+            )
+        rows = np.isfinite(recording.temperature).all(axis=1)
+        if not rows.any():
+            raise TaufitError(f"--after {run}: its joint temperatures are not numbers.")
+        motor = housing = np.asarray(recording.temperature[rows][-1], float)
+    warm = replace(thermal, initial=np.asarray(motor), initial_housing=np.asarray(housing))
+    return replace(twin, effects=replace(twin.effects, thermal=warm))
