@@ -21,7 +21,7 @@ SHOWN_ONLY = {"yaml", "text", "xml", "c", "cpp", "json", "toml", "cmake", "matla
 NOT_RUN = {
     "needs a robot",
     "needs ROS 2",
-    "needs a C compiler",
+    "needs a cluster",
     "sets up or installs",
     "needs the shared recordings",
     "takes minutes",
@@ -102,8 +102,11 @@ def run_command(words: list[str], background: list[subprocess.Popen[str]]) -> No
     assert stop in (0, None), f"{shlex.join(words)} ended with exit code {stop}"
 
 
-def run(page: Path, folder: Path, also: tuple[str, ...] = ()) -> int:
-    """Run a page's blocks in a folder, those with a title in `also` too; returns how many ran."""
+def run(page: Path, folder: Path, also: tuple[str, ...] = (), only: str = "") -> int:
+    """Run a page's blocks in a folder, those with a title in `also` too; returns how many ran.
+
+    With `only`, the blocks of that title alone.
+    """
     space: dict[str, object] = {"__name__": "page"}
     background: list[subprocess.Popen[str]] = []
     before, count = Path.cwd(), 0
@@ -111,7 +114,9 @@ def run(page: Path, folder: Path, also: tuple[str, ...] = ()) -> int:
     try:
         for block in blocks(page):
             where = f"{page.relative_to(ROOT)}:{block.line}"
-            if block.language in SHOWN_ONLY or block.title in NOT_RUN - set(also):
+            if block.language in SHOWN_ONLY or block.title in NOT_RUN - {*also, only}:
+                continue
+            if only and block.title != only:
                 continue
             count += 1
             try:

@@ -14,6 +14,7 @@ mpl.use("Agg")
 PAGES = pages()
 # `make docs-check` runs what takes minutes, too.
 ALSO = ("takes minutes",) if os.environ.get("TAUFIT_ALL_BLOCKS") == "1" else ()
+SHARED = "needs the shared recordings"
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
@@ -32,21 +33,44 @@ def example_files(tmp_path_factory):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_every_block_of_a_page_runs_in_order(page, example_files, tmp_path):
-    for file in example_files.iterdir():
-        shutil.copy(file, tmp_path)
+    shutil.copytree(example_files, tmp_path, dirs_exist_ok=True)
     run(page, tmp_path, ALSO)
 
 
-def test_arms_that_are_not_bundled_need_two_commands(data_dir, tmp_path):
-    for pattern in ("staubli_tx40/*", "kuka_lwr4/*", "xmate7p/*"):
+@pytest.fixture
+def shared_files(data_dir, tmp_path):
+    """A folder with what blocks that need the shared recordings are about."""
+    pair = "ur10e/identification_data/ur-20_02_19_14harm50sec*"
+    for pattern in ("staubli_tx40/*", "kuka_lwr4/*", "xmate7p/*", pair):
         for file in data_dir.glob(pattern):
             shutil.copy(file, tmp_path)
-    for file in (*ROOT.glob("examples/arms/*"), ROOT / "examples/columns/tx40_csv.yaml"):
+    for file in (*ROOT.glob("examples/arms/*"), *ROOT.glob("examples/columns/*")):
         shutil.copy(file, tmp_path)
-    run(ROOT / "docs/foreign_arms.md", tmp_path, ("needs the shared recordings",))
+    return tmp_path
+
+
+def test_arms_that_are_not_bundled_need_two_commands(shared_files):
+    run(ROOT / "docs/foreign_arms.md", shared_files, (SHARED,))
     for name in ("lwr4", "xmate", "tx40"):
-        assert (tmp_path / f"{name}.html").stat().st_size > 100_000
-        assert (tmp_path / f"{name}.json").stat().st_size > 10_000
+        assert (shared_files / f"{name}.html").stat().st_size > 100_000
+        assert (shared_files / f"{name}.json").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name != "foreign_arms.md"], ids=str
+)
+def test_blocks_that_need_the_shared_recordings_run_on_them(page, request):
+    if not any(block.title == SHARED for block in blocks(page)):
+        return
+    assert run(page, request.getfixturevalue("shared_files"), only=SHARED) > 0
+
+
+def test_commands_are_not_hidden_in_blocks_that_are_only_shown():
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language in SHOWN_ONLY:
+                hidden = re.findall(r"^(?:taufit|make|pip|python) .*", block.text, re.M)
+                assert not hidden, f"{page.name}:{block.line}: {hidden[0]}"
 
 
 def test_blocks_say_what_they_are():
@@ -60,13 +84,13 @@ def test_blocks_that_are_not_run_are_few_and_say_why():
     titles = [(page.name, block) for page in PAGES for block in blocks(page) if block.title]
     for name, block in titles:
         assert block.title in NOT_RUN or block.language in SHOWN_ONLY, f"{name}:{block.line}"
-    left_out = [block for _, block in titles if block.title in NOT_RUN]
+    left_out = [block for _, block in titles if block.title in NOT_RUN - {SHARED}]
     run_there = sum(
         block.language not in SHOWN_ONLY and block.title not in NOT_RUN
         for page in PAGES
         for block in blocks(page)
     )
-    assert len(left_out) <= 25 and run_there >= 2 * len(left_out)
+    assert len(left_out) <= 15 and run_there >= 4 * len(left_out)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +58,11 @@ def write_example_files(folder: Path) -> Iterator[tuple[str, str]]:
     taufit.write_model(done.model, folder / "model.json")
     yield "model.json", "the model that `taufit fit` makes of the first run"
     yield from _robots(robot, folder)
+    for k, name in enumerate(("other_day.parquet", "third_day.parquet"), 1):
+        day = folder / "plant" / f"arm_{k}" / "2026-11-02.parquet"
+        day.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / name, day)
+    yield "plant/", "recordings of two arms by robot and day, as of a fleet"
 
 
 def _write_log(recording: Recording, path: Path) -> None:
