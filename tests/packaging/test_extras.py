@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -40,6 +41,16 @@ def test_extras_named_anywhere_exist():
     assert "ros2" in found
     unknown = {name: str(path) for name, path in found.items() if name not in LISTED}
     assert not unknown
+
+
+def test_every_extra_of_users_is_tried_on_the_wheel():
+    spec = importlib.util.spec_from_file_location(
+        "wheel_check", Path(__file__).parent / "wheel_check.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    # FIGAROH is for benchmarks alone.
+    assert set(module.PROBES) == set(EXTRAS) - {"figaroh"}
 
 
 def test_extras_within_the_package_are_extras_of_it():

@@ -1,9 +1,9 @@
 """Install the built wheel into an empty environment outside the checkout and use it there.
 
-    python tests/packaging/wheel_check.py DIST [--extras]
+    python tests/packaging/wheel_check.py DIST [--extras [NAME ...]]
 
 The wheel's own dependencies come from the package index; --extras installs every extra as well and
-tries what it is for.
+tries what it is for. figaroh, which only benchmarks use, is not tried.
 """
 
 from __future__ import annotations
@@ -30,6 +30,25 @@ PROBES = {
     "xacro": "import taufit; taufit.read_robot('arm.urdf.xacro')",
     # A participant of DDS would speak to the local network: the library and our part of it load.
     "ros2": "import cyclonedds.domain, taufit.wire.ros.middleware",
+    "fleet": "import taufit\n"
+    "from distributed import LocalCluster\n"
+    "from taufit.engines import open_engine\n"
+    "from taufit.fleet import study_fleet\n"
+    "with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, protocol='tcp://',\n"
+    "                  host='127.0.0.1', dashboard_address=None) as cluster:\n"
+    "    with open_engine(scheduler=cluster.scheduler_address) as engine:\n"
+    "        found = study_fleet(taufit.read_robot('ur10e'), 'plant/', engine=engine)\n"
+    "assert len(found.robots) == 2",
+    "live": "import re, subprocess, sys, urllib.request\n"
+    "words = [sys.executable, '-m', 'taufit', 'live', 'loaded.parquet', 'model.json']\n"
+    "page = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)\n"
+    "try:\n"
+    "    while not (found := re.search(r'http://127\\S+', page.stdout.readline())):\n"
+    "        assert page.poll() is None\n"
+    "    assert b'<canvas' in urllib.request.urlopen(found[0], timeout=60).read()\n"
+    "finally:\n"
+    "    page.terminate()\n"
+    "    page.communicate(timeout=60)",
     "plot": "import taufit; taufit.read_model('model.json').plot_friction()",
     "pinocchio": "import pinocchio, taufit\n"
     "taufit.write_urdf(taufit.read_model('model.json'), 'arm.urdf')\n"
@@ -66,6 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dist", type=Path)
     parser.add_argument("--extras", action="store_true")
+    parser.add_argument("only", nargs="*", help="Extras to try; all where none is named.")
     asked = parser.parse_args()
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
     wheels = sorted(asked.dist.resolve().glob("taufit-*.whl"), key=lambda p: p.stat().st_mtime)
@@ -92,6 +112,8 @@ def main() -> None:
             run([taufit, "demo", "--files"], folder)
             (folder / "arm.urdf.xacro").write_text(XACRO)
             for extra, probe in PROBES.items():
+                if asked.only and extra not in asked.only:
+                    continue
                 line = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
                 run([*line, f"{wheel}[{extra}]"], folder)
                 run([python, "-c", probe], folder)
