@@ -1,4 +1,6 @@
-"""README's picture: the report of a fit beside the arm on its motion. Needs chromium.
+"""README's picture: the report of a fit beside the arm on its motion and the live page.
+
+Needs chromium; make_live.py first.
 
 python docs/assets/make_picture.py
 """
@@ -27,6 +29,7 @@ img {{ display: block; width: 100%; }}
 </style><figure style="flex: 1.62"><img src="data:image/png;base64,{report}"></figure>
 <div style="flex: 1; display: flex; flex-direction: column; gap: 28px">
 <figure style="padding: 14px"><img alt="" src="data:image/png;base64,{arm}"></figure>
+<figure style="padding: 14px"><img alt="" src="data:image/png;base64,{live}"></figure>
 <figure style="padding: 14px"><img alt="" src="data:image/png;base64,{friction}"></figure></div>"""
 
 
@@ -51,7 +54,7 @@ def encoded(picture: bytes) -> str:
 def taken(browser: Any, folder: Path) -> bytes:
     """Report and arm, side by side."""
     report, motion = pages(folder)
-    page = browser.new_page(viewport={"width": 980, "height": 1040}, device_scale_factor=1.0)
+    page = browser.new_page(viewport={"width": 980, "height": 1330}, device_scale_factor=1.0)
     page.goto(report.as_uri())
     page.wait_for_timeout(500)
     left = page.screenshot()
@@ -66,10 +69,12 @@ def taken(browser: Any, folder: Path) -> bytes:
     arm.scroll_into_view_if_needed()
     slider = arm.locator("input")
     slider.fill(str(int(slider.get_attribute("max") or 0) // 3))
+    slider.blur()
     page.wait_for_timeout(500)
     right = arm.screenshot()
+    live = Path(__file__).with_name("live_light.png").read_bytes()
     page.set_viewport_size({"width": 1600, "height": 900})
-    pictures = {"report": left, "arm": right, "friction": curve}
+    pictures = {"report": left, "arm": right, "live": live, "friction": curve}
     page.set_content(FRAME.format(**{name: encoded(one) for name, one in pictures.items()}))
     page.wait_for_timeout(200)
     return bytes(page.screenshot(full_page=True))

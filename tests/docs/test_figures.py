@@ -14,7 +14,6 @@ OPEN = {
     "first_try.md",
     "fleet.md",
     "payload.md",
-    "temperature.md",
     "unknown_signs.md",
 }
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-_COST = """The demo takes about half a minute on two idle cores and 25 MB of disk, in {output}/.
+_COST = """The demo takes about half a minute on two idle cores and 28 MB of disk, in {output}/.
 Nothing is downloaded and nothing is opened; a virtual robot controller listens on this computer
 only, and ends with the demo.
 """
@@ -33,7 +33,7 @@ def command(
     and a virtual controller recorded over its network ports.
 
     Every step prints the command you would type yourself. Takes about half a minute on two idle
-    cores and 25 MB of disk; nothing is opened, nothing is downloaded. --files takes five seconds.
+    cores and 28 MB of disk; nothing is opened, nothing is downloaded. --files takes five seconds.
 
     Next: open the report it names in a browser.
     """
