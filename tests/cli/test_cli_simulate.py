@@ -138,7 +138,7 @@ def test_dots_in_names_stay(tmp_path, motion):
 
 def test_a_run_goes_on_where_another_ended(tmp_path, motion, capsys):
     effects = tmp_path / "heat.yaml"
-    effects.write_text("thermal: {capacity: 400, copper: 0.02, viscous_slope: -0.1}")
+    effects.write_text("thermal: {capacity: 400, copper: 0.01, viscous_slope: -0.1}")
     first, second, third = (tmp_path / f"run.{k}.parquet" for k in (1, 2, 3))
     own = ("ur10", motion, "--effects", effects)
     assert _simulate(*own, "-o", first) == 0
@@ -147,7 +147,7 @@ def test_a_run_goes_on_where_another_ended(tmp_path, motion, capsys):
     start = read_recording(second).temperature[0]
     # Heat goes on while the arm settles before the first row.
     np.testing.assert_allclose(start, truth["temperature_end"], atol=0.2)
-    assert np.max(start) > 23.0
+    assert np.max(start) > 22.8
     later = json.loads((tmp_path / "run.2.truth.json").read_text())
     given = later["effects"]["thermal"]
     np.testing.assert_allclose(given["initial_housing"], truth["housing_end"])
