@@ -37,7 +37,7 @@ print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "mb": used.ru_maxrss / 1
 def rows(sizes: Sequence[float] = (1e5, 1e6)) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        made = _recordings(folder)
+        made = recordings(folder)
         used = {size: measured(folder, made, size) for size in sizes}
         away = _against_memory(made)
     least, most = min(sizes), max(sizes)
@@ -64,11 +64,7 @@ def rows(sizes: Sequence[float] = (1e5, 1e6)) -> Iterator[Row]:
 
 def measured(folder: Path, made: Sequence[Path], size: float) -> dict[str, float]:
     """CPU time and memory of the command over about so many rows."""
-    count = max(1, round(size / ROWS))
-    place = folder / f"{size:.0e}"
-    (place / "arm").mkdir(parents=True)
-    for k in range(count):
-        (place / "arm" / f"run_{k:05d}.parquet").symlink_to(made[k % len(made)])
+    place, count = linked(folder, made, size)
     command = [
         sys.executable, "-m", "taufit", "fleet", "ur10e", str(place), "--by", "robot",
         "--processes", "1", "--cache", "off", "-o", str(folder / "out"), "--json",
@@ -77,7 +73,17 @@ def measured(folder: Path, made: Sequence[Path], size: float) -> dict[str, float
         [sys.executable, "-c", MEASURED, *command],
         check=True, capture_output=True, text=True, env={**os.environ, **ONE_THREAD},
     )  # fmt: skip
-    return {**json.loads(done.stdout), "rows": count * ROWS, "files": count}
+    return {**json.loads(done.stdout), "rows": count, "files": count // ROWS}
+
+
+def linked(folder: Path, made: Sequence[Path], size: float) -> tuple[Path, int]:
+    """A fleet of about so many rows, all of one arm: the folder, and how many rows."""
+    count = max(1, round(size / ROWS))
+    place = folder / f"{size:.0e}"
+    (place / "arm").mkdir(parents=True)
+    for k in range(count):
+        (place / "arm" / f"run_{k:05d}.parquet").symlink_to(made[k % len(made)])
+    return place, count * ROWS
 
 
 def _fixed(used: dict[float, dict[str, float]], least: float) -> float:
@@ -119,7 +125,8 @@ def _against_memory(made: Sequence[Path]) -> float:
     return float(np.abs(one - other).max() / np.abs(other).max())
 
 
-def _recordings(folder: Path) -> list[Path]:
+def recordings(folder: Path) -> list[Path]:
+    """A few minutes of an arm, under as many seeds."""
     place = folder / "made"
     place.mkdir()
     subprocess.run(

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import Row
-from benchmarks.speed.fleet_scale import MEASURED, ONE_THREAD, _recordings
+from benchmarks.speed.fleet_scale import MEASURED, ONE_THREAD, recordings
 
 ROWS = 2000
 
@@ -44,7 +44,7 @@ def rows(count: int = 100) -> Iterator[Row]:
 def _made(folder: Path, known: Path, count: int) -> Path:
     from taufit.recording import read_recordings, write_recording
 
-    whole = [read_recordings(path)[0] for path in _recordings(folder)]
+    whole = [read_recordings(path)[0] for path in recordings(folder)]
     path = known
     for k in range(count):
         rng = np.random.default_rng(k)

@@ -18,3 +18,10 @@ def chi2_tail_value(chance: float, freedom: int) -> float:
     from scipy.special import chdtri
 
     return float(chdtri(freedom, chance))
+
+
+def student_tail_value(chance: float, freedom: float) -> float:
+    """The value that Student's t with so many degrees of freedom exceeds with this chance."""
+    from scipy.special import stdtrit
+
+    return float(-stdtrit(freedom, chance))

@@ -11,7 +11,7 @@ import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ _LARGEST = 8 * 2**30
 # Written entries reach the disk at least so often [s].
 _COMMIT_S = 1.0
 _AT_ONCE = 500
+# Results that are read at once.
+_READ = 100
 # Another fit may hold the file for so long [s].
 _PATIENCE_S = 5.0
 
@@ -120,6 +122,20 @@ class Cache:
                 with suppress(DamagedError):
                     out[key] = unpack(value)
         return out
+
+    def in_order(
+        self, keys: Sequence[bytes], there: Container[bytes]
+    ) -> Iterator[tuple[bytes, Any]]:
+        """Every key with its result, or with MISSING; some are read at a time.
+
+        Args:
+            keys: Of the results.
+            there: Those that are worth looking for.
+        """
+        for some in _some(list(keys), _READ):
+            found = self.many(key for key in some if key in there)
+            for key in some:
+                yield key, found.get(key, MISSING)
 
     def there(self, keys: Iterable[bytes]) -> set[bytes]:
         """Which results are there; that they are whole shows when they are read."""

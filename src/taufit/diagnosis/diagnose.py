@@ -23,6 +23,7 @@ from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy
 from taufit.recording.units import DEGREES
 from taufit.robot import Robot
+from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
 
 # A file that leaves this many times what the others do has a fault of its own.
@@ -91,6 +92,7 @@ def sample_causes(
     samples: Samples,
     known: Sequence[Cause] = (),
     evidence: Evidence | None = None,
+    source: SampleSource | None = None,
 ) -> list[Cause]:
     """What the arm says about conditioned samples.
 
@@ -100,6 +102,7 @@ def sample_causes(
         samples: Conditioned.
         known: Causes already found.
         evidence: Of these samples, where it is already there.
+        source: Whose excerpt they are: what was found about the same excerpt before is found again.
     """
     causes = [*_names(robot, recordings)]
     if any(cause.finding.severity == "error" for cause in (*known, *causes)):
@@ -107,10 +110,29 @@ def sample_causes(
         return [*causes, *_impossible(recordings)]
     unsigned = samples.signed is not None and not np.all(samples.signed)
     if samples.joints == robot.joints and not unsigned and np.any(robot.parameters):
-        causes += _unlike(robot, recordings, samples) or by_model(
-            robot, recordings, evidence or Evidence(robot, samples)
-        )
+        # Of recordings nothing matters there but whether all have gains of their own.
+        one = [next((r for r in recordings if r.gain is None), recordings[0])]
+        if source is None or not source.of_excerpt(_as_it_should_be, robot, one):
+            causes += _by_arm(robot, one, samples, evidence)
     return [*causes, *_impossible(recordings)]
+
+
+def _as_it_should_be(
+    robot: Robot, recordings: Sequence[Recording], source: SampleSource
+) -> bool:
+    """Whether the arm finds no fault with an excerpt."""
+    return not _by_arm(robot, recordings, source.excerpt)
+
+
+def _by_arm(
+    robot: Robot,
+    recordings: Sequence[Recording],
+    samples: Samples,
+    evidence: Evidence | None = None,
+) -> list[Cause]:
+    return _unlike(robot, recordings, samples) or by_model(
+        robot, recordings, evidence or Evidence(robot, samples)
+    )
 
 
 def _unlike(robot: Robot, recordings: Sequence[Recording], samples: Samples) -> list[Cause]:

@@ -15,6 +15,8 @@ from taufit.arrays import Array, Bool, Float
 from taufit.model.torque_model import TorqueModel
 
 _SPEED = 0.5
+# Where curves are compared, over the rated speed: mostly Coulomb friction, mostly drag.
+_CURVE = (0.1, 0.6)
 # A level below this share of its standard deviation says nothing.
 _LEAST = 1e-6
 
@@ -32,11 +34,26 @@ class Levels:
     std: Float[Array, " j"]
 
 
-def level_rows(model: TorqueModel, usual_load: Float[Array, " j"]) -> Float[Array, "j p"]:
-    """Rows that turn parameters into levels."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """Friction of every joint at a few speeds, and the covariance of its logarithms.
+
+    Attributes:
+        value: [N m].
+        covariance: Relative.
+    """
+
+    value: Float[Array, "j k"]
+    covariance: Float[Array, "j k k"]
+
+
+def level_rows(
+    model: TorqueModel, usual_load: Float[Array, " j"], at: float = _SPEED
+) -> Float[Array, "j p"]:
+    """Rows that turn parameters into levels, at a share of the rated speed."""
     layout = model.layout
     speed = np.asarray(model.robot.limits.velocity, float)
-    speed = _SPEED * np.where(np.isfinite(speed) & (speed > 0.0), speed, 2.0)
+    speed = at * np.where(np.isfinite(speed) & (speed > 0.0), speed, 2.0)
     out = np.zeros((layout.joints, layout.size))
     for i in range(layout.rest.start, layout.size):
         what, j = layout.what[i], int(layout.owner[i])
@@ -57,6 +74,22 @@ def levels(
     std = np.sqrt(np.maximum(np.einsum("jp,pq,jq->j", rows, covariance, rows), 0.0))
     safe = np.maximum(value, _LEAST * std + 1e-12)
     return Levels(safe, std / safe)
+
+
+def curve_rows(model: TorqueModel, usual_load: Float[Array, " j"]) -> Float[Array, "j k p"]:
+    """Rows that turn parameters into curves."""
+    return np.stack([level_rows(model, usual_load, at) for at in _CURVE], axis=1)
+
+
+def curve(
+    rows: Float[Array, "j k p"], theta: Float[Array, " p"], covariance: Float[Array, "p p"]
+) -> Curve:
+    """Of parameters with their covariance."""
+    value = rows @ theta
+    own = np.einsum("jkp,pq,jlq->jkl", rows, covariance, rows)
+    std = np.sqrt(np.maximum(np.einsum("jkk->jk", own), 0.0))
+    safe = np.maximum(value, _LEAST * std + 1e-12)
+    return Curve(safe, own / (safe[:, :, None] * safe[:, None, :]))
 
 
 def friction_of(model: TorqueModel) -> Bool[Array, " p"]:

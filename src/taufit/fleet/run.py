@@ -18,11 +18,11 @@ from taufit.engines import Engine, Lost, Processes
 from taufit.errors import RecordingError, TaufitError
 from taufit.fitting import automatic_model
 from taufit.fleet.condensed import Condense, Condensed, Failed
-from taufit.fleet.levels import Levels, friction_of, level_rows, levels
+from taufit.fleet.levels import Curve, Levels, curve, curve_rows, friction_of, level_rows, levels
 from taufit.fleet.places import KEYS, Place, find_places, is_remote
 from taufit.fleet.result import FleetResult, RobotDay, RobotResult
 from taufit.fleet.siblings import Evidence, Siblings, evidence_of, first_guess, learn
-from taufit.fleet.surprises import Surprise, tilted, unlike_friction, unlike_tool
+from taufit.fleet.surprises import Surprise, friction_surprises, tilted, unlike_tool
 from taufit.fleet.trends import Day, Trend, day_numbers, rising, trend, warmth_slopes
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -204,7 +204,8 @@ def _studied(
     for (name, _), own in days.items():
         robots[name] = robots[name] + own if name in robots else own
     known = {name: _known(model, base, own) for name, own in robots.items()}
-    rows = level_rows(model, _usual_load(model, known))
+    usual_load = _usual_load(model, known)
+    rows, at = level_rows(model, usual_load), curve_rows(model, usual_load)
     like = [name for name, one in known.items() if one.tilt is None] or list(known)
     surprises: dict[str, list[Surprise]] = {}
     # Who is found to be unlike the others must not say what they are like: once more without.
@@ -212,13 +213,14 @@ def _studied(
         siblings = learn(
             model, base, [known[n].evidence for n in like], [known[n].first for n in like]
         )
-        alone = {n: _alone(siblings, one.evidence, rows) for n, one in known.items()}
-        surprises = _surprises(siblings, known, alone)
+        alone = {n: _alone(siblings, one.evidence, rows, at) for n, one in known.items()}
+        surprises = _surprises(siblings, known, {n: own[1] for n, own in alone.items()})
         unlike = {name for name, found in surprises.items() if found}
         if not unlike or len(like) - len(unlike) < 3:
             break
         like = [name for name in known if name not in unlike]
-    found = _Found(condense, days, known, siblings, alone, surprises, rows)
+    by_itself = {n: own[0] for n, own in alone.items()}
+    found = _Found(condense, days, known, siblings, by_itself, surprises, rows)
     return replace(_result(found), failed=tuple(failed), incidents=incidents)
 
 
@@ -238,16 +240,19 @@ def _usual_load(model: TorqueModel, known: dict[str, _Known]) -> Float[Array, " 
     return np.median(np.stack(each), axis=0)
 
 
-def _alone(siblings: Siblings, evidence: Evidence, rows: Array) -> Levels:
+def _alone(
+    siblings: Siblings, evidence: Evidence, rows: Array, at: Array
+) -> tuple[Levels, Curve]:
     """Friction by a robot's own data; its links follow its siblings'."""
-    return levels(rows, *siblings.posterior(evidence, friction_of(siblings.model)))
+    found = siblings.posterior(evidence, friction_of(siblings.model))
+    return levels(rows, *found), curve(at, *found)
 
 
 def _surprises(
-    siblings: Siblings, known: dict[str, _Known], alone: dict[str, Levels]
+    siblings: Siblings, known: dict[str, _Known], alone: dict[str, Curve]
 ) -> dict[str, list[Surprise]]:
     upright = [name for name, one in known.items() if one.tilt is None]
-    friction = unlike_friction({name: alone[name] for name in upright})
+    friction = friction_surprises({name: alone[name] for name in upright})
     tools = unlike_tool(siblings, {name: known[name].evidence for name in upright})
     out: dict[str, list[Surprise]] = {}
     for name, one in known.items():
@@ -325,8 +330,9 @@ def _own(model: TorqueModel, odd: Sequence[Surprise]) -> Bool[Array, " p"] | Non
     layout = model.layout
     out = np.zeros(layout.size, bool)
     for one in odd:
-        if one.kind == "friction" and one.joint is not None:
-            out |= friction_of(model) & (np.asarray(layout.owner) == one.joint - 1)
+        if one.kind in ("friction", "trend"):
+            mine = one.joint is None or np.asarray(layout.owner) == (one.joint or 0) - 1
+            out |= friction_of(model) & mine
         elif one.kind == "tool":
             out[layout.link(-1)] = True
         else:

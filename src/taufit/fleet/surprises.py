@@ -1,6 +1,6 @@
 """Robots that are unlike their siblings, and why.
 
-    friction    a joint's friction, by the robot's own data, against that of the others
+    friction    a joint's friction, or all of a robot's, by its own data, against the others'
     tool        a mass on the last link that would explain what the links are off by
     mounting    gravity does not come from where the mounting says
 
@@ -18,23 +18,17 @@ import scipy.linalg
 
 from taufit.arrays import Array, Float
 from taufit.fleet.condensed import Condensed
-from taufit.fleet.levels import Levels, friction_of
+from taufit.fleet.levels import Curve, friction_of
 from taufit.fleet.siblings import Evidence, Siblings
-from taufit.statistics import chi2_tail_value, normal_tail_value
+from taufit.fleet.unlike_friction import FEWEST, Unlike, unlike_friction
+from taufit.statistics import chi2_tail_value
 
-# How often a study of a fleet without any surprise may name one: for friction above the others',
-# which wear makes, for friction below, and for a tool.
-_ABOVE, _BELOW, _CHANCE = 0.03, 0.01, 0.01
-# Robots beyond so many spreads do not say what the spread is; without them it is so much smaller.
-_CLIP, _CLIPPED = 3.0, 0.9866
-# Smaller differences do not matter: friction [relative], tool [kg], gravity [rad].
-_LEAST_FRICTION, _LEAST_TOOL, _LEAST_TILT = 0.2, 0.15, np.radians(5.0)
-# Friction that a robot's data leave more uncertain than this is not judged [relative].
-_MOST_UNCERTAIN = 0.5
+# How often a study of a fleet without any surprise may name a tool; 4 % are for friction.
+_CHANCE = 0.01
+# Smaller differences do not matter: tool [kg], gravity [rad].
+_LEAST_TOOL, _LEAST_TILT = 0.15, np.radians(5.0)
 # Links of robots of one type differ by no more than this, tools apart.
 _LINKS = 0.03
-# Fewer robots have no usual friction.
-_FEWEST = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,38 +60,21 @@ def tilted(own: Condensed, declared: Float[Array, " 3"]) -> Surprise | None:
     return Surprise("mounting", None, f"mounting: {own.tilted[0]}", angle / std)
 
 
-def unlike_friction(each: Mapping[str, Levels]) -> dict[str, list[Surprise]]:
-    """Joints whose friction is not that of the others', on a logarithmic scale."""
-    out: dict[str, list[Surprise]] = {name: [] for name in each}
-    if len(each) < _FEWEST:
-        return out
-    value = np.log(np.stack([own.value for own in each.values()]))
-    std = np.stack([own.std for own in each.values()])
-    middle = np.median(value, axis=0)
-    spread = np.array([_spread(one) for one in (value - middle).T])
-    typical = np.median(std, axis=0)
-    own_spread = np.sqrt(np.maximum(spread**2 - typical**2, (0.2 * spread) ** 2))
-    off = (value - middle) / np.sqrt(own_spread**2 + std**2 + 1e-12)
-    above = normal_tail_value(_ABOVE / value.size)
-    below = normal_tail_value(_BELOW / value.size)
-    known = std < _MOST_UNCERTAIN
-    for r, name in enumerate(each):
-        for j in np.flatnonzero(((off[r] > above) | (off[r] < -below)) & known[r]):
-            more = float(np.expm1(value[r, j] - middle[j]))
-            if abs(np.log1p(more)) < np.log1p(_LEAST_FRICTION):
-                continue
-            way = "above" if more > 0 else "below"
-            cause = "wear, grease, a brake that drags" if more > 0 else "the drive gain, grease"
-            out[name].append(
-                Surprise(
-                    "friction",
-                    int(j) + 1,
-                    f"friction of joint {j + 1} is {abs(100 * more):.0f} % {way} that of the "
-                    f"others: look at {cause}",
-                    float(abs(off[r, j])),
-                )
-            )
-    return out
+def friction_surprises(each: Mapping[str, Curve]) -> dict[str, list[Surprise]]:
+    """Joints, and robots as a whole, whose friction is not that of the others', in words."""
+    return {name: [_in_words(one) for one in found] for name, found in unlike_friction(each).items()}
+
+
+def _in_words(one: Unlike) -> Surprise:
+    more = one.factor > 1.0
+    share = f"{abs(100 * (one.factor - 1.0)):.0f} % {'above' if more else 'below'}"
+    if one.joint is None:
+        cause = "wear, grease, a cold arm, drive gains" if more else "drive gains, a warm arm"
+        text = f"friction of all joints together is {share} that of the others: look at {cause}"
+        return Surprise("friction", None, text, one.size)
+    cause = "wear, grease, a brake that drags" if more else "the drive gain, grease"
+    text = f"friction of joint {one.joint + 1} is {share} that of the others: look at {cause}"
+    return Surprise("friction", one.joint + 1, text, one.size)
 
 
 def unlike_tool(siblings: Siblings, each: Mapping[str, Evidence]) -> dict[str, Surprise]:
@@ -110,7 +87,7 @@ def unlike_tool(siblings: Siblings, each: Mapping[str, Evidence]) -> dict[str, S
     A robot is named when chi2 falls by more than chance would make it. What no model explains makes
     all robots look as if they carried something, so chance is what it is for the middle of them.
     """
-    if len(each) < _FEWEST:
+    if len(each) < FEWEST:
         return {}
     found = {name: _added_mass(siblings, own) for name, own in each.items()}
     usual = float(np.median([gain for _, gain in found.values()]))
@@ -157,16 +134,3 @@ def _added_mass(siblings: Siblings, evidence: Evidence) -> tuple[Float[Array, " 
     inverse = np.linalg.pinv(square, rcond=1e-10, hermitian=True)
     d = inverse @ aim
     return d, float(aim @ d)
-
-
-def _spread(off: Float[Array, " n"]) -> float:
-    """Standard deviation of most: half are within the first guess, which odd ones hardly change."""
-    n = len(off)
-    spread = 1.4826 * float(np.median(np.abs(off))) * (1.0 + 0.8 / max(n - 0.8, 1.0))
-    for _ in range(5):
-        most = off[np.abs(off) <= _CLIP * spread]
-        if len(most) < 3 or spread == 0.0:
-            break
-        again = float(np.std(most - most.mean(), ddof=1)) / _CLIPPED
-        spread = float(np.clip(again, 0.8 * spread, 1.25 * spread))
-    return spread

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,31 @@ class Information:
     target: Float[Array, " p"]
     residual: float
     count: int
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """What is stored and sent: of R the rows and columns that are not zero, and no zeros."""
+        seen = np.any(self.factor, axis=0) | (self.target != 0.0)
+        if np.any(self.factor[~seen]) or np.any(self.factor[_below(len(seen)).T]):
+            return self.names, None, self.factor, self.target, self.residual, self.count
+        live = np.flatnonzero(seen)
+        packed = self.factor[np.ix_(live, live)][~_below(len(live)).T]
+        return self.names, live, packed, self.target[live], self.residual, self.count
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        names, live, factor, target, residual, count = state
+        if live is not None:
+            p, small = len(names), np.zeros((len(live), len(live)))
+            small[~_below(len(live)).T] = factor
+            factor, packed = np.zeros((p, p)), target
+            factor[np.ix_(live, live)] = small
+            target = np.zeros(p)
+            target[live] = packed
+        for name, value in zip(
+            ("names", "factor", "target", "residual", "count"),
+            (names, factor, target, residual, count),
+            strict=True,
+        ):
+            object.__setattr__(self, name, value)
 
     @classmethod
     def nothing(cls, names: tuple[str, ...]) -> Information:

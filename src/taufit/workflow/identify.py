@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 import taufit
+from taufit.arrays import Array, Float
 from taufit.cache import Cache, open_cache
 from taufit.cache.store import content_of
 from taufit.contact.noise import training_noise
@@ -30,11 +31,19 @@ from taufit.fitting.one_way import one_way_findings
 from taufit.friction import FrictionModel, friction_to_dict
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import residuals_by_state
+from taufit.model.noise_by_state import NoiseByState
 from taufit.model.torque_model import TorqueModel
-from taufit.model.training_record import FitSettings, Provenance
+from taufit.model.training_record import (
+    Conditioning,
+    FitSettings,
+    Provenance,
+    Ranges,
+    TrainingRecord,
+)
 from taufit.recording import Finding, Recording
 from taufit.recording.read import Map
 from taufit.regression import Estimate
+from taufit.regression.near import near_model
 from taufit.regression.residual_structure import residual_structure
 from taufit.regression.simple_terms import simple_terms
 from taufit.robot import Robot
@@ -303,7 +312,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         excerpt = source.excerpt
         evidence = Evidence(robot, excerpt) if len(excerpt) else None
         causes = sample_causes(
-            robot, data.recordings, excerpt, [Cause(finding) for finding in known], evidence
+            robot, data.recordings, excerpt, [Cause(finding) for finding in known], evidence, source
         )
         refuse(causes, force)
         findings = [*known, *(cause.finding for cause in causes), *data.findings]
@@ -326,7 +335,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             estimate = fit(model, source, estimator, dropped=dropped, load=load, known=expected)
         fitted = fitted_model(model, estimate, source, thermal=warmth.thermal)
         scores = training_scores(fitted, robot, source)
-        noise = None if unsigned else training_noise(fitted, source.excerpt)
+        noise = None if unsigned else _noise(fitted, source)
         fitted = fitted.with_training(
             replace(
                 fitted.training,
@@ -429,6 +438,26 @@ def _with_found(
     except RecordingError as error:
         # Uncertain signs are the likely reason why nothing fits them.
         raise RecordingError("\n".join([str(error), *signs.warnings])) from None
+
+
+def _noise(fitted: FittedModel, source: SampleSource) -> NoiseByState | None:
+    """Noise by state; of the same excerpt and nearly the same parameters it is found again."""
+    near, record = near_model(fitted, source), fitted.training
+    found: NoiseByState | None = source.of_excerpt(
+        _noise_at, near.structure, near.values, record.ranges, record.conditioning
+    )
+    return found
+
+
+def _noise_at(
+    structure: TorqueModel,
+    values: Float[Array, " p"],
+    ranges: Ranges,
+    conditioning: Conditioning,
+    source: SampleSource,
+) -> NoiseByState | None:
+    record = TrainingRecord(ranges=ranges, conditioning=conditioning)
+    return training_noise(FittedModel(structure, values, record), source.excerpt)
 
 
 def _tested(

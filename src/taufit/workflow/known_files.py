@@ -103,8 +103,7 @@ class KnownFiles:
         keys = [digest(how, self.key(k)) for k in range(count)]
         there = self._cache.there(keys)
         made = engine.map(_run, ((tasks[k],) for k in range(count) if keys[k] not in there))
-        for key, task in zip(keys, tasks, strict=True):
-            value = self._cache.get(key) if key in there else MISSING
+        for (key, value), task in zip(self._cache.in_order(keys, there), tasks, strict=True):
             if value is MISSING:
                 value = next(made) if key not in there else _run(task)
                 self._cache.put(key, value)

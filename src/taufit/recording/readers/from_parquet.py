@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from taufit.arrays import Array, Float
 from taufit.errors import RecordingError
 from taufit.limits import check_unpacked
 from taufit.recording.assemble import assemble
@@ -148,6 +149,8 @@ def flat(column: Any, name: str) -> dict[str, Any]:
             return {}
         values = np.array(lists, dtype=float)
         return {f"{name}_{i + 1}": values[:, i] for i in range(width)}
+    if pa.types.is_float64(kind) and column.null_count == 0:
+        return {name: _doubles(column)}
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return {name: np.array(column.cast(pa.float64()).to_numpy(), dtype=float)}
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
@@ -155,3 +158,13 @@ def flat(column: Any, name: str) -> dict[str, Any]:
         ticks = column.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy()
         return {name: np.array(ticks, dtype=float) / per_second}
     return {}
+
+
+def _doubles(column: Any) -> Float[Array, " n"]:
+    """A column of doubles as they lie in memory: Arrow's own way imports pandas, 0.2 s of it."""
+    parts = [
+        np.frombuffer(chunk.buffers()[1], float, len(chunk), 8 * chunk.offset)
+        for chunk in column.chunks
+        if len(chunk)
+    ]
+    return np.concatenate(parts) if parts else np.empty(0)

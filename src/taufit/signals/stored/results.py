@@ -73,8 +73,7 @@ class KeptOfStep:
         there = self._cache.there(keys)
         missing = [i for i, key in enumerate(keys) if key not in there]
         made = make(missing) if missing else iter(())
-        for i, key in enumerate(keys):
-            value = self._cache.get(key) if key in there else MISSING
+        for i, (key, value) in enumerate(self._cache.in_order(keys, there)):
             if value is MISSING:
                 # One that is there and damaged is made by itself.
                 value = next(made if key not in there else make([i]))
