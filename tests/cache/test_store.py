@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import sqlite3
-import zlib
 
 import numpy as np
 import pytest
@@ -69,7 +68,7 @@ class Hostile:
 
 @pytest.mark.parametrize("value", [Hostile(), os.path.join, np.load, Cache])
 def test_bytes_from_others_call_nothing(value):
-    body = zlib.compress(pickle.dumps(value))
+    body = pickle.dumps(value)
     with pytest.raises(DamagedError):
         unpack(_MARK + _sum(body) + body)
 
@@ -92,6 +91,47 @@ def test_content_is_read_again_only_when_a_file_has_changed(tmp_path):
         assert cache.content(path) == first and cache.reads == 0
         path.write_text("1,2,4")
         assert cache.content(path) != first and cache.reads == 1
+
+
+def test_a_file_with_its_old_size_and_time_is_still_another(tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text("1,2,3")
+    before = path.stat()
+    with open_cache(tmp_path) as cache:
+        first = cache.content(path)
+    path.write_text("1,2,4")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+    with open_cache(tmp_path) as cache:
+        assert cache.content(path) != first and cache.reads == 1
+
+
+def test_a_full_disk_is_a_warning_and_what_was_kept_stays(tmp_path):
+    with open_cache(tmp_path) as cache:
+        cache.put(b"small", 1)
+    with open_cache(tmp_path) as cache:
+        # As SQLite sees a disk without room: it refuses with SQLITE_FULL.
+        pages = cache._base.execute("PRAGMA page_count").fetchone()[0]
+        cache._base.execute(f"PRAGMA max_page_count={pages}")
+        cache.put(b"large", np.zeros(10**6))
+        assert "full" in cache.warning and "--cache off" in cache.warning
+        assert cache.get(b"large") is MISSING
+        cache.put(b"more", 2)
+    with open_cache(tmp_path) as cache:
+        assert cache.get(b"small") == 1 and cache.warning == ""
+
+
+def test_results_come_in_the_order_they_are_asked_for(tmp_path):
+    keys = [f"{k:04d}".encode() for k in range(250)]
+    with open_cache(tmp_path) as cache:
+        for k in range(0, 250, 2):
+            cache.put(keys[k], k)
+        found = list(cache.in_order(keys, set(keys)))
+        assert [key for key, _ in found] == keys
+        assert [value for _, value in found] == [k if k % 2 == 0 else MISSING for k in range(250)]
+        assert list(cache.in_order(keys[:2], {})) == [(keys[0], MISSING), (keys[1], MISSING)]
 
 
 def test_two_at_once_do_not_lose_each_others_results(tmp_path):

@@ -39,7 +39,8 @@ def test_the_odd_ones_are_named_with_the_cause_and_no_other(found):
     by_name = {one.robot: one for one in found.robots}
     worn, tool = by_name[name_of(2)].surprises[0], by_name[name_of(4)].surprises[0]
     assert worn.joint == 2 and "wear" in worn.message
-    assert "1.5 kg more" in tool.message or "1.4 kg more" in tool.message
+    # 1.5 kg, from ten seconds: to the last digit that is said.
+    assert any(f"{mass} kg more" in tool.message for mass in (1.4, 1.5, 1.6))
     assert found.failed == () and len(found.robots) == 8
 
 

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,10 @@ _PATIENCE_S = 5.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS results (
     key BLOB PRIMARY KEY, made REAL, bytes INTEGER, value BLOB);
-CREATE TABLE IF NOT EXISTS files (
-    path TEXT PRIMARY KEY, size INTEGER, changed INTEGER, node INTEGER, sha256 TEXT) WITHOUT ROWID;
+DROP TABLE IF EXISTS files;
+CREATE TABLE IF NOT EXISTS contents (
+    path TEXT PRIMARY KEY, size INTEGER, changed INTEGER, touched INTEGER, node INTEGER,
+    sha256 TEXT) WITHOUT ROWID;
 """
 
 
@@ -65,7 +68,7 @@ class Cache:
             # What a power cut takes away is made again.
             base.execute("PRAGMA synchronous=OFF")
             base.executescript(_TABLES)
-            base.execute("SELECT count(*) FROM files").fetchone()
+            base.execute("SELECT count(*) FROM contents").fetchone()
         except sqlite3.DatabaseError:
             base.close()
             raise
@@ -159,25 +162,33 @@ class Cache:
         return digest(code_digest(), *things)
 
     def content(self, path: Path) -> str:
-        """SHA-256 of a file. Read once: as long as size, time of change and inode stay, so does it.
+        """SHA-256 of a file, read once: as long as nothing about it has changed, it has not.
 
-        A folder's is that of all it holds, read every time.
+        Size, inode, and the times at which its content and its entry in the folder changed: a file
+        that was written to and given its old time again has another of those. A folder's is that of
+        all it holds, read every time.
         """
         if not path.is_file():
             self.reads += 1
             return content_of(path)
         status = path.stat()
-        now = (status.st_size, status.st_mtime_ns, status.st_ino)
+        now = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
         name = os.path.realpath(path)
-        query = "SELECT size, changed, node, sha256 FROM files WHERE path = ?"
-        known = self._trying(lambda base: base.execute(query, (name,)).fetchone(), None)
-        if known is not None and tuple(known[:3]) == now:
-            return str(known[3])
+        known = self._contents.get(name)
+        if known is not None and known[:4] == now:
+            return str(known[4])
         found = content_of(path)
         self.reads += 1
-        line = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)"
+        line = "INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?, ?)"
         self._trying(lambda base: base.execute(line, (name, *now, found)), None)
+        self._contents[name] = (*now, found)
         return found
+
+    @cached_property
+    def _contents(self) -> dict[str, tuple[Any, ...]]:
+        """What is known of files, all at once: folders have thousands."""
+        rows = self._trying(lambda base: base.execute("SELECT * FROM contents").fetchall(), [])
+        return {row[0]: tuple(row[1:]) for row in rows}
 
     def commit(self) -> None:
         """What was kept so far lasts."""

@@ -117,9 +117,7 @@ def sample_causes(
     return [*causes, *_impossible(recordings)]
 
 
-def _as_it_should_be(
-    robot: Robot, recordings: Sequence[Recording], source: SampleSource
-) -> bool:
+def _as_it_should_be(robot: Robot, recordings: Sequence[Recording], source: SampleSource) -> bool:
     """Whether the arm finds no fault with an excerpt."""
     return not _by_arm(robot, recordings, source.excerpt)
 

@@ -24,11 +24,13 @@ from taufit.fleet.result import FleetResult, RobotDay, RobotResult
 from taufit.fleet.siblings import Evidence, Siblings, evidence_of, first_guess, learn
 from taufit.fleet.surprises import Surprise, friction_surprises, tilted, unlike_tool
 from taufit.fleet.trends import Day, Trend, day_numbers, rising, trend, warmth_slopes
+from taufit.friction import Ripple
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import Conditioning
 from taufit.recording import Recording
 from taufit.robot import Robot
+from taufit.selection.ripple import ORDERS
 from taufit.threads import one_blas_thread
 from taufit.workflow.inputs import Reader
 from taufit.workflow.training_data import with_drives
@@ -114,6 +116,8 @@ def _condense(
         except (TaufitError, OSError, ValueError):
             continue
     model = automatic_model(robot)
+    # Twenty seconds of one motion take waves of the gear for drag: they have columns of their own.
+    model = replace(model, friction=Ripple(model.friction, ORDERS))
     rows = reader.rows if reader.whole else None
     return Condense(model, base_parameters(model), cutoff_hz, reader, rows, reader.settings)
 
@@ -213,7 +217,10 @@ def _studied(
         siblings = learn(
             model, base, [known[n].evidence for n in like], [known[n].first for n in like]
         )
-        alone = {n: _alone(siblings, one.evidence, rows, at) for n, one in known.items()}
+        alone = {
+            n: _alone(siblings, one.evidence, _loose(model, surprises.get(n, ())), rows, at)
+            for n, one in known.items()
+        }
         surprises = _surprises(siblings, known, {n: own[1] for n, own in alone.items()})
         unlike = {name for name, found in surprises.items() if found}
         if not unlike or len(like) - len(unlike) < 3:
@@ -240,11 +247,19 @@ def _usual_load(model: TorqueModel, known: dict[str, _Known]) -> Float[Array, " 
     return np.median(np.stack(each), axis=0)
 
 
+def _loose(model: TorqueModel, known: Sequence[Surprise]) -> Bool[Array, " p"]:
+    """Friction, and the last link of a robot that is known to carry another tool."""
+    out = friction_of(model).copy()
+    if any(one.kind == "tool" for one in known):
+        out[model.layout.link(-1)] = True
+    return out
+
+
 def _alone(
-    siblings: Siblings, evidence: Evidence, rows: Array, at: Array
+    siblings: Siblings, evidence: Evidence, loose: Bool[Array, " p"], rows: Array, at: Array
 ) -> tuple[Levels, Curve]:
     """Friction by a robot's own data; its links follow its siblings'."""
-    found = siblings.posterior(evidence, friction_of(siblings.model))
+    found = siblings.posterior(evidence, loose)
     return levels(rows, *found), curve(at, *found)
 
 

@@ -23,8 +23,8 @@ from taufit.fleet.siblings import Evidence, Siblings
 from taufit.fleet.unlike_friction import FEWEST, Unlike, unlike_friction
 from taufit.statistics import chi2_tail_value
 
-# How often a study of a fleet without any surprise may name a tool; 4 % are for friction.
-_CHANCE = 0.01
+# How often a study of a fleet without any surprise may name a tool; 4.5 % are for friction.
+_CHANCE = 0.005
 # Smaller differences do not matter: tool [kg], gravity [rad].
 _LEAST_TOOL, _LEAST_TILT = 0.15, np.radians(5.0)
 # Links of robots of one type differ by no more than this, tools apart.
@@ -62,7 +62,9 @@ def tilted(own: Condensed, declared: Float[Array, " 3"]) -> Surprise | None:
 
 def friction_surprises(each: Mapping[str, Curve]) -> dict[str, list[Surprise]]:
     """Joints, and robots as a whole, whose friction is not that of the others', in words."""
-    return {name: [_in_words(one) for one in found] for name, found in unlike_friction(each).items()}
+    return {
+        name: [_in_words(one) for one in found] for name, found in unlike_friction(each).items()
+    }
 
 
 def _in_words(one: Unlike) -> Surprise:

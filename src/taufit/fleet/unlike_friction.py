@@ -24,7 +24,7 @@ from taufit.statistics import chi2_tail_value, student_tail_value
 
 # How often a study of a fleet without any surprise may name one: for friction above the others',
 # which wear makes, and for friction below.
-ABOVE, BELOW = 0.03, 0.01
+ABOVE, BELOW = 0.04, 0.005
 # Fewer robots have no usual friction.
 FEWEST = 4
 # Smaller differences do not matter [relative].
