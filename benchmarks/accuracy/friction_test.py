@@ -30,12 +30,10 @@ from benchmarks import Row
 
 PAYLOADS = ("", "1.5,0,0,0.05", "3,0,0,0.05")
 STARTS = 20
-# The recorded preset writes every millisecond; a fifth of the rows shows the same strokes.
-FEWER_ROWS = "timing: {jitter: 5.0e-5}\n"
 CASES = {
-    "ur5": ("ur5", "typical", ""),
-    "ur5-warmup": ("ur5", "ur5-warmup", ""),
-    "panda": ("panda", "franka", FEWER_ROWS),
+    "ur5": ("ur5", "typical"),
+    "ur5-warmup": ("ur5", "ur5-warmup"),
+    "panda": ("panda", "franka"),
 }
 
 
@@ -61,18 +59,14 @@ class Joint:
 
 def tested(case: str, seed: int, folder: Path) -> tuple[str, list[Joint]]:
     """The chosen model and every joint's figures."""
-    arm, preset, effects = CASES[case]
+    arm, preset = CASES[case]
     _command("design", arm, "--kind", "friction-test", "-o", str(folder / "strokes.json"))
-    more = []
-    if effects:
-        (folder / "effects.yaml").write_text(effects)
-        more = ["--effects", str(folder / "effects.yaml")]
     files = []
     for k, payload in enumerate(PAYLOADS):
         files.append(str(folder / f"test{k}.parquet"))
         carried = ["--payload", payload] if payload else []
         _command(
-            *("simulate", arm, str(folder / "strokes.json"), "--preset", preset, *more, *carried),
+            *("simulate", arm, str(folder / "strokes.json"), "--preset", preset, *carried),
             *("--seed", str(seed + k), "--rate-hz", "200", "-o", files[-1]),
         )
     model = folder / "friction.json"

@@ -33,7 +33,7 @@ STILL = Fourier(np.array([0.3, -1.2, 0.8, -1.0, 0.5, 0.2]), np.zeros((6, 1)), np
 CLEAN = Twin(ARM).run(MOTION)
 
 
-def _run(motion=MOTION, seed=0, rate_hz=500.0, twin=None, **effects):
+def _run(motion=MOTION, seed=0, rate_hz=None, twin=None, **effects):
     twin = twin or Twin(ARM)
     return replace(twin, effects=Effects(**effects)).run(motion, seed=seed, rate_hz=rate_hz)
 
@@ -341,6 +341,13 @@ def test_uneven_rows_are_true_samples():
     assert 0.2 < np.mean(steps > 0.011) < 0.4
     at = np.searchsorted(CLEAN.recording.time, run.recording.time - 1e-9)
     np.testing.assert_allclose(run.recording.position, CLEAN.recording.position[at], atol=1e-12)
+
+
+def test_the_rate_asked_for_keeps_the_unevenness():
+    run = _run(timing=Timing(intervals=((0.001, 0.75), (0.002, 0.25))), rate_hz=100.0)
+    steps = np.diff(run.recording.time)
+    assert set(np.round(steps, 6)) == {0.008, 0.016}
+    assert 90.0 < 1.0 / steps.mean() < 110.0
 
 
 def test_dropped_and_duplicated_rows():

@@ -31,7 +31,7 @@ _ALIKE = 0.1
 _AHEAD = 5
 # A joint has turned round when it has gone back this far; friction is there after the second.
 _TURN = 1e-3
-_BUILT_UP = 0.3
+_BUILT_UP = 0.5
 # Bins longer than this have noise of their own; no curve follows friction closer than the share.
 _INDEPENDENT_S = 0.5
 _CURVE_ERROR = 0.01
@@ -194,7 +194,7 @@ def _since_turn(q: Float[Array, " n"], rate_hz: float) -> Float[Array, " n"]:
 
 
 def _settled(gone: Float[Array, " n"]) -> Bool[Array, " n"]:
-    """Samples far enough after the turn: 0.3, less in a short stroke, of which most stays."""
+    """Samples far enough after the turn: 0.5, less in a short stroke, of which most stays."""
     return gone >= min(_BUILT_UP, float(np.quantile(gone, 0.35)))
 
 
@@ -230,7 +230,15 @@ def pairs_in(samples: Samples, joint: int, *, points: int = 8) -> FrictionPairs:
 def _binned(
     samples: Samples, i: int, one: Stroke, two: Stroke, points: int
 ) -> FrictionPairs | None:
-    """Means of both strokes in bins of the positions they share; None where they share few."""
+    """Both strokes in bins of the positions they share; None where they share few.
+
+    A bin's means are of slightly different positions there and back, in the other joints too: these
+    give way while the load moves. Gravity comes from a potential U, so
+
+        d tau_i / d q_k = d^2 U / d q_i d q_k = d tau_k / d q_i
+
+    and the slopes of all joints' torque along the stroke carry joint i's torque to one position.
+    """
     forward, backward = (one, two) if one.speed > 0 else (two, one)
     rows_of = [stroke.rows[stroke.settled] for stroke in (forward, backward)]
     q = [samples.position[rows, i] for rows in rows_of]
@@ -238,31 +246,77 @@ def _binned(
     if high - low < 0.3 * min(np.ptp(x) for x in q) or high <= low:
         return None
     edges = np.linspace(low, high, points + 1)
-    columns = []
-    for own, position in zip(rows_of, q, strict=True):
-        which = np.digitize(position, edges) - 1
-        inside = (which >= 0) & (which < points)
-        count = np.bincount(which[inside], minlength=points)
-        rows = own[inside]
-        values = [samples.velocity[rows, i], samples.torque[rows, i]]
-        if samples.temperature is not None:
-            values.append(samples.temperature[rows, i])
-        sums = [np.bincount(which[inside], x, minlength=points) for x in values]
-        columns.append((count, sums))
-    good = (columns[0][0] > 0) & (columns[1][0] > 0)
+    there, back = (_Bins.of(samples, i, rows, edges) for rows in rows_of)
+    good = (there.count > 0) & (back.count > 0)
     if not np.any(good):
         return None
-    means = [[s[good] / count[good] for s in sums] for count, sums in columns]
-    warm = None if samples.temperature is None else 0.5 * (means[0][2] + means[1][2])
+    square, product = there.square + back.square, there.product + back.product
+    slope = product / np.where(square > 0.0, square, np.inf)[:, None]
+    at = 0.5 * (there.position + back.position)
+    at[:, i] = 0.5 * (edges[1:] + edges[:-1])
+    ahead, behind = (
+        bins.torque[:, i] - np.sum(slope * (bins.position - at), axis=1) for bins in (there, back)
+    )
+    warm = None
+    if there.temperature is not None and back.temperature is not None:
+        warm = 0.5 * (there.temperature + back.temperature)[good]
     return FrictionPairs(
-        0.5 * (means[0][0] - means[1][0]),
-        0.5 * (means[0][1] - means[1][1]),
-        0.5 * (means[0][1] + means[1][1]),
+        0.5 * (there.velocity - back.velocity)[good],
+        0.5 * (ahead - behind)[good],
+        0.5 * (ahead + behind)[good],
         i + 1,
         np.zeros(int(good.sum()), int),
         warm,
-        0.5 * (columns[0][0] + columns[1][0])[good] / samples.rate_hz,
+        0.5 * (there.count + back.count)[good] / samples.rate_hz,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bins:
+    """A stroke of joint i in bins of its position.
+
+    Attributes:
+        count: Samples in each bin.
+        position, torque: Their means, all joints.
+        velocity, temperature: Their means, joint i.
+        square, product: Sums of (q_i - mean)^2 and of (q_i - mean) torque, for the slopes.
+    """
+
+    count: Int[Array, " b"]
+    position: Float[Array, "b j"]
+    torque: Float[Array, "b j"]
+    velocity: Float[Array, " b"]
+    temperature: Float[Array, " b"] | None
+    square: Float[Array, " b"]
+    product: Float[Array, "b j"]
+
+    @classmethod
+    def of(
+        cls, samples: Samples, i: int, rows: Int[Array, " n"], edges: Float[Array, " e"]
+    ) -> _Bins:
+        """The samples between the edges."""
+        which = np.digitize(samples.position[rows, i], edges) - 1
+        inside = (which >= 0) & (which < len(edges) - 1)
+        rows, which = rows[inside], which[inside]
+        count = np.bincount(which, minlength=len(edges) - 1)
+
+        def total(x: Float[Array, " n"]) -> Float[Array, " b"]:
+            return np.bincount(which, x, minlength=len(count))
+
+        def mean(x: Float[Array, " n"]) -> Float[Array, " b"]:
+            return total(x) / np.maximum(count, 1)
+
+        q, torque, warm = samples.position[rows], samples.torque[rows], samples.temperature
+        left = q[:, i] - mean(q[:, i])[which]
+        return cls(
+            count,
+            np.stack([mean(x) for x in q.T], axis=1),
+            np.stack([mean(x) for x in torque.T], axis=1),
+            mean(samples.velocity[rows, i]),
+            None if warm is None else mean(warm[rows, i]),
+            total(left**2),
+            np.stack([total(left * x) for x in torque.T], axis=1),
+        )
 
 
 def _all_or_none(

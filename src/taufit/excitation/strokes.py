@@ -25,7 +25,8 @@ PAPER_SPEEDS_DEG = (
 )
 _SLOWEST = 0.003
 _TRANSFER = 0.7
-_RUN_IN = 0.3
+_HOP = 0.3
+_RUN_IN = 0.5
 _OWN_RUN_IN = 0.2
 _REPEATS = 3
 # Behind the gear a sensor sees a part of the friction, and noise as large as that.
@@ -258,7 +259,7 @@ def strokes_of(
 ) -> list[tuple[float, float, float]]:
     """Moves (to, speed, acceleration) of strokes there and back at every speed, from and to 0.
 
-    A slow stroke is cut to what fits in `longest_s` and approached in its own direction from 0.3
+    A slow stroke is cut to what fits in `longest_s` and approached in its own direction from 0.5
     away, as far as there is room, so that friction which builds up slowly after a reversal is
     there; a faster one begins that much earlier and ends that much later. Fast ones last `least_s`
     where there is room, at least half a second, and are repeated up to three times until they have
@@ -285,12 +286,21 @@ def strokes_of(
         lasts = max(0.3, (length - turn) / speed)
         repeats = 1 if slow else int(np.clip(np.ceil(least_s / lasts), 1, _REPEATS))
         for to, at in passes * repeats * path:
-            # Between strokes no speed is kept, so that none is taken for a stroke.
-            pace = min(_TRANSFER, float(np.sqrt(0.5 * acceleration * abs(to - here))))
-            gentle = 2.0 * pace**2 / max(abs(to - here), 1e-9)
-            moves.append((to, pace, gentle) if at is None else (to, at, acceleration))
+            if at is None:
+                moves += _hops(here, to, acceleration)
+            else:
+                moves.append((to, at, acceleration))
             here = to
-    return [*moves, (0.0, 0.3, acceleration)]
+    return [*moves, *_hops(here, 0.0, acceleration)]
+
+
+def _hops(here: float, to: float, acceleration: float) -> list[tuple[float, float, float]]:
+    """Moves between strokes, too short for a speed to be kept that could be taken for a stroke."""
+    count = max(1, int(np.ceil(abs(to - here) / _HOP - 1e-9)))
+    hop = max(abs(to - here) / count, 1e-9)
+    pace = min(_TRANSFER, float(np.sqrt(0.5 * acceleration * hop)))
+    ends = np.linspace(here, to, count + 1)[1:]
+    return [(float(end), pace, 2.0 * pace**2 / hop) for end in ends]
 
 
 def friction_strokes(

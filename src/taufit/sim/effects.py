@@ -208,6 +208,14 @@ class Timing:
     burst: float = 1.0
     duplicate: float = 0.0
 
+    def at_rate(self, rate_hz: float) -> Timing:
+        """The same irregularity with this many rows per second on average."""
+        if not self.intervals:
+            return self
+        seconds, shares = np.array(self.intervals, float).T
+        seconds = seconds / (rate_hz * float(np.average(seconds, weights=shares)))
+        return replace(self, intervals=tuple(zip(seconds.tolist(), shares.tolist(), strict=True)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Push:

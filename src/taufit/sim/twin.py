@@ -155,15 +155,14 @@ class Twin:
             motion: To follow. One that does not start at rest is met in flight.
             seed: Of everything random; the same seed gives the same recording.
             payload: Carried from the start, or picked and dropped on the way.
-            rate_hz: Rows per second; the twin's own where None.
+            rate_hz: Rows per second on average; the twin's own where None.
             rest: Seconds of standstill recorded before and after the motion.
             compiled: Use the compiled loop where there is one.
             progress: Called now and then with the share of the run that is done.
         """
         carried = (payload,) if isinstance(payload, Carried) else tuple(payload)
-        return _Simulation(self, motion, seed, carried, rate_hz or self.rate_hz, rest).run(
-            compiled, progress
-        )
+        simulation = _Simulation(self, motion, seed, carried, rate_hz, rest)
+        return simulation.run(compiled, progress)
 
     def start(
         self,
@@ -198,22 +197,25 @@ class _Simulation:
         motion: Motion,
         seed: int,
         carried: tuple[Carried, ...],
-        rate_hz: float,
+        rate_hz: float | None,
         rest: tuple[float, float],
     ) -> None:
         self.twin, self.motion, self.seed, self.carried = twin, motion, seed, carried
-        self.rate_hz = rate_hz
+        self.rate_hz = twin.rate_hz if rate_hz is None else rate_hz
         robot = twin.robot
         self.joints = robot.joints
         if motion.joints != self.joints:
             raise TaufitError(
                 f"the motion moves {motion.joints} joints; {robot.name} has {self.joints}."
             )
-        if not 0.0 < rate_hz <= 1.0 / TICK:
-            raise TaufitError(f"a rate of {rate_hz:g} Hz is not possible: up to 1000 Hz.")
+        if not 0.0 < self.rate_hz <= 1.0 / TICK:
+            raise TaufitError(f"a rate of {self.rate_hz:g} Hz is not possible: up to 1000 Hz.")
         if min(rest) < 0.0 or not np.all(np.isfinite(rest)):
             raise TaufitError("rest before and after the motion is given in seconds, not negative.")
         check_effects(twin.effects, self.joints)
+        self.timing = twin.effects.timing
+        if rate_hz is not None and self.timing is not None:
+            self.timing = self.timing.at_rate(rate_hz)
         check_payload(robot, carried)
         self.timeline = timeline(carried)
         ends = motion.at(np.array([0.0, motion.duration]))
@@ -286,8 +288,7 @@ class _Simulation:
         return [np.ascontiguousarray(q), np.ascontiguousarray(v), self.plant.feedforward(q, v, a)]
 
     def run(self, compiled: bool, progress: Callable[[float], None] | None) -> Run:
-        timing = self.twin.effects.timing
-        ticks = measure.instants(self.duration, self.rate_hz, timing, self.seed)
+        ticks = measure.instants(self.duration, self.rate_hz, self.timing, self.seed)
         kept: dict[str, list[Float[Array, "n j"]]] = {name: [] for name in OUTPUTS}
         at, end = self.plant.tick, int(ticks[-1]) + 1
         while at < end:
