@@ -250,3 +250,23 @@ def test_a_recording_without_strokes_is_refused(tmp_path):
     samples = Samples.from_arrays(q, np.gradient(q, axis=0) * 100, 0 * q, 0 * q)
     with pytest.raises(PoorExcitationError, match="friction-test"):
         identify_friction(read_robot("ur5"), [samples])
+
+
+@pytest.mark.parametrize(("rate_hz", "share"), [(37.0, 0.03), (200.0, 0.005)])
+def test_other_joints_that_give_way_are_not_taken_for_friction(rate_hz, share):
+    speeds = np.array([0.1, 0.5, 1.5])
+    robot = read_robot("ur5")
+    motion = plan("friction-test", robot, joints=(2,), speeds=speeds).motion
+    time = np.arange(0.0, motion.duration, 1.0 / rate_hz)
+    q, v, a = motion.at(time)
+    # A load that moves with joint 2 pushes joint 3 aside, the more the faster it goes.
+    q[:, 2] += 2e-3 * v[:, 1]
+    gravity = np.zeros_like(q)
+    gravity[:, 1] = 60.0 * np.cos(q[:, 1]) + 30.0 * np.cos(q[:, 1] + q[:, 2])
+    gravity[:, 2] = 30.0 * np.cos(q[:, 1] + q[:, 2])
+    friction = COULOMB * np.tanh(v / 1e-3) + VISCOUS * v
+    samples = Samples.from_arrays(q, v, a, gravity + friction, rate_hz=rate_hz)
+    pairs = pairs_in(samples, 2, points=4)
+    truth = COULOMB + VISCOUS * pairs.velocity
+    np.testing.assert_allclose(pairs.torque, truth, rtol=share)
+    np.testing.assert_allclose(pairs.tested_speeds, speeds, rtol=0.01)

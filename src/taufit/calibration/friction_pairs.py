@@ -158,10 +158,11 @@ def _steady(
 ) -> list[tuple[Int[Array, " m"], float]]:
     """Steady movements of joint i while the others rest: samples and signed speed."""
     v = smooth[:, i]
-    # Most of the time a joint keeps its velocity, so its change shows the noise.
+    # A good part of the time a joint keeps its velocity; the change it has then is noise, whose
+    # lower quartile is 0.32 standard deviations.
     change = np.zeros_like(v)
     change[half:-half] = v[2 * half :] - v[: -2 * half]
-    noise = 1.4826 * float(np.median(np.abs(change[half:-half]))) / np.sqrt(2.0)
+    noise = float(np.quantile(np.abs(change[half:-half]), 0.25)) / (0.32 * np.sqrt(2.0))
     others = np.abs(np.delete(smooth, i, axis=1)).max(axis=1, initial=0.0)
     size = np.abs(v)
     steady = (size > max(_SLOWEST, 4.0 * noise)) & (np.abs(change) < 0.05 * size + 4.0 * noise)

@@ -28,6 +28,7 @@ _TRANSFER = 0.7
 _HOP = 0.3
 _RUN_IN = 0.5
 _OWN_RUN_IN = 0.2
+_SETTLING_S = 0.6
 _REPEATS = 3
 # Behind the gear a sensor sees a part of the friction, and noise as large as that.
 _PASSES = {"motor": 1, "link": 3}
@@ -279,8 +280,10 @@ def strokes_of(
         before = min(_RUN_IN, 0.5 * (room - length))
         slow = speed < _OWN_RUN_IN and before > 0.05
         if slow:
-            path = [(low - before, None), (low, None), (high, speed)]
-            path += [(high + before, None), (high, None), (low, speed)]
+            # What happens before the arm has settled is passed one way only, and so not compared.
+            lead = min(_SETTLING_S * speed, before)
+            path = [(low - before, None), (low - lead, None), (high, speed)]
+            path += [(high + before, None), (high + lead, None), (low, speed)]
         else:
             path = [(low - before, None), (high + before, speed), (low - before, speed)]
         lasts = max(0.3, (length - turn) / speed)
