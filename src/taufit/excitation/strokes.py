@@ -30,8 +30,11 @@ _RUN_IN = 0.5
 _OWN_RUN_IN = 0.2
 _SETTLING_S = 0.6
 _REPEATS = 3
-# Behind the gear a sensor sees a part of the friction, and noise as large as that.
-_PASSES = {"motor": 1, "link": 3}
+_LEAST_S = 2.0
+# Behind the gear a sensor sees a part of the friction, and noise as large as that: passes, and how
+# much longer a stroke is.
+_PASSES = {"motor": 1, "link": 2}
+_LONGER = {"motor": 1.0, "link": 2.0}
 _NOMINAL = {"viscous": 1.0, "viscous2": 0.3, "viscous3": 0.1, "coulomb": 1.0, "static": 1.4}
 
 
@@ -74,11 +77,11 @@ def plan_speeds(
     wanted: float = 0.2,
     noise: float = 0.02,
     longest_s: float = 8.0,
-    most: int = 16,
+    most: int = 18,
 ) -> SpeedPlan:
     """The fewest speeds up to `fastest` that determine a joint's friction curve.
 
-    Candidates are spread evenly in logarithm. Starting from the slowest, the fastest and four in
+    Candidates are spread evenly in logarithm. Starting from the slowest, the fastest and six in
     between, the speed that lowers the largest relative deviation most is added until all terms are
     below `wanted` or nothing helps any more.
 
@@ -111,7 +114,7 @@ def plan_speeds(
         matrix = used.T @ used + 0.01 * np.eye(rows.shape[1])
         return np.sqrt(np.diag(np.linalg.inv(matrix)))[: len(nominal)]
 
-    chosen = [int(i) for i in np.linspace(0, len(candidates) - 1, 6)]
+    chosen = [int(i) for i in np.linspace(0, len(candidates) - 1, 8)]
     now = deviations(chosen)
     while now.max() > wanted and len(chosen) < most:
         rest = [i for i in range(len(candidates)) if i not in chosen]
@@ -153,8 +156,8 @@ def friction_test(
         joints: Which joints, from 1.
         start: The pose; found when None.
         speeds: Instead of planned ones [rad/s].
-        passes: How often every stroke is made; by default once, three times where torque is
-            measured behind the gear.
+        passes: How often every stroke is made; by default once, twice where torque is measured
+            behind the gear. There strokes are twice as long, too.
         seed: Of the search for a pose.
     """
     for joint in joints:
@@ -191,6 +194,7 @@ def friction_test(
                 acceleration=acceleration,
                 room=room,
                 middle=(above - below) / 2,
+                longer=_LONGER.get(robot.drives.side, 1.0),
                 passes=passes,
             )
         )
@@ -255,17 +259,19 @@ def strokes_of(
     middle: float = 0.0,
     stroke: float = 0.4,
     longest_s: float = 8.0,
-    least_s: float = 2.0,
+    longer: float = 1.0,
     passes: int = 1,
 ) -> list[tuple[float, float, float]]:
     """Moves (to, speed, acceleration) of strokes there and back at every speed, from and to 0.
 
     A slow stroke is cut to what fits in `longest_s` and approached in its own direction from 0.5
     away, as far as there is room, so that friction which builds up slowly after a reversal is
-    there; a faster one begins that much earlier and ends that much later. Fast ones last `least_s`
-    where there is room, at least half a second, and are repeated up to three times until they have
-    lasted that long in all. All of it is done `passes` times.
+    there; a faster one begins that much earlier and ends that much later. Fast ones last two
+    seconds where there is room, at least half a second, and are repeated up to three times until
+    they have lasted that long in all. Lengths and times are `longer` than that by a factor, and
+    all of it is done `passes` times.
     """
+    stroke, longest_s, least_s = longer * stroke, longer * longest_s, longer * _LEAST_S
     turns = 2.0 * speeds**2 / acceleration
     steady = 0.5 * speeds + turns
     usual = min(stroke, max(0.5 * stroke, room - 2.0 * _RUN_IN))
