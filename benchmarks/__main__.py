@@ -9,9 +9,10 @@ import pkgutil
 import platform
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import figures
+from benchmarks import Row, figures
 
 HERE = Path(__file__).parent
 
@@ -36,25 +37,20 @@ def main(words: list[str]) -> int:
                     f"{row.target:<9} {row.note}",
                     flush=True,
                 )
-                results.append(
-                    {
-                        "benchmark": f"{kind}/{module}",
-                        "name": row.name,
-                        "value": row.value,
-                        "unit": row.unit,
-                        "target": row.target,
-                        "met": row.met,
-                        "note": row.note,
-                    }
-                )
+                results.append(entry(f"{kind}/{module}", row))
             print(f"  ({time.process_time() - start:.1f} CPU s)", flush=True)
-    _keep(results)
+    keep(results)
     print(f"\n{len(results)} figures, {missed} below target; benchmarks/results.json has them all.")
     figures.main(["--write"])
     return 0
 
 
-def _keep(results: list[dict[str, object]]) -> None:
+def entry(benchmark: str, row: Row) -> dict[str, object]:
+    """A figure as results.json has it."""
+    return {"benchmark": benchmark, **asdict(row), "met": row.met}
+
+
+def keep(results: list[dict[str, object]]) -> None:
     """Put the figures into results.json; those of benchmarks that did not run stay as they are."""
     path = HERE / "results.json"
     before = json.loads(path.read_text("utf-8"))["rows"] if path.exists() else []

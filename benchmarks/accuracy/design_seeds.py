@@ -3,11 +3,12 @@
 Column-scaled condition number of every motion, worst and median. Arms beyond the bundled ones are
 drawn at random (`benchmarks.unseen_arms`); they were not used to choose any setting.
 
-    python -m benchmarks.accuracy.design_seeds FOLDER [--seconds S] [--table] [SLICE ...]
+    python -m benchmarks.accuracy.design_seeds FOLDER [--seconds S] [--table] [--keep] [SLICE ...]
 
 goes on with the grid in FOLDER/designs.jsonl, one line per run, until S seconds are over; the
 seeds are drawn when the file begins and kept in its first line. Slices are arms, criteria,
-mountings, kinds, unseen. `--table` prints worst and median per arm of what is there.
+mountings, kinds, unseen. `--table` prints worst and median per arm of what is there, `--keep` puts
+them into results.json, too, where the pages take them from.
 """
 
 from __future__ import annotations
@@ -149,13 +150,32 @@ def resume(folder: Path, parts: Sequence[str], seconds: float) -> list[dict[str,
     return rest
 
 
-def table(lines: list[dict[str, Any]]) -> Iterator[str]:
-    """Worst and median per arm as a table of Markdown, then every run that is not good enough."""
+def _groups(lines: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The runs of every arm; random arms of one kind together."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for line in lines:
         name = line["robot"]
         group = " ".join(name.split()[:2]) if line["case"]["part"] == "unseen" else name
         groups.setdefault(group, []).append(line)
+    return groups
+
+
+def kept(lines: list[dict[str, Any]]) -> Iterator[Row]:
+    """Worst and median per arm and of all."""
+    note = f"{len(lines)} designs, {sum(bool(one['refused']) for one in lines)} refused"
+    for group, own in {"all": lines, **_groups(lines)}.items():
+        condition = [one["condition"] for one in own if np.isfinite(one["condition"])]
+        if condition:
+            yield Row(f"{group}: designs", len(own), "", "", note)
+            yield Row(f"{group}: median", float(np.median(condition)), "", "", note)
+            yield Row(f"{group}: worst", max(condition), "", "< 30", note)
+    share = min(one["shrunk_to"] for one in lines if not one["refused"])
+    yield Row("all: least share after the certificate", share, "", ">= 0.9", note)
+
+
+def table(lines: list[dict[str, Any]]) -> Iterator[str]:
+    """Worst and median per arm as a table of Markdown, then every run that is not good enough."""
+    groups = _groups(lines)
     yield "| arm | designs | median | worst | least share | refused | CPU s, median |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for group, own in groups.items():
@@ -193,9 +213,14 @@ def main(words: list[str]) -> None:
     parser.add_argument("slices", nargs="*", default=SLICES)
     parser.add_argument("--seconds", type=float, default=400.0)
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--keep", action="store_true")
     given = parser.parse_args(words)
     given.folder.mkdir(parents=True, exist_ok=True)
-    lines = resume(given.folder, given.slices, 0.0 if given.table else given.seconds)
+    lines = resume(given.folder, given.slices, 0.0 if given.table or given.keep else given.seconds)
+    if given.keep:
+        from benchmarks.__main__ import entry, keep
+
+        keep([entry("accuracy/design_grid", row) for row in kept(lines)])
 
     first = json.loads((given.folder / "designs.jsonl").read_text().splitlines()[0])
     total = sum(len(cases(part, first["seeds"])) for part in given.slices)
