@@ -155,12 +155,12 @@ def random_starts(
     from taufit.recording import read_recording
     from taufit.signals import condition
 
-    samples = [condition(read_recording(path), cutoff_hz=10.0) for path in files]
+    samples = (condition(read_recording(path), cutoff_hz=10.0) for path in files)
     joints = {one["joint"]: one for one in found["joints"]}
     coefficients = fitted.values[fitted.layout.friction].reshape(fitted.robot.joints, -1)
     terms = [term.name for term in fitted.friction.terms]
     out = {}
-    for pairs in measured_pairs(fitted.robot, samples, None)[0]:
+    for pairs in measured_pairs(fitted.robot, samples).pairs:
         one = joints[pairs.joint]
         every = np.ones(len(terms), bool)
         least = best_start(fitted.friction, pairs, every, np.ones(len(pairs.torque)))

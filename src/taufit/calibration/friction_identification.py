@@ -7,7 +7,7 @@ robot, or of an earlier fit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -99,9 +99,26 @@ class FrictionIdentification:
         return {name: [fit.rms for fit in fits] for name, fits in self.fits.items()}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """What recordings of friction tests show.
+
+    Attributes:
+        pairs: Of every joint that has some.
+        missing: Joints that have none, from 1.
+        conditioning: Of the first recording.
+        ranges: Over all of them.
+    """
+
+    pairs: tuple[FrictionPairs, ...]
+    missing: tuple[int, ...]
+    conditioning: Conditioning
+    ranges: Ranges
+
+
 def identify_friction(
     robot: Robot,
-    samples: Sequence[Samples],
+    samples: Iterable[Samples],
     *,
     friction: str = "auto",
     joints: Sequence[int] | None = None,
@@ -113,7 +130,7 @@ def identify_friction(
 
     Args:
         robot: The arm.
-        samples: Of one or several recordings.
+        samples: Of one or several recordings; taken one by one, so they may be made on the way.
         friction: A model by name, or "auto" for the one BIC prefers over all joints.
         joints: Which ones, from 1; by default all that have strokes.
         passive: Keep the viscous part from falling with speed.
@@ -126,7 +143,8 @@ def identify_friction(
         raise TaufitError(
             f"friction model {unknown[0]!r} is not known: use auto or {', '.join(FRICTION_MODELS)}."
         )
-    measured, missing = measured_pairs(robot, samples, joints)
+    tested = measured_pairs(robot, samples, joints)
+    measured = tested.pairs
     top = robot.limits.velocity
     tried: dict[str, tuple[FrictionModel, list[FrictionFit]]] = {}
     for name in names:
@@ -147,10 +165,10 @@ def identify_friction(
         JointFriction(pairs.joint, pairs, fit) for pairs, fit in zip(measured, fits, strict=True)
     )
     warnings = [f"joint {one.joint}: {text}" for one in found for text in one.fit.warnings]
-    if missing:
-        numbers = ", ".join(str(joint) for joint in missing)
+    if tested.missing:
+        numbers = ", ".join(str(joint) for joint in tested.missing)
         warnings.append(f"joint {numbers} not tested: friction set to zero there")
-    model = _assembled(robot, samples, curve, found, links, tuple(warnings))
+    model = _assembled(robot, tested, curve, found, links, tuple(warnings))
     for name in beside:
         if name not in tried:
             tried[name] = _fitted(measured, FRICTION_MODELS[name](), passive, top)
@@ -239,33 +257,43 @@ def _finite(speed: float) -> float | None:
 
 
 def measured_pairs(
-    robot: Robot, samples: Sequence[Samples], joints: Sequence[int] | None
-) -> tuple[list[FrictionPairs], list[int]]:
-    """Pairs of every joint that has some, and the joints that have none."""
-    for one in samples:
-        require_joints(one.joints, robot.joints, name=one.names[0], robot=robot.name)
-    found = []
-    for joint in joints or range(1, robot.joints + 1):
+    robot: Robot, samples: Iterable[Samples], joints: Sequence[int] | None = None
+) -> Measured:
+    """Pairs of strokes of every joint, recording by recording."""
+    wanted = tuple(joints or range(1, robot.joints + 1))
+    for joint in wanted:
         if not 1 <= joint <= robot.joints:
             raise TaufitError(f"this arm has joints 1 to {robot.joints}, not {joint}.")
-        parts, last = [], None
-        for one in samples:
+    parts: dict[int, list[FrictionPairs]] = {joint: [] for joint in wanted}
+    refused: dict[int, PoorExcitationError] = {}
+    conditioning, ranges = None, None
+    for one in samples:
+        require_joints(one.joints, robot.joints, name=one.names[0], robot=robot.name)
+        before = sum(map(len, parts.values()))
+        for joint in wanted:
             try:
-                parts.append(pairs_in(one, joint, points=_BINS))
+                parts[joint].append(pairs_in(one, joint, points=_BINS))
             except PoorExcitationError as error:
-                last = error
-        if parts:
-            found.append(weighted(_with_friction(FrictionPairs.joined(parts))))
-        elif joints is not None:
-            assert last is not None
-            raise last
-    if not found:
+                refused[joint] = error
+        if sum(map(len, parts.values())) > before:
+            own = Ranges.of(one)
+            ranges = own if ranges is None else ranges.including(own)
+            conditioning = conditioning or Conditioning.of(one)
+    for joint in joints or ():
+        if not parts[joint] and joint in refused:
+            raise refused[joint]
+    if conditioning is None or ranges is None:
         raise PoorExcitationError(
             "no joint has constant-velocity strokes both ways at one speed. Record a friction test "
             "(`taufit design ROBOT --kind friction-test` plans one)."
         )
-    tested = {pairs.joint for pairs in found}
-    return found, [joint for joint in range(1, robot.joints + 1) if joint not in tested]
+    found = {joint: FrictionPairs.joined(own) for joint, own in parts.items() if own}
+    return Measured(
+        tuple(weighted(_with_friction(pairs)) for pairs in found.values()),
+        tuple(joint for joint in range(1, robot.joints + 1) if joint not in found),
+        conditioning,
+        ranges,
+    )
 
 
 def _with_friction(pairs: FrictionPairs) -> FrictionPairs:
@@ -284,7 +312,7 @@ def _with_friction(pairs: FrictionPairs) -> FrictionPairs:
 
 def _assembled(
     robot: Robot,
-    samples: Sequence[Samples],
+    tested: Measured,
     friction: FrictionModel,
     found: tuple[JointFriction, ...],
     links: FittedModel | None,
@@ -310,10 +338,9 @@ def _assembled(
         deviations[one.joint - 1] = one.fit.coefficient_std
         shape[one.joint - 1] = one.fit.shape
     values[layout.friction], std[layout.friction] = coefficients.ravel(), deviations.ravel()
-    joined = Samples.joined(list(samples))
     record = TrainingRecord(
-        Conditioning.of(joined),
-        Ranges.of(joined),
+        tested.conditioning,
+        tested.ranges,
         std,
         provenance=Provenance(
             robot=robot.name,
@@ -323,7 +350,7 @@ def _assembled(
                 dropped=tuple(
                     joint_parameter(one.joint - 1, t) for one in found for t in one.fit.dropped
                 ),
-                cutoff_hz=float(joined.cutoff_hz),
+                cutoff_hz=tested.conditioning.cutoff_hz,
             ),
         ),
         warnings=warnings,

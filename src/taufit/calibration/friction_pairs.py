@@ -34,6 +34,9 @@ _TURN = 1e-3
 _BUILT_UP = 0.5
 # Bins longer than this have noise of their own; no curve follows friction closer than the share.
 _INDEPENDENT_S = 0.5
+# Scatter of four bins: its median over its mean, and what chance hardly reaches.
+_MEDIAN = 0.79
+_SHAKES = 4.0
 _CURVE_ERROR = 0.01
 
 
@@ -331,7 +334,7 @@ def weighted(pairs: FrictionPairs) -> FrictionPairs:
     """The pairs with weights from their own scatter, whatever the friction.
 
     Variance of a pair of strokes' mean: a/T by its duration T, a from strokes long enough for
-    their bins to be independent; what its own bins scatter where that is more (an arm that
+    their bins to be independent; what its own bins scatter where that is much more (an arm that
     shakes at the start of a fast stroke); and a hundredth of the friction, for what no curve
     follows. Bins share it evenly.
     """
@@ -346,8 +349,9 @@ def weighted(pairs: FrictionPairs) -> FrictionPairs:
     scatter = np.bincount(labels, (pairs.torque - level[labels]) ** 2, minlength=count)
     own = scatter / np.maximum(bins - 1.0, 1.0) / bins_or_one
     slow = (bins >= 3) & (time / bins_or_one > _INDEPENDENT_S)
-    rate = float(np.median(own[slow] * time[slow])) if slow.sum() >= 3 else 0.0
-    variance = np.maximum(own, rate / np.maximum(time, 1e-9)) + (_CURVE_ERROR * level) ** 2
+    rate = float(np.median(own[slow] * time[slow])) / _MEDIAN if slow.sum() >= 3 else 0.0
+    usual = rate / np.maximum(time, 1e-9)
+    variance = np.where(own > _SHAKES * usual, own, usual) + (_CURVE_ERROR * level) ** 2
     floor = 1e-12 * float(np.mean(pairs.torque**2))
     return replace(pairs, weight=1.0 / np.sqrt(np.maximum(variance * bins_or_one, floor))[labels])
 

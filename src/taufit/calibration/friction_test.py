@@ -31,7 +31,7 @@ METHODS = ("variable_projection", "levenberg_marquardt")
 # How much extrapolated friction may differ between what the data allow.
 _TRUSTED = 0.15
 # Share of the friction to which what a load adds must be known.
-_VAGUE = 0.1
+_VAGUE = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,7 +236,7 @@ def _unknown_load(
 ) -> int | None:
     """The load term where the loads tested do not show it.
 
-    It is negative, or what it adds at the largest load is known no better than to a tenth of the
+    It is negative, or what it adds at the largest load is known no better than to a twentieth of the
     friction and is less than twice its standard deviation.
     """
     names = [term.name for term in model.terms]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +24,7 @@ from taufit.cli.options import (
 if TYPE_CHECKING:
     from taufit.arrays import Array
     from taufit.calibration.friction_identification import FrictionIdentification, JointFriction
+    from taufit.signals import Samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +94,17 @@ def command(
     known = None if curve.links is None else read_model(curve.links)
     with progress("friction") as bar:
         task = bar.add_task("friction", total=len(recordings) + 1.0)
-        samples = []
-        for path in recordings:
-            samples += [condition(one, cutoff_hz=curve.cutoff_hz) for one in source.read(path)]
-            bar.advance(task)
+
+        def samples() -> Iterator[Samples]:
+            """One recording in memory at a time."""
+            for path in recordings:
+                for one in source.read(path):
+                    yield condition(one, cutoff_hz=curve.cutoff_hz)
+                bar.advance(task)
+
         found = identify_friction(
             arm,
-            samples,
+            samples(),
             friction=curve.friction,
             joints=curve.joint,
             passive=not curve.not_passive,

@@ -33,7 +33,7 @@ _REPEATS = 3
 _LEAST_S = 2.0
 # Behind the gear a sensor sees a part of the friction, and noise as large as that: passes, and how
 # much longer a stroke is.
-_PASSES = {"motor": 1, "link": 2}
+_PASSES = {"motor": 1, "link": 3}
 _LONGER = {"motor": 1.0, "link": 2.0}
 _NOMINAL = {"viscous": 1.0, "viscous2": 0.3, "viscous3": 0.1, "coulomb": 1.0, "static": 1.4}
 
@@ -156,8 +156,8 @@ def friction_test(
         joints: Which joints, from 1.
         start: The pose; found when None.
         speeds: Instead of planned ones [rad/s].
-        passes: How often every stroke is made; by default once, twice where torque is measured
-            behind the gear. There strokes are twice as long, too.
+        passes: How often every stroke is made; by default once, three times where torque is
+            measured behind the gear. There strokes are twice as long, too.
         seed: Of the search for a pose.
     """
     for joint in joints:

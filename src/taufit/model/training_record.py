@@ -10,7 +10,7 @@ in `record_file`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,10 @@ class Range:
         """Over the rows that count."""
         return cls(values[rows].min(axis=0), values[rows].max(axis=0))
 
+    def including(self, other: Range) -> Range:
+        """The smallest range that holds both."""
+        return Range(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
     @property
     def middle(self) -> Float[Array, " j"]:
         return 0.5 * (self.low + self.high)
@@ -116,6 +120,11 @@ class Ranges:
             Range.of(samples.torque, moving),
             None if warm is None else Range.of(warm, moving),
         )
+
+    def including(self, other: Ranges) -> Ranges:
+        """Those that hold both; None where either is not known."""
+        pairs = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+        return Ranges(*(None if a is None or b is None else a.including(b) for a, b in pairs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
