@@ -236,8 +236,8 @@ def _unknown_load(
 ) -> int | None:
     """The load term where the loads tested do not show it.
 
-    It is negative, or what it adds at the largest load is known no better than to a twentieth of the
-    friction and is less than twice its standard deviation.
+    It is negative, or what it adds at the largest load is known no better than to a twentieth of
+    the friction and is less than twice its standard deviation.
     """
     names = [term.name for term in model.terms]
     kept = [names[i] for i in np.flatnonzero(live)]

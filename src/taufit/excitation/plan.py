@@ -125,8 +125,8 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
         effort: Budget, seed and processes.
         joints: Of a friction test, from 1; all by default.
         speeds: Of a friction test [rad/s]; planned by default.
-        passes: How often a friction test makes every stroke; by default once, three times
-            where torque is measured behind the gear, and longer there.
+        passes: How often a friction test makes every stroke; by default once, twice
+            (and longer) where torque is measured behind the gear.
         minutes: Of a warm-up.
         inertia: What a payload-inertia motion is to reach.
     """

@@ -13,9 +13,11 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError
+from taufit.excitation.motion_file import LONGEST
 from taufit.excitation.scene import Clearances, Scene
 from taufit.excitation.stroke_motion import Strokes
 from taufit.friction import FrictionInput, Stribeck
+from taufit.limits import lifted
 from taufit.robot import Limits, Robot
 
 # Constant speeds of paper F's friction tests [deg/s].
@@ -33,8 +35,8 @@ _REPEATS = 3
 _LEAST_S = 2.0
 # Behind the gear a sensor sees a part of the friction, and noise as large as that: passes, and how
 # much longer a stroke is.
-_PASSES = {"motor": 1, "link": 3}
-_LONGER = {"motor": 1.0, "link": 2.0}
+_PASSES = {"motor": 1, "link": 2}
+_LONGER = {"motor": 1.0, "link": 2.5}
 _NOMINAL = {"viscous": 1.0, "viscous2": 0.3, "viscous3": 0.1, "coulomb": 1.0, "static": 1.4}
 
 
@@ -156,8 +158,8 @@ def friction_test(
         joints: Which joints, from 1.
         start: The pose; found when None.
         speeds: Instead of planned ones [rad/s].
-        passes: How often every stroke is made; by default once, three times where torque is
-            measured behind the gear. There strokes are twice as long, too.
+        passes: How often every stroke is made; by default once, twice where torque is measured
+            behind the gear. There strokes are longer, too.
         seed: Of the search for a pose.
     """
     for joint in joints:
@@ -199,7 +201,14 @@ def friction_test(
             )
         )
     moves = [(joint - 1, *move) for joint, part in zip(joints, parts, strict=True) for move in part]
-    return FrictionTest(Strokes.of(pose, moves), pose, tuple(plans))
+    motion = Strokes.of(pose, moves)
+    if motion.duration > LONGEST and not lifted():
+        raise InfeasibleError(
+            f"a friction test of {len(joints)} joints with {passes} passes lasts "
+            f"{motion.duration / 60:.0f} minutes; a motion may last {LONGEST / 60:.0f}. Test some "
+            "joints at a time (--joint, repeatable), give fewer --speeds or fewer --passes."
+        )
+    return FrictionTest(motion, pose, tuple(plans))
 
 
 def free_range(

@@ -198,7 +198,7 @@ class PurposeOptions:
     passes: Annotated[
         int | None,
         typer.Option(
-            help="For friction-test: how often every stroke is made; by default once, 3 times "
+            help="For friction-test: how often every stroke is made; by default once, twice "
             "where torque is measured behind the gear.",
             min=1,
             max=20,
