@@ -202,3 +202,43 @@ def test_the_command_and_fit_unsigned_give_the_same_numbers(recorded, capsys, fr
     assert python.model.names == command.names
     np.testing.assert_allclose(python.values, command.values, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(python.estimate.std, command.training.std, rtol=1e-6, atol=1e-12)
+
+
+def test_the_tree_search_of_the_literature_is_there_to_compare_with(recorded, capsys):
+    options = ("--no-offset", "--no-rotor-inertia", "--force")
+    tree = fit(
+        recorded, capsys, "magnitudes.csv", "declared.yaml", "--sign-method", "tree", *options
+    )
+    exact = fit(recorded, capsys, "magnitudes.csv", "declared.yaml", *options)
+    assert not tree["certified"] and exact["certified"]
+    assert all(tree["ambiguous"])
+    assert not any(tree["confident"])
+    assert len(exact["signs"]) > len(tree["signs"]) >= 20
+    assert exact["mean_nrmse"] <= tree["mean_nrmse"]
+    assert tree["consistent"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (("--friction", "auto"), 1, "known beforehand"),
+        (("--friction", "linear", "--sign-hint", "2:3.1-4.0:-"), 1, "takes no signs"),
+        (("--friction", "linear", "--sign-method", "guess"), 2, "--sign-method"),
+    ],
+)
+def test_what_the_tree_search_cannot_use_is_refused(recorded, capsys, words, code, text):
+    with pytest.raises(SystemExit) as stopped:
+        main(
+            [
+                "fit",
+                str(recorded / "arm.yaml"),
+                str(recorded / "magnitudes.csv"),
+                "--map",
+                str(recorded / "declared.yaml"),
+                "--sign-method",
+                "tree",
+                *words,
+            ]
+        )
+    assert stopped.value.code == code
+    assert text in capsys.readouterr().err

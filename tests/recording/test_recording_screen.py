@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taufit.errors import RecordingError
-from taufit.recording import Recording, quality, read_recording, timing
+from taufit.recording import Recording, quality, read_recording, timing, write_recording
 
 N = 1000
 TIME = np.arange(N) * 0.01
@@ -262,3 +262,17 @@ def test_a_logger_faster_than_the_robot_is_found_out(tmp_path):
     assert found(recording)["stale_rows"].value == N // 2 - 2
     resting = read(tmp_path, None, TIME, POSITION * 0, VELOCITY * 0, SIGNAL * 0)
     assert "stale_rows" not in found(resting)
+
+
+def test_our_own_csv_with_damaged_cells_loses_those_rows_only(tmp_path):
+    whole = Recording(TIME, POSITION, SIGNAL, velocity=VELOCITY)
+    path = tmp_path / "run.csv"
+    write_recording(whole, path)
+    lines = path.read_text().split("\n")
+    cells = lines[100].split(",")
+    lines[100] = ",".join([*cells[:-1], "oops"])
+    path.write_text("\n".join(lines))
+    found = read_recording(path)
+    assert len(found) == N - 1
+    (finding,) = [f for f in found.findings if f.kind == "corrupt_rows"]
+    assert len(finding.rows) == 1

@@ -109,6 +109,15 @@ def test_impossible_numbers_are_refused_unless_forced(arm, runs):
     assert any("row 7" in text for text in done.warnings)
 
 
+def test_a_few_rows_that_were_dropped_are_told_and_the_fit_goes_on(arm, runs):
+    few = Finding("corrupt_rows", "warning", "2 rows hold nan", "rows dropped", rows=(7, 90))
+    done = identify(arm, [replace(runs[0], findings=(few,))], cutoff_hz=8.0)
+    assert any("2 rows hold nan" in text for text in done.warnings)
+    many = replace(few, rows=tuple(range(1, len(runs[0]) // 50)))
+    with pytest.raises(RecordingError, match="2 rows hold nan"):
+        identify(arm, [replace(runs[0], findings=(many,))])
+
+
 def test_too_short_and_unmoved_are_refused(arm, truth, runs):
     with pytest.raises(RecordingError, match="too short"):
         identify(arm, [simulated_arm.recording(truth, 0.6)])

@@ -87,6 +87,14 @@ class ModelOptions:
     torque_signs: Annotated[
         str, typer.Option(help="recorded, or unknown where only magnitudes were.")
     ] = "recorded"
+    sign_method: Annotated[
+        str,
+        typer.Option(
+            help="exact, or tree: the pruned tree search of the literature (T-PBPR), which proves "
+            "nothing; with --friction linear or none.",
+            metavar="NAME",
+        ),
+    ] = "exact"
     sign_hint: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,6 +120,7 @@ class ModelOptions:
             "offset": not self.no_offset,
             "temperature": one_of(self.temperature, TEMPERATURE_CHOICES, "--temperature"),
             "torque_signs": one_of(self.torque_signs, ("recorded", "unknown"), "--torque-signs"),
+            "sign_method": one_of(self.sign_method, ("exact", "tree"), "--sign-method"),
         }
 
     @property

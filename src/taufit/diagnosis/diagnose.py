@@ -31,6 +31,9 @@ _UNLIKE = 1.8
 # Beyond its limits by more than this, for more than this share of the time, an arm cannot be
 # [rad or m, 1].
 _BEYOND, _OFTEN = 0.2, 0.01
+# Up to this share of a recording's rows may hold no possible numbers: they are left out, and the
+# fit goes on. More is a fault of the whole file.
+_FEW = 0.01
 # What readers call numbers that cannot be measurements.
 _IMPOSSIBLE = ("corrupt_rows", "impossible_rows", "missing_values")
 # Findings of readers that no fit should be built on.
@@ -183,11 +186,12 @@ def _names(robot: Robot, recordings: Sequence[Recording]) -> list[Cause]:
 
 
 def _impossible(recordings: Sequence[Recording]) -> list[Cause]:
+    """Rows that hold no possible numbers; grave where they are more than a few."""
     return [
         Cause(
             Finding(
                 finding.kind,
-                "error",
+                "warning" if 0 < len(finding.rows) <= _FEW * _rows(recording) else "error",
                 f"{recording.meta.get('file', 'the recording')}: {finding}",
                 rows=finding.rows,
             )
@@ -196,6 +200,11 @@ def _impossible(recordings: Sequence[Recording]) -> list[Cause]:
         for finding in recording.findings
         if finding.kind in _IMPOSSIBLE
     ]
+
+
+def _rows(recording: Recording) -> int:
+    """Rows it has, or had before they were set aside."""
+    return int(recording.meta.get("rows", len(recording)))
 
 
 def _limits(

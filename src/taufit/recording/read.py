@@ -228,7 +228,7 @@ def _from_csv(path: Path, column_map: ColumnMap | None) -> list[Recording]:
     table = read_csv_table(path, column_map)
     if column_map is None:
         page = table.meta.pop("page", None)
-        if page is not None and not table.bad_cells:
+        if page is not None:
             columns = {name: table.values[:, i] for i, name in enumerate(table.names)}
             recording = from_columns(columns, from_text(page, str(path)), str(path))
             return [replace(recording, findings=(*recording.findings, *table.findings))]

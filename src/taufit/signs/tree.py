@@ -52,6 +52,28 @@ class TreeSearch:
     solved: int
 
 
+def nominal_bounds(model: TorqueModel) -> tuple[Float[Array, " p"], Float[Array, " p"]] | None:
+    """Generous bounds around the nominal links, as the literature gives its search; None without.
+
+    Masses within half of the nominal, first moments within 0.45 m times the mass, inertias from
+    minus to twice the largest of a link.
+    """
+    layout, nominal = model.layout, model.nominal
+    if not np.any(nominal[layout.links]):
+        return None
+    lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
+    for k in range(layout.joints):
+        own = nominal[layout.link(k)]
+        mass, inertia = own[0], own[4:].max()
+        if mass <= 0.0 or inertia <= 0.0:
+            continue
+        at = layout.link(k).start
+        lower[at], upper[at] = 0.5 * mass, 1.5 * mass
+        lower[at + 1 : at + 4], upper[at + 1 : at + 4] = -0.45 * mass, 0.45 * mass
+        lower[at + 4 : at + 10], upper[at + 4 : at + 10] = -inertia, 2.0 * inertia
+    return lower, upper
+
+
 def search_tree(
     model: TorqueModel,
     samples: Samples,

@@ -265,6 +265,11 @@ def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) ->
         samples: Motion and magnitudes; all joints are taken as unsigned.
         settings: Of `search_tree`.
     """
+    if beyond_columns(model):
+        raise TaufitError(
+            "the tree search needs friction whose columns are known beforehand: linear, or none "
+            "(--friction linear)."
+        )
     found = search_tree(model, samples, **settings)
     if len(found.signs) == 0:
         raise PoorExcitationError(

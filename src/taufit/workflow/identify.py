@@ -21,8 +21,8 @@ from taufit.contact.noise import training_noise
 from taufit.diagnosis import CHANNEL_KINDS, Cause, declared_torque, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
 from taufit.engines import Processes
-from taufit.errors import RecordingError
-from taufit.estimators import Estimator, is_consistent
+from taufit.errors import RecordingError, TaufitError
+from taufit.estimators import Estimator, Pbpr, is_consistent
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit import fit
@@ -51,9 +51,11 @@ from taufit.selection.ripple import with_ripple
 from taufit.selection.widths import with_fitted_width
 from taufit.signals import Samples, condition
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
+from taufit.signs.tree import nominal_bounds
 from taufit.signs.unknown_signs import (
     SignHint,
     find_signs,
+    find_signs_by_tree,
     fit_found,
     signed_by_model,
     without_signs,
@@ -234,6 +236,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     offset: bool = True,
     torque_signs: Literal["recorded", "unknown"] = "recorded",
     sign_hints: Sequence[SignHint] = (),
+    sign_method: Literal["exact", "tree"] = "exact",
     temperature: str = "auto",
     delay_s: float | Literal["auto"] = 0.0,
     provenance: Mapping[str, Any] | None = None,
@@ -263,6 +266,8 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         offset: Whether joints have a torque offset.
         torque_signs: "unknown" where only magnitudes were recorded.
         sign_hints: Segments whose sign is known although it was not recorded.
+        sign_method: "tree" is the pruned tree search of the literature, which proves nothing; the
+            fit that follows is its penalised least squares unless an estimator is given.
         temperature: How friction follows joint temperature: "none", "linear", "exponential",
             "arrhenius", "thermal-model" (temperatures estimated from heat), or "auto".
         delay_s: By how much torque was recorded later than the motion it belongs to, or "auto".
@@ -317,8 +322,10 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         refuse(causes, force)
         findings = [*known, *(cause.finding for cause in causes), *data.findings]
         findings += one_way_findings(excerpt)
-        signs, source = _with_signs(model, source, sign_hints)
+        signs, source = _with_signs(model, source, sign_hints, sign_method)
         unsigned = signs is not None
+        if unsigned and sign_method == "tree":
+            estimator = estimator or Pbpr(weighting="none")
         warmth = follow_parts(model, source, "none" if unsigned else temperature)
         model, source = warmth.model, warmth.source
         if friction == "auto" and estimator is None and warmth.law != "none":
@@ -408,7 +415,10 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
 
 
 def _with_signs(
-    model: TorqueModel, source: SampleSource, hints: Sequence[SignHint]
+    model: TorqueModel,
+    source: SampleSource,
+    hints: Sequence[SignHint],
+    method: str = "exact",
 ) -> tuple[Any, SampleSource]:
     """Torque signs where they were not recorded, and samples that have them."""
     signed = source.head.signed
@@ -421,7 +431,16 @@ def _with_signs(
         return None, source
     # Declared by a map, or asked for: the signs come first, then the same fit as always. The search
     # looks at all samples at once.
-    signs = find_signs(model, source.at_once("the search for torque signs"), hints=hints)
+    samples = source.at_once("the search for torque signs")
+    if method == "tree":
+        if hints:
+            raise TaufitError(
+                "the tree search takes no signs of single segments: leave them out, or use the "
+                "exact method."
+            )
+        signs = find_signs_by_tree(model, samples, bounds=nominal_bounds(model))
+    else:
+        signs = find_signs(model, samples, hints=hints)
     return signs, SamplesInMemory(signs.fit_samples)
 
 

@@ -310,7 +310,7 @@ def _without_rows(recording: Recording) -> Recording:
         and values.shape[:1] == (n,)
         and one.name not in ("signed", "gain", "gain_std", "coupling")
     }
-    return replace(recording, **short)
+    return replace(recording, meta={**recording.meta, "rows": n}, **short)
 
 
 def _without_temperature(part: StoredPart) -> StoredPart:
