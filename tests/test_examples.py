@@ -17,11 +17,18 @@ EXAMPLES = sorted(FOLDER.glob("*.py"))
 NEED_RECORDINGS = {"15_fit_a_real_robot"}
 
 
+def children_seconds() -> float:
+    """Processor time of commands that have ended."""
+    spent = os.times()
+    return spent.children_user + spent.children_system
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_example_runs(path, tmp_path, request):
     if path.stem in NEED_RECORDINGS:
         request.getfixturevalue("data_dir")
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
+    before = children_seconds()
     done = subprocess.run(
         [sys.executable, "-W", "error", path],
         cwd=tmp_path,
@@ -34,6 +41,8 @@ def test_example_runs(path, tmp_path, request):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout.strip()
+    # Nobody waits longer than a minute for an example; processor time, since machines are busy.
+    assert children_seconds() - before < 60.0
 
 
 def test_examples_are_numbered_and_say_what_they_show():

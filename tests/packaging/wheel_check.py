@@ -9,6 +9,7 @@ tries what it is for. figaroh, which only benchmarks use, is not tried.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -88,7 +89,11 @@ def main() -> None:
     parser.add_argument("only", nargs="*", help="Extras to try; all where none is named.")
     asked = parser.parse_args()
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    wheels = sorted(asked.dist.resolve().glob("taufit-*.whl"), key=lambda p: p.stat().st_mtime)
+    wheels = [
+        path
+        for path in sorted(asked.dist.resolve().glob("taufit-*.whl"), key=os.path.getmtime)
+        if f"-{tag}-" in path.name or ("-abi3-" in path.name and sys.version_info >= (3, 12))
+    ]
     if not wheels:
         sys.exit(f"there is no taufit wheel for {tag} in {asked.dist}: build it with `make dist`.")
     wheel = wheels[-1]
