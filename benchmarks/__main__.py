@@ -61,7 +61,9 @@ def keep(results: list[dict[str, object]]) -> None:
         row
         for row in before
         if row["benchmark"] not in fresh
-        or (str(row["note"]).endswith("(long run)") and (row["benchmark"], row["name"]) not in again)
+        or (
+            str(row["note"]).endswith("(long run)") and (row["benchmark"], row["name"]) not in again
+        )
     ] + results
     rows.sort(key=lambda row: str(row["benchmark"]))
     page = {"machine": platform.machine(), "cores": os.cpu_count(), "rows": rows}
