@@ -3,10 +3,10 @@
     links           theta_k ~ N(nominal_k, (w_k Q_k)^-1)      Q_k: of the log-det divergence
     drag, load      theta_i ~ N(0, (kappa_j s_i)^2)           s_i: all friction seen, at rated speed
     ripple          theta_i ~ N(0, (a_j f_j)^2)
-    other terms     theta_i ~ N(0, (3 f_j)^2)                 f_j: friction seen in joint j
-    offset          theta_i ~ N(0, f_j^2)
+    coulomb, offset theta_i ~ N(0, f_j^2)                     f_j: friction seen in joint j
+    pre-sliding     theta_i ~ N(0, (b_j f_j)^2)               steps wider than the first
 
-w_k, kappa_j and a_j maximise the evidence (MacKay's fixed point) under weak hyperpriors; rows count
+w_k, kappa_j, a_j and b_j maximise the evidence (MacKay's fixed point) under weak hyperpriors; rows count
 as often as their residuals are independent. Nothing is dropped: a term that the data do not show
 has a small scale. Cross-validation inside one recording cannot do this: ten seconds hold a few
 dozen independent residuals per joint, and terms would be chosen by noise.
@@ -44,10 +44,11 @@ _DRAG = {"viscous": 1, "viscous2": 2, "viscous3": 3}
 _NU_LINK, _NU_DRAG = 10.0, 4.0
 # Trust in a link never falls below this share of the trust in a described one.
 _LEAST_TRUST = 0.1
-# Prior standard deviation of Coulomb friction and pre-sliding, and of the offset, over the friction
-# seen: only columns that coincide feel it, and of Coulomb friction and an offset it is the offset
-# that gives way.
-_WIDE, _OFFSET = 3.0, 1.0
+# Prior standard deviation of Coulomb friction and the offset over the friction seen.
+_COULOMB, _OFFSET = 1.0, 1.0
+# The same of wider steps of pre-sliding where nothing shows them: a second of motion holds no more
+# than the beginning of such a step, and would make of it any friction at all.
+_WIDER, _NU_WIDER = 0.5, 4.0
 # Rounds of the fixed point, always as many: a stopping rule would turn rounding into a choice.
 _ROUNDS = 25
 
@@ -149,14 +150,16 @@ class _Scales:
 
     Attributes:
         unit: 1 / s_i^2 of drag and load terms, else 0.
-        fixed: 1 / (3 f_j)^2 of Coulomb friction, pre-sliding and offset, else 0.
+        fixed: Of Coulomb friction and offset, else 0.
+        wider: 1 / f_j^2 of wider steps of pre-sliding, else 0.
         is_ripple: Which terms are ripple.
-        friction: f_j.
+        friction: Spread of the friction seen.
         owner: Joint of every parameter.
     """
 
     unit: Float[Array, " p"]
     fixed: Float[Array, " p"]
+    wider: Float[Array, " p"]
     is_ripple: Bool[Array, " p"]
     friction: Float[Array, " j"]
     owner: Array
@@ -179,21 +182,24 @@ def _scales(
     speed = rated_speed(model, source)
     carried = np.abs(rigid).max(axis=0, initial=0.0)
     full = _at_least(model.robot.limits.torque, carried)
-    unit, fixed, ripple = np.zeros(p), np.zeros(p), np.zeros(p, bool)
+    unit, fixed, wider, ripple = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p, bool)
     for i in range(layout.rest.start, p):
         what, j = layout.what[i], int(layout.owner[i])
         if what in _DRAG:
-            unit[i] = (speed[j] ** _DRAG[what] / friction[j]) ** 2
+            # A joint that turned one way shows friction without a spread.
+            unit[i] = (speed[j] ** _DRAG[what] / level[j]) ** 2
         elif what == "load":
             unit[i] = (full[j] / friction[j]) ** 2
         elif what.startswith("ripple"):
             ripple[i] = True
         elif what == "offset":
             fixed[i] = 1.0 / (_OFFSET * level[j]) ** 2
-        elif what == "coulomb" or what.startswith("presliding"):
-            fixed[i] = 1.0 / (_WIDE * level[j]) ** 2
+        elif what == "coulomb":
+            fixed[i] = 1.0 / (_COULOMB * level[j]) ** 2
+        elif what.startswith("presliding"):
+            wider[i] = 1.0 / level[j] ** 2
     assert len(friction) == joints
-    return _Scales(unit, fixed, ripple, friction, np.asarray(layout.owner))
+    return _Scales(unit, fixed, wider, ripple, friction, np.asarray(layout.owner))
 
 
 def _at_least(rated: Float[Array, " j"], seen: Float[Array, " j"]) -> Float[Array, " j"]:
@@ -209,7 +215,7 @@ class Search:
     Attributes:
         first: Parameters of a fit with hardly any prior.
         correlation: Rows whose residuals are correlated.
-        trust, drag, ripple: w_k, kappa_j^2 and a_j^2.
+        trust, drag, ripple, wider: w_k, kappa_j^2, a_j^2 and b_j^2.
         theta: Parameters under them.
         used: Which parameters are not held at zero.
     """
@@ -237,7 +243,7 @@ class Search:
         """Of every parameter about zero, by the scales as they are."""
         s = self.scales
         ripple = np.where(s.is_ripple, 1.0 / (self.ripple * s.friction**2)[s.owner], 0.0)
-        return s.fixed + s.unit / self.drag[s.owner] + ripple
+        return s.fixed + s.unit / self.drag[s.owner] + s.wider / self.wider[s.owner] + ripple
 
     def run(self) -> None:
         """To the fixed point."""
@@ -245,6 +251,7 @@ class Search:
         self.trust = np.full(joints, self.trusted)
         self.drag = np.ones(joints)
         self.ripple = np.full(joints, 0.01)
+        self.wider = np.full(joints, _WIDER**2)
         for _ in range(_ROUNDS):
             self._round()
 
@@ -286,6 +293,10 @@ class Search:
             shown = max(float(explained[mine].sum()), 0.0)
             power = float(np.sum(s.unit[mine] * theta[mine] ** 2))
             self.drag[k] = (power + _NU_DRAG) / (shown + _NU_DRAG)
+            mine = (s.owner == k) & (s.wider > 0.0)
+            shown = max(float(explained[mine].sum()), 0.0)
+            power = float(np.sum(s.wider[mine] * theta[mine] ** 2))
+            self.wider[k] = (power + _NU_WIDER * _WIDER**2) / (shown + _NU_WIDER)
             mine = (s.owner == k) & s.is_ripple & self.used
             if np.any(mine):
                 shown = max(float(explained[mine].sum()), 1e-3)
