@@ -22,9 +22,10 @@ from taufit.regression import ArrayRows, Information
 from taufit.regression.covariance import base_covariance
 from taufit.regression.estimate import NORMAL_95
 from taufit.regression.regression import RowsInMemory
+from taufit.regression.rows import Weights
 from taufit.robot import read_robot
 
-FITS = 500
+FITS = 120
 LEVELS = np.array([1.0, 1.5, 0.8, 0.3, 0.2, 0.25])
 COLOURS = {
     "white": (0.0, 40.0),
@@ -62,22 +63,40 @@ class Redrawn(ArrayRows):
     """
 
     def __init__(self, names: tuple[str, ...], rows: np.ndarray) -> None:
-        n, joints, p = rows.shape
-        super().__init__(names, rows, np.zeros((n, joints)))
-        self.factors = [np.linalg.qr(np.pad(rows[:, i], ((0, p), (0, 0)))) for i in range(joints)]
+        super().__init__(names, rows, np.zeros(rows.shape[:2]))
+        self._factors: dict[bytes, list[tuple[np.ndarray, np.ndarray]]] = {}
 
     def with_torque(self, torque: np.ndarray) -> Redrawn:
         self.torque = torque
-        self.__dict__["by_joint"] = tuple(
-            self._information(q[: len(torque)], upper, y)
-            for (q, upper), y in zip(self.factors, torque.T, strict=True)
-        )
         return self
 
-    def _information(self, q: np.ndarray, upper: np.ndarray, y: np.ndarray) -> Information:
+    def triangles(
+        self, first: int, last: int, columns: np.ndarray, weights: Weights | None = None
+    ) -> tuple[Information, ...]:
+        if weights is not None or last - first < len(self):
+            return super().triangles(first, last, columns, weights)
+        names = tuple(self.names[c] for c in columns)
+        return tuple(
+            self._information(names, q[: len(self)], upper, y)
+            for (q, upper), y in zip(self._factored(columns), self.torque.T, strict=True)
+        )
+
+    def _factored(self, columns: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        key = columns.tobytes()
+        if key not in self._factors:
+            more = ((0, len(columns)), (0, 0))
+            self._factors[key] = [
+                np.linalg.qr(np.pad(self.rows[:, i][:, columns], more)) for i in range(self.joints)
+            ]
+        return self._factors[key]
+
+    @staticmethod
+    def _information(
+        names: tuple[str, ...], q: np.ndarray, upper: np.ndarray, y: np.ndarray
+    ) -> Information:
         target = q.T @ y
         left = y - q @ target
-        return Information(self.names, upper, target, float(left @ left), len(y))
+        return Information(names, upper, target, float(left @ left), len(y))
 
 
 def coverage(estimator: Estimator, rho: float, fits: int, seconds: float = 40.0) -> float:
@@ -94,10 +113,10 @@ def coverage(estimator: Estimator, rho: float, fits: int, seconds: float = 40.0)
         white = np.random.default_rng(seed).normal(size=(len(q) + 500, 6))
         noise = lfilter([np.sqrt(1 - rho**2)], [1.0, -rho], white, axis=0)[500:] * LEVELS
         rows.with_torque(clean + noise)
-        solution, weights, information = solve_rows(RowsInMemory(rows, base), model, estimator)
-        residuals = rows.residuals(solution.values)
+        regression = RowsInMemory(rows, base)
+        solution, weights, information = solve_rows(regression, model, estimator)
         covariance = base_covariance(
-            rows, base, weights, information, residuals, estimator.weighting
+            regression, weights, information, solution.values, estimator.weighting
         )
         error = base.mapping @ solution.values - true
         inside.append(np.abs(error) <= NORMAL_95 * np.sqrt(np.diag(covariance)))
