@@ -7,8 +7,8 @@
     pre-sliding     theta_i ~ N(0, (b_j f_j)^2)               steps wider than the first
 
 w_k, kappa_j, a_j and b_j maximise the evidence (MacKay's fixed point) under weak hyperpriors; rows
-count as often as their residuals are independent. Nothing is dropped: a term that the data do not show
-has a small scale. Cross-validation inside one recording cannot do this: ten seconds hold a few
+count as often as their residuals are independent. Nothing is dropped: a term that the data do not
+show has a small scale. Cross-validation inside one recording cannot do this: ten seconds hold a few
 dozen independent residuals per joint, and terms would be chosen by noise.
 """
 
