@@ -25,7 +25,7 @@ using Tables = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::
 using Sizes = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 enum Remembered { TORQUE, WHITE, WALK, LEVEL, VARIANCE, LOUD, SURE, REMEMBERED };
-enum Number { FADE, LEARN, QUIETEST, LOUDEST, RARE, CLIP, NUMBERS };
+enum Number { FADE, LEARN, QUIETEST, LOUDEST, RARE, CLIP, AGAIN, NUMBERS };
 // Rows of a cell.
 enum Now { RESIDUAL, WHITE_NOW, WALK_NOW, OWN, SPREAD, BOUND, NOWS };
 
@@ -83,14 +83,14 @@ double evidence(const double *change, const double *covariance, const double *pr
   return most - rival;
 }
 
-// `state` holds level, variance and loudness of the joints, `cells` and `ends` the ring of the last
+// `state` holds level, variance, loudness of the joints and on which side the last cell was clipped, `cells` and `ends` the ring of the last
 // cells; all of them belong to Python.
 class ChangeTest {
 public:
   ChangeTest(Vector prior, Vector numbers, Sizes windows, Rows state, Cube cells, Cube ends)
       : prior(prior), numbers(numbers), windows(windows), state(state), cells(cells), ends(ends) {
     const size_t j = prior.shape(0), size = cells.shape(0);
-    if (numbers.shape(0) != NUMBERS || state.shape(0) != 3 || state.shape(1) != j ||
+    if (numbers.shape(0) != NUMBERS || state.shape(0) != 4 || state.shape(1) != j ||
         cells.shape(1) != REMEMBERED || cells.shape(2) != j || ends.shape(0) != size ||
         ends.shape(1) != j || ends.shape(2) != j || size < 3 || j > MOST_JOINTS)
       throw std::invalid_argument("ChangeTest: shapes do not agree, or too many joints");
@@ -110,7 +110,8 @@ public:
     const auto row = [&](size_t age) { return (count + size + 1 - age) % size; };
     const auto cell = [&](size_t age) { return cells.data() + row(age) * REMEMBERED * j; };
     const size_t longest = size - 1;
-    double *level = state.data(), *variance = level + j, *loudness = variance + j;
+    double *level = state.data(), *variance = level + j, *loudness = variance + j,
+           *sides = loudness + j;
     double *now = cell(1), *end = ends.data() + row(1) * j * j;
     for (size_t i = 0; i < j; i++) {
       now[LEVEL * j + i] = level[i];
@@ -129,8 +130,12 @@ public:
       const double w = row_of(WHITE_NOW)[i], before = c[FADE] * level[i],
                    spread = c[FADE] * c[FADE] * variance[i] + row_of(WALK_NOW)[i],
                    single = spread + 0.5 * w + 2.0 * shaken,
-                   bound = row_of(BOUND)[i] * std::sqrt(f * single);
-      const double innovation = std::fmin(std::fmax(row_of(RESIDUAL)[i] - before, -bound), bound);
+                   once = row_of(BOUND)[i] * std::sqrt(f * single);
+      // A glitch is alone: the next cell on the same side may be further off.
+      const double off = row_of(RESIDUAL)[i] - before, side = (off > once) - (off < -once);
+      const double bound = side != 0.0 && side == sides[i] ? c[AGAIN] * once : once;
+      sides[i] = side;
+      const double innovation = std::fmin(std::fmax(off, -bound), bound);
       const double gain = spread / (spread + w + shaken);
       level[i] = before + gain * innovation;
       variance[i] = (1.0 - gain) * spread;

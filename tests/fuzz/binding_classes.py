@@ -36,7 +36,7 @@ def class_calls(kernel: Any, wild: Wild) -> dict[str, Call]:  # noqa: C901
     def change_test(rng: np.random.Generator) -> Any:
         j, ring = joints_of(rng), int(rng.integers(3, 9))
         windows = rng.integers(1, ring, size=3) if rng.random() < 0.8 else rng.integers(-2, 99, 2)
-        parts = [rng.random(j), rng.random(6), windows, rng.random((3, j))]
+        parts = [rng.random(j), rng.random(7), windows, rng.random((4, j))]
         parts += [rng.random((ring, 7, j)), rng.random((ring, j, j))]
         test = kernel.ChangeTest(*hurt(rng, parts))
         cell = [rng.random((6, j)), rng.random((j, j)), rng.random(j) > 0.5, int(rng.integers(99))]

@@ -33,8 +33,10 @@ except ImportError:  # no compiler when this was installed
     _kernel = None
 
 # Innovations beyond this many standard deviations count as much as it: a glitch is no contact. At
-# rest there are none.
+# rest there are none. A glitch is alone, so a cell that follows another one beyond that on the same
+# side counts up to so many times as much.
 CLIP, CLIP_AT_REST = 4.0, 8.0
+AGAIN = 2.0
 # Loudness is the mean of d^2 / C over this time [s], and stays within these bounds.
 _LOUD_S = 2.0
 _QUIETEST, _LOUDEST = 0.8, 16.0
@@ -130,12 +132,13 @@ class ChangeTest:
         self.longest = int(self.windows[-1])
         self._fade = float(np.exp(-step / _FADE_S))
         self._learn = -float(np.expm1(-step / _LOUD_S))
-        # Level, its variance and loudness, per joint.
-        self._state = np.stack([np.zeros(self.joints), 4.0 * self.prior, np.ones(self.joints)])
+        # Per joint: level, its variance, loudness, and on which side the last cell was clipped.
+        nothing = np.zeros(self.joints)
+        self._state = np.stack([nothing, 4.0 * self.prior, np.ones(self.joints), nothing])
         # The last cells, one more than the longest window, in a ring.
         self._cells = np.zeros((self.longest + 1, 7, self.joints))
         self._ends = np.zeros((self.longest + 1, self.joints, self.joints))
-        numbers = np.array([self._fade, self._learn, _QUIETEST, _LOUDEST, _RARE, CLIP])
+        numbers = np.array([self._fade, self._learn, _QUIETEST, _LOUDEST, _RARE, CLIP, AGAIN])
         if _kernel is not None:
             self._loop = _kernel.ChangeTest(
                 self.prior, numbers, self.windows, self._state, self._cells, self._ends
@@ -205,7 +208,7 @@ class ChangeTest:
     def _take(self, cell: Cell) -> None:
         """Follow the level, and remember the cell."""
         row = self._cells[self._row(1)]
-        row[_LEVEL], row[_VARIANCE], row[_LOUD] = self._state
+        row[_LEVEL], row[_VARIANCE], row[_LOUD] = self._state[:3]
         loud = self._loudness()
         level = self._fade * self._state[0]
         spread = self._fade**2 * self._state[1] + cell.walk
@@ -214,6 +217,9 @@ class ChangeTest:
         single = spread + 0.5 * cell.white + 2.0 * shaken
         off = cell.residual - level
         bound = cell.clip * np.sqrt(loud * single)
+        side = np.where(np.abs(off) > bound, np.sign(off), 0.0)
+        bound = np.where((side != 0.0) & (side == self._state[3]), AGAIN * bound, bound)
+        self._state[3] = side
         innovation = np.clip(off, -bound, bound)
         gain = spread / (spread + cell.white + shaken)
         self._state[0] = level + gain * innovation

@@ -22,6 +22,7 @@ from taufit.friction.states import FAST, REST, SLOW, STANDING, STATES, TURNING, 
 from taufit.model.fitted_model import FittedModel
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.unknowns import friction_level
+from taufit.signals.noise import noise_std
 from taufit.signals.samples import Samples
 from taufit.statistics import NORMAL_95
 
@@ -44,6 +45,8 @@ _UNSEEN = 1.3
 # Velocity noise of joints that stand, and what still counts as standing [rad/s or m/s].
 _STILL_QUANTILE, _MOST_STANDSTILL = 0.95, 0.02
 _AROUND_S = 0.7
+# Training of which more than this share is beyond its own accelerations has noisy velocities.
+_MOST_JOLTS = 0.3
 # Between two poses whose inertia is computed [s].
 _POSE_S = 0.1
 
@@ -75,15 +78,17 @@ def training_noise(model: FittedModel, samples: Samples) -> NoiseByState | None:
     if samples.signed is not None and not np.all(samples.signed):
         return None
     rate = contact_rate(samples.rate_hz)
-    standstill = standstill_of(samples)
-    felt = []
-    for run in samples.run_slices():
-        part = _felt_training(model, samples.rows(run), rate, standstill)
-        if part is not None:
-            felt.append(part)
     level = np.maximum(friction_level(model), 1e-3)
-    base = _assumed(model, rate, standstill, level)
-    return learnt_noise(model, felt, base, unseen=_UNSEEN)
+    base = _assumed(model, rate, standstill_of(samples), level)
+    runs = [samples.rows(run) for run in samples.run_slices()]
+    felt = [one for run in runs if (one := _felt_training(model, run, base)) is not None]
+    least = None
+    if felt and np.mean(np.concatenate([one.jolt for one in felt]) > 0.0) > _MOST_JOLTS:
+        # Training cannot be beyond itself: the velocities are noisy.
+        base = replace(base, velocity=_noisy_velocity(runs, base))
+        least = base.velocity[FAST]
+        felt = [one for run in runs if (one := _felt_training(model, run, base)) is not None]
+    return learnt_noise(model, felt, base, unseen=_UNSEEN, least=least)
 
 
 def free_noise(
@@ -126,29 +131,44 @@ def _assumed(
     return NoiseByState(rate_hz, cutoff, standstill, level, white, walk, nothing, nothing)
 
 
-def _felt_training(
-    model: FittedModel, run: Samples, rate_hz: float, standstill: float
-) -> Felt | None:
+def _noisy_velocity(runs: Sequence[Samples], base: NoiseByState) -> Float[Array, "s j"]:
+    """Noise of the velocities of cells as they are; none of joints that stand."""
+    each = [noise_std(_averaged(run.friction_velocity, run, base)) for run in runs]
+    out = np.zeros_like(base.velocity)
+    out[[FAST, SLOW, TURNING]] = np.max(each, axis=0)
+    return out
+
+
+def _averaged(values: Float[Array, "n c"], run: Samples, base: NoiseByState) -> Float[Array, "m c"]:
+    """Cell by cell."""
+    every = round(run.rate_hz / base.rate_hz)
+    n = len(values) // every
+    return values[: n * every].reshape(n, every, -1).mean(axis=1)
+
+
+def _felt_training(model: FittedModel, run: Samples, base: NoiseByState) -> Felt | None:
     """External torque of a run on the grid of training, averaged cell by cell."""
-    every = round(run.rate_hz / rate_hz)
     torque = run.torque if run.raw_torque is None else run.raw_torque
     parts = [run.position, run.friction_velocity, torque]
     if needs(model.friction, "temperature"):
         if run.temperature is None:
             return None
         parts.append(run.temperature)
-    cells = np.concatenate(parts, axis=1)
-    n = len(cells) // every
-    if n < 3:
+    cells = _averaged(np.concatenate(parts, axis=1), run, base)
+    if len(cells) < 3:
         return None
-    cells = cells[: n * every].reshape(n, every, -1).mean(axis=1)
-    time = np.arange(n) / rate_hz
-    sensed = ExternalTorque(model, rate_hz, run.cutoff_hz, StateSettings(standstill=standstill))
-    return sensed(time, cells)
+    states, velocity = base.states, base.velocity[FAST]
+    sensed = ExternalTorque(model, base.rate_hz, run.cutoff_hz, states, velocity)
+    return sensed(np.arange(len(cells)) / base.rate_hz, cells)
 
 
 def learnt_noise(
-    model: FittedModel, felt: Sequence[Felt], base: NoiseByState, *, unseen: float = 1.0
+    model: FittedModel,
+    felt: Sequence[Felt],
+    base: NoiseByState,
+    *,
+    unseen: float = 1.0,
+    least: Float[Array, " j"] | None = None,
 ) -> NoiseByState:
     """`base` with what these runs show.
 
@@ -157,6 +177,7 @@ def learnt_noise(
         felt: External torque, run by run.
         base: For states that are not shown for long enough.
         unseen: Factor on levels: new motion is larger than that a model was fitted to.
+        least: Noise of velocities, at least [rad/s or m/s].
     """
     friction = np.maximum(friction_level(model), 1e-3)
     level, white, walk = base.level.copy(), base.white.copy(), base.walk.copy()
@@ -186,9 +207,8 @@ def learnt_noise(
             heard[int(state), int(j)] = found
     if all((FAST, j) in heard for j in range(joints)):
         # Joints that stand have none.
-        velocity[[FAST, SLOW, TURNING]] = np.sqrt(
-            velocity_noise([heard[FAST, j] for j in range(joints)])
-        )
+        shakes = np.sqrt(velocity_noise([heard[FAST, j] for j in range(joints)]))
+        velocity[:STANDING] = shakes if least is None else np.maximum(shakes, least)
     for (state, j), one in heard.items():
         parts = white_and_walk(one, velocity[FAST] ** 2 if state < STANDING else 0.0 * friction)
         white[state, j] = max(np.sqrt(parts[0]), 1e-9)
@@ -196,6 +216,10 @@ def learnt_noise(
         walk[state, j] = max(growth, 1e-9)
     for state, share in _WALKS.items():
         walk[state] = np.maximum(walk[state], share * friction)
+    for state in (SLOW, TURNING):
+        # Motion that is not shown for long enough is no quieter than fast motion.
+        for part in (level, white, walk):
+            part[state] = np.where(enough[state], part[state], np.maximum(part[state], part[FAST]))
     return replace(base, level=level, white=white, walk=walk, velocity=velocity, seconds=seconds)
 
 

@@ -101,7 +101,7 @@ class ContactWatch:
         self.samples = 0
         self._commanded: bool | None = None
         self._said = -np.inf
-        self._settling = 0
+        self._settling, self._starting = 0, False
         self._restart()
 
     @property
@@ -203,7 +203,7 @@ class ContactWatch:
         self._touch: Touch | None = None
         self._rest.clear()
         self._commanded = None
-        self._settling = round(_SETTLE_S / self.step)
+        self._settling, self._starting = round(_SETTLE_S / self.step), False
 
     # ---- one step of the grid ------------------------------------------------------------------
 
@@ -212,6 +212,9 @@ class ContactWatch:
         if jolt > _JOLT:
             self._say_jolt(float(jolt), time)
         standing = bool(felt.standing[i].all())
+        if self._starting and not standing:
+            # It has started: from now on its friction states say what can be told.
+            self._settling, self._starting = 0, False
         settling = self._settling > 0
         cell = self._noise.cell(felt, i, blind=settling)
         if settling:
@@ -257,7 +260,7 @@ class ContactWatch:
             self._test.lose(np.ones(self.joints, bool), found.creeps)
         elif found.starts:
             self._test.forget()
-            self._settling = round(_STARTS_S / self.step)
+            self._settling, self._starting = round(_STARTS_S / self.step), True
         return found.push
 
     # ---- contacts ------------------------------------------------------------------------------

@@ -1,0 +1,90 @@
+"""Real UR10e runs without contact, with hands that push, and contacts that are no picks.
+
+False alarms, bands of external torque by friction state, the two push files, and the payload filter
+under contact. `benchmarks.contact_runs` says which runs are which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks import Row
+from benchmarks.contact_runs import DATA, FREE, SCORED, fed, model, noise, recording, stream_of
+from taufit.contact import Kind, find_contacts
+from taufit.contact.injection import with_contacts
+from taufit.contact.run import felt_of
+from taufit.friction.states import STATES
+from taufit.payload import PayloadFilter
+
+# When hands began to push, read off the torque by eye to a tenth of a second.
+PUSHES = {"push_pose_1": (1.9, 4.7, 8.4, 11.9), "push_pose_2": (0.6, 2.5, 4.9, 8.1, 11.4, 14.3)}
+
+
+def rows() -> Iterator[Row]:
+    if (DATA / "ur10e").exists():
+        yield from _quiet()
+        yield from _pushes()
+        yield from _bands()
+        yield from _payload()
+
+
+def _quiet() -> Iterator[Row]:
+    runs = {name: fed(stream_of(name))[0] for name in (*SCORED, *FREE)}
+    for words, names in (("scored", SCORED), ("learnt from", FREE)):
+        alarms = sum(len(runs[name].contacts) for name in names)
+        minutes = sum(stream_of(name).time[-1] for name in names) / 60.0
+        where = ", ".join(name for name in names if runs[name].contacts)
+        note = f"{minutes:.1f} min{', in ' + where if where else ''}"
+        yield Row(f"alarms in contact-free runs {words}", alarms, "", "<= 0", note)
+
+
+def _pushes() -> Iterator[Row]:
+    delays, others = [], 0
+    for name, starts in PUSHES.items():
+        done = find_contacts(model(), recording(f"20_01_22-{name}"), noise=noise())
+        told = [one.noticed for one in done.contacts]
+        for start in starts:
+            near = [t - start for t in told if -0.1 <= t - start <= 0.5]
+            delays.append(min(near, default=np.nan))
+        others += sum(all(not -0.1 <= t - s <= 1.0 for s in starts) for t in told)
+    found = np.isfinite(delays)
+    yield Row("real pushes found", 100.0 * float(np.mean(found)), "%", ">= 100", f"{len(delays)}")
+    yield Row("real pushes: latest", float(np.nanmax(delays)), "s", "", "start read off by eye")
+    yield Row("told between pushes", others, "", "", "friction that unwinds after a release")
+
+
+def _bands() -> Iterator[Row]:
+    own, by_state = model(), noise()
+    felt = [one for name in SCORED for one in felt_of(own, stream_of(name), by_state)]
+    settle = round(0.5 * by_state.rate_hz)
+    for k, state in enumerate(STATES):
+        held = [
+            (np.abs(f.smooth) <= by_state.band(f.state))[settle:][
+                (f.state[settle:] == k) & (f.jolt[settle:, None] <= 0.0)
+            ]
+            for f in felt
+        ]
+        share = 100.0 * float(np.mean(np.concatenate(held)))
+        yield Row(f"95 % band holds, {state}", share, "%", ">= 92", "and at most 98, other days")
+
+
+def _payload() -> Iterator[Row]:
+    """Contacts in empty runs, through the payload filter."""
+    kinds = [Kind(f, s, "step") for f, s in ((20.0, 0.1), (35.0, 0.3), (50.0, 0.5))]
+    rng, put, told = np.random.default_rng(12), 0, {"pick": 0, "contact": 0}
+    for kind in kinds:
+        for name in ("20_02_19_14harm50sec", "20_02_06-20sec_5harm"):
+            hurt, own = with_contacts(model(), stream_of(name), kind, rng, first=8.0)
+            live, due = PayloadFilter(model(), gain_std=hurt.gain_std), 0.1
+            for sample in hurt.samples():
+                live.update(*sample)
+                if sample[0] >= due:
+                    due = sample[0] + 0.1
+                    live.estimate()
+            put += len(own)
+            told["contact"] += sum(e.kind == "contact" for e in live.events)
+            told["pick"] += sum(e.kind in ("pick", "drop", "change") for e in live.events)
+    note = f"{put} contacts of 20-50 N, {told['contact']} told as contacts"
+    yield Row("contacts told as picks", told["pick"], "", "<= 0", note)
