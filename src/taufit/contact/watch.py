@@ -43,8 +43,9 @@ _SAY_AGAIN_S = 1.0
 _JOLT = 0.25
 # An arm that begins to go where its motors push starts within this time [s].
 _STARTS_S = 0.6
-# Commanded velocities beyond this are a motion: motors push long before anything moves [rad/s].
-_COMMANDED = 1e-5
+# Commanded velocities beyond this are a motion: motors push long before anything moves [rad/s]. A
+# command that passes through zero has not ended [s].
+_COMMANDED, _COMMAND_LASTS_S = 1e-5, 0.15
 # After a push at standstill friction unwinds for this long at least [s].
 _UNWINDS_S = 1.0
 # Settling after a start or a gap [s].
@@ -161,7 +162,9 @@ class ContactWatch:
             self._gap(since, time)
         self.samples += 1
         if commanded_velocity is not None:
-            self._commanded = float(np.abs(commanded_velocity).max()) > _COMMANDED
+            if float(np.abs(commanded_velocity).max()) > _COMMANDED:
+                self._ordered = time
+            self._commanded = time - self._ordered < _COMMAND_LASTS_S
         self._grid.push(time, row)
         self.felt = None
         if self._grid.ahead >= self.step:
@@ -202,7 +205,7 @@ class ContactWatch:
         self._past: deque[Moment] = deque(maxlen=self._test.longest)
         self._touch: Touch | None = None
         self._rest.clear()
-        self._commanded = None
+        self._commanded, self._ordered = None, -np.inf
         self._settling, self._starting = round(_SETTLE_S / self.step), False
 
     # ---- one step of the grid ------------------------------------------------------------------
