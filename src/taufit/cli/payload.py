@@ -10,6 +10,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, RecordingOptions, Report, numbers, one_of, wrong
+from taufit.cli.parts.guided import GuidingOptions, show_force
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -50,6 +51,14 @@ class SettingOptions:
             metavar="WORD",
         ),
     ] = "recorded"
+    template: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="The same motion recorded empty; model errors cancel. Give several: they are "
+            "averaged, and their scatter says how large the noise is.",
+            metavar="FILE",
+        ),
+    ] = None
 
     def settings(self) -> PayloadSettings:
         """As the library takes them."""
@@ -85,14 +94,7 @@ def command(
     source: RecordingOptions,
     settings: SettingOptions,
     pace: ReplayOptions,
-    template: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="The same motion recorded empty; model errors cancel. Give several: they are "
-            "averaged, and their scatter says how large the noise is.",
-            metavar="FILE",
-        ),
-    ] = None,
+    hand: GuidingOptions,
     report: Report = None,
     as_json: Json = False,
 ) -> None:
@@ -116,6 +118,7 @@ def command(
     if not pace.speed > 0.0:
         wrong("--speed", f"must be positive, got {pace.speed:g}.")
     chosen = settings.settings()
+    hand.names  # noqa: B018 - wrong usage comes first
     fitted = read_model(model)
     carried = source.read_one(recording)
     if one_of(settings.torque_signs, ("recorded", "unknown"), "--torque-signs") == "unknown":
@@ -123,7 +126,7 @@ def command(
 
         carried = without_signs(carried)
     of_template = replace(source, run=None)
-    empty = [of_template.read_one(path) for path in template] if template else None
+    empty = [of_template.read_one(path) for path in settings.template or ()] or None
     if pace.replay:
         with _display(pace.speed, as_json) as watch:
             done = identify_payload(
@@ -145,6 +148,7 @@ def command(
         from taufit.report.payload_page import payload_page
 
         write_text(report, payload_page(done, fitted, str(recording)))
+    guided = hand.force(source, recording, fitted, done.estimate)
     if as_json:
         print_json(
             {
@@ -152,11 +156,14 @@ def command(
                 "recording": str(recording),
                 "robot": fitted.robot.name,
                 **done.to_dict(),
+                **({} if guided is None else {"guiding": guided.to_dict()}),
                 "cpu_seconds": process_time() - started,
             }
         )
     else:
         _show(done, fitted.robot.name, report)
+        if guided is not None:
+            show_force(guided)
 
 
 def _positive(text: str, count: int, option: str) -> tuple[float, ...]:

@@ -1,0 +1,138 @@
+"""Hand guiding from a force log: what the hand carried of the payload, and what is left without.
+
+With the payload's mass m and gravity g, seen from the tip, a hand that carries it feels f; an arm
+that carries it leaves the hand
+
+    f + m g        (f of the hand on the arm, in the tip's axes)
+
+Means are of magnitudes axis by axis, variances of the force, as the literature tabulates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taufit.arrays import Array, Float
+from taufit.dynamics import forward_kinematics
+from taufit.errors import RecordingError
+from taufit.payload.estimate import PayloadEstimate
+from taufit.recording import Recording
+from taufit.recording.readers.from_csv import read_csv_table
+from taufit.robot import Robot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GuidedForce:
+    """A guided tour by its forces, along the tip's x, y and z.
+
+    Attributes:
+        samples: Rows of the log.
+        mean, variance: Of the measured force: mean magnitude [N], variance [N^2].
+        mean_compensated, variance_compensated: With the payload's weight taken off.
+        residual: Standard deviation of the weight that stays because the mass is not known better
+            [N].
+        turned_round: Whether the sensor counts the force of the arm on the hand as positive.
+    """
+
+    samples: int
+    mean: Float[Array, " 3"]
+    variance: Float[Array, " 3"]
+    mean_compensated: Float[Array, " 3"]
+    variance_compensated: Float[Array, " 3"]
+    residual: float
+    turned_round: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "frame": "tip",
+            "samples": self.samples,
+            "mean": self.mean.tolist(),
+            "variance": self.variance.tolist(),
+            "mean_compensated": self.mean_compensated.tolist(),
+            "variance_compensated": self.variance_compensated.tolist(),
+            "residual_std": self.residual,
+            "sensor_counts_the_arm": self.turned_round,
+        }
+
+
+def guided_force(
+    robot: Robot,
+    position: Float[Array, "n j"],
+    force: Float[Array, "n 3"],
+    payload: PayloadEstimate,
+) -> GuidedForce:
+    """Forces of a guided tour with and without the payload's weight.
+
+    Which way the sensor counts is seen from the weight itself: a hand that carries it pushes
+    against gravity.
+
+    Args:
+        robot: The arm, with its mounting and tip.
+        position: Of the joints.
+        force: By the sensor, in the tip's axes [N].
+        payload: What is carried.
+    """
+    good = np.isfinite(position).all(axis=1) & np.isfinite(force).all(axis=1)
+    if np.count_nonzero(good) < 20:
+        raise RecordingError("the force log has fewer than 20 rows with numbers.")
+    q, felt = position[good], force[good]
+    tip = forward_kinematics(robot, q)[:, -1, :3, :3]
+    weight = payload.mass * np.einsum("nij,i->nj", tip, robot.gravity)
+    turned = bool(np.sum(felt * -weight) < 0.0)
+    if turned:
+        felt = -felt
+    left = felt + weight
+    return GuidedForce(
+        len(q),
+        np.abs(felt).mean(axis=0),
+        felt.var(axis=0),
+        np.abs(left).mean(axis=0),
+        left.var(axis=0),
+        float(payload.mass_std * np.linalg.norm(robot.gravity)) if payload.judged else np.nan,
+        turned,
+    )
+
+
+def force_columns(path: Path, recording: Recording, names: Sequence[str]) -> Float[Array, "n 3"]:
+    """Three columns of a log (CSV or Parquet), at the rows the recording has.
+
+    Args:
+        path: The file.
+        recording: Read from it.
+        names: Of the columns, x, y and z.
+    """
+    columns, rows = _table(path)
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise RecordingError(
+            f"{path} has no column {', '.join(missing)}; it has {', '.join(columns)}."
+        )
+    values = np.column_stack([columns[name] for name in names])
+    gone = [row for finding in recording.findings for row in finding.rows if "drop" in str(finding)]
+    values = values[~np.isin(rows, gone)] if len(values) != len(recording) else values
+    if len(values) != len(recording):
+        raise RecordingError(
+            f"{path} has {len(values)} rows of force and {len(recording)} of motion. Give a log in "
+            "which both are in every row, one run without gaps."
+        )
+    return values
+
+
+def _table(path: Path) -> tuple[dict[str, Array], Array]:
+    """Columns by name, and the number of each row."""
+    if path.suffix.lower() == ".parquet":
+        import pyarrow.parquet as parquet
+
+        table = parquet.read_table(path)
+        found = {name: np.asarray(table[name], float) for name in table.column_names}
+        return found, np.arange(1, table.num_rows + 1)
+    if path.suffix.lower() not in (".csv", ".tsv", ".txt", ".gz"):
+        raise RecordingError(f"{path}: columns of force are read from CSV or Parquet files.")
+    text = read_csv_table(path)
+    return {name: text.values[:, i] for i, name in enumerate(text.names)}, text.rows
