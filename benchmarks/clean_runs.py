@@ -106,7 +106,15 @@ ARMS = (*bundled_robots(), *RANDOM)
 
 
 def clean_run(name: str, seed: int, *, periods: float = 2.0) -> tuple[Robot, Recording]:
-    """The description a user has, and a recording of the arm as it really is.
+    """The description a user has, and a recording of the arm as it really is."""
+    robot, (recording,) = clean_runs(name, seed, 1, periods=periods)
+    return robot, recording
+
+
+def clean_runs(
+    name: str, seed: int, count: int, *, periods: float = 2.0
+) -> tuple[Robot, list[Recording]]:
+    """The description a user has, and recordings of different motions of the arm as it really is.
 
     A random arm that the twin's controller cannot hold is drawn again.
     """
@@ -115,15 +123,15 @@ def clean_run(name: str, seed: int, *, periods: float = 2.0) -> tuple[Robot, Rec
     rng = np.random.default_rng([seed, *name.encode()])
     for _ in range(20):
         try:
-            return _drawn(name, seed, rng, periods)
+            return _drawn(name, seed, count, rng, periods)
         except InfeasibleError:
             continue
     raise InfeasibleError(f"no arm of the kind {name} could be held.")
 
 
 def _drawn(
-    name: str, seed: int, rng: np.random.Generator, periods: float
-) -> tuple[Robot, Recording]:
+    name: str, seed: int, count: int, rng: np.random.Generator, periods: float
+) -> tuple[Robot, list[Recording]]:
     from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
     from taufit.sim.payload import Carried
 
@@ -136,14 +144,15 @@ def _drawn(
     usual = effects.friction
     level = np.exp(rng.uniform(np.log(0.2), np.log(5.0), (truth.joints, 1)))
     effects = replace(effects, friction=replace(usual, coefficients=usual.coefficients * level))
-    motion = random_fourier(truth, seed=seed, periods=periods)
     tool: tuple[Carried, ...] = ()
     if name not in RANDOM and seed % 3 == 0:
         tool = (Carried.lump(0.1 * float(truth.parameters[::10].sum()) * rng.uniform(0.3, 1.0),
                              (0.0, 0.02, 0.08)),)  # fmt: skip
     twin = replace(Twin(truth, name="clean"), effects=effects)
-    run = twin.run(motion, seed=seed, rate_hz=200.0, rest=(0.5, 0.5), payload=tool)
-    recording = replace(
-        run.recording, meta={k: v for k, v in run.recording.meta.items() if k != "robot"}
-    )
-    return nominal, recording
+    out = []
+    for other in range(seed, seed + 1000 * count, 1000):
+        motion = random_fourier(truth, seed=other, periods=periods)
+        run = twin.run(motion, seed=other, rate_hz=200.0, rest=(0.5, 0.5), payload=tool)
+        meta = {key: value for key, value in run.recording.meta.items() if key != "robot"}
+        out.append(replace(run.recording, meta=meta))
+    return nominal, out

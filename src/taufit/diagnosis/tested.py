@@ -6,18 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.diagnosis.change import clock_scale
 from taufit.diagnosis.evidence import Evidence
 from taufit.diagnosis.prepare import nominal_gains
 from taufit.errors import TaufitError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import MapEdit, Remedy
+from taufit.recording.timing import USUAL_HZ, timing
 from taufit.robot import Robot
 from taufit.signals import condition
 
 # Log odds (twice) from which the arm's inertia says which of the two it is.
 _TELLS = 6.0
+# Rates that loggers have, to within this share, are worth this many; rows per second that say
+# something of their own.
+_USUAL, _ODDS, _PER_SECOND = 0.002, 10.0, 2.0
 # Positions in the right unit: the links are as near to the nominal ones as this, and leave this
 # many times what the joints' own columns leave.
 _NEAR, _EXPLAINED = 6.0, 1.4
@@ -27,27 +30,29 @@ def settled(robot: Robot, recording: Recording, finding: Finding) -> Finding:
     """The finding with the one remedy that agrees with the arm's inertia, where that shows it.
 
     Torque grows with the square of the clock's factor and not with the velocity's unit, so the arm
-    without the recorded velocity, and the same with the other clock, are compared.
+    is fitted without the recorded velocity, by the clock as it is and by the other one. A rate that
+    loggers have speaks for the other clock.
     """
-    factor = finding.value
-    if not isinstance(factor, float):
+    factor, remedy = finding.value, finding.remedy
+    if not isinstance(factor, float) or remedy is None:
         return finding
-    gained = _gained(robot, replace(recording, velocity=None), 1.0 / factor)
+    scale = remedy.edits[0].value
+    assert isinstance(scale, float)
+    usual = np.abs(USUAL_HZ * scale / timing(recording.time).nominal_hz - 1.0).min() < _USUAL
+    inertia = _gained(robot, replace(recording, velocity=None), scale)
+    gained = inertia + (_ODDS if usual else 0.0)
     if abs(gained) < _TELLS:
         return finding
-    what = "time" if gained > 0.0 else "velocity"
-    head = finding.message.split(": ")[0]
-    reason = "fits" if what == "time" else "fits the clock as it is"
+    head, text = finding.message.split(": ", 1)
+    if gained > 0.0:
+        more = ", and the arm's inertia fits" if inertia > 0.0 else ""
+        return replace(finding, message=f"{head}: {text.split(',')[0]}{more}")
     scale = float(f"{1 / factor:.4g}")
-    more = (
-        finding.message.split(": ", 1)[1].split(",")[0]
-        if what == "time"
-        else (f"`scale: {scale:g}` at velocity in the column map makes them agree")
-    )
     return replace(
         finding,
-        message=f"{head}: {more}, and the arm's inertia {reason}",
-        remedy=Remedy(edits=(MapEdit(what, "scale", scale),)),
+        message=f"{head}: `scale: {scale:g}` at velocity in the column map makes them agree, and "
+        "the arm's inertia fits the clock as it is",
+        remedy=Remedy(edits=(MapEdit("velocity", "scale", scale),)),
     )
 
 
@@ -62,9 +67,17 @@ def explained_in_degrees(robot: Robot, recording: Recording) -> bool:
 
 
 def _gained(robot: Robot, recording: Recording, factor: float) -> float:
-    """Log odds (twice) of the other clock, zero where nothing can be said."""
-    evidence = _evidence(robot, recording)
-    return 0.0 if evidence is None else evidence.gained(clock_scale(factor))
+    """Log odds (twice) of the other clock, zero where nothing can be said.
+
+    Each clock has its own low-pass and acceleration; both are judged by as many rows.
+    """
+    time = recording.time[0] + factor * (recording.time - recording.time[0])
+    plain, other = (_evidence(robot, one) for one in (recording, replace(recording, time=time)))
+    if plain is None or other is None:
+        return 0.0
+    rows = _PER_SECOND * min(plain.seconds, other.seconds)
+    shares = np.log(plain.plain.shares / other.plain.shares)
+    return float(2.0 * rows * np.nansum(shares) + plain.plain.prior - other.plain.prior)
 
 
 def _evidence(robot: Robot, recording: Recording) -> Evidence | None:

@@ -219,14 +219,15 @@ def _cause(
     if factor < 0:
         text = "wrong sign and scale. Leave velocity out of the column map"
         return "velocity_sign", text, without
+    scale = float(f"{rate / agreed:.4g}")
     return (
         "clock_scale",
         (
-            f"rate_hz {agreed:.4g} instead of {rate:.4g} (time with `scale: {1 / factor:.4g}`) "
+            f"rate_hz {agreed:.4g} instead of {rate:.4g} (time with `scale: {scale:g}`) "
             f"would make them agree, if the clock is wrong; `scale: {1 / factor:.4g}` at velocity, "
             "if its unit is"
         ),
-        Remedy(edits=(MapEdit("time", "scale", float(f"{1 / factor:.4g}")),)),
+        Remedy(edits=(MapEdit("time", "scale", scale),)),
     )
 
 

@@ -24,7 +24,7 @@ class MapEdit:
             quantities that have one column per joint, "" the page itself.
         key: Of the entry. sign and scale are multiplied with what is there, offset is added, order
             rearranges the columns (joint i's are at order[i], from 1), drop leaves the entry out;
-            others are replaced.
+            others are replaced. A scale of time divides rate_hz where there is no time column.
         value: Of the key.
     """
 
@@ -115,6 +115,10 @@ def edited(page: Mapping[str, Any], edits: Sequence[MapEdit]) -> dict[str, Any]:
         if edit.quantity == "":
             out[edit.key] = list(edit.value) if isinstance(edit.value, tuple) else edit.value
             continue
+        if edit.quantity == "time" and edit.key == "scale" and "time" not in out["columns"]:
+            # Without a time column the rate is the clock.
+            assert isinstance(edit.value, float)
+            out["rate_hz"] = float(f"{float(out['rate_hz']) / edit.value:.6g}")
         for quantity in _meant(edit.quantity, out["columns"]):
             if edit.key == "drop":
                 del out["columns"][quantity]
