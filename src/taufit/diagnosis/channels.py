@@ -13,6 +13,8 @@ from taufit.signals.windows import intervals
 # A position that does not change at all for this long [s] while the joint was moving this fast
 # [rad/s or m/s] just before is a stuck sensor: arms slow down before they stop.
 _STUCK_S, _STUCK_SPEED = 1.0, 0.1
+# This much next to it is not trusted either [s].
+_MARGIN_S = 0.05
 # A limit is held: this share of the moving time at one value that is the largest.
 _CLIPPED = 0.01
 # Fewer different values than this while moving is no measurement of torque.
@@ -70,9 +72,9 @@ def _stuck(recording: Recording, j: int) -> list[Finding]:
         if fastest > 0.5 * _STUCK_SPEED or entry > _STUCK_SPEED or leave > 20 * _STUCK_SPEED:
             last = "to its end" if end >= len(q) - 1 else f"to {t[end - 1] - t[0]:.2f} s"
             good = (
-                ("--to", f"{t[start] - t[0]:.2f}")
+                ("--to", f"{max(t[start] - t[0] - _MARGIN_S, 0.0):.2f}")
                 if t[start] - t[0] > 0.5 * (t[-1] - t[0]) or end >= len(q) - 1
-                else ("--from", f"{t[min(end, len(t) - 1)] - t[0]:.2f}")
+                else ("--from", f"{t[min(end, len(t) - 1)] - t[0] + _MARGIN_S:.2f}")
             )
             return [
                 Finding(

@@ -6,6 +6,7 @@ First what the numbers alone say (units, clocks, stuck or clipped channels), the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from taufit.diagnosis.by_model import by_model
 from taufit.diagnosis.cause import Cause
 from taufit.diagnosis.channels import channel_findings
 from taufit.diagnosis.evidence import Evidence
-from taufit.diagnosis.tested import explained_in_degrees, settled
+from taufit.diagnosis.tested import evidence_of, explained_in_degrees, settled
 from taufit.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
@@ -34,6 +35,8 @@ _BEYOND, _OFTEN = 0.2, 0.01
 # Up to this share of a recording's rows may hold no possible numbers: they are left out, and the
 # fit goes on. More is a fault of the whole file.
 _FEW = 0.01
+# What may bring positions beyond the limits.
+_OUTSIDE_KINDS = ("torque_sign", "swapped_joints", "zero_offset", "wrong_arm")
 # What readers call numbers that cannot be measurements.
 _IMPOSSIBLE = ("corrupt_rows", "impossible_rows", "missing_values")
 # Findings of readers that no fit should be built on.
@@ -78,7 +81,15 @@ def recording_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Caus
         ] + channel_findings(recording)
         found += [_of_file(f, recording, recordings) for f in own]
     found += _limits(robot, recordings, found)
-    return [Cause(finding) for finding in found]
+    return [Cause(finding) for finding in _for_all(found, len(recordings))]
+
+
+def _for_all(found: Sequence[Finding], files: int) -> list[Finding]:
+    """Findings with only those remedies that every file needs: one map reads them all."""
+    if files < 2:
+        return list(found)
+    needed = Counter(finding.remedy for finding in found)
+    return [f if needed[f.remedy] >= files else replace(f, remedy=None) for f in found]
 
 
 def _of_file(finding: Finding, recording: Recording, all_: Sequence[Recording]) -> Finding:
@@ -158,9 +169,15 @@ def _unlike(robot: Robot, recordings: Sequence[Recording], samples: Samples) -> 
         if share > _UNLIKE * usual and share > usual + 0.03:
             found = by_model(robot, recordings, Evidence(robot, parts[name]))
             out += [
-                replace(cause, finding=replace(cause.finding, message=f"{name}: "
-                        f"{cause.finding.message}")) for cause in found
-            ]  # fmt: skip
+                replace(
+                    cause,
+                    # What mends one file would spoil the others.
+                    finding=replace(
+                        cause.finding, message=f"{name}: {cause.finding.message}", remedy=None
+                    ),
+                )
+                for cause in found
+            ]
     return out
 
 
@@ -228,6 +245,10 @@ def _limits(
             f"limits are {k * low[j]:.0f} .. {k * high[j]:.0f}"
         )
         kind, cause, remedy = _why_outside(robot, recording, j)
+        if kind == "beyond_limits":
+            known_by_arm = _by_arm(robot, recording)
+            if known_by_arm is not None:
+                kind, cause, remedy = known_by_arm
         return [
             Finding(
                 kind,
@@ -238,6 +259,14 @@ def _limits(
             )
         ]
     return []
+
+
+def _by_arm(robot: Robot, recording: Recording) -> tuple[str, str, Remedy | None] | None:
+    """Kind, cause and remedy by which the arm explains the torque, where there is one."""
+    evidence = evidence_of(robot, recording)
+    found = [] if evidence is None else by_model(robot, [recording], evidence)
+    named = [one.finding for one in found if one.finding.kind in _OUTSIDE_KINDS]
+    return (named[0].kind, named[0].message, named[0].remedy) if named else None
 
 
 def _why_outside(robot: Robot, recording: Recording, j: int) -> tuple[str, str, Remedy | None]:

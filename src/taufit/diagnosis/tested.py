@@ -59,7 +59,7 @@ def settled(robot: Robot, recording: Recording, finding: Finding) -> Finding:
 def explained_in_degrees(robot: Robot, recording: Recording) -> bool:
     """Whether the arm explains the torque if positions are degrees, as far as that can be said."""
     degrees = replace(recording, position=np.radians(recording.position), velocity=None)
-    evidence = _evidence(robot, degrees)
+    evidence = evidence_of(robot, degrees)
     if evidence is None:
         return True
     own = float(np.nanmean(evidence.own_shares()))
@@ -72,7 +72,7 @@ def _gained(robot: Robot, recording: Recording, factor: float) -> float:
     Each clock has its own low-pass and acceleration; both are judged by as many rows.
     """
     time = recording.time[0] + factor * (recording.time - recording.time[0])
-    plain, other = (_evidence(robot, one) for one in (recording, replace(recording, time=time)))
+    plain, other = (evidence_of(robot, one) for one in (recording, replace(recording, time=time)))
     if plain is None or other is None:
         return 0.0
     rows = _PER_SECOND * min(plain.seconds, other.seconds)
@@ -80,7 +80,7 @@ def _gained(robot: Robot, recording: Recording, factor: float) -> float:
     return float(2.0 * rows * np.nansum(shares) + plain.plain.prior - other.plain.prior)
 
 
-def _evidence(robot: Robot, recording: Recording) -> Evidence | None:
+def evidence_of(robot: Robot, recording: Recording) -> Evidence | None:
     """Of a recording before its gains are known; None where nothing can be said."""
     if not np.any(robot.parameters) or recording.joints != robot.joints:
         return None
