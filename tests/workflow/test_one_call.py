@@ -11,7 +11,8 @@ import pytest
 
 import taufit
 from taufit.cli.app import main
-from taufit.errors import RecordingError
+from taufit.errors import RecordingError, TaufitError
+from taufit.fitting import automatic_model
 from taufit.sim import random_fourier
 
 
@@ -116,3 +117,11 @@ def test_what_is_no_recording_is_named(wrong):
 def test_a_share_that_is_none_is_refused(folder, share):
     with pytest.raises(RecordingError, match="share"):
         taufit.identify("ur3e", folder / "run.parquet", holdout=share)
+
+
+def test_friction_models_go_by_their_names():
+    robot = taufit.read_robot("ur3e")
+    assert isinstance(automatic_model(robot, friction="stribeck").friction, taufit.Stribeck)
+    assert automatic_model(robot, friction="none").friction is None
+    with pytest.raises(TaufitError, match="there is no friction model 'stribek'"):
+        automatic_model(robot, friction="stribek")

@@ -526,6 +526,7 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
 
 def score_table(title: str, done: Identification) -> Table:
     """One row per recording, one column per joint."""
+    import numpy as np
     from rich import box
     from rich.table import Table
 
@@ -548,9 +549,15 @@ def score_table(title: str, done: Identification) -> Table:
     words = [grade.grade for grade in done.grades.joints]
     table.add_row("grade", *words, done.grades.overall)
     table.add_section()
-    table.add_row("RMSE training [N m]", *(f"{x:.2f}" for x in train.rmse), "")
+    unit, gain = "N m", np.ones(joints)
+    known = done.model.training.conditioning.gain
+    if known is not None and any(f.kind == "gains_unknown" for f in done.findings):
+        # Newton metres would be the nominal robot's.
+        unit, gain = "A", known
+    table.add_row(f"RMSE training [{unit}]", *(f"{x:.2f}" for x in train.rmse / gain), "")
     if done.before is not None:
-        table.add_row("  nominal robot", *(f"{x:.2f}" for x in done.before.nominal.rmse), "")
+        nominal = done.before.nominal.rmse / gain
+        table.add_row("  nominal robot", *(f"{x:.2f}" for x in nominal), "")
     return table
 
 

@@ -39,9 +39,10 @@ ODDS, BETTER, EVERY_FOLD = 40.0, 0.93, 0.98
 # Or when it gains this many, the links come this much closer to the nominal ones, to within this
 # share of the distance they had, and rows left out of the fit are not explained worse than this.
 BACK_ODDS, CLOSER, BACK, NO_WORSE = 20.0, 5.0, 0.35, 1.03
-# A bundled arm is weighed against another bundled one, both described as well: this many decide,
-# where the torque is explained.
-_ARM_ODDS = 6.0
+# A bundled arm is weighed against another bundled one, both described as well: this many decide
+# where the torque is explained, rows left out of the fit are not explained worse, and the links
+# come back to within this share of the distance they had.
+_ARM_ODDS, _ARM_BACK = 6.0, 0.5
 _BACK_KINDS = ("torque_sign", "mounting", "wrong_arm", "clock_scale", "zero_offset")
 # Gravity itself shows that these are so; they need no such odds.
 _SHOWN_KINDS = ("unit", "gravity_removed")
@@ -77,9 +78,18 @@ def by_model(robot: Robot, recordings: Sequence[Recording], evidence: Evidence) 
         measured = all(r.velocity is not None for r in recordings)
         found = _best(evidence, gravity, slopes, measured)
         if found is not None:
-            return [_cause(*found, gravity, robot)]
+            late = delay_finding(evidence) if found[0].kind == "wrong_arm" else None
+            if late is None or found[1].gained > _gained_by(evidence, late):
+                return [_cause(*found, gravity, robot)]
+            return [Cause(late)]
     lag = delay_finding(evidence)
     return [] if lag is None else [Cause(lag)]
+
+
+def _gained_by(evidence: Evidence, late: Finding) -> float:
+    """Log odds (twice) of a delay."""
+    assert isinstance(late.value, float)
+    return evidence.plain.cost - evidence.worth(rows=evidence.shifted(late.value)).cost
 
 
 def _unchecked(evidence: Evidence) -> list[Cause]:
@@ -173,10 +183,11 @@ def _told_apart(evidence: Evidence) -> bool:
 
 def _other_arm(evidence: Evidence, change: Change, compared: Comparison) -> bool:
     """Whether another bundled arm explains the torque of this one better."""
-    if change.kind != "wrong_arm":
+    if change.kind != "wrong_arm" or not _told_apart(evidence):
         return False
-    odds = _ARM_ODDS if _told_apart(evidence) else BACK_ODDS
-    return compared.gained > odds and compared.held_out < NO_WORSE
+    nearer = compared.changed.prior < _ARM_BACK * compared.plain.prior
+    better = compared.gained > BACK_ODDS and compared.held_out < BETTER
+    return compared.gained > _ARM_ODDS and compared.held_out < 1.0 and (nearer or better)
 
 
 def _another(
@@ -184,7 +195,8 @@ def _another(
 ) -> tuple[Change, Comparison]:
     """Another arm in which gravity is right, where one explains the torque; else the factor."""
     for change, compared in tried:
-        if _other_arm(evidence, change, compared):
+        held = compared.gained > BACK_ODDS and compared.held_out < NO_WORSE
+        if _other_arm(evidence, change, compared) or (change.kind == "wrong_arm" and held):
             return change, compared
     return tried[-1]
 

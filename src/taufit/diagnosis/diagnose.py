@@ -35,6 +35,8 @@ _BEYOND, _OFTEN = 0.2, 0.01
 # Up to this share of a recording's rows may hold no possible numbers: they are left out, and the
 # fit goes on. More is a fault of the whole file.
 _FEW = 0.01
+# Fewer rows than this are no motion.
+_LEAST_ROWS = 10
 # What may bring positions beyond the limits.
 _OUTSIDE_KINDS = ("torque_sign", "swapped_joints", "zero_offset", "wrong_arm")
 # What readers call numbers that cannot be measurements.
@@ -44,7 +46,7 @@ FATAL = ("unit", "velocity_sign", "clock_scale")
 # What `recording_causes` may find.
 CHANNEL_KINDS = (
     *FATAL, "stuck_encoder", "no_variation", "quantised", "clipping", "torque_sign",
-    "repeated_log", "beyond_limits",
+    "repeated_log", "beyond_limits", "too_short",
 )  # fmt: skip
 
 
@@ -75,6 +77,9 @@ def recording_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Caus
     """What the numbers of recordings say by themselves, before gains and filters."""
     found: list[Finding] = []
     for recording in recordings:
+        if len(recording) < _LEAST_ROWS:
+            found.append(_of_file(_short(recording), recording, recordings))
+            continue
         own = [f for f in recording.findings if f.kind in FATAL and f.severity == "error"]
         own = [
             settled(robot, recording, f) if f.kind == "clock_scale" else f for f in own
@@ -90,6 +95,16 @@ def _for_all(found: Sequence[Finding], files: int) -> list[Finding]:
         return list(found)
     needed = Counter(finding.remedy for finding in found)
     return [f if needed[f.remedy] >= files else replace(f, remedy=None) for f in found]
+
+
+def _short(recording: Recording) -> Finding:
+    return Finding(
+        "too_short",
+        "error",
+        f"the recording has {len(recording)} rows: too short for a fit, which needs some seconds "
+        "of motion",
+        value=float(len(recording)),
+    )
 
 
 def _of_file(finding: Finding, recording: Recording, all_: Sequence[Recording]) -> Finding:

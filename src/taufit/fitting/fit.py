@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
-from taufit.errors import PoorExcitationError, RecordingError
+from taufit.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Estimator
@@ -16,7 +16,7 @@ from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit_samples import fit_samples
 from taufit.fitting.known_friction import KnownFriction, unlike_tested
 from taufit.fitting.one_way import ties
-from taufit.friction import FrictionModel, Presliding
+from taufit.friction import FRICTION_MODELS, FrictionModel, Presliding
 from taufit.friction.states import STATES
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -46,6 +46,20 @@ _MOST_UNSEEN = 0.6
 _NONSENSE = 0.6
 
 
+def _friction(friction: FrictionModel | str | None) -> FrictionModel | None:
+    """The model itself, or the one of a name."""
+    if not isinstance(friction, str):
+        return friction
+    if friction == "auto":
+        return Presliding()
+    if friction not in FRICTION_MODELS:
+        raise TaufitError(
+            f"there is no friction model {friction!r}: use auto or one of "
+            f"{', '.join(FRICTION_MODELS)}."
+        )
+    return None if friction == "none" else FRICTION_MODELS[friction]()
+
+
 def automatic_model(
     robot: Robot,
     *,
@@ -63,14 +77,14 @@ def automatic_model(
     Args:
         robot: The arm, with its drives.
         side: Where torque was measured; by default what the robot's drives say.
-        friction: A model, or "auto".
+        friction: A model, the name of one, "none", or "auto".
         rotor_inertia: Whether each joint has one; by default from the side.
         offset: Whether each joint has a constant torque offset.
     """
     side = side or robot.drives.side
     return TorqueModel(
         replace(robot, drives=replace(robot.drives, side=side)),
-        Presliding() if friction == "auto" else friction,  # type: ignore[arg-type]
+        _friction(friction),
         side != "link" if rotor_inertia is None else rotor_inertia,
         offset,
     )

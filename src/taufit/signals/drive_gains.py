@@ -108,8 +108,10 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
     if not usable:
         raise RecordingError(
             f"the drive gains cannot be read from {_names(recordings)}: target moment and target "
-            "current are not in it. Give the gains in the column map (gains: [..] in N m/A), or "
-            "condition it together with a recording of the same robot that has both."
+            "current are not in it. Give the gains in the column map (gains: [..] in N m/A; "
+            "`taufit gains ROBOT RECORDING --loaded FILE --mass KG` finds them with a known mass), "
+            "fit in ampere with `gains: unknown` there, or condition it together with a recording "
+            "of the same robot that has both."
         )
     joints = usable[0].joints
     value, std = np.full(joints, np.nan), np.full(joints, np.nan)
@@ -149,7 +151,9 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
             raise RecordingError(
                 f"the drive gains cannot be read from {_names(usable)}: no joint carries load at "
                 "standstill, and the motion does not show them either. Give the gains in the "
-                "column map (gains: [..] in N m per A), or add a recording with a standstill."
+                "column map (gains: [..] in N m per A; `taufit gains ROBOT RECORDING --loaded FILE "
+                "--mass KG` finds them with a known mass), fit in ampere with `gains: unknown`, or "
+                "add a recording with a standstill."
             )
         source[j] = f"assumed: {assumed}"
         spread = np.hypot(std[j] / abs(value[j]), _TYPE_STD)

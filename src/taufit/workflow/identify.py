@@ -258,8 +258,8 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             such as "30%", the last part of every recording.
         map: What the columns of files and frames are, as `read_recording` takes it.
         effort: What their torque channel is, as `read_recording` takes it.
-        friction: A friction model, None, "auto", or a model whose friction is known (from
-            `taufit friction`): its shapes are kept and its coefficients expected.
+        friction: A friction model or its name, None, "auto", or a model whose friction is known
+            (from `taufit friction`): its shapes are kept and its coefficients expected.
         estimator: Replaces the automatic one.
         cutoff_hz: Of the low-pass on motion and torque alike, or "auto".
         rotor_inertia: Whether joints have one; by default where torque was measured at the motor.
