@@ -261,7 +261,7 @@ def _limits(
         )
         kind, cause, remedy = _why_outside(robot, recording, j)
         if kind == "beyond_limits":
-            known_by_arm = _by_arm(robot, recording)
+            known_by_arm = _outside_by_arm(robot, recording)
             if known_by_arm is not None:
                 kind, cause, remedy = known_by_arm
         return [
@@ -276,7 +276,7 @@ def _limits(
     return []
 
 
-def _by_arm(robot: Robot, recording: Recording) -> tuple[str, str, Remedy | None] | None:
+def _outside_by_arm(robot: Robot, recording: Recording) -> tuple[str, str, Remedy | None] | None:
     """Kind, cause and remedy by which the arm explains the torque, where there is one."""
     evidence = evidence_of(robot, recording)
     found = [] if evidence is None else by_model(robot, [recording], evidence)
