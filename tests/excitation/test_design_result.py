@@ -324,6 +324,26 @@ def test_several_processes_give_the_best_of_their_motions():
     assert both.condition_number < alone.condition_number * 1.5
 
 
+def test_searches_on_an_engine_start_elsewhere_and_the_best_is_taken():
+    from taufit.engines import Processes
+    from taufit.excitation.design import design_in_parallel
+
+    class Noted(Processes):
+        found = ()
+
+        def map(self, function, things):
+            self.found = tuple(super().map(function, things))
+            return iter(self.found)
+
+    engine = Noted()
+    best = design_in_parallel(
+        read_robot("ur3"), workers=2, engine=engine, criterion="cond", seconds=0.3, seed=3
+    )
+    one, other = engine.found
+    assert best.figure == min(one.figure, other.figure) and one.figure != other.figure
+    assert best.starts == one.starts + other.starts
+
+
 def test_a_recording_stands_for_the_motion_it_shows():
     from taufit.excitation.purpose import recorded_motion
     from taufit.signals import Samples

@@ -9,6 +9,7 @@ import pytest
 import simulated_arm
 
 from taufit.calibration import gravity_findings
+from taufit.engines import Processes
 from taufit.errors import PoorExcitationError, RecordingError
 from taufit.fitting import automatic_model
 from taufit.model import predicted_torque
@@ -65,8 +66,18 @@ def test_cross_validation_scores_each_run_by_a_fit_without_it(arm, runs):
     model = automatic_model(arm)
     samples = [condition(run, cutoff_hz=8.0) for run in runs]
 
-    scores = cross_validate(model, samples)
+    class Counted(Processes):
+        done = 0
 
+        def map(self, function, things):
+            for result in super().map(function, things):
+                self.done += 1
+                yield result
+
+    engine = Counted()
+    scores = cross_validate(model, samples, engine=engine)
+
+    assert engine.done == 3
     assert [one.file for one in scores] == ["run0", "run1", "run2"]
     assert all(one.mean_nrmse < 0.02 for one in scores)
     with pytest.raises(RecordingError, match="two recordings or more"):

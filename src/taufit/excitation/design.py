@@ -15,7 +15,8 @@ import numpy as np
 
 from taufit.arrays import Array, Float, Int
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.errors import InfeasibleError
+from taufit.engines import Engine
+from taufit.errors import InfeasibleError, TaufitError
 from taufit.excitation.basis import Basis, FourierBasis
 from taufit.excitation.certificate import Certificate, Check, require_rest_is_allowed
 from taufit.excitation.criteria import (
@@ -382,11 +383,27 @@ def design_in_parallel(
     workers: int = 1,
     seed: int = 0,
     progress: Callable[[float, float], object] | None = None,
+    engine: Engine | None = None,
     **settings: Any,
 ) -> Design:
-    """`design` with `workers` processes; cpu_seconds and starts are those of all together."""
+    """The best of `workers` searches; cpu_seconds and starts are those of all together.
+
+    Args:
+        robot: As for `design`, and so are the settings.
+        workers: Searches, each from starts of its own.
+        seed: Of the first of them.
+        progress: Of a search in this process.
+        engine: Where they are made; by default in as many processes of this computer.
+        **settings: Of `design`.
+    """
     if workers <= 1:
         return design(robot, seed=seed, progress=progress, **settings)
+    if engine is not None:
+        asked = ((robot, seed + 1009 * k, settings) for k in range(workers))
+        found = [one for one in engine.map(_designed, asked) if isinstance(one, Design)]
+        if not found:
+            raise TaufitError("no worker could finish a search. Look at the workers' logs.")
+        return _best(found)
     from concurrent.futures import ProcessPoolExecutor
 
     with ProcessPoolExecutor(workers) as pool:
@@ -395,6 +412,14 @@ def design_in_parallel(
         ]
         results = [design(robot, seed=seed, progress=progress, **settings)]
         results += [job.result() for job in jobs]
+    return _best(results)
+
+
+def _designed(robot: Robot, seed: int, settings: dict[str, Any]) -> Design:
+    return design(robot, seed=seed, **settings)
+
+
+def _best(results: list[Design]) -> Design:
     best = min(results, key=lambda result: result.figure)
     return replace(
         best,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taufit.errors import RecordingError
+from taufit.engines import Engine, Lost, Processes
+from taufit.errors import RecordingError, TaufitError
 from taufit.estimators import Estimator
 from taufit.fitting import fitted_model
 from taufit.fitting.fit import fit
@@ -19,6 +20,7 @@ def cross_validate(
     estimator: Estimator | None = None,
     *,
     folds: int | None = None,
+    engine: Engine | None = None,
 ) -> tuple[Score, ...]:
     """One score per run, each from a fit that has not seen it.
 
@@ -27,6 +29,7 @@ def cross_validate(
         runs: Conditioned alike, one per recording.
         estimator: As for `fit`.
         folds: How many groups of runs are left out in turn; by default every run by itself.
+        engine: Where the fits are made; by default in this process.
     """
     if len(runs) < 2:
         raise RecordingError(
@@ -34,11 +37,25 @@ def cross_validate(
             "keep one out with --holdout."
         )
     count = len(runs) if folds is None else max(2, min(folds, len(runs)))
+    groups = [[i for i in range(len(runs)) if i % count == fold] for fold in range(count)]
+    found = (engine or Processes()).map(
+        _left_out, ((model, tuple(runs), estimator, tuple(own)) for own in groups)
+    )
     scores: dict[int, Score] = {}
-    for fold in range(count):
-        left_out = [i for i in range(len(runs)) if i % count == fold]
-        rest = Samples.joined([run for i, run in enumerate(runs) if i not in left_out])
-        fitted = fitted_model(model, fit(model, rest, estimator), rest)
-        for i in left_out:
-            scores[i] = score(fitted, runs[i])
+    for own, result in zip(groups, found, strict=True):
+        if isinstance(result, Lost):
+            raise TaufitError(f"a fold of the cross-validation could not be fitted: {result.why}")
+        scores |= dict(zip(own, result, strict=True))
     return tuple(scores[i] for i in range(len(runs)))
+
+
+def _left_out(
+    model: TorqueModel,
+    runs: Sequence[Samples],
+    estimator: Estimator | None,
+    left_out: Sequence[int],
+) -> tuple[Score, ...]:
+    """Scores on some runs of a fit to the others."""
+    rest = Samples.joined([run for i, run in enumerate(runs) if i not in left_out])
+    fitted = fitted_model(model, fit(model, rest, estimator), rest)
+    return tuple(score(fitted, runs[i]) for i in left_out)
