@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import numpy as np
 
 from taufit.arrays import Array, Float
@@ -29,7 +31,8 @@ def fleet_page(found: FleetResult) -> str:
         Section("Files that were not used", _failed(found)),
     ]
     days = sorted({day.day for one in found.robots for day in one.days})
-    when = "" if not any(days) else f", {days[0]} to {days[-1]}"
+    when = "" if not any(days) else f", {days[0]}"
+    when += f" to {days[-1]}" if len(days) > 1 else ""
     return page(
         f"Fleet of {found.type}",
         f"{len(found.robots)} robots, {found.rows:,} rows{when}",
@@ -47,8 +50,8 @@ def _verdict(found: FleetResult, odd: list[RobotResult]) -> str:
         f"{len(odd)} of {len(found.robots)} robots are unlike the others"
         if odd
         else f"All {len(found.robots)} robots are alike",
-        f"{len(found.failed)} files were not used, {len(found.incidents)} workers were lost. "
-        "Among robots that differ by chance alone, a study like this names one in twenty times.",
+        f"Files not used: {len(found.failed)}. Workers lost: {len(found.incidents)}. Where robots "
+        "differ by chance alone, one study in twenty names a robot.",
     )
     return head + cards(
         [
@@ -66,11 +69,18 @@ def _odd(odd: list[RobotResult]) -> str:
     if not odd:
         return paragraph("None.")
     rows = [
-        (one.robot, surprise.kind, surprise.message, surprise.size)
+        (one.robot, surprise.kind, _wide(surprise.message), f"{surprise.size:.1f}")
         for one in odd[:_LISTED]
         for surprise in one.surprises
     ]
-    return table(("robot", "what", "in words", "standard deviations"), rows, text=(0, 1, 2))
+    return paragraph(
+        "Gravest first; by how many standard deviations of its siblings' a robot is off."
+    ) + table(("robot", "what", "in words", "off by"), rows, text=(0, 1, 2))
+
+
+def _wide(text: str) -> Raw:
+    """Words that keep a width one can read on a phone, where tables scroll sideways."""
+    return Raw(f'<span style="display: block; min-width: 15em">{html.escape(text)}</span>')
 
 
 def _deviations(found: FleetResult) -> Float[Array, "r j"]:
@@ -108,7 +118,7 @@ def _table(found: FleetResult, off: Float[Array, "r j"]) -> str:
                 "yes" if one.outlier else "",
                 one.files,
                 one.rows,
-                float(np.mean(one.nrmse)),
+                f"{100.0 * float(np.mean(one.nrmse)):.1f} %",
                 *(_cell(float(x)) for x in own),
             )
         )
