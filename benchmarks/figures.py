@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results.json"
 FIGURE = re.compile(
-    r"(?P<number>-?\d+(?:\.\d+)?(?:e-?\d+)?)(?P<unit>[^\d\n|<]{0,12})"
+    r"(?P<number>-?\d+(?:\.\d+)?(?:e-?\d+)?)(?P<unit>[^\d|<]{0,20})"
     r"<!-- (?P<benchmark>(?:speed|accuracy)/\w+): (?P<row>[^\n]+?)(?: x(?P<scale>\d+))? -->"
 )
 

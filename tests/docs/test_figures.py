@@ -7,9 +7,6 @@ import doctest
 import pytest
 from benchmarks import figures
 
-# Pages whose figures are still to be given rows.
-OPEN = {"design.md", "fleet.md"}
-
 
 def test_every_marked_figure_is_the_measured_one():
     known = figures.results()
@@ -48,9 +45,6 @@ def test_pages_with_results_of_real_robots_mark_them():
 @pytest.mark.parametrize("page", figures.pages(), ids=figures.name_of)
 def test_numbers_that_look_measured_have_a_row_or_are_listed_as_facts(page):
     left = figures.unmarked(page.read_text("utf-8"), figures.facts_of(page))
-    if figures.name_of(page) in OPEN:
-        assert left, "its figures are marked: take the page off the list of open ones"
-        return
     assert not left, f"{page.name}: mark these with a row of results.json, or reword: {left}"
 
 
@@ -58,8 +52,6 @@ def test_facts_are_listed_only_where_they_are_needed():
     texts = {figures.name_of(page): page.read_text("utf-8") for page in figures.pages()}
     texts["*"] = "\n".join(texts.values())
     for page, phrases in figures.facts().items():
-        if page in OPEN:
-            continue
         assert page in texts, f"facts.txt: there is no page {page}"
         assert not figures.idle(texts[page], phrases), f"facts.txt: {page}"
 
