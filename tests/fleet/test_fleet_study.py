@@ -53,6 +53,23 @@ def test_models_are_possible_and_explain_their_robots(found):
         assert np.max(one.nrmse) < 0.1 or one.surprises[0].kind == "mounting"
 
 
+def test_a_new_arm_can_start_from_what_its_siblings_have_in_common(found, fleet, tmp_path):
+    from taufit import identify, read_recording
+    from taufit.model.model_file import write_model
+
+    write_model(found.typical, tmp_path / "typical.json")
+    typical = read_model(tmp_path / "typical.json")
+    name = name_of(1)
+    run = read_recording(fleet[0] / name / "2026-03-01.parquet")
+    done = identify("ur5", run, friction=typical)
+
+    assert done.model.friction == typical.friction
+    own = {one.robot: one.model for one in found.robots}[name]
+    # Ten seconds of its own and its siblings: by the same parameters either way.
+    terms = [i for i, what in enumerate(own.layout.what) if what == "coulomb"]
+    np.testing.assert_allclose(done.model.values[terms], own.values[terms], rtol=0.15)
+
+
 def test_friction_is_near_the_truth(found, fleet):
     speed = np.asarray(found.robots[0].model.robot.limits.velocity)[:, None] * np.array(SPEEDS)
     off = []

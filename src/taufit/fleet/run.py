@@ -315,7 +315,7 @@ def _result(found: _Found) -> FleetResult:
         robots.append(
             RobotResult(
                 name,
-                _fitted(condense, possible),
+                _fitted(condense, possible, np.diag(covariance)),
                 one.own.files,
                 one.own.rows,
                 one.own.seconds,
@@ -331,7 +331,7 @@ def _result(found: _Found) -> FleetResult:
     return FleetResult(
         siblings.model.robot.name,
         tuple(robots),
-        _fitted(condense, siblings.possible()),
+        _fitted(condense, siblings.possible(), 1.0 / np.diag(siblings.precision)),
         siblings,
         (),
         (),
@@ -418,7 +418,12 @@ def _nrmse(base: BaseParameters, own: Condensed, theta: Float[Array, " p"]) -> F
     return np.sqrt(cost / np.maximum(own.count, 1)) / own.spread
 
 
-def _fitted(condense: Condense, theta: Float[Array, " p"]) -> FittedModel:
+def _fitted(
+    condense: Condense, theta: Float[Array, " p"], variance: Float[Array, " p"]
+) -> FittedModel:
+    """A model file's content; links are known in combinations only, the rest one by one."""
     model = condense.model.with_values(theta)
+    rest = np.arange(len(theta)) >= model.layout.rest.start
+    std = np.where(rest, np.sqrt(np.maximum(variance, 0.0)), np.inf)
     conditioning = Conditioning(cutoff_hz=condense.cutoff_hz)
-    return model.with_training(replace(model.training, conditioning=conditioning))
+    return model.with_training(replace(model.training, conditioning=conditioning, std=std))
