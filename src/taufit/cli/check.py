@@ -58,6 +58,7 @@ def command(
 
     from taufit.model.model_file import read_model
     from taufit.validation import grade, residual_spectrum, verdict
+    from taufit.validation.grades import reached
     from taufit.workflow.check import check
 
     started = process_time()
@@ -106,6 +107,7 @@ def command(
         [one.graded for one in checked],
         [one.floor for one in checked],
         unseen=True,
+        best=[reached(fitted.training.score, one.score) for one in checked],
         findings=found,
     )
     judged = verdict(scores, limits, grades)

@@ -9,8 +9,9 @@ it. With e = nrmse on the recording judged, over rows in which the joint moves, 
     poor    otherwise
 
 The whole model is judged by the means over the joints (0.25 instead of 0.3). It is good only on a
-recording it has not seen, only if nothing was found wrong with what it was fitted to, and only if
-its 95 % intervals hold at least 85 % of the torques.
+recording it has not seen, only within 1.4 times the floor and 1.4 times what it leaves of its own
+training data (over the spread of the torque judged), only if nothing was found wrong with what it
+was fitted to, and only if its 95 % intervals hold at least 85 % of the torques.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Thresholds:
 
     Attributes:
         of_floor: Times the floor, up to which nothing better can be expected.
+        of_best: Times the floor, and times what was left of the training data, up to which a model
+            is called good: with 1.414 its own errors are at most as large as those.
         good: Largest nrmse that is called good.
         usable: Largest nrmse of a joint that is called usable.
         usable_mean: Largest mean nrmse that is called usable.
@@ -51,6 +54,7 @@ class Thresholds:
     """
 
     of_floor: float = 1.5
+    of_best: float = 1.414
     good: float = 0.15
     usable: float = 0.3
     usable_mean: float = 0.25
@@ -145,11 +149,25 @@ def graded_score(score: Score) -> Score:
     return score if score.moving_nrmse is None else replace(score, nrmse=score.moving_nrmse)
 
 
+def reached(trained: Score | None, own: Score) -> Float[Array, " j"]:
+    """What a model leaves of its training data, over the spread of another recording's torque.
+
+    Infinite where it is not known.
+    """
+    if trained is None:
+        return np.full(len(own.rmse), np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread, judged = (one.rmse / one.nrmse for one in (trained, own))
+        left = graded_score(trained).nrmse * spread / judged
+    return np.where(np.isfinite(left) & (left > 0.0), left, np.inf)
+
+
 def grade(
     scores: Sequence[Score],
     floor: Sequence[Float[Array, " j"]],
     *,
     unseen: bool,
+    best: Sequence[Float[Array, " j"]] | None = None,
     findings: Sequence[Finding] = (),
     thresholds: Thresholds | None = None,
 ) -> Grades:
@@ -159,6 +177,7 @@ def grade(
         scores: Of one or several recordings.
         floor: Of each, from `floors`.
         unseen: Whether the recordings were kept out of the fit.
+        best: What the model leaves of its training data, from `reached`, beside each score.
         findings: What is known about the data of the fit.
         thresholds: Replaces the default ones.
     """
@@ -167,8 +186,9 @@ def grade(
     worst = tuple(max(column, key=lambda g: GRADES.index(g.grade)) for column in zip(*each,
                   strict=True))  # fmt: skip
     overall, reasons = "good", list[str]()
-    for one, own in zip(scores, floor, strict=True):
-        word, reason = _mean(one, own, limits)
+    known = best or [np.full(len(own), np.inf) for own in floor]
+    for one, own, left in zip(scores, floor, known, strict=True):
+        word, reason = _mean(one, own, left, limits)
         if GRADES.index(word) > GRADES.index(overall):
             overall, reasons = word, [reason]
     held = [one.mean_inside for one in scores if one.mean_inside is not None]
@@ -217,11 +237,19 @@ def _joints(
     return out
 
 
-def _mean(score: Score, floor: Float[Array, " j"], limits: Thresholds) -> tuple[str, str]:
+def _mean(
+    score: Score, floor: Float[Array, " j"], best: Float[Array, " j"], limits: Thresholds
+) -> tuple[str, str]:
     e, f = score.mean_nrmse, float(np.nanmean(floor)) if np.isfinite(floor).any() else np.nan
     reachable = np.isfinite(f) and e <= limits.of_floor * f
-    if e <= limits.good and reachable:
+    b = float(np.mean(best))
+    if e <= limits.good and reachable and e <= limits.of_best * min(f, b):
         return "good", ""
+    if e <= limits.good and reachable:
+        what = "this recording allows" if f <= b else "is left of its training data:"
+        return "usable", f"mean nrmse {e:.3f}, more than {limits.of_best:g} times what {what} " + (
+            f"{min(f, b):.3f}"
+        )
     if e <= limits.usable_mean or reachable:
         return "usable", f"mean nrmse {e:.3f}; this recording allows {f:.3f}"
     return "poor", (
@@ -257,5 +285,6 @@ __all__ = [
     "floors",
     "grade",
     "graded_score",
+    "reached",
     "worse_than_nominal",
 ]

@@ -70,6 +70,7 @@ from taufit.validation.grades import (
     floors,
     grade,
     graded_score,
+    reached,
     worse_than_nominal,
 )
 from taufit.validation.in_detail import in_detail
@@ -366,6 +367,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             [graded_score(own) for own in tested or (trained,)],
             [floors(robot, one, evidence) for one in judged],
             unseen=bool(tested),
+            best=[reached(trained, own) for own in tested] or None,
             findings=findings,
         )
         found = [f"{short_name(s.file)}: {text}" for s in tested for text in s.findings]
