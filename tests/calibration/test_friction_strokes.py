@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from taufit.calibration.friction_identification import fit_joint, identify_friction
+from taufit.calibration.friction_identification import fit_joint, identify_friction, loads_alike
 from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, strokes_in
 from taufit.calibration.friction_test import fit_friction, least_rms
 from taufit.calibration.passive import passive_cone
@@ -270,3 +270,33 @@ def test_other_joints_that_give_way_are_not_taken_for_friction(rate_hz, share):
     truth = COULOMB + VISCOUS * pairs.velocity
     np.testing.assert_allclose(pairs.torque, truth, rtol=share)
     np.testing.assert_allclose(pairs.tested_speeds, speeds, rtol=0.01)
+
+
+def _under_loads(joint, loads, factor, noise=0.02):
+    rng = np.random.default_rng(joint)
+    v, load = (x.ravel() for x in np.meshgrid(np.geomspace(0.02, 1.5, 8), loads))
+    torque = 0.5 + 0.3 * v + factor * load + noise * rng.normal(size=v.shape)
+    return FrictionPairs(v, torque, load, joint, np.arange(len(v)))
+
+
+def test_a_joint_whose_strokes_do_not_show_load_has_what_the_others_show():
+    wide, narrow = np.linspace(1.0, 30.0, 6), np.linspace(10.0, 12.0, 6)
+    measured = [
+        _under_loads(1, wide, 0.01),
+        _under_loads(2, wide, 0.01),
+        _under_loads(3, narrow, 0.01, noise=0.05),
+        _under_loads(4, wide, 0.0),
+    ]
+    model = LinearLoad()
+    top = np.full(4, 2.0)
+    fits = [fit_joint(pairs, model) for pairs in measured]
+    alike = loads_alike(measured, model, fits, True, top)
+    load = [term.name for term in model.terms].index("load")
+    found = [fit.coefficients[load] for fit in alike]
+    assert found[:2] == [fit.coefficients[load] for fit in fits[:2]]
+    # The fourth joint shows clearly that load adds nothing there, and is believed.
+    assert 0.005 < found[2] < 0.012 and abs(found[3]) < 0.002
+    assert any("as in the other joints" in text for text in alike[2].warnings)
+    probe = np.array([0.1, 1.0])
+    curve = alike[2].torque(probe, np.full(2, 11.0))
+    np.testing.assert_allclose(curve, 0.5 + 0.3 * probe + 0.11, rtol=0.03)

@@ -14,7 +14,13 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, weighted
-from taufit.calibration.friction_test import FrictionFit, carries_load, fit_friction, least_rms
+from taufit.calibration.friction_test import (
+    FrictionFit,
+    carries_load,
+    fit_friction,
+    least_rms,
+    load_factor,
+)
 from taufit.errors import PoorExcitationError, TaufitError
 from taufit.friction import (
     FRICTION_MODELS,
@@ -157,6 +163,7 @@ def identify_friction(
     scores = {name: _score(found) for name, (_, found) in tried.items()}
     chosen = min(scores, key=lambda name: scores[name])
     curve, fits = tried[chosen]
+    fits[:] = loads_alike(measured, curve, fits, passive, top)
     fits[:] = [
         replace(fit, full_rms=least_rms(pairs, curve))
         for pairs, fit in zip(measured, fits, strict=True)
@@ -216,6 +223,13 @@ def fit_joint(
     fit = fit_friction(pairs, plain, passive=passive, top_speed=top_speed)
     if plain is model:
         return fit
+    fit = _in_terms_of(model, fit)
+    load_terms = ", ".join(name for name in fit.dropped if name.startswith("load"))
+    return replace(fit, warnings=(*fit.warnings, f"carries no load; {load_terms} set to zero"))
+
+
+def _in_terms_of(model: FrictionModel, fit: FrictionFit) -> FrictionFit:
+    """A curve without load terms as one of the model that has them; they are zero."""
     terms = [term.name for term in model.terms]
     own = [term.name for term in fit.model.terms]
     coefficients, std = np.zeros(len(terms)), np.zeros(len(terms))
@@ -224,7 +238,6 @@ def fit_joint(
         std[terms.index(name)] = fit.coefficient_std[i]
     shape, shape_std = start_shape(model), np.zeros(len(model.shapes))
     shape[: len(fit.shape)], shape_std[: len(fit.shape)] = fit.shape, fit.shape_std
-    load_terms = tuple(name for name in terms if name not in own)
     return replace(
         fit,
         model=model,
@@ -232,9 +245,48 @@ def fit_joint(
         coefficient_std=std,
         shape=shape,
         shape_std=shape_std,
-        dropped=(*fit.dropped, *load_terms),
-        warnings=(*fit.warnings, f"carries no load; {', '.join(load_terms)} set to zero"),
+        dropped=(*fit.dropped, *(name for name in terms if name not in own)),
     )
+
+
+def loads_alike(
+    measured: Sequence[FrictionPairs],
+    model: FrictionModel,
+    fits: Sequence[FrictionFit],
+    passive: bool,
+    top: Float[Array, " j"],
+) -> list[FrictionFit]:
+    """The fits; a joint whose strokes do not show what load adds has what all joints show together.
+
+    Gears of one arm are alike, within a half: k, friction per unit of load, is the weighted mean of
+    the joints' values where a joint's own is neither twice its standard deviation nor contradicts.
+    """
+    plain, terms = _unloaded(model), [term.name for term in model.terms]
+    if plain is None or "load" not in terms:
+        return list(fits)
+    own = [load_factor(pairs, fit) for pairs, fit in zip(measured, fits, strict=True)]
+    weight = np.array([std**-2 if std > 0.0 else 0.0 for _, std in own])
+    common = float(weight @ [k for k, _ in own] / max(weight.sum(), 1e-300))
+    deviation = float(max(weight.sum(), 1e-300) ** -0.5)
+    if common < 2.0 * deviation:
+        return list(fits)
+    out = []
+    for pairs, fit, (k, std) in zip(measured, fits, own, strict=True):
+        if k > 2.0 * std or not abs(k - common) < 2.0 * std or not carries_load(pairs):
+            out.append(fit)
+            continue
+        rest = replace(pairs, torque=pairs.torque - common * np.abs(pairs.load))
+        again = fit_friction(rest, plain, passive=passive, top_speed=_finite(top[pairs.joint - 1]))
+        again = _in_terms_of(model, again)
+        again.coefficients[terms.index("load")] = common
+        again.coefficient_std[terms.index("load")] = np.hypot(0.5 * common, deviation)
+        dropped = tuple(name for name in again.dropped if name != "load")
+        zero = f"the data do not support {', '.join(dropped)}; set to zero"
+        same = "friction by load is not shown by this joint's strokes; taken as in the other joints"
+        said = tuple(text for text in again.warnings if "do not support" not in text)
+        warnings = (*((zero,) if dropped else ()), same, *said)
+        out.append(replace(again, dropped=dropped, warnings=warnings, score=fit.score))
+    return out
 
 
 def _felt(pairs: FrictionPairs, model: FrictionModel) -> FrictionModel:

@@ -251,6 +251,21 @@ def _unknown_load(
     return names.index("load") if c[i] <= 0.0 or vague else None
 
 
+def load_factor(pairs: FrictionPairs, fit: FrictionFit) -> tuple[float, float]:
+    """What these pairs say of the term `load` beside a curve's other terms, and its deviation.
+
+    (0, infinite) where they carry no load.
+    """
+    names = [term.name for term in fit.model.terms]
+    if not carries_load(pairs):
+        return 0.0, np.inf
+    live = np.array([name == "load" or name not in fit.dropped for name in names])
+    c, *_ = projected(columns_of(pairs, fit.model, fit.shape, live), pairs.target)
+    i = int(live[: names.index("load")].sum())
+    spread = covariance(pairs, fit.model, fit.shape, live, c)
+    return float(c[i]), float(np.sqrt(max(spread[i, i], 0.0)))
+
+
 def _within(
     pairs: FrictionPairs,
     model: FrictionModel,
