@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import subprocess
 from dataclasses import replace
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from compiled import STRICT, Compiled, compiler, written
 
+from taufit.contact import ExternalTorque, default_noise
 from taufit.dynamics import (
     forward_kinematics,
     gravity_torque,
@@ -249,3 +251,34 @@ def test_cmake_builds_the_target(tmp_path):
     subprocess.run([cmake, "-S", str(tmp_path), "-B", build], check=True, capture_output=True)
     subprocess.run([cmake, "--build", build], check=True, capture_output=True)
     subprocess.run([f"{build}/demo"], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("friction", [Linear(), Presliding()])
+def test_external_torque_and_states_are_those_of_python(tmp_path, friction):
+    """Motion that stops and starts, with an offset force: C sample by sample, Python's cells."""
+    model = model_of(read_robot("ur5e"), friction)
+    step, n = 0.008, 700
+    time = step * np.arange(n)
+    moving = (time < 1.5) | (time > 3.0)
+    v = np.where(moving[:, None], 0.4 * np.sin(2.0 * time[:, None] + np.arange(6)), 0.0)
+    q = 0.3 + step * np.cumsum(v, axis=0)
+    measured = (
+        model.torque(q, v, np.gradient(v, step, axis=0)) - np.where(time > 4.0, 5.0, 0)[:, None]
+    )
+    sensed = ExternalTorque.of(model, replace(default_noise(model), rate_hz=1.0 / step))
+    felt = sensed(time, np.concatenate([q, v, measured], axis=1))
+    compiled = Compiled(tmp_path, model)
+    memory = ctypes.create_string_buffer(len(compiled.state) + 8 * 6 * 12 + 8)
+    found, state = np.empty((n, 6)), np.empty((n, 6), np.intc)
+    compiled.call("contact_start", memory)
+    for i in range(n):
+        pointer = state[i].ctypes.data_as(ctypes.POINTER(ctypes.c_int))
+        given = (memory, q[i], v[i], measured[i], None, step, found[i], pointer)
+        compiled.call("external_torque", *given)
+    np.testing.assert_array_equal(state[1:], felt.state)
+    assert len(np.unique(felt.state)) == 5
+    np.testing.assert_allclose(found[1:], felt.smooth, atol=1e-9)
+    bound = getattr(compiled.library, f"{compiled.name}_contact_threshold")
+    bound.restype = ctypes.c_double
+    assert bound(2, 1) == pytest.approx(6.0 * default_noise(model).level[1, 2])
+    assert bound(6, 0) == np.inf and bound(0, 5) == np.inf

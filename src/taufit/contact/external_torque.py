@@ -100,6 +100,11 @@ class Felt:
         return cls(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)))
 
 
+def observer_gain(cutoff_hz: float) -> float:
+    """K of the observer r' = K (tau_ext - r) that passes as much noise as a low-pass [1/s]."""
+    return float(2.0 * np.pi * _CORNER * min(cutoff_hz, WIDEST_HZ))
+
+
 class ExternalTorque:
     """External torque of an arm, chunk by chunk.
 
@@ -130,8 +135,7 @@ class ExternalTorque:
         self._rotors, self._offsets = parts.rotors, parts.offsets
         self._coupling = model.columns.coupling
         self.states = FrictionStates(self.joints, self.step, states)
-        gain = 2.0 * np.pi * _CORNER * min(cutoff_hz, WIDEST_HZ)
-        self.share = -float(np.expm1(-gain * self.step))
+        self.share = -float(np.expm1(-observer_gain(cutoff_hz) * self.step))
         reach = model.training.ranges.acceleration
         fastest = np.full(self.joints, np.inf) if reach is None else reach.largest
         noise = 0.0 if velocity_noise is None else _NOISE * velocity_noise

@@ -214,6 +214,91 @@ void arm_residual(arm_state *state, const double *q, const double *v, const doub
   for (int i = 0; i < N; i++) residual[i] = measured[i] - tau[i];
 }
 
+void arm_contact_start(arm_contact *contact) {
+  memset(contact, 0, sizeof *contact);
+  arm_start(&contact->friction);
+}
+
+double arm_contact_threshold(int joint, int state) {
+  return joint < 0 || joint >= N || state < 0 || state >= ARM_STATES ? HUGE_VAL
+                                                                     : 6.0 * level[state][joint];
+}
+
+/* Counts are of samples; a joint stands from `settle` on until it is `displaced` away. */
+static void friction_states(arm_contact *c, const double *q, const double *v, double dt,
+                            int *state) {
+  const int first = c->samples == 1;
+  int all = 1;
+  for (int i = 0; i < N; i++) {
+    const double speed = fabs(v[i]);
+    const int moves = speed >= standstill;
+    if (first) {
+      c->anchor[i] = q[i];
+      c->stood[i] = !moves;
+      c->still[i] = c->edge[i] = c->turn[i] = c->crept[i] = 1e9;
+      c->quiet = 1e9;
+    }
+    const int before = c->stood[i];
+    c->still[i] = moves ? 0.0 : c->still[i] + 1.0;
+    const int stops = !before && c->still[i] >= settle / dt - 1e-9;
+    const int starts = before && fabs(q[i] - c->anchor[i]) > displaced;
+    if (stops) c->anchor[i] = q[i];
+    c->stood[i] = (before || stops) && !starts;
+    all = all && c->stood[i];
+    c->edge[i] = stops || starts ? 0.0 : c->edge[i] + 1.0;
+    const double way = moves ? (v[i] > 0.0) - (v[i] < 0.0) : c->way[i];
+    c->turn[i] = way * c->way[i] < 0.0 ? 0.0 : c->turn[i] + 1.0;
+    c->way[i] = way;
+    c->crept[i] = speed < slow ? 0.0 : c->crept[i] + 1.0;
+  }
+  c->quiet = all ? c->quiet + 1.0 : 0.0;
+  for (int i = 0; i < N; i++) {
+    const int turns = c->turn[i] < reversal / dt - 1e-9 || c->still[i] > 0.0;
+    state[i] = c->crept[i] <= slow_for / dt - 1e-9 ? ARM_SLOW : ARM_FAST;
+    if (!c->stood[i] && turns) state[i] = ARM_TURNING;
+    if (c->stood[i]) state[i] = c->quiet >= quiet / dt - 1e-9 ? ARM_REST : ARM_STANDING;
+    if (c->edge[i] < change / dt - 1e-9) state[i] = ARM_TURNING;
+  }
+}
+
+int arm_external_torque(arm_contact *contact, const double *q, const double *v,
+                        const double *measured, const double *temperature, double dt,
+                        double *external, int *state) {
+  arm_contact *const c = contact;
+  double at[N], speed[N], a[N], warm[N], tau[N], rigid[N];
+  const double share = -expm1(-gain * dt);
+  const int known = c->samples > 0;
+  for (int i = 0; i < N; i++) {
+    at[i] = 0.5 * (q[i] + c->q[i]);
+    speed[i] = 0.5 * (v[i] + c->v[i]);
+    a[i] = (v[i] - c->v[i]) / dt;
+    tau[i] = 0.5 * (measured[i] + c->measured[i]);
+    warm[i] = temperature == NULL ? 0.0 : 0.5 * (temperature[i] + c->temperature[i]);
+    c->q[i] = q[i];
+    c->v[i] = v[i];
+    c->measured[i] = measured[i];
+    c->temperature[i] = temperature == NULL ? 0.0 : temperature[i];
+    external[i] = 0.0;
+    state[i] = ARM_REST;
+  }
+  if (known) {
+    double rubs[N], turned[N] = {0};
+    links(at, speed, a, pull, rigid);
+    friction_states(c, at, speed, dt, state);
+    arm_friction_step(&c->friction, at, speed, rigid, temperature == NULL ? NULL : warm, dt, rubs);
+    add_rotors(a, turned);
+    for (int i = 0; i < N; i++) {
+      const double felt =
+          rigid[i] + turned[i] + (c->stood[i] ? offset[i] : rubs[i]) - tau[i];
+      if (c->samples == 1) c->lag[i] = felt;
+      c->lag[i] += share * (felt - c->lag[i]);
+      external[i] = c->lag[i];
+    }
+  }
+  if (c->samples < 2) c->samples++;
+  return known;
+}
+
 /* The wrench (moment; force) a link needs, per unit of each of its ten parameters. */
 static void wrench_columns(const double *twist, const double *acc6, double out[6][10]) {
   const double *w = twist, *al = acc6;

@@ -27,6 +27,31 @@ void arm_step(arm_state *state, const double *q, const double *v, const double *
 /* Measured torque less that of arm_step: what nothing in the model explains, such as contact. */
 void arm_residual(arm_state *state, const double *q, const double *v, const double *a,
                   const double *temperature, double dt, const double *measured, double *residual);
+/* What a joint's friction is doing. */
+enum { ARM_FAST, ARM_SLOW, ARM_TURNING, ARM_STANDING, ARM_REST, ARM_STATES };
+
+/* What external torque remembers: one per arm, set by arm_contact_start before the first sample. */
+typedef struct {
+  arm_state friction;
+  double q[ARM_JOINTS], v[ARM_JOINTS], measured[ARM_JOINTS], temperature[ARM_JOINTS];
+  double lag[ARM_JOINTS], anchor[ARM_JOINTS], way[ARM_JOINTS];
+  double still[ARM_JOINTS], edge[ARM_JOINTS], turn[ARM_JOINTS], crept[ARM_JOINTS];
+  double quiet;
+  int stood[ARM_JOINTS], samples;
+} arm_contact;
+
+void arm_contact_start(arm_contact *contact);
+
+/* What the outside does to the joints, from the balance of momentum over the step from the sample
+   before to this one, behind a first-order observer; no acceleration is needed. `state` gets one of
+   the enum above per joint; friction of a joint that stands may be anything within its band and is
+   left out. Returns 0 at the first sample, of which nothing is known yet, and 1 from then on. */
+int arm_external_torque(arm_contact *contact, const double *q, const double *v,
+                        const double *measured, const double *temperature, double dt,
+                        double *external, int *state);
+/* Six standard deviations of external torque in contact-free motion, by friction state (@STATES@).
+   Not a safety function: not rated, and blind to forces through the axes. */
+double arm_contact_threshold(int joint, int state);
 /* Friction and offset of the next sample alone; `rigid` is the torque of the links, for friction
    that follows the load. */
 void arm_friction_step(arm_state *state, const double *q, const double *v, const double *rigid,

@@ -6,8 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from taufit.contact.external_torque import observer_gain
+from taufit.contact.noise import default_noise
 from taufit.export.friction_parts import offsets
 from taufit.model.fitted_model import FittedModel
+from taufit.model.noise_by_state import NoiseByState
 from taufit.parameters import PER_LINK
 from taufit.robot import Link
 
@@ -29,8 +32,33 @@ def tables(model: FittedModel) -> str:
             vector("offset", offsets(model)),
             vector("pull", robot.gravity),
             vector("usual_temperature", model.typical_temperature),
+            *_contact(model),
         ]
     )
+
+
+def noise_of(model: FittedModel) -> NoiseByState:
+    """Of contact-free motion: learnt at the fit, or taken from the size of friction."""
+    return model.training.noise or default_noise(model)
+
+
+def _contact(model: FittedModel) -> list[str]:
+    """Noise by friction state, when a joint is in which, and the observer's corner."""
+    noise = noise_of(model)
+    own = noise.states
+    numbers = {
+        "standstill": own.standstill,
+        "slow": own.slow,
+        "displaced": own.displaced,
+        "slow_for": own.slow_for,
+        "reversal": own.reversal,
+        "change": own.change,
+        "settle": own.settle,
+        "quiet": own.quiet,
+        "gain": observer_gain(noise.cutoff_hz),
+    }
+    constants = [f"static const double {name} = {float(x)!r};" for name, x in numbers.items()]
+    return [table("level", noise.level, model.robot.joints), *constants]
 
 
 def _pose_factors(link: Link) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from taufit.export.c.friction import friction_functions, memory_entries
 from taufit.export.c.names import c_name, renamed, template
-from taufit.export.c.tables import tables
+from taufit.export.c.tables import noise_of, tables
 from taufit.friction import needs
 from taufit.model.fitted_model import FittedModel
 from taufit.names import c_comment, c_header
@@ -45,6 +45,7 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
         "MEMORY": f"  double memory[{name.upper()}_JOINTS][{entries}];" if entries else "",
         "TEMPERATURE": f"then {usual}" if used else "this model does not read it",
         "TABLES": tables(model),
+        "STATES": _states(model),
         "FRICTION": renamed(friction_functions(model), name),
     }
 
@@ -54,6 +55,16 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
         return re.sub("@([A-Z]+)@\n?", lambda found: _line(marks[found[1]], found[0]), text)
 
     return CTexts(*(filled(file) for file in ("arm.c", "arm.h", "arm.hpp", "arm.cmake")))
+
+
+def _states(model: FittedModel) -> str:
+    """What the thresholds rest on, in words."""
+    noise = noise_of(model)
+    if noise.runs:
+        return f"learnt from {noise.runs} contact-free recordings"
+    if noise.seconds.any():
+        return "learnt from the training; give contact-free recordings for more"
+    return "taken from the size of friction; give contact-free recordings"
 
 
 def _line(text: str, mark: str) -> str:
