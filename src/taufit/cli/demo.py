@@ -13,6 +13,12 @@ _COST = """The demo takes about half a minute on two idle cores and 28 MB of dis
 Nothing is downloaded and nothing is opened; a virtual robot controller listens on this computer
 only, and ends with the demo.
 """
+# Two pushes at the flange.
+HAND = "hand.yaml"
+_HAND = """pushes:
+  - {start: 6.0, duration: 0.2, force: [0, 60, 0]}
+  - {start: 8.5, duration: 0.6, force: [30, 0, 30]}
+"""
 
 
 def command(
@@ -30,7 +36,7 @@ def command(
     ] = False,
 ) -> None:
     """Try taufit without a robot: describe, design, simulate, fit, check, report, export, payload,
-    and a virtual controller recorded over its network ports.
+    contact, and a virtual controller recorded over its network ports.
 
     Every step prints the command you would type yourself. Takes about half a minute on two idle
     cores and 28 MB of disk; nothing is opened, nothing is downloaded. --files takes five seconds.
@@ -39,6 +45,7 @@ def command(
     """
     from taufit.cli.common import headline, plain_console
     from taufit.errors import MissingExtraError
+    from taufit.files import write_text
 
     console = plain_console()
     if files:
@@ -51,6 +58,7 @@ def command(
         return
     console.print(_COST.format(output=output), highlight=False, markup=False)
     output.mkdir(parents=True, exist_ok=True)
+    write_text(output / HAND, _HAND)
     for title, words in steps(output, robot):
         console.rule(headline(title, ""))
         console.print("$ taufit " + " ".join(words), style="dim", highlight=False, markup=False)
@@ -153,6 +161,16 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
             + ["-o", str(out / "loaded.parquet")],
         ),
         ("What does it carry?", ["payload", model, str(out / "loaded.parquet")]),
+        (
+            "A hand pushes the empty arm, twice",
+            ["simulate", robot, motion, "--effects", str(out / HAND), "--seed", "6"]
+            + ["-o", str(out / "pushed.parquet")],
+        ),
+        (
+            "What touched it, and how hard?",
+            ["contact", model, str(out / "pushed.parquet"), "--free", test]
+            + ["--report", str(out / "contact.html")],
+        ),
         (
             "Strokes that show one joint's friction",
             ["design", robot, "--kind", "friction-test", "--joint", "3"]
