@@ -110,7 +110,9 @@ def _picks(bench: Bench) -> Iterator[Row]:
         touched = [
             reading.time - reading.contact.since
             for reading in monitor
-            if reading.contact is not None and reading.contact.since > at - 0.1
+            if reading.contact is not None
+            and reading.contact.kind == "contact"
+            and reading.contact.since > at - 0.1
         ]
         called += max(touched, default=0.0) > 1.0
         events = [e for e in monitor.events if e.time >= at]

@@ -185,11 +185,15 @@ class ContactWatch:
         self._felt.carry(payload)
         self._noise.forget()
         if anew:
-            if self._touch is not None and self.seen is not None:
-                self._end(self.seen.time, lasting=True)
+            self.accept()
             self._test.lose(np.ones(self.joints, bool))
             self._test.forget()
             self._settling = max(self._settling, round(_SETTLE_S / self.step))
+
+    def accept(self) -> None:
+        """What touches the arm is something it carries: its torque is the new level."""
+        if self._touch is not None and self.seen is not None:
+            self._end(self.seen.time, lasting=True)
 
     def _gap(self, last: float, time: float) -> None:
         text = f"no samples from {last:.2f} s to {time:.2f} s: the watch starts anew"

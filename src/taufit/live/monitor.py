@@ -285,6 +285,7 @@ class Monitor:
                 continue
             if event.kind in _DECIDED and event.change is None:
                 self._known = False
+                self.watch.accept()
             since = None if event.kind == "pick or contact" else event.time
             self._tell(MonitorEvent(live.time, event.kind, event.text, since, event.change))
 
