@@ -92,8 +92,9 @@ def on_a_terminal(*words):
 
 
 C_FUNCTIONS = (
-    "acceleration", "coriolis", "forward_kinematics", "friction", "friction_step", "gravity",
-    "inverse_dynamics", "mass_matrix", "regressor", "residual", "start", "step", "torque",
+    "acceleration", "contact_start", "contact_threshold", "coriolis", "external_torque",
+    "forward_kinematics", "friction", "friction_step", "gravity", "inverse_dynamics",
+    "mass_matrix", "regressor", "residual", "start", "step", "torque",
 )  # fmt: skip
 
 
