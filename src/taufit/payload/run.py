@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -105,21 +105,6 @@ class PayloadRun:
                 for m in self.history
             ],
         }
-
-
-@runtime_checkable
-class Method(Protocol):
-    """One way to find a payload."""
-
-    def __call__(
-        self,
-        model: FittedModel,
-        source: Stream,
-        settings: PayloadSettings,
-        *,
-        template: Recording | Sequence[Recording] | None,
-        watch: Callable[[PayloadFilter, PayloadEstimate], None] | None,
-    ) -> PayloadRun: ...
 
 
 def run_filter(

@@ -379,15 +379,6 @@ class PayloadFilter:
         """Whether the last change may still turn out to be a contact."""
         return self._rival is not None
 
-    def reopen(self) -> None:
-        """The payload is another one from now on; what was learnt about the arm stays.
-
-        The last moments are taken back first: they belong to both.
-        """
-        self._rival = None
-        self._take_back()
-        self._start_anew()
-
     def _take_back(self) -> None:
         """The last moments are not of what was there before them."""
         for chunk in self.detector.chunks:
