@@ -94,3 +94,25 @@ def test_ripple_is_kept_in_the_joint_that_has_it_and_in_no_other():
     estimate = fit(rippled, replace(samples, torque=samples.torque + waves), dropped=held)
     # The joint turns too little to tell its waves apart; together they are found.
     assert estimate.torque_rms[3] < 1.2 * 0.1
+
+
+@pytest.mark.parametrize("size, long_ones", [(0.25, False), (2.0, True)])
+def test_waves_longer_than_the_travel_are_kept_only_where_they_are_plain_to_see(size, long_ones):
+    model, _, _, samples = simulated(Presliding(), seed=4, noise=0.1)
+    joint = int(np.argmax(np.ptp(samples.position, axis=0)))
+    travel = float(np.ptp(samples.position[:, joint]))
+    assert travel < 2.0 * np.pi, "the joint must not see a whole first wave"
+    waves = np.zeros_like(samples.torque)
+    waves[:, joint] = size * (
+        np.sin(samples.position[:, joint]) + np.sin(3.0 * samples.position[:, joint])
+    )
+
+    choice = with_ripple(model, replace(samples, torque=samples.torque + waves))
+
+    orders = {
+        float(name.rpartition("_")[2])
+        for name in choice.model.names
+        if ".ripple" in name and name not in choice.dropped
+    }
+    longer = {order for order in orders if order * travel < 2.0 * np.pi}
+    assert bool(longer) is long_ones
