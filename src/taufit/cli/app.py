@@ -19,8 +19,10 @@ import taufit
 from taufit.cli.parts import process
 from taufit.errors import TaufitError
 from taufit.extras import EXTRAS, installed_extras
+from taufit.heap import keep_freed_memory
 from taufit.limits import large_files
 from taufit.names import printable
+from taufit.threads import VARIABLES
 
 # In order of use. A verb has a file `cli/<verb>.py`, or one in a room of _ROOMS, with either a
 # function `command` or, for verbs with sub-verbs, a typer app called `app`.
@@ -134,8 +136,9 @@ def _run(arguments: list[str]) -> None:
 
     # The matrices of this field are small: BLAS threads would spin more than they work. Set before
     # NumPy is imported; a user's own setting wins.
-    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    for variable in VARIABLES:
         os.environ.setdefault(variable, "1")
+    keep_freed_memory()
     rest, large = _without_large(arguments[1:])
     with large_files() if large else nullcontext():
         typer_app(verb)(args=rest, prog_name=f"taufit {verb}")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from taufit.engines.engine import reduced_by_map
+from taufit.heap import keep_freed_memory
 from taufit.threads import VARIABLES
 
 
@@ -71,7 +72,9 @@ class Processes:
                 os.environ.setdefault(name, "1")
             # Never a fork of this process: it may have threads, and locks they hold.
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self.count, mp_context=context)
+            self._pool = ProcessPoolExecutor(
+                self.count, mp_context=context, initializer=keep_freed_memory
+            )
         return self._pool
 
     def close(self) -> None:

@@ -53,9 +53,15 @@ class Regression:
         """step(rows) of every part, in order; one pass."""
         return self._source.each(_OnRows(self._rows_of, step), given)
 
-    def total(self, step: Callable[..., Any], add: Add, parts: Sequence[int] | None = None) -> Any:
-        """The sum of step(rows) over all parts, or over some; one pass."""
-        return self._source.total(_OnRows(self._rows_of, step), add, parts)
+    def total(self, step: Callable[..., Any], add: Add) -> Any:
+        """The sum of step(rows) over all parts; one pass."""
+        return self.totals(step, add, [range(len(self._source))])[0]
+
+    def totals(
+        self, step: Callable[..., Any], add: Add, groups: Sequence[Sequence[int]]
+    ) -> list[Any]:
+        """The sum over each of several groups of parts; one pass."""
+        return self._source.totals(_OnRows(self._rows_of, step), add, groups)
 
     def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
         """`value`, or one near it that results are kept for."""
@@ -110,11 +116,8 @@ class Regression:
         self, index: list[int]
     ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
         """The same where every part belongs to one fold as a whole."""
-        step = _Whole(self.base.columns)
-        found = [
-            self.total(step, _joined, [k for k, own in enumerate(index) if own == fold])
-            for fold in sorted(set(index))
-        ]
+        groups = [[k for k, own in enumerate(index) if own == fold] for fold in sorted(set(index))]
+        found = self.totals(_Whole(self.base.columns), _joined, groups)
         largest = np.max([top for _, top in found], axis=0)
         return tuple(information for information, _ in found), largest
 
@@ -304,8 +307,13 @@ class RowsInMemory(Regression):
     def each(self, step: Callable[..., Any], given: Sequence[Any] | None = None) -> Iterator[Any]:
         yield step(self.rows) if given is None else step(self.rows, given[0])
 
-    def total(self, step: Callable[..., Any], add: Add, parts: Sequence[int] | None = None) -> Any:
+    def total(self, step: Callable[..., Any], add: Add) -> Any:
         return step(self.rows)
+
+    def totals(
+        self, step: Callable[..., Any], add: Add, groups: Sequence[Sequence[int]]
+    ) -> list[Any]:
+        return [step(self.rows) for _ in groups]
 
     def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
         return value

@@ -164,10 +164,15 @@ class SampleSource(ABC):
     ) -> Iterator[Any]:
         """step(part), or step(part, given[k]), of every part in order, or of some in theirs."""
 
-    def total(self, step: Step, add: Add, parts: Sequence[int] | None = None) -> Any:
-        """The sum of step(part) over all parts or some, along a tree that their content makes."""
-        node = tree(self.summary.keys, parts)
-        return summed(node, self.each(step, parts=tuple(node.all())), add)
+    def total(self, step: Step, add: Add) -> Any:
+        """The sum of step(part) over all parts, along a tree that their content makes."""
+        return self.totals(step, add, [range(len(self))])[0]
+
+    def totals(self, step: Step, add: Add, groups: Sequence[Sequence[int]]) -> list[Any]:
+        """The sum over each of several groups of parts, in one pass."""
+        nodes = [tree(self.summary.keys, parts) for parts in groups]
+        found = self.each(step, parts=[k for node in nodes for k in node.all()])
+        return [summed(node, found, add) for node in nodes]
 
     def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
         """`value`, or the one that results are kept for where it is near enough.

@@ -80,22 +80,23 @@ class KeptOfStep:
                 self._cache.put(key, value)
             yield value
 
-    def total(
+    def totals(
         self,
-        node: Node,
+        nodes: Sequence[Node],
         keys: Sequence[bytes],
         each: Callable[[Sequence[int]], Iterator[Any]],
         add: Callable[[Any, Any], Any],
-    ) -> Any:
-        """The sum over a tree; sums over branches that have not changed are found, not made."""
+    ) -> list[Any]:
+        """The sum over each tree; sums over branches that have not changed are found, not made."""
         known: dict[Node, bytes] = {}
         missing: list[int] = []
-        self._look(node, keys, known, missing)
+        for node in nodes:
+            self._look(node, keys, known, missing)
         if missing:
             # Made together, so that all workers have something to do; each is kept by `each`.
             for _ in each(missing):
                 pass
-        return self._sum(node, known, each, add)
+        return [self._sum(node, known, each, add) for node in nodes]
 
     def _look(
         self, node: Node, keys: Sequence[bytes], known: dict[Node, bytes], missing: list[int]

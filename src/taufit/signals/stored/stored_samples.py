@@ -185,13 +185,13 @@ class StoredSamples(SampleSource):
         tasks = ((step, self._change, self.parts[k], *own) for k, *own in things)
         return self._engine.map(_applied, tasks)
 
-    def total(self, step: Step, add: Add, parts: Sequence[int] | None = None) -> Any:
+    def totals(self, step: Step, add: Add, groups: Sequence[Sequence[int]]) -> list[Any]:
         kept = self._kept(step, add)
         if kept is None:
-            return super().total(step, add, parts)
-        node = tree(self.summary.keys, parts)
+            return super().totals(step, add, groups)
         keys = [part.key for part in self.parts]
-        return kept.total(node, keys, lambda leaves: self.each(step, parts=leaves), add)
+        nodes = [tree(self.summary.keys, parts) for parts in groups]
+        return kept.totals(nodes, keys, lambda leaves: self.each(step, parts=leaves), add)
 
     def _kept(self, *decisive: Any) -> KeptOfStep | None:
         """Where results of a step are kept, if they are."""
