@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from taufit.live.account import REASONS, Account
 from taufit.wire.source import Block, Description
 
 
@@ -76,6 +77,14 @@ class Pretended:
     """A monitor whose readings follow from the sample and its time alone."""
 
     events: list[Any] = field(default_factory=list)
+    samples: int = 0
+
+    @property
+    def account(self) -> Account:
+        return Account(self.samples, self.samples, 0, 0, dict.fromkeys(REASONS, 0))
+
+    def finish(self) -> list[Any]:
+        return []
 
     def run(self, source: Any) -> Any:
         joints = source.connect().joints
@@ -95,6 +104,7 @@ class Pretended:
         q, tau = block.values["position"], block.values["signal"]
         external = 1.5 * np.sin(0.5 * block.time)[:, None] * np.ones_like(tau)
         for i, t in enumerate(block.time):
+            self.samples += 1
             spread = 0.02 + 1.0 / (1.0 + t)
             mass = 2.8 + 0.5 * np.exp(-t) * np.sin(3 * t)
             touching = 4.0 < t % 8.0 < 5.0

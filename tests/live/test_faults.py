@@ -156,6 +156,16 @@ def live(model: FittedModel, one: Recording) -> Monitor:
     return monitor
 
 
+def assert_every_sample_is_somewhere(monitor: Monitor, one: Recording) -> None:
+    """At the end nothing waits: a sample has a reading, came before the first, or is left out."""
+    account = monitor.account
+    assert account.samples == len(one.time) and account.waiting == 0
+    left = sum(account.left_out.values())
+    assert account.readings + account.settling + left == account.samples
+    # Two steps of the grid at the start and after each gap.
+    assert account.settling <= 3 * (1 + monitor.intake.counts.gap + monitor.intake.counts.clock)
+
+
 def read(monitor: Monitor):
     """The payload as a monitor knows it at the end."""
     assert monitor.payload is not None and monitor.payload.found is not None
@@ -175,6 +185,7 @@ def test_a_fault_is_handled_alike_in_a_file_and_in_a_stream(model, run, clean, f
     # Nothing of it is taken for a pick, a drop or a contact, and the payload is what it is.
     kinds = {event.kind for event in monitor.events} | {event.kind for event in whole.events}
     assert not kinds & {"pick", "drop", "change", "contact", "pick or contact"}
+    assert_every_sample_is_somewhere(monitor, hurt)
     assert abs(found.mass - truth.mass) < 1.5 * truth.mass_std
 
 

@@ -52,6 +52,10 @@ def test_published_lines_are_the_readings_of_the_monitor(folder):
     assert len(lines) == len(want)
     assert lines[-1] == json.loads(json.dumps(want[-1]))
     assert "token=" in err
+    account = monitor.account
+    assert f"{account}." in " ".join(err.split()) and account.readings == len(lines)
+    # Numbers of samples are those of the file: none is left out here but the first ones.
+    assert [line["sample"] for line in lines] == list(range(account.settling, account.samples))
 
 
 def test_the_printed_address_opens_the_page_and_a_signal_ends_it(folder):

@@ -4,7 +4,8 @@ In: a fitted model and samples as they come, from a robot that is on or a record
 Out: readings, one per sample, and events. Detection is left to `payload`, `contact` and `health`.
 """
 
+from taufit.live.account import Account
 from taufit.live.monitor import Monitor
 from taufit.live.reading import KINDS, MonitorEvent, Reading
 
-__all__ = ["KINDS", "Monitor", "MonitorEvent", "Reading"]
+__all__ = ["KINDS", "Account", "Monitor", "MonitorEvent", "Reading"]

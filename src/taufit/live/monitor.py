@@ -20,6 +20,7 @@ from taufit.arrays import Array, Float
 from taufit.contact import ContactSettings, ContactWatch
 from taufit.contact.external_torque import Felt
 from taufit.friction.states import STATES
+from taufit.live.account import Account
 from taufit.live.friction_watch import FrictionWatch
 from taufit.live.prediction import LivePrediction
 from taufit.live.reading import MonitorEvent, Reading
@@ -102,6 +103,7 @@ class Monitor:
         self._lag: tuple[Array, Array] | None = None
         self._half: Array | None = None
         self.newest: Reading | None = None
+        self._handed = self._readings = 0
 
     # ---- what comes in -------------------------------------------------------------------------
 
@@ -161,6 +163,7 @@ class Monitor:
 
     def _take(self, sample: Sample) -> Reading | None:
         """A clean sample, to everybody."""
+        self._handed += 1
         self._mute()
         seen = self.watch.feed(*sample[:6])
         if self.payload is not None:
@@ -195,9 +198,16 @@ class Monitor:
             sample.temperature,
             self._friction.index,
             self._friction.std,
+            sample.number,
             events,
         )
+        self._readings += 1
         return self.newest
+
+    @property
+    def account(self) -> Account:
+        """Where the samples that have come went."""
+        return Account.of(self.intake.counts, self._handed, self._readings)
 
     # ---- one step of the grid ------------------------------------------------------------------
 

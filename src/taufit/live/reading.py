@@ -77,6 +77,8 @@ class Reading:
         temperature: Of the joints [degC], or None.
         friction_index: Friction of each joint over that of the healthy model; 1 is healthy.
         friction_index_std: Its standard deviation.
+        sample: Number of the sample among all that have come, from 0: numbers that no reading has
+            were left out (`Monitor.account`).
         events: What happened since the last reading.
     """
 
@@ -97,12 +99,14 @@ class Reading:
     temperature: Float[Array, " j"] | None
     friction_index: Float[Array, " j"]
     friction_index_std: Float[Array, " j"]
+    sample: int
     events: tuple[MonitorEvent, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; None for what is not known."""
         return {
             "t": self.time,
+            "sample": self.sample,
             "position": self.position.tolist(),
             "velocity": self.velocity.tolist(),
             "torque": self.torque.tolist(),

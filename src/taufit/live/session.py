@@ -213,13 +213,13 @@ class Session:
     def _run(self) -> None:
         try:
             for reading in self._readings():
-                self._batch.append(reading)
-                for sink in self.sinks:
-                    sink(reading)
-                if self.stopping.is_set():
+                self._hand_on(reading)
+                if self.playback and self.stopping.is_set():
                     break
         except _StoppedError:
-            pass
+            # What had come is read to its end: what is on the tape has its readings.
+            for reading in self.monitor.finish():
+                self._hand_on(reading)
         except TaufitError as error:
             self.ended = str(error)
         except BrokenPipeError:
@@ -234,6 +234,11 @@ class Session:
             self.flush(at_once=True)
             self.hub.end()
             self.done.set()
+
+    def _hand_on(self, reading: Reading) -> None:
+        self._batch.append(reading)
+        for sink in self.sinks:
+            sink(reading)
 
     def _readings(self) -> Iterator[Reading]:
         if isinstance(self.source, Recording):
@@ -271,6 +276,7 @@ class Session:
         # By the clock, not by the last one: a computer that wakes late sends as many.
         self._due = max(self._due + BATCH, now)
         more: dict[str, Any] = {"recording": None if self.playback else self.tape.state()}
+        more["account"] = self.monitor.account.to_dict()
         more["limit"] = self.limits(self._batch[-1].threshold)
         self.hub.publish(pack(self._batch, self.samples, more))
         self.samples += len(self._batch)

@@ -115,6 +115,8 @@ def command(
         sink.close()
     for path in session.tape.written:
         print(f"Written: {path}", file=sys.stderr)
+    if monitor.account.samples:
+        print(f"{monitor.account}.", file=sys.stderr)
     if session.ended:
         print(f"Ended: {session.ended}", file=sys.stderr)
         raise typer.Exit(1)

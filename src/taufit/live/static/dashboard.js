@@ -56,6 +56,13 @@
     for (const event of batch.events) show(event);
     later();
   };
+  const came = (account) => {
+    const left = Object.entries(account.left_out).filter(([, n]) => n);
+    const total = left.reduce((sum, [, n]) => sum + n, 0);
+    const why = total ? ` (${left.map(([reason, n]) => `${reason} ${n}`).join(", ")})` : "";
+    return `${account.samples} samples came: ${account.readings} readings, ${account.settling} before the first, ` +
+      `${account.waiting} waiting, ${total} left out${why}.`;
+  };
   const remember = (batch) => {
     const last = masses[masses.length - 1];
     if (last && batch.time < last[0]) masses = [];
@@ -323,7 +330,7 @@
     put(shown, touch ? (touch.kind === "contact" ? "Contact" : "Pick or contact") : "None");
     shown.className = touch ? "bad" : "";
     put(byId("contact-detail"), touch ? `${touch.link}, since ${touch.since.toFixed(1)} s` : "");
-    put(byId("counts"), `${count.received} samples received, ${count.missing} missing.`);
+    put(byId("counts"), `${came(state.account)} This page: ${count.received} readings received, ${count.missing} missing.`);
     const tape = state.recording, button = byId("record");
     if (tape && button) {
       button.setAttribute("aria-pressed", String(tape.on));

@@ -174,7 +174,11 @@ class Intake:
     def flush(self) -> list[Sample]:
         """What waits for a next sample, without one; what is suspicious is left out."""
         out: list[Sample] = []
-        self._wait = None
+        if self._wait is not None:
+            earlier = self._wait[0]
+            self._wait = None
+            text = f"the sample at {earlier.time:.3f} s is far from those before it and the last one"
+            self._say("spike", earlier.time, text)
         if self._open is not None:
             self._release(self._open, None, out)
             self._open = None
