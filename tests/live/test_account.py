@@ -90,9 +90,7 @@ def test_what_is_left_out_is_counted_by_reason(model, loaded):
     signal[350] = signal[349]
     signal[400, 1] = np.nan
     time[450] = time[449]
-    rows = [
-        (time[i], loaded.position[i], loaded.velocity[i], signal[i]) for i in range(len(time))
-    ]
+    rows = [(time[i], loaded.position[i], loaded.velocity[i], signal[i]) for i in range(len(time))]
     rows[500], rows[501] = rows[501], rows[500]
     monitor = Monitor(model, unit=loaded.signal_unit)
     given = [reading.sample for reading in monitor.run(rows)]

@@ -177,7 +177,9 @@ class Intake:
         if self._wait is not None:
             earlier = self._wait[0]
             self._wait = None
-            text = f"the sample at {earlier.time:.3f} s is far from those before it and the last one"
+            text = (
+                f"the sample at {earlier.time:.3f} s is far from those before it and the last one"
+            )
             self._say("spike", earlier.time, text)
         if self._open is not None:
             self._release(self._open, None, out)
