@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.diagnosis.change import Change, described_by
+from taufit.diagnosis.evidence import Comparison, Evidence
 from taufit.dynamics import forward_kinematics
 from taufit.robot import Robot, bundled_robots, read_robot
 
 # Arms whose tips travel as far as each other's, within this share, are the same to a model.
 _SAME = 0.1
+# A motion of this length shows another arm, and nothing else for certain [s].
+_LEAST_SECONDS, _LEAST_ROWS = 3.5, 100
+# An arm is another one when the links lie further than this from the nominal ones (squared, in
+# units of 100 %), come back to within this share of it, and gain this many log odds (twice), more
+# where the description is the user's, without explaining rows left out of the fit worse than this;
+_AWAY, _BACK, ARM_ODDS, _ODDS_OF_USERS, _NO_WORSE = 3.0, 0.35, 6.0, 20.0, 1.1
+# or, in a short motion, when it gains this many, and leaves this share of rows left out of the
+# fit unexplained that was, in every fold.
+_MANY_ODDS, _BETTER, _EVERY_FOLD = 40.0, 0.8, 0.9
+# It may be another one when the links come back as far and that many odds are not against it.
+_PERHAPS_ODDS = -3.0
+# It leaves at most this share of the torque unexplained.
+_EXPLAINED = 0.12
+# Arms within this many log odds (twice) of the best are as likely.
+_AS_LIKELY = 6.0
+
+Tried = tuple[Change, Comparison]
 
 
 @cache
@@ -27,6 +47,82 @@ def other_arms(robot: Robot) -> list[Change]:
         for other in _bundled()
         if other.joints == robot.joints and not _alike(robot, other)
     ]
+
+
+def of_short_motion(evidence: Evidence) -> Tried | None:
+    """Another arm that a motion too short to check anything else shows clearly, or None."""
+    robot = evidence.rows.robot
+    odds = ARM_ODDS if robot.name in bundled_robots() else _ODDS_OF_USERS
+    return _first(evidence, lambda compared: _clearly(compared, odds))
+
+
+def perhaps_another(evidence: Evidence) -> Tried | None:
+    """Another arm to which the links belong as likely as to this bundled one, or None.
+
+    Where the torque is explained as well by both, lengths of the arm are not visible in it; that
+    the links come out as those of another arm is.
+    """
+    known = evidence.rows.robot.name in bundled_robots()
+    if not known or evidence.plain.prior < _AWAY or evidence.plain.share > _EXPLAINED:
+        return None
+    found = _first(evidence, lambda compared: back(compared, _PERHAPS_ODDS))
+    if found is None or found[0].remedy is None:
+        return None
+    change, compared = found
+    given, name = evidence.rows.robot.name, found[0].remedy.robot
+    message = (
+        f"the links come out far from those of {given} and near to those of {name}: is it {name}? "
+        f"The torque is explained as well with `{name}`; a longer motion of all joints tells them "
+        "apart"
+    )
+    return replace(change, message=message, remedy=None), compared
+
+
+def _first(evidence: Evidence, holds: Callable[[Comparison], bool]) -> Tried | None:
+    """The likeliest other arm for which something holds."""
+    if evidence.seconds < _LEAST_SECONDS or len(evidence.picked) < _LEAST_ROWS:
+        return None
+    tried = [(one, evidence.compared(one)) for one in other_arms(evidence.rows.robot)]
+    tried.sort(key=lambda one: -one[1].gained)
+    for change, compared in tried:
+        if holds(compared):
+            return with_equals(change, compared, tried), compared
+    return None
+
+
+def _clearly(compared: Comparison, odds: float) -> bool:
+    better = compared.gained > _MANY_ODDS and compared.held_out < _BETTER
+    better &= compared.worst_fold < _EVERY_FOLD
+    return (better or back(compared, odds)) and compared.changed.share < _EXPLAINED
+
+
+def back(compared: Comparison, odds: float) -> bool:
+    """Whether the links are far from the nominal ones of the arm, and near to those of another."""
+    away, left = compared.plain.prior, compared.changed.prior
+    near = away > _AWAY and left < _BACK * away
+    return near and compared.gained > odds and compared.held_out < _NO_WORSE
+
+
+def with_equals(change: Change, compared: Comparison, tried: Sequence[Tried]) -> Change:
+    """The change with the names of arms that explain the torque as well, in its message."""
+    if change.kind != "wrong_arm" or change.remedy is None:
+        return change
+    best = change.remedy.robot
+    equals = [
+        other.remedy.robot
+        for other, worth in tried
+        if other.kind == "wrong_arm"
+        and other.remedy is not None
+        and other.remedy.robot != best
+        and abs(compared.gained - worth.gained) < _AS_LIKELY
+    ]
+    if not equals:
+        return change
+    return replace(
+        change,
+        message=f"the torque is that of another arm: {best} explains it, and {' and '.join(equals)}"
+        f" as well. Fit with `{best}`, or with the one of them that it is",
+    )
 
 
 def _alike(one: Robot, other: Robot) -> bool:

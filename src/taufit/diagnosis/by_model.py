@@ -17,7 +17,14 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.calibration.mounting import Gravity, estimate_gravity, spoken
-from taufit.diagnosis.alternatives import other_arms
+from taufit.diagnosis.alternatives import (
+    ARM_ODDS,
+    back,
+    of_short_motion,
+    other_arms,
+    perhaps_another,
+    with_equals,
+)
 from taufit.diagnosis.cause import Cause
 from taufit.diagnosis.change import Change, torque_scale
 from taufit.diagnosis.evidence import Comparison, Evidence
@@ -39,10 +46,11 @@ ODDS, BETTER, EVERY_FOLD = 40.0, 0.93, 0.98
 # Or when it gains this many, the links come this much closer to the nominal ones, to within this
 # share of the distance they had, and rows left out of the fit are not explained worse than this.
 BACK_ODDS, CLOSER, BACK, NO_WORSE = 20.0, 5.0, 0.35, 1.03
-# A bundled arm is weighed against another bundled one, both described as well: this many decide
+# A bundled arm is weighed against another bundled one, both described as well: few odds decide
 # where the torque is explained, rows left out of the fit are not explained worse, and the links
-# come back to within this share of the distance they had.
-_ARM_ODDS, _ARM_BACK = 6.0, 0.5
+# come back to within this share of the distance they had; fewer still where gravity is off by a
+# factor in every joint.
+_ARM_BACK, _FACTOR_ODDS = 0.5, 3.0
 _BACK_KINDS = ("torque_sign", "mounting", "wrong_arm", "clock_scale", "zero_offset")
 # Gravity itself shows that these are so; they need no such odds.
 _SHOWN_KINDS = ("unit", "gravity_removed")
@@ -69,7 +77,10 @@ _MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale
 def by_model(robot: Robot, recordings: Sequence[Recording], evidence: Evidence) -> list[Cause]:
     """The cause of a contradiction between the rows and the arm, or a delay, or nothing."""
     if not evidence.enough:
-        return _unchecked(evidence)
+        arm = of_short_motion(evidence)
+        if arm is not None:
+            return [_cause(*arm, None, robot)]
+        return [*_perhaps(evidence), *_unchecked(evidence)]
     own_gain = all(r.gain is not None for r in recordings)
     evidence = evidence.with_gain(evidence.samples.gain if own_gain else None)
     slopes = _slopes(evidence)
@@ -83,7 +94,13 @@ def by_model(robot: Robot, recordings: Sequence[Recording], evidence: Evidence) 
                 return [_cause(*found, gravity, robot)]
             return [Cause(late)]
     lag = delay_finding(evidence)
-    return [] if lag is None else [Cause(lag)]
+    return _perhaps(evidence) if lag is None else [Cause(lag)]
+
+
+def _perhaps(evidence: Evidence) -> list[Cause]:
+    """A warning where the links come out as those of another arm."""
+    found = perhaps_another(evidence)
+    return [] if found is None else [Cause(Finding("wrong_arm", "warning", found[0].message))]
 
 
 def _gained_by(evidence: Evidence, late: Finding) -> float:
@@ -172,7 +189,9 @@ def _best(
         arm = _other_arm(evidence, change, comparison)
         convincing = arm or _convincing(change, comparison)
         if convincing and _put_right(evidence, change, comparison):
-            return _another(evidence, tried) if _mild(change) else (change, comparison)
+            if _mild(change):
+                change, comparison = _another(evidence, tried)
+            return with_equals(change, comparison, tried), comparison
     return None
 
 
@@ -187,7 +206,9 @@ def _other_arm(evidence: Evidence, change: Change, compared: Comparison) -> bool
         return False
     nearer = compared.changed.prior < _ARM_BACK * compared.plain.prior
     better = compared.gained > BACK_ODDS and compared.held_out < BETTER
-    return compared.gained > _ARM_ODDS and compared.held_out < 1.0 and (nearer or better)
+    if compared.gained > ARM_ODDS and compared.held_out < 1.0 and (nearer or better):
+        return True
+    return back(compared, ARM_ODDS)
 
 
 def _another(
@@ -196,6 +217,7 @@ def _another(
     """Another arm in which gravity is right, where one explains the torque; else the factor."""
     for change, compared in tried:
         held = compared.gained > BACK_ODDS and compared.held_out < NO_WORSE
+        held |= back(compared, _FACTOR_ODDS) and _told_apart(evidence)
         if _other_arm(evidence, change, compared) or (change.kind == "wrong_arm" and held):
             return change, compared
     return tried[-1]

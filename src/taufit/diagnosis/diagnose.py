@@ -17,7 +17,7 @@ from taufit.diagnosis.by_model import by_model
 from taufit.diagnosis.cause import Cause
 from taufit.diagnosis.channels import channel_findings
 from taufit.diagnosis.evidence import Evidence
-from taufit.diagnosis.tested import evidence_of, explained_in_degrees, settled
+from taufit.diagnosis.tested import evidence_of, explained_in_degrees, measured_gains, settled
 from taufit.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
@@ -281,6 +281,9 @@ def _outside_by_arm(robot: Robot, recording: Recording) -> tuple[str, str, Remed
     evidence = evidence_of(robot, recording)
     found = [] if evidence is None else by_model(robot, [recording], evidence)
     named = [one.finding for one in found if one.finding.kind in _OUTSIDE_KINDS]
+    if measured_gains(recording) is None:
+        # In a torque that is scaled to this arm no other one can be recognised.
+        named = [finding for finding in named if finding.kind != "wrong_arm"]
     return (named[0].kind, named[0].message, named[0].remedy) if named else None
 
 

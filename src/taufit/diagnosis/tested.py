@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from taufit.arrays import Array, Float
 from taufit.diagnosis.evidence import Evidence
 from taufit.diagnosis.prepare import nominal_gains
 from taufit.errors import TaufitError
@@ -15,6 +16,7 @@ from taufit.recording.map.remedy import MapEdit, Remedy
 from taufit.recording.timing import USUAL_HZ, timing
 from taufit.robot import Robot
 from taufit.signals import condition
+from taufit.signals.drive_gains import joint_gains
 
 # Log odds (twice) from which the arm's inertia says which of the two it is.
 _TELLS = 6.0
@@ -80,12 +82,23 @@ def _gained(robot: Robot, recording: Recording, factor: float) -> float:
     return float(2.0 * rows * np.nansum(shares) + plain.plain.prior - other.plain.prior)
 
 
+def measured_gains(recording: Recording) -> Float[Array, " j"] | None:
+    """Torque per unit of the signal, given or by the controller's targets; None where unknown."""
+    try:
+        return joint_gains([recording], None)[0][0].value
+    except TaufitError:
+        return None
+
+
 def evidence_of(robot: Robot, recording: Recording) -> Evidence | None:
-    """Of a recording before its gains are known; None where nothing can be said."""
+    """Of a recording with its gains, or those of the nominal robot where it has none; None where
+    nothing can be said.
+    """
     if not np.any(robot.parameters) or recording.joints != robot.joints:
         return None
     try:
-        gain = nominal_gains(robot, [recording]) if recording.gain is None else recording.gain
+        measured = measured_gains(recording)
+        gain = nominal_gains(robot, [recording]) if measured is None else measured
         samples = condition([recording], gains=gain)
     except TaufitError:
         return None
