@@ -1,13 +1,16 @@
 """Recordings of a UR10e fitted with the descriptions of other arms: refused, or named?
 
+Advice is followed to its end: the robot that a refusal names is fitted next, until one is accepted.
+
 python -m benchmarks wrong_arm
 """
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks import Row
@@ -51,17 +54,52 @@ def described() -> dict[str, Robot]:
     return {name: read_robot(name) for name in ("ur5e", "ur3e", "kr5", "ur10")} | {"panda6": cut}
 
 
-def outcome(robot: Robot, runs: list[Recording]) -> tuple[bool, list[str], str]:
-    """Whether a model would be written, the kinds of findings, and what was said."""
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one fit.
+
+    Attributes:
+        accepted: Whether a model would be written.
+        kinds: Of the findings.
+        text: What was said.
+        advised: The robot that was named instead, or None.
+    """
+
+    accepted: bool
+    kinds: tuple[str, ...]
+    text: str
+    advised: str | None = None
+
+
+def outcome(robot: Robot, runs: list[Recording]) -> Outcome:
+    """Fit recordings with a description."""
+    from taufit.diagnosis import RefusedError
     from taufit.errors import TaufitError
     from taufit.workflow import identify
 
     try:
         done = identify(robot, runs)
+    except RefusedError as error:
+        remedies = [f.remedy for f in error.findings if f.remedy is not None]
+        advised = next((one.robot for one in remedies if one.robot), None)
+        return Outcome(False, tuple(f.kind for f in error.findings), str(error), advised)
     except TaufitError as error:
-        return False, [f.kind for f in getattr(error, "findings", ())], str(error)
-    kinds = [f.kind for f in done.findings if f.severity != "info"]
-    return done.grades.overall != "poor", kinds, "; ".join(done.grades.reasons)
+        return Outcome(False, (), str(error))
+    kinds = tuple(f.kind for f in done.findings if f.severity != "info")
+    return Outcome(done.grades.overall != "poor", kinds, "; ".join(done.grades.reasons))
+
+
+def followed(first: Outcome, runs: list[Recording], most_steps: int = 3) -> str:
+    """The arm that is accepted when advice is followed, or "" where it leads to none."""
+    from taufit.robot import read_robot
+
+    name, now = "", first
+    for _ in range(most_steps):
+        if now.accepted or now.advised is None:
+            break
+        name = now.advised
+        now = outcome(read_robot(name), runs)
+    return name if now.accepted else ""
 
 
 def rows() -> Iterator[Row]:
@@ -69,13 +107,21 @@ def rows() -> Iterator[Row]:
     if not RUNS.exists():
         return
     runs = list(recordings())
+    count = len(runs)
     for name, robot in described().items():
         found = [outcome(robot, one) for one in runs]
-        passed = sum(one[0] for one in found)
-        named = sum("wrong_arm" in one[1] for one in found)
-        target = f">= {len(runs)}" if name == "ur10" else "== 0"
+        passed = sum(one.accepted for one in found)
+        named = sum("wrong_arm" in one.kinds for one in found)
+        target = f">= {count}" if name == "ur10" else "== 0"
         note = f"wrong arm named in {named}"
-        yield Row(f"UR10e as {name}: accepted, of {len(runs)}", passed, "", target, note)
+        yield Row(f"UR10e as {name}: accepted, of {count}", passed, "", target, note)
+        if name == "ur10":
+            continue
+        ends = Counter(followed(one, run) for one, run in zip(found, runs, strict=True))
+        right = ends["ur10e"] + ends["ur10"]
+        note = ", ".join(f"{arm or 'nowhere'} {n}" for arm, n in ends.most_common())
+        yield Row(f"UR10e as {name}: advice ends at ur10e or ur10, of {count}", right, "",
+                  f">= {count}", note)  # fmt: skip
 
 
 if __name__ == "__main__":
@@ -83,4 +129,6 @@ if __name__ == "__main__":
         if len(sys.argv) > 1 and label not in sys.argv[1].split(","):
             continue
         for one in recordings():
-            print(label, Path(one[0].name).name, *outcome(robot, one), flush=True)
+            first = outcome(robot, one)
+            end = followed(first, one)
+            print(label, Path(one[0].name).name, first.accepted, *first.kinds, end, flush=True)

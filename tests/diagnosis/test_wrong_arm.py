@@ -14,25 +14,58 @@ from taufit.workflow.training_data import training_data
 
 # Slow harmonics, in which the two arms differ least.
 FILE = RUNS / "identification_data" / "ur-20_02_06-20sec_5harm.csv.gz"
+# Less than five seconds of motion.
+SHORT = RUNS / "identification_data" / "ur-19_10_01-13_51_41.csv.gz"
+
+
+def nameless(path):
+    (one,) = read_recordings(path, map="ur10e_csv")
+    one.meta.pop("robot", None)
+    return one
 
 
 @pytest.fixture(scope="module")
 def runs():
     if not FILE.exists():
         pytest.skip("the shared recordings are not here")
-    (one,) = read_recordings(FILE, map="ur10e_csv")
-    one.meta.pop("robot", None)
-    return [one]
+    return [nameless(FILE)]
 
 
 @pytest.mark.parametrize("name", ["ur5e", "ur3e", "panda6"])
 def test_a_model_of_another_arm_is_refused(name, runs):
     with pytest.raises(RefusedError) as refusal:
         identify(described()[name], runs)
-    kinds = {finding.kind for finding in refusal.value.findings}
-    assert kinds <= {"wrong_arm", "beyond_limits"}
-    if name != "panda6":
-        assert refusal.value.findings[0].remedy.robot in ("ur10e", "ur10")
+    assert {finding.kind for finding in refusal.value.findings} == {"wrong_arm"}
+    assert refusal.value.findings[0].remedy.robot in ("ur10e", "ur10")
+
+
+@pytest.mark.parametrize("name", ["ur5e", "ur3e", "panda6"])
+def test_a_short_motion_of_another_arm_is_refused(name, runs):
+    with pytest.raises(RefusedError) as refusal:
+        identify(described()[name], [nameless(SHORT)])
+    (finding,) = refusal.value.findings
+    assert finding.kind == "wrong_arm"
+    assert finding.remedy.robot in ("ur10e", "ur10")
+    # Their lengths are the same, and so short a motion shows no more.
+    assert "ur10 " in finding.message and "ur10e " in finding.message
+
+
+def test_where_lengths_do_not_show_links_of_another_arm_are_a_warning(runs):
+    """Six seconds of a slow motion: torque alone does not decide between the arms."""
+    one = cut(nameless(FILE.with_name("ur-20_01_31-unload.csv.gz")), 10.0, 16.0)
+    data = training_data(read_robot("ur5e"), [one], cutoff_hz=10.0)
+    causes = sample_causes(data.robot, data.recordings, data.source.excerpt)
+    assert [(one.finding.kind, one.finding.severity) for one in causes] == [
+        ("wrong_arm", "warning")
+    ]
+
+
+@pytest.mark.parametrize("name", ["ur5", "ur5e", "ur3e", "iiwa7"])
+def test_a_short_motion_of_the_arm_itself_is_not_taken_for_another(name):
+    robot, recording = clean_run(name, 216)
+    data = training_data(robot, [cut(recording, 2.0, 6.0)], cutoff_hz=10.0)
+    causes = sample_causes(data.robot, data.recordings, data.source.excerpt)
+    assert [one.finding.kind for one in causes] == ["unchecked"]
 
 
 def test_an_arm_of_nearly_the_same_lengths_is_accepted(runs):
@@ -51,6 +84,6 @@ def test_the_arm_itself_is_not_taken_for_another(name):
 
 def test_too_short_a_motion_says_that_nothing_was_checked():
     robot, recording = clean_run("ur5e", 101)
-    done = identify(robot, [cut(recording, 2.0, 6.0)])
+    done = identify(robot, [cut(recording, 2.0, 6.0)], friction="linear")
     assert [f.kind for f in done.findings if f.kind == "unchecked"] == ["unchecked"]
     assert done.grades.overall != "good"
