@@ -18,6 +18,8 @@ from taufit.robot import Robot, bundled_robots, read_robot
 _SAME = 0.1
 # A motion of this length shows another arm, and nothing else for certain [s].
 _LEAST_SECONDS, _LEAST_ROWS = 3.5, 100
+# Share of the joints that must move for the links to be compared with nominal ones.
+_MOVING = 0.5
 # An arm is another one when the links lie further than this from the nominal ones (squared, in
 # units of 100 %), come back to within this share of it, and gain this many log odds (twice), more
 # where the description is the user's, without explaining rows left out of the fit worse than this;
@@ -78,9 +80,15 @@ def perhaps_another(evidence: Evidence) -> Tried | None:
     return replace(change, message=message, remedy=None), compared
 
 
+def shows_links(evidence: Evidence) -> bool:
+    """Whether half of the joints move, so that the links can lie far from, or near to, nominal."""
+    return bool(np.mean(evidence.moves(evidence.rows)) >= _MOVING)
+
+
 def _first(evidence: Evidence, holds: Callable[[Comparison], bool]) -> Tried | None:
     """The likeliest other arm for which something holds."""
-    if evidence.seconds < _LEAST_SECONDS or len(evidence.picked) < _LEAST_ROWS:
+    short = evidence.seconds < _LEAST_SECONDS or len(evidence.picked) < _LEAST_ROWS
+    if short or not shows_links(evidence):
         return None
     tried = [(one, evidence.compared(one)) for one in other_arms(evidence.rows.robot)]
     tried.sort(key=lambda one: -one[1].gained)

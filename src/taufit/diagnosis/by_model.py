@@ -23,6 +23,7 @@ from taufit.diagnosis.alternatives import (
     of_short_motion,
     other_arms,
     perhaps_another,
+    shows_links,
     with_equals,
 )
 from taufit.diagnosis.cause import Cause
@@ -208,7 +209,7 @@ def _other_arm(evidence: Evidence, change: Change, compared: Comparison) -> bool
     better = compared.gained > BACK_ODDS and compared.held_out < BETTER
     if compared.gained > ARM_ODDS and compared.held_out < 1.0 and (nearer or better):
         return True
-    return back(compared, ARM_ODDS)
+    return back(compared, ARM_ODDS) and shows_links(evidence)
 
 
 def _another(
@@ -217,7 +218,7 @@ def _another(
     """Another arm in which gravity is right, where one explains the torque; else the factor."""
     for change, compared in tried:
         held = compared.gained > BACK_ODDS and compared.held_out < NO_WORSE
-        held |= back(compared, _FACTOR_ODDS) and _told_apart(evidence)
+        held |= back(compared, _FACTOR_ODDS) and _told_apart(evidence) and shows_links(evidence)
         if _other_arm(evidence, change, compared) or (change.kind == "wrong_arm" and held):
             return change, compared
     return tried[-1]
