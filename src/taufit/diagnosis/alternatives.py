@@ -121,14 +121,14 @@ def with_equals(change: Change, compared: Comparison, tried: Sequence[Tried]) ->
         for other, worth in tried
         if other.kind == "wrong_arm"
         and other.remedy is not None
-        and other.remedy.robot != best
+        and other.remedy.robot not in (best, None)
         and abs(compared.gained - worth.gained) < _AS_LIKELY
     ]
     if not equals:
         return change
     return replace(
         change,
-        message=f"the torque is that of another arm: {best} explains it, and {' and '.join(equals)}"
+        message=f"the torque is that of another arm: {best} explains it, and {' and '.join(map(str, equals))}"
         f" as well. Fit with `{best}`, or with the one of them that it is",
     )
 
