@@ -117,7 +117,7 @@ def with_equals(change: Change, compared: Comparison, tried: Sequence[Tried]) ->
         return change
     best = change.remedy.robot
     equals = [
-        other.remedy.robot
+        str(other.remedy.robot)
         for other, worth in tried
         if other.kind == "wrong_arm"
         and other.remedy is not None
@@ -126,9 +126,10 @@ def with_equals(change: Change, compared: Comparison, tried: Sequence[Tried]) ->
     ]
     if not equals:
         return change
+    others = " and ".join(equals)
     return replace(
         change,
-        message=f"the torque is that of another arm: {best} explains it, and {' and '.join(map(str, equals))}"
+        message=f"the torque is that of another arm: {best} explains it, and {others}"
         f" as well. Fit with `{best}`, or with the one of them that it is",
     )
 
