@@ -89,8 +89,20 @@ def outcome(robot: Robot, runs: list[Recording]) -> Outcome:
     return Outcome(done.grades.overall != "poor", kinds, "; ".join(done.grades.reasons))
 
 
-def followed(first: Outcome, runs: list[Recording], most_steps: int = 3) -> str:
-    """The arm that is accepted when advice is followed, or "" where it leads to none."""
+def followed(
+    first: Outcome,
+    runs: list[Recording],
+    known: dict[tuple[str, int], Outcome],
+    most_steps: int = 3,
+) -> str:
+    """The arm that is accepted when advice is followed, or "" where it leads to none.
+
+    Args:
+        first: What the first fit came to.
+        runs: That were fitted.
+        known: Outcomes of bundled arms, by name and recordings; new ones are added.
+        most_steps: That are taken.
+    """
     from taufit.robot import read_robot
 
     name, now = "", first
@@ -98,7 +110,10 @@ def followed(first: Outcome, runs: list[Recording], most_steps: int = 3) -> str:
         if now.accepted or now.advised is None:
             break
         name = now.advised
-        now = outcome(read_robot(name), runs)
+        key = (name, id(runs))
+        if key not in known:
+            known[key] = outcome(read_robot(name), runs)
+        now = known[key]
     return name if now.accepted else ""
 
 
@@ -108,6 +123,7 @@ def rows() -> Iterator[Row]:
         return
     runs = list(recordings())
     count = len(runs)
+    known: dict[tuple[str, int], Outcome] = {}
     for name, robot in described().items():
         found = [outcome(robot, one) for one in runs]
         passed = sum(one.accepted for one in found)
@@ -117,7 +133,7 @@ def rows() -> Iterator[Row]:
         yield Row(f"UR10e as {name}: accepted, of {count}", passed, "", target, note)
         if name == "ur10":
             continue
-        ends = Counter(followed(one, run) for one, run in zip(found, runs, strict=True))
+        ends = Counter(followed(one, run, known) for one, run in zip(found, runs, strict=True))
         right = ends["ur10e"] + ends["ur10"]
         note = ", ".join(f"{arm or 'nowhere'} {n}" for arm, n in ends.most_common())
         yield Row(f"UR10e as {name}: advice ends at ur10e or ur10, of {count}", right, "",
@@ -125,10 +141,12 @@ def rows() -> Iterator[Row]:
 
 
 if __name__ == "__main__":
+    every = list(recordings())
+    seen: dict[tuple[str, int], Outcome] = {}
     for label, robot in described().items():
         if len(sys.argv) > 1 and label not in sys.argv[1].split(","):
             continue
-        for one in recordings():
+        for one in every:
             first = outcome(robot, one)
-            end = followed(first, one)
+            end = followed(first, one, seen)
             print(label, Path(one[0].name).name, first.accepted, *first.kinds, end, flush=True)
