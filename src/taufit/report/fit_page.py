@@ -27,6 +27,7 @@ def fit_page(done: Identification) -> str:
             signs=done.signs,
             dropped=done.estimate.dropped,
             fitted_to=done.samples,
+            grades=done.grades,
         )
     )
 

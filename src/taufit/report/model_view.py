@@ -13,6 +13,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import rigid_torque
 from taufit.signals import Samples
 from taufit.validation import Score
+from taufit.validation.grades import Grades, floors, grade, graded_score, reached
 
 if TYPE_CHECKING:
     from taufit.signs.unknown_signs import FoundSigns
@@ -62,6 +63,19 @@ def predict(model: FittedModel, samples: Samples) -> Prediction:
     return Prediction(links, friction, links + rest)
 
 
+def _graded(model: FittedModel, runs: Sequence[Run]) -> Grades | None:
+    """Grades as `taufit check` gives them."""
+    tested = [run for run in runs if not run.training] or list(runs)
+    if not tested:
+        return None
+    return grade(
+        [graded_score(run.score) for run in tested],
+        [floors(model.robot, run.samples) for run in tested],
+        unseen=any(not run.training for run in runs),
+        best=[reached(model.training.score, run.score) for run in tested],
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelView:
     """Everything the sections of a page about a model look at.
@@ -75,6 +89,7 @@ class ModelView:
         signs: Torque signs that had to be found, or None.
         dropped: Friction terms the data do not support.
         fitted_to: Samples of the fit, or None where the page is about a model file.
+        grades: Of the runs it was not fitted to, else of its training; None without runs.
     """
 
     model: FittedModel
@@ -85,6 +100,7 @@ class ModelView:
     signs: FoundSigns | None = None
     dropped: tuple[str, ...] = ()
     fitted_to: Samples | None = None
+    grades: Grades | None = None
 
     @classmethod
     def of(
@@ -97,6 +113,7 @@ class ModelView:
         signs: FoundSigns | None = None,
         dropped: tuple[str, ...] = (),
         fitted_to: Samples | None = None,
+        grades: Grades | None = None,
     ) -> ModelView:
         """With the torque of every run predicted."""
         return cls(
@@ -108,6 +125,7 @@ class ModelView:
             signs,
             dropped,
             fitted_to,
+            _graded(model, runs) if grades is None else grades,
         )
 
     @property

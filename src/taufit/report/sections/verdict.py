@@ -21,16 +21,18 @@ def verdict_section(view: ModelView) -> Section:
     figures = [("base parameters", "–" if base is None else str(len(base.names)))]
     if tested:
         mean = float(np.mean([run.score.mean_nrmse for run in tested]))
-        judged = judge([run.score for run in tested])
+        judged = judge([run.score for run in tested], grades=view.grades)
+        word = judged.word if view.grades is None else f"{judged.word} ({view.grades.overall})"
         unseen = any(not run.training for run in runs)
         where = (
             f"{len(tested)} recording(s) it has not seen" if unseen else "its training data only"
         )
-        kind = "bad" if not judged.passed else "good" if unseen else "warn"
+        fine = unseen and (view.grades is None or view.grades.overall == "good")
+        kind = "bad" if not judged.passed else "good" if fine else "warn"
         head = verdict(
             kind,
-            f"{judged.word}: {100 * mean:.1f} % of the torque is left unexplained",
-            f"Mean over joints, on {where}. Judged by: {'; '.join(judged.reasons)}.",
+            f"{word}: {100 * mean:.1f} % of the torque is left unexplained",
+            f"Mean over joints, on {where}. {_sentence(judged.reasons)}",
         )
         worst = float(min(np.min(run.score.correlation) for run in tested))
         figures = [("mean nrmse", f"{mean:.3f}"), *figures]
@@ -48,6 +50,11 @@ def verdict_section(view: ModelView) -> Section:
     ]
     stiction = f"<h3>Standing joints</h3>{bullets(still)}" if still else ""
     return Section("Verdict", head + cards(figures) + scores + stiction + warnings)
+
+
+def _sentence(reasons: Sequence[str]) -> str:
+    text = "; ".join(reasons)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _score_table(runs: Sequence[Run]) -> str:
