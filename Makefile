@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 SOURCES := $(wildcard kernel/*) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test bench docs check setup lock clean fuzz sanitize dist wheel-check docs-check
+.PHONY: demo test coverage bench docs check setup lock clean fuzz sanitize dist wheel-check docs-check
 
 setup: .venv/.installed
 
@@ -28,6 +28,14 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# Lines and branches that the tests reach, those of commands run in processes of their own included.
+coverage: setup
+	mkdir -p build/coverage
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2 --dist loadfile
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report --skip-covered --sort=miss | tail -40
 
 bench: setup
 	$(BIN)/python -m benchmarks
