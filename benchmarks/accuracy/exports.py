@@ -133,7 +133,7 @@ class Compiled:
 
 def in_c(model, recordings, samples):
     """Low-passed torque of compiled C on raw recordings, and how far it is from Python at most."""
-    from taufit.workflow.identify import in_robot_order
+    from taufit.workflow.training_data import in_robot_order
 
     out, apart = [], 0.0
     with tempfile.TemporaryDirectory() as folder:

@@ -19,7 +19,7 @@ from taufit.signs.segments import noise_scale
 from taufit.signs.unknown_signs import find_signs, without_signs
 from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
 from taufit.validation.score import score
-from taufit.workflow.identify import condition_like, identify
+from taufit.workflow import condition_like, identify
 
 ARMS, FRICTION = ("ur5e", "kr5", "panda"), (1.0, 3.0)
 # Seeds below 100 were looked at while rules were chosen.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taufit.fleet.levels import Curve
-from taufit.fleet.unlike_friction import unlike_friction
+from taufit.fleet.unlike_friction import named_from, unlike_friction
 
 NOISE = 0.03
 
@@ -70,3 +70,21 @@ def test_friction_that_is_hardly_known_is_not_judged():
     robots = fleet(20, seed=6)
     robots["r0"] = Curve(5.0 * robots["r0"].value, np.tile(np.eye(2), (6, 1, 1)))
     assert not unlike_friction(robots)["r0"]
+
+
+def test_wear_of_the_stated_size_is_named_on_19_of_20_robots():
+    named = said = 0
+    for seed in range(60):
+        factor = named_from(fleet(60, seed=seed))
+        worn = np.ones((60, 6))
+        at = np.arange(6)
+        worn[10 * at, at] = factor
+        found = unlike_friction(fleet(60, seed=seed, factors=worn))
+        said += 6
+        named += sum(any(one.joint == j for one in found[f"r{10 * j}"]) for j in at)
+    # 342 of 360, give or take 4 (one standard deviation).
+    assert 0.92 * said <= named <= 0.985 * said
+
+
+def test_nothing_is_promised_of_three_robots():
+    assert np.all(np.isinf(named_from(fleet(3, seed=0))))

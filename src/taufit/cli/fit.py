@@ -412,12 +412,12 @@ def _provenance(
     cache: Cache | None = None,
 ) -> dict[str, Any]:
     """Every input file with its hash."""
-    from taufit.workflow.identify import file_hash
+    from taufit.cache.store import content_of
 
     def named(path: Path) -> dict[str, str]:
         return {
             "file": path.name,
-            "sha256": file_hash(path) if cache is None else cache.content(path),
+            "sha256": content_of(path) if cache is None else cache.content(path),
         }
 
     return {

@@ -173,10 +173,10 @@ def _runs(
     model: FittedModel, files: list[Path], source: RecordingOptions, what: str
 ) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
     """Every run of every file, conditioned like the model's training data."""
+    from taufit.cache.store import content_of
     from taufit.temperature.slopes import repaired_temperature
     from taufit.validation import range_findings
     from taufit.workflow import condition_like
-    from taufit.workflow.identify import file_hash
 
     runs: list[tuple[str, Any]] = []
     hashes: list[str] = []
@@ -184,7 +184,7 @@ def _runs(
     with progress("health") as bar:
         task = bar.add_task(what, total=len(files))
         for path in files:
-            digest = file_hash(path) if path.exists() else ""
+            digest = content_of(path) if path.exists() else ""
             recordings = source.read(path)
             for number, one in enumerate(recordings):
                 name = path.name if len(recordings) == 1 else f"{path.name}#{number}"

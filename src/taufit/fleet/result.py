@@ -106,6 +106,8 @@ class FleetResult:
         failed: Files that could not be used.
         incidents: Workers that were lost.
         slopes: Relative change of friction per kelvin, per joint; 0 where nothing shows it.
+        named_from: Wear from which each joint is named on 19 of 20 robots, as a factor on its own
+            friction; infinite where nothing can be said.
         rows: Of all recordings that were used.
     """
 
@@ -116,6 +118,7 @@ class FleetResult:
     failed: tuple[Failed, ...]
     incidents: tuple[str, ...]
     slopes: Float[Array, " j"]
+    named_from: Float[Array, " j"]
     rows: int
 
     def __repr__(self) -> str:
@@ -133,6 +136,7 @@ class FleetResult:
             "failed": [{"file": one.file, "why": one.why} for one in self.failed],
             "incidents": list(self.incidents),
             "friction_per_kelvin": self.slopes.tolist(),
+            "wear_named_from": _plain(self.named_from),
             "rows": self.rows,
         }
 

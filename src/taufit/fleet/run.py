@@ -24,6 +24,7 @@ from taufit.fleet.result import FleetResult, RobotDay, RobotResult
 from taufit.fleet.siblings import Evidence, Siblings, evidence_of, first_guess, learn
 from taufit.fleet.surprises import Surprise, friction_surprises, tilted, unlike_tool
 from taufit.fleet.trends import Day, Trend, day_numbers, rising, trend, warmth_slopes
+from taufit.fleet.unlike_friction import named_from
 from taufit.friction import Ripple
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -227,7 +228,8 @@ def _studied(
             break
         like = [name for name in known if name not in unlike]
     by_itself = {n: own[0] for n, own in alone.items()}
-    found = _Found(condense, days, known, siblings, by_itself, surprises, rows)
+    shown = named_from({n: alone[n][1] for n, one in known.items() if one.tilt is None})
+    found = _Found(condense, days, known, siblings, by_itself, surprises, shown, rows)
     return replace(_result(found), failed=tuple(failed), incidents=incidents)
 
 
@@ -290,6 +292,7 @@ class _Found:
     siblings: Siblings
     alone: dict[str, Levels]
     surprises: dict[str, list[Surprise]]
+    named_from: Float[Array, " j"]
     rows: Array
 
 
@@ -336,6 +339,7 @@ def _result(found: _Found) -> FleetResult:
         (),
         (),
         slopes,
+        found.named_from,
         sum(one.own.rows for one in known.values()),
     )
 

@@ -39,6 +39,8 @@ _WORTH = 6.0
 _FREEDOM, _MANY = 0.57, 200.0
 # Robots beyond this quantile do not say what the spread is.
 _CLIP = 0.0027
+# 19 of 20 of a normal distribution are above minus this.
+_NINETEEN_OF_20 = 1.645
 _ROUNDS = 6
 
 
@@ -64,10 +66,7 @@ def unlike_friction(each: Mapping[str, Curve]) -> dict[str, list[Unlike]]:
         return out
     shift, std, uncertain = common_factors(list(each.values()))
     robots, joints = shift.shape
-    known = robots - 1.0 + _WORTH * (joints > 1)
-    freedom = known * (_FREEDOM + known / _MANY)
-    tests = robots * (joints + (joints > 1))
-    above, below = (student_tail_value(p / tests, freedom) for p in (ABOVE, BELOW))
+    above, below = (_limit(p, robots, joints) for p in (ABOVE, BELOW))
 
     def named(d: Array, size: Array) -> Array:
         return ((size > above) | (size < -below)) & (np.abs(d) > np.log1p(_LEAST))
@@ -84,6 +83,30 @@ def unlike_friction(each: Mapping[str, Curve]) -> dict[str, list[Unlike]]:
         if whole[r]:
             out[name].append(Unlike(None, float(np.exp(together[r])), float(abs(overall[r]))))
     return out
+
+
+def named_from(each: Mapping[str, Curve]) -> Float[Array, " j"]:
+    """Friction over a robot's own from which each joint is named on 19 of 20 robots.
+
+    A joint that had less friction than usual must wear more until it stands out: on the
+    logarithmic scale the limit and 1.64 standard deviations of the robots' own differences.
+    Infinite where there are too few robots to compare.
+    """
+    curves = list(each.values())
+    if len(curves) < FEWEST:
+        return np.full(len(curves[0].value) if curves else 0, np.inf)
+    joints = len(curves[0].value)
+    _, std, uncertain = common_factors(curves)
+    above = _limit(ABOVE, len(curves), joints)
+    factor = np.maximum(np.exp((above + _NINETEEN_OF_20) * np.median(std, axis=0)), 1.0 + _LEAST)
+    return np.where(np.median(uncertain, axis=0) < _MOST_UNCERTAIN, factor, np.inf)
+
+
+def _limit(chance: float, robots: int, joints: int) -> float:
+    """Standard deviations that one of all joints and robots passes by chance so often."""
+    known = robots - 1.0 + _WORTH * (joints > 1)
+    freedom = known * (_FREEDOM + known / _MANY)
+    return student_tail_value(chance / (robots * (joints + (joints > 1))), freedom)
 
 
 def common_factors(

@@ -51,7 +51,7 @@ def _verdict(found: FleetResult, odd: list[RobotResult]) -> str:
         if odd
         else f"All {len(found.robots)} robots are alike",
         f"Files not used: {len(found.failed)}. Workers lost: {len(found.incidents)}. Where robots "
-        "differ by chance alone, one study in twenty names a robot.",
+        "differ by chance alone, one study in twenty names a robot." + _reach(found),
     )
     return head + cards(
         [
@@ -62,6 +62,21 @@ def _verdict(found: FleetResult, odd: list[RobotResult]) -> str:
             ("friction that moves", str(kinds["trend"])),
             ("files not used", str(len(found.failed))),
         ]
+    )
+
+
+def _reach(found: FleetResult) -> str:
+    """From which wear on a joint stands out among its siblings."""
+    known = [
+        f"joint {j + 1} from {factor:.1f}"
+        for j, factor in enumerate(found.named_from)
+        if np.isfinite(factor)
+    ]
+    if not known:
+        return ""
+    return (
+        " Wear is named on 19 of 20 robots where it multiplies friction of "
+        f"{', '.join(known)} times on; less can hide among what robots differ by."
     )
 
 

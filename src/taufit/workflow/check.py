@@ -18,7 +18,7 @@ from taufit.threads import one_blas_thread
 from taufit.validation import floors, score
 from taufit.validation.grades import graded_score
 from taufit.validation.in_detail import in_detail
-from taufit.workflow.identify import condition_like
+from taufit.workflow.conditioned import condition_like
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,13 +14,12 @@ import numpy as np
 import taufit
 from taufit.arrays import Array, Float
 from taufit.cache import Cache, open_cache
-from taufit.cache.store import content_of
 from taufit.contact.noise import training_noise
-from taufit.diagnosis import CHANNEL_KINDS, Cause, declared_torque, refuse, sample_causes
+from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
 from taufit.engines import Processes
 from taufit.errors import RecordingError, TaufitError
-from taufit.estimators import Estimator, Pbpr, is_consistent
+from taufit.estimators import Estimator, Pbpr
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit import fit
@@ -34,6 +31,7 @@ from taufit.model.intervals import residuals_by_state
 from taufit.model.noise_by_state import NoiseByState
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
+    DEFAULT_CUTOFF_HZ,
     Conditioning,
     FitSettings,
     Provenance,
@@ -49,7 +47,7 @@ from taufit.regression.simple_terms import simple_terms
 from taufit.robot import Robot
 from taufit.selection.ripple import with_ripple
 from taufit.selection.widths import with_fitted_width
-from taufit.signals import Samples, condition
+from taufit.signals import Samples
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signs.tree import nominal_bounds
 from taufit.signs.unknown_signs import (
@@ -57,16 +55,12 @@ from taufit.signs.unknown_signs import (
     find_signs,
     find_signs_by_tree,
     fit_found,
-    signed_by_model,
     without_signs,
 )
-from taufit.temperature.apply import slopes_of, with_temperature
-from taufit.temperature.changes import WarmUp, warm_up
 from taufit.temperature.over_parts import follow_parts
 from taufit.threads import one_blas_thread
 from taufit.validation.files import unlike_files
 from taufit.validation.grades import (
-    Grades,
     floors,
     grade,
     graded_score,
@@ -74,10 +68,10 @@ from taufit.validation.grades import (
     worse_than_nominal,
 )
 from taufit.validation.in_detail import in_detail
-from taufit.validation.nominal_comparison import Before
 from taufit.validation.score import Score, score, short_name
 from taufit.validation.score_sums import training_scores
-from taufit.views import Shown, drawn
+from taufit.workflow.conditioned import condition_like
+from taufit.workflow.identification import Identification
 from taufit.workflow.inputs import (
     File,
     Holdout,
@@ -90,136 +84,10 @@ from taufit.workflow.inputs import (
 )
 from taufit.workflow.training_data import (
     TrainingData,
-    in_robot_order,
     training_data,
-    with_drives,
 )
 
 Cutoff = float | Literal["auto"]
-DEFAULT_CUTOFF_HZ = 10.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Identification(Shown):
-    """A fitted model and everything that says how far to trust it.
-
-    Attributes:
-        model: Fitted, with all that a model file holds.
-        estimate: Its parameters with their uncertainty.
-        samples: What it was fitted to, or an excerpt of at most 32,768 of them.
-        training: Its score on all of them.
-        holdout: Scores on recordings it has not seen.
-        holdout_samples: Those recordings, conditioned like the training data.
-        before: The nominal robot on the training data, or None where it has no inertia.
-        warnings: What the user should know, gravest first.
-        signs: What was found about torque signs, where they were not recorded.
-        files: Its score on each run of the training data.
-        grades: Of the model, per joint and overall.
-        findings: What was found about the recordings, by kind and joint.
-
-    Example:
-        >>> import taufit
-        >>> done = taufit.identify("ur3e", "run.parquet", holdout="other_day.parquet")
-        >>> done.consistent, done.grades.overall, done.mean_holdout_nrmse < 0.2
-        (True, 'good', True)
-        >>> axes = done.plot_friction()
-    """
-
-    model: FittedModel
-    estimate: Estimate
-    samples: Samples
-    training: Score
-    holdout: tuple[Score, ...]
-    holdout_samples: tuple[Samples, ...]
-    before: Before | None
-    warnings: tuple[str, ...]
-    signs: Any
-    files: tuple[Score, ...]
-    grades: Grades
-    findings: tuple[Finding, ...] = ()
-
-    def __repr__(self) -> str:
-        unseen = self.mean_holdout_nrmse
-        share = self.training.mean_nrmse if unseen is None else unseen
-        where = (
-            "its training data" if unseen is None else f"{len(self.holdout)} unseen recording(s)"
-        )
-        name = self.model.robot.name
-        return f"Identification({name}: {self.grades.overall}, nrmse {share:.3f} on {where})"
-
-    def plot_torque(self, joints: Sequence[int] | None = None) -> Any:
-        """Measured and predicted torque on the first unseen recording, or on the training data."""
-        shown = self.holdout_samples[0] if self.holdout_samples else self.samples
-        return drawn("plot_torque", self.model, shown, joints)
-
-    def plot_friction(self, joints: Sequence[int] | None = None) -> Any:
-        """Friction over speed, with matplotlib; returns the axes. Joints count from 0."""
-        return drawn("plot_friction", self.model, joints)
-
-    @property
-    def consistent(self) -> bool:
-        """Whether every link is physically possible and friction dissipates."""
-        return is_consistent(self.model.structure, self.estimate.values)
-
-    @property
-    def mean_holdout_nrmse(self) -> float | None:
-        """Mean over hold-out recordings and joints."""
-        return float(np.mean([s.mean_nrmse for s in self.holdout])) if self.holdout else None
-
-    @property
-    def warm_up(self) -> WarmUp | None:
-        """What warming up changes along the training motion; None where friction does not follow.
-
-        Temperatures that were estimated, not measured, are left out.
-        """
-        measured = self.model.training.thermal is None
-        return warm_up(self.model, self.samples) if measured else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        e, conditioning = self.estimate, self.model.training.conditioning
-        links = sum(name.startswith("link") for name in e.base_names)
-        out: dict[str, Any] = {
-            "robot": self.model.robot.name,
-            "base_parameters": len(e.base_names),
-            "base_parameters_links": links,
-            "condition_number": e.condition_number,
-            "consistent": self.consistent,
-            "rmse": self.training.rmse.tolist(),
-            "nrmse": self.training.nrmse.tolist(),
-            "mean_nrmse": self.training.mean_nrmse,
-            "correlation": self.training.correlation.tolist(),
-            "samples": self.training.samples,
-            "seconds": self.training.seconds,
-            "e_n": self.training.e_n,
-            "mean_inside": self.training.mean_inside,
-            "friction_scatter": None if e.friction_scatter is None else e.friction_scatter.tolist(),
-            "cutoff_hz": conditioning.cutoff_hz,
-            "rate_hz": conditioning.rate_hz,
-            "gains": None if conditioning.gain is None else conditioning.gain.tolist(),
-            "gains_std": None if conditioning.gain_std is None else conditioning.gain_std.tolist(),
-            "friction": friction_to_dict(self.model.friction),
-            "friction_dropped": list(e.dropped),
-            "rotor_inertia": self.model.rotor_inertia,
-            "temperature": slopes_of(self.model),
-            "warm_up": None if (warm := self.warm_up) is None else warm.to_dict(),
-            "settings": dict(e.settings),
-            "warnings": list(self.warnings),
-            "findings": [finding.to_dict() for finding in self.findings],
-            **self.grades.to_dict(),
-            "files": [one.to_dict() for one in self.files],
-            "holdout": [one.to_dict() for one in self.holdout],
-            "mean_holdout_nrmse": self.mean_holdout_nrmse,
-        }
-        if self.before is not None:
-            out["before_identification"] = {
-                "rmse": self.before.nominal.rmse.tolist(),
-                "e_n": self.before.nominal.e_n,
-                "e_n_reduction": self.before.reduction,
-            }
-        if self.signs is not None:
-            out |= self.signs.to_dict()
-        return out
 
 
 @one_blas_thread
@@ -510,51 +378,6 @@ def _provenance(
     )
 
 
-def condition_like(
-    model: FittedModel,
-    recordings: Sequence[Recording],
-    *,
-    cutoff_hz: float | None = None,
-    name: str | None = None,
-) -> Samples:
-    """Recordings conditioned as the model's training data were: same low-pass, same gains.
-
-    A recording whose map gives drive gains in numbers keeps its own; one in amperes without gains
-    gets the model's, since it is the same robot.
-
-    Args:
-        model: A fitted model.
-        recordings: Of the same robot.
-        cutoff_hz: Replaces the model's low-pass.
-        name: For messages.
-    """
-    ordered = [in_robot_order(model.robot, recording, name) for recording in recordings]
-    if any(recording.meta.get("gravity_removed") for recording in ordered):
-        ordered, _ = declared_torque(model.robot, ordered)
-    conditioning = model.training.conditioning
-    cutoff = conditioning.cutoff_hz if cutoff_hz is None else cutoff_hz
-    needs = any(r.gain is None or not np.all(np.isfinite(r.gain)) for r in ordered)
-    gains = conditioning.gain if needs else None
-    samples = with_temperature(
-        model,
-        condition(
-            ordered,
-            cutoff_hz=None if np.isinf(cutoff) else cutoff,
-            gains=gains,
-            delay_s=conditioning.delay_s,
-        ),
-    )
-    if samples.signed is not None and not np.all(samples.signed):
-        # Magnitudes are compared with the magnitude predicted.
-        samples = signed_by_model(model, samples)
-    return samples.keeping()
-
-
-def file_hash(path: str | os.PathLike[str]) -> str:
-    """SHA-256 of a file's bytes; of the names and bytes of all files for a folder."""
-    return content_of(Path(path))
-
-
 def _opened(cache: Cache | File | None) -> AbstractContextManager[Cache | None]:
     """A cache that was given stays open for who gave it."""
     if cache is None or isinstance(cache, Cache):
@@ -582,13 +405,3 @@ def _recording_warnings(data: TrainingData) -> list[str]:
             "arm for `taufit payload`."
         )
     return reasons
-
-
-__all__ = [
-    "DEFAULT_CUTOFF_HZ",
-    "Identification",
-    "condition_like",
-    "file_hash",
-    "identify",
-    "with_drives",
-]

@@ -89,7 +89,7 @@ def _states(
         time = np.arange(int(planned.duration * _RATE_HZ) + 1) / _RATE_HZ
         position, velocity, _ = planned.at(time)
         return time, position, velocity
-    from taufit.workflow.identify import condition_like
+    from taufit.workflow import condition_like
 
     samples = condition_like(model, [source.read_one(path)])
     return samples.time, samples.position, samples.velocity
