@@ -308,21 +308,21 @@ void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows,
         size_t(rows.data()[i]) >= of_prior)
       throw std::invalid_argument("a joint's columns are among those of the prior");
   const double *q = square.data();
-  std::vector<double> line(all, 0.0), cross(own * wide), lower(own * own);
+  std::vector<double> line(all, 0.0), half(own * wide), lower(own * own);
   for (size_t i = 0; i < all; i++)
     for (size_t c = 0; c < kTen; c++) line[i] += q[i * all + c] * phi.data()[c];
   for (size_t o = 0; o < own; o++) {
     const size_t mine = rows.data()[shared + o];
     const double *from = q + (shared + o) * all, *known = prior.data() + mine * of_prior;
-    double *to = cross.data() + o * wide;
+    double *to = half.data() + o * wide;
     for (size_t c = 0; c < shared; c++) to[c] = weight * from[c] + known[rows.data()[c]];
     to[shared] = weight * line[shared + o];
     to[shared + 1] = weight * from[k] + prior_target.data()[mine];
     for (size_t c = 0; c <= o; c++)
       lower[o * own + c] = weight * from[shared + c] + known[rows.data()[shared + c]];
   }
-  std::copy(cross.begin(), cross.end(), solved.data());
-  double *s = solved.data();
+  // With L L' = o'o + prior, half = L^-1 C, so C' S = half' half: symmetric, one half is enough.
+  double *f = half.data();
   for (size_t o = 0; o < own; o++) {
     for (size_t r = 0; r < o; r++) {
       for (size_t c = 0; c < r; c++) lower[o * own + r] -= lower[o * own + c] * lower[r * own + c];
@@ -333,9 +333,11 @@ void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows,
       throw std::domain_error("a joint's own unknowns have no prior");
     lower[o * own + o] = std::sqrt(lower[o * own + o]);
     for (size_t r = 0; r < o; r++)
-      for (size_t c = 0; c < wide; c++) s[o * wide + c] -= lower[o * own + r] * s[r * wide + c];
-    for (size_t c = 0; c < wide; c++) s[o * wide + c] /= lower[o * own + o];
+      for (size_t c = 0; c < wide; c++) f[o * wide + c] -= lower[o * own + r] * f[r * wide + c];
+    for (size_t c = 0; c < wide; c++) f[o * wide + c] /= lower[o * own + o];
   }
+  std::copy(half.begin(), half.end(), solved.data());
+  double *s = solved.data();
   for (size_t o = own; o-- > 0;) {
     for (size_t r = o + 1; r < own; r++)
       for (size_t c = 0; c < wide; c++) s[o * wide + c] -= lower[r * own + o] * s[r * wide + c];
@@ -344,20 +346,21 @@ void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows,
   const size_t n = shared + 1;
   std::vector<double> block(n * n), right(n);
   for (size_t i = 0; i < shared; i++) {
-    for (size_t c = 0; c < shared; c++) block[i * n + c] = weight * q[i * all + c];
-    block[i * n + shared] = block[shared * n + i] = weight * line[i];
+    for (size_t c = i; c < shared; c++) block[i * n + c] = weight * q[i * all + c];
+    block[i * n + shared] = weight * line[i];
     right[i] = weight * q[i * all + k];
   }
   for (size_t c = 0; c < kTen; c++) block[n * n - 1] += weight * phi.data()[c] * line[c];
   right[shared] = weight * line[k];
   for (size_t o = 0; o < own; o++) {
-    const double *row = s + o * wide;
+    const double *row = half.data() + o * wide;
     for (size_t i = 0; i < n; i++) {
-      const double factor = cross[o * wide + i];
-      for (size_t c = 0; c < n; c++) block[i * n + c] -= factor * row[c];
-      right[i] -= factor * row[n];
+      for (size_t c = i; c < n; c++) block[i * n + c] -= row[i] * row[c];
+      right[i] -= row[i] * row[n];
     }
   }
+  for (size_t i = 1; i < n; i++)
+    for (size_t c = 0; c < i; c++) block[i * n + c] = block[c * n + i];
   for (size_t i = 0; i < n; i++) {
     const size_t at = i < shared ? rows.data()[i] : gain;
     double *to = total.data() + at * of_total;

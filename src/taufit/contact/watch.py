@@ -167,7 +167,7 @@ class ContactWatch:
             self._commanded = time - self._ordered < _COMMAND_LASTS_S
         self._grid.push(time, row)
         self.felt = None
-        if self._grid.ahead >= self.step:
+        if self._grid.complete:
             self.felt = felt = self._felt(*self._grid.take())
             if felt is not None:
                 for i in range(len(felt)):

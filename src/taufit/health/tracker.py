@@ -98,25 +98,24 @@ class FrictionTracker:
             residual: Measured torque less the model's at this sample; it is used later.
             moves: Joints whose friction can be seen; a standing one says nothing.
         """
-        columns = np.stack([sign, velocity, np.ones(self.joints)], -1)
+        columns = np.ones((self.joints, 3))
+        columns[:, 0], columns[:, 1] = sign, velocity
         used = self._known.popleft() if len(self._known) >= self._delay else np.zeros_like(columns)
         if self._count % self._every == 0:
             self._update(columns, residual, moves & np.isfinite(residual))
         self._count += 1
         self._known.append(self.state)
-        return np.einsum("jk,jk->j", columns, used), used
+        return (columns * used).sum(axis=1), used
 
     def _update(
         self, columns: Float[Array, "j 3"], residual: Float[Array, " j"], seen: Bool[Array, " j"]
     ) -> None:
-        self.covariance = self.covariance + self._walk
-        gain = np.einsum("jkl,jl->jk", self.covariance, columns)
-        gain /= (np.einsum("jk,jk->j", columns, gain) + self._noise)[:, None]
-        gain = np.where(seen[:, None], gain, 0.0)
-        error = np.where(seen, residual - np.einsum("jk,jk->j", columns, self.state), 0.0)
+        covariance = self.covariance + self._walk
+        reach = (covariance @ columns[:, :, None])[:, :, 0]
+        gain = reach * (seen / ((columns * reach).sum(axis=1) + self._noise))[:, None]
+        error = np.where(seen, residual - (columns * self.state).sum(axis=1), 0.0)
         self.state = self.state + gain * error[:, None]
-        reach = np.einsum("jk,jkl->jl", columns, self.covariance)
-        self.covariance = self.covariance - gain[:, :, None] * reach[:, None, :]
+        self.covariance = covariance - gain[:, :, None] * reach[:, None, :]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

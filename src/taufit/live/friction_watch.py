@@ -15,7 +15,7 @@ from taufit.payload.filter.unknowns import friction_level
 _WIDTH = 0.01
 _SLIDES = (STATES.index("fast"), STATES.index("slow"))
 # Friction is followed in steps of this length [s].
-_EVERY_S = 0.05
+_EVERY_S = 0.1
 # Beyond this share and so many standard deviations, for this long in motion, friction has changed.
 _CHANGED, _SIGMAS, _LASTS_S = 0.25, 4.0, 5.0
 
@@ -34,10 +34,11 @@ class FrictionWatch:
         joints = model.robot.joints
         self._skip = max(1, round(_EVERY_S * rate_hz))
         self._tracker = FrictionTracker(model, rate_hz / self._skip)
-        self._level = np.maximum(friction_level(model), 1e-3)
+        level = np.maximum(friction_level(model), 1e-3)
         span = model.training.ranges.velocity
         fastest = np.ones(joints) if span is None else np.maximum(-span.low, span.high)
-        self._weight = np.stack([np.ones(joints), fastest / 3.0, np.zeros(joints)], -1)
+        parts = np.stack([np.ones(joints), fastest / 3.0, np.zeros(joints)], -1)
+        self._weight = parts / level[:, None]
         self._said = np.zeros(joints, bool)
         self._seconds = np.zeros(joints)
         self._count = 0
@@ -64,13 +65,13 @@ class FrictionWatch:
         residual = -felt.smooth[i]
         self._tracker.correct(np.tanh(velocity / _WIDTH), velocity, residual, moves)
         own, weight = self._tracker, self._weight
-        self.index = 1.0 + np.einsum("jk,jk->j", weight, own.state) / self._level
-        variance = np.einsum("jk,jkl,jl->j", weight, own.covariance, weight)
-        self.std = np.sqrt(np.maximum(variance, 0.0)) / self._level
+        self.index = 1.0 + (weight * own.state).sum(axis=1)
+        reach = (own.covariance @ weight[:, :, None])[:, :, 0]
+        self.std = np.sqrt(np.maximum((weight * reach).sum(axis=1), 0.0))
         away = np.abs(self.index - 1.0)
         beyond = (away > _CHANGED) & (away > _SIGMAS * self.std)
         self._seconds = np.where(beyond, self._seconds + _EVERY_S * moves, 0.0)
         changed: Array = self._seconds > _LASTS_S
         new = changed & ~self._said
         self._said |= changed
-        return [int(j) for j in np.flatnonzero(new)]
+        return [int(j) for j in np.flatnonzero(new)] if new.any() else []

@@ -237,11 +237,14 @@ class Monitor:
 
     def _mute(self) -> None:
         """In motion an unknown payload looks like contact: nothing is told until it is known."""
-        seen = self.watch.seen
-        standing = seen is None or bool((seen.state >= _STANDING).all())
         # While it is not clear whether a pick or a contact has begun, contact is what matters.
-        known = self.payload is None or self._known or standing
+        known = self.payload is None or self._known or self._standing
         self.watch.threshold = self._alarm if known else np.inf
+
+    @property
+    def _standing(self) -> bool:
+        seen = self.watch.seen
+        return seen is None or bool((seen.state >= _STANDING).all())
 
     # ---- what happened -------------------------------------------------------------------------
 

@@ -16,8 +16,10 @@ every length of time looked back.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -129,10 +131,9 @@ class ChangeDetector:
         while newest.time - self._squares[0][0] > self.window:
             self._squares.popleft()
         past = [newest.time - time for time, _ in reversed(self._squares)]
-        lengths = sorted({int(np.searchsorted(past, window)) for window in windows})
-        whole = np.cumsum([square for _, square in reversed(self._squares)], axis=0)
-        total = whole[np.array(lengths) - 1]
-        left = of_payload(total, belief)
+        lengths = sorted({bisect_left(past, window) for window in windows})
+        sums = list(accumulate(square for _, square in reversed(self._squares)))
+        left = of_payload(np.stack([sums[length - 1] for length in lengths]), belief)
         narrow = belief.known**2
         evidence, change = explained(left, narrow + variance_of_changes(light))
         evidence = evidence - explained(left, narrow)[0]

@@ -56,17 +56,14 @@ class GainUncertainty:
             std = _calibrated(conditioning.relative_gain_std, joints, settings)
         return cls(std, _correlation(conditioning.gain, joints), settings.lever_std)
 
-    def information(self, levers: Float[Array, " j"], factor: float) -> Float[Array, "j j"]:
-        """Inverse covariance of the errors e at these levers."""
+    def covariance(self, levers: Float[Array, " j"]) -> Float[Array, "j j"]:
+        """Of the errors e at these levers, with f = 1."""
         geometry = self.lever_std / np.maximum(levers, self.lever_std)
-        spread = np.outer(self.std, self.std) * self.correlation + np.diag(geometry**2 + 1e-12)
-        return np.linalg.inv(factor * spread)
+        return np.outer(self.std, self.std) * self.correlation + np.diag(geometry**2 + 1e-12)
 
-    def factor(
-        self, errors: Float[Array, " j"], levers: Float[Array, " j"], before: float
-    ) -> float:
-        """f, from the errors found with the f before."""
-        strange = float(errors @ self.information(levers, before) @ errors) * before
+    def factor(self, errors: Float[Array, " j"], covariance: Float[Array, "j j"]) -> float:
+        """f, from the errors found and their covariance with f = 1."""
+        strange = float(errors @ np.linalg.solve(covariance, errors))
         return max(1.0, (_TRUST + strange) / (_TRUST + len(errors)))
 
 

@@ -18,6 +18,9 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
+# Share of a cell that may be missing at its end: time stamps are rounded.
+_ROUNDING = 1e-3
+
 
 class Grid:
     """The broken line through samples pushed one by one, averaged cell by cell.
@@ -69,9 +72,14 @@ class Grid:
         """How far the samples reach beyond the cells taken [s]."""
         return float(self._time[self._filled - 1]) - self._edge if self._filled else 0.0
 
+    @property
+    def complete(self) -> int:
+        """How many cells can be taken: samples as fast as the grid complete one each."""
+        return int(self.ahead / self.step + _ROUNDING)
+
     def take(self) -> tuple[Float[Array, " n"], Float[Array, "n c"]]:
         """All complete cells: their centres and averages."""
-        n = int(self.ahead / self.step + 1e-9)
+        n = self.complete
         if n < 1 or self._filled < 2:
             return np.empty(0), np.empty((0, self.channels))
         if _kernel is not None:

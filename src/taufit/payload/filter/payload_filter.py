@@ -88,6 +88,7 @@ class PayloadFilter:
         settings: How it works.
         gain_std: Relative standard deviation of each joint's drive gain.
         rate_hz: Of its grid.
+        samples, cells: Samples that came, and cells of the grid worked off.
         intake: Of the samples given to `update`, once there was one.
         events: Picks, drops and gaps so far.
         ready_at: When the estimate became worth reading [s], or None.
@@ -128,14 +129,13 @@ class PayloadFilter:
         self.grid = Grid(self.step, self._arm.channels, max(0.1, 3.5 / self.rate_hz))
         self._row = np.empty(self._arm.channels)
         self.intake: Intake | None = None
-        self._due = settings.chunk * self.step
         self._prior = self.unknowns.prior.copy()
         self._prior_target = self.unknowns.target.copy()
         self.events: list[Event] = []
         self.ready_at: float | None = None
         self.stopped_at: float | None = None
         self.time = np.nan
-        self.samples = 0
+        self.samples = self.cells = 0
         self._phi = np.zeros(10)
         self._body: Body | None = None
         self._last: PayloadEstimate | None = None
@@ -197,7 +197,7 @@ class PayloadFilter:
         self.samples += 1
         self.time = time
         self.grid.push(time, row)
-        if self.grid.ahead >= self._due:
+        if self.grid.complete >= self.settings.chunk:
             self._work()
 
     def flush(self) -> None:
@@ -268,6 +268,7 @@ class PayloadFilter:
     def _work(self) -> None:
         """Rows of the cells that are complete, into the sums."""
         time, cells = self.grid.take()
+        self.cells += len(time)
         rows = self._arm(time, cells, self._phi) if len(time) else None
         if rows is None:
             return
@@ -354,7 +355,11 @@ class PayloadFilter:
         u, last = self.unknowns, self._last
         assert last is not None
         louder = np.maximum(self._scale, 1.0)
-        density = u.density * louder * (_WATCHFUL / self.settings.noise_factor)
+        # Over tenths of a second the whole band counts: accelerations are noisier the faster they
+        # change, so the slow part that weighs a payload may be far below it.
+        white = u.rms**2 / (_BANDWIDTH * self.cutoff_hz)
+        density = np.maximum(u.density / self.settings.noise_factor, white)
+        density = density * louder * _WATCHFUL
         # Friction of a joint that has not turned both ways yet may be taken for load.
         one_way = [not sums.both_ways for sums in self._sums]
         mass, std = last.mass, last.mass_std
@@ -414,13 +419,15 @@ class PayloadFilter:
         Args:
             without: Sources of error taken as known: "links", "friction", "gains".
         """
-        return self._posterior(without)[0]
+        return self._posterior(self._gain_covariance(), without)[0]
 
-    def _posterior(self, without: tuple[str, ...] = ()) -> tuple[Posterior, Nuisances]:
+    def _posterior(
+        self, gains: Float[Array, "j j"], without: tuple[str, ...] = ()
+    ) -> tuple[Posterior, Nuisances]:
         information, target, rest = payload_alone(
             self._evidence(),
             self._phi,
-            self._gain_uncertainty.information(self._levers(), self._gain_inflation),
+            np.linalg.inv(self._gain_inflation * gains),
             self.settings.gain_common,
             without,
         )
@@ -438,10 +445,11 @@ class PayloadFilter:
             self._tied,
         )
 
-    def _levers(self) -> Float[Array, " j"]:
-        """Arm of the payload's weight about each joint, rms over the run [m]."""
+    def _gain_covariance(self) -> Float[Array, "j j"]:
+        """Of the errors of the drive gains, at the levers of the run: rms arms of the weight."""
         pairs = zip(self._sums, self.unknowns.density, strict=True)
-        return np.array([sums.lever(self._phi, density) for sums, density in pairs])
+        levers = np.array([sums.lever(self._phi, density) for sums, density in pairs])
+        return self._gain_uncertainty.covariance(levers)
 
     @property
     def familiar(self) -> float:
@@ -469,10 +477,11 @@ class PayloadFilter:
     def estimate(self) -> PayloadEstimate:
         """What is carried, as far as the chunks worked off so far tell; `flush` for the rest."""
         settings = self.settings
-        found, rest = self._posterior()
+        gains = self._gain_covariance()
+        found, rest = self._posterior(gains)
         seen = sum(sums.seconds for sums in self._sums) > 0.0
         linear, spread = found.linear()
-        self._face(linear, rest)
+        self._face(linear, rest, gains)
         mass, std = float(linear[0]), float(np.sqrt(spread[0, 0]))
         if not seen or mass < _EMPTY * std:
             out = perhaps_nothing(self.time, mass, std, settings.com_spread)
@@ -508,14 +517,12 @@ class PayloadFilter:
         self._last = replace(out, ready=ready, accurate=accurate, warnings=tuple(messages))
         return self._last
 
-    def _face(self, phi: Float[Array, " 10"], rest: Nuisances) -> None:
+    def _face(self, phi: Float[Array, " 10"], rest: Nuisances, gains: Float[Array, "j j"]) -> None:
         """Everything else with payload phi: gains, and how large each joint's residuals are."""
         u = self.unknowns
         self._state, self._gains = rest.at(phi, u.rows, len(u))
         # Joints that contradict each other by more than their gains may differ widen all gains.
-        self._gain_inflation = self._gain_uncertainty.factor(
-            self._gains, self._levers(), self._gain_inflation
-        )
+        self._gain_inflation = self._gain_uncertainty.factor(self._gains, gains)
         scale = np.empty(self.joints)
         for j, sums in enumerate(self._sums):
             x = self._explained(j)
