@@ -156,6 +156,8 @@ public:
     double sums[3][MOST_JOINTS] = {}, change[MOST_JOINTS], wide[MOST_JOINTS], jump[MOST_JOINTS];
     bool use[MOST_JOINTS];
     for (size_t i = 0; i < j; i++) use[i] = true;
+    bool at_rest = true;
+    for (size_t i = 0; i < j; i++) at_rest = at_rest && row_of(BOUND)[i] > c[CLIP];
     double most = -INFINITY;
     size_t age = 0, last = 0, taken = 0;
     for (size_t k = 0; k < windows.shape(0); k++) {
@@ -168,28 +170,41 @@ public:
           use[i] = use[i] && one[SURE * j + i] > 0.0;
         }
       }
-      const double *first = cell(n), *start = ends.data() + row(n + 1) * j * j;
-      const double share = 1.0 / static_cast<double>(n);
-      for (size_t x = 0; x < j; x++) {
-        for (size_t y = 0; y <= x; y++)
-          covariance[x * j + y] = (products[x * j + y] + product(start, x, y)) * share * share;
-        covariance[x * j + x] += sums[WHITE][x] * share * share * (1.0 - 0.5 * share) +
-                                 first[VARIANCE * j + x] + sums[WALK][x] / 3.0;
-        if (!use[x]) covariance[x * j + x] += 1e6 * prior.data()[x];
-        change[x] = use[x] ? (sums[TORQUE][x] * share - first[LEVEL * j + x]) / std::sqrt(loud[x]) : 0.0;
-        wide[x] = use[x] ? prior.data()[x] / loud[x] : 0.0;
-        jump[x] = use[x] ? row_of(OWN)[x] / loud[x] : 0.0;
-        if (k == 0 && use[x] && row_of(BOUND)[x] <= c[CLIP]) {
-          const double size = change[x] * change[x] * loud[x] / covariance[x * j + x];
-          loudness[x] += c[LEARN] * (std::fmin(size, c[CLIP] * c[CLIP] * loud[x]) - loudness[x]);
+      const double *first = cell(n);
+      // Of the window its last m cells: at rest the last half, too.
+      const bool halves = at_rest && windows.data()[k] >= 2 * windows.data()[0];
+      for (size_t m : {n, n / 2}) {
+        if (m != n && !halves) break;
+        double late[2][MOST_JOINTS];
+        for (size_t e = 0; e < 2; e++)
+          for (size_t i = 0; i < j; i++) {
+            late[e][i] = m == n ? sums[e][i] : 0.0;
+            for (size_t one = 1; m != n && one <= m; one++) late[e][i] += cell(one)[e * j + i];
+          }
+        const double *start = ends.data() + row(m + 1) * j * j;
+        const double share = 1.0 / static_cast<double>(m),
+                     before = 1.0 - 2.0 / 3.0 * static_cast<double>(m) / static_cast<double>(n);
+        for (size_t x = 0; x < j; x++) {
+          for (size_t y = 0; y <= x; y++)
+            covariance[x * j + y] = (products[x * j + y] + product(start, x, y)) * share * share;
+          covariance[x * j + x] += late[WHITE][x] * share * share * (1.0 - 0.5 * share) +
+                                   first[VARIANCE * j + x] + sums[WALK][x] * before;
+          if (!use[x]) covariance[x * j + x] += 1e6 * prior.data()[x];
+          change[x] = use[x] ? (late[TORQUE][x] * share - first[LEVEL * j + x]) / std::sqrt(loud[x]) : 0.0;
+          wide[x] = use[x] ? prior.data()[x] / loud[x] : 0.0;
+          jump[x] = use[x] ? row_of(OWN)[x] / loud[x] : 0.0;
+          if (k == 0 && use[x] && row_of(BOUND)[x] <= c[CLIP]) {
+            const double size = change[x] * change[x] * loud[x] / covariance[x * j + x];
+            loudness[x] += c[LEARN] * (std::fmin(size, c[CLIP] * c[CLIP] * loud[x]) - loudness[x]);
+          }
         }
-      }
-      size_t joint = 0;
-      const double found = evidence(change, covariance, wide, jump, c[RARE], j, joint);
-      if (found > most) {
-        most = found;
-        age = n;
-        last = joint;
+        size_t joint = 0;
+        const double found = evidence(change, covariance, wide, jump, c[RARE], j, joint);
+        if (found > most) {
+          most = found;
+          age = n;
+          last = joint;
+        }
       }
     }
     return nb::make_tuple(most, age, last);

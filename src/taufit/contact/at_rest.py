@@ -2,8 +2,9 @@
 
 Motors push before an arm starts. An arm that is pushed gives way: the outside does work on it. One
 that starts goes where its motors push, which looks like an outside that takes work. Where neither
-shows within a moment it is called a push. A motion that begins so gently that its motors push for
-longer before anything moves needs the commanded velocity to be told from one.
+shows within a moment it is called a push. That moment begins with the first sign of a change, a
+share of the evidence that an alarm needs: hands push slowly. A motion that begins so gently that its
+motors push for longer before anything moves needs the commanded velocity to be told from one.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from taufit.contact.change_test import Step
 from taufit.contact.settings import ContactSettings
 from taufit.contact.touch import Moment
 
-# A change that is still small after this long is friction that creeps [s].
-_CREEPS_S = 0.1
+# A change that is still small this long after its first sign, or after its evidence was enough, is
+# friction that creeps [s].
+_CREEPS_S, _CREEPS_SURE_S = 0.15, 0.1
 # A standing joint that is this far from where it stood has given way [rad or m].
 _GIVEN_WAY = 1e-4
 # Averaged over this many cells; noise beyond this many standard deviations of that is none.
@@ -27,9 +29,19 @@ _CELLS, _NOISE = 3, 2.0
 
 
 class Pending(NamedTuple):
-    """A change without a verdict: since when, the best step, and cells since it was seen best."""
+    """A change without a verdict.
+
+    Attributes:
+        since: When it showed first [s].
+        sure: When its evidence was enough for an alarm, inf before [s].
+        level: Of external torque before it showed [N m]; that of a slow push follows it.
+        step: The best one.
+        cells: Since it was seen best.
+    """
 
     since: float
+    sure: float
+    level: Float[Array, " j"]
     step: Step
     cells: int
 
@@ -67,38 +79,46 @@ class AtRest:
         """Nothing waits for a verdict."""
         self._pending = None
 
-    def judge(self, past: Sequence[Moment], step: Step | None, time: float) -> Verdict:
+    def judge(
+        self, past: Sequence[Moment], step: Step | None, enough: float, time: float
+    ) -> Verdict:
         """After the next cell.
 
         Args:
             past: The last cells, this one included.
-            step: A change with evidence enough, or None.
+            step: A change that may be one, or None.
+            enough: Evidence that an alarm needs.
             time: Now [s].
         """
         if self._pending is None:
             if step is None:
                 return _NOTHING
-            self._pending = Pending(time, step, 0)
-        since, best, cells = self._pending
+            self._pending = Pending(time, np.inf, step.level, step, 0)
+        since, sure, level, best, cells = self._pending
         if step is not None and step.evidence > best.evidence:
             best, cells = step, 0
         else:
             cells += 1
-        self._pending = Pending(since, best, cells)
+        sure = min(sure, time) if best.evidence > enough else np.inf
+        self._pending = Pending(since, sure, level, best, cells)
         past = list(past)
         last = past[-_CELLS:]
         mean = np.mean([one.torque for one in last], axis=0)
         age = min(best.age + cells, len(past))
         way = past[-1].position - past[-age].position
-        change = mean - best.level
+        change = mean - level
         # In friction levels, less what noise may be.
         beyond = np.maximum(np.abs(change) - _NOISE * _noise_of(last), 0.0) / self._friction
         size = float(beyond.max())
         work = float(np.sum(np.where(np.abs(way) > _GIVEN_WAY, way * change, 0.0)))
         if size < self._settings.least:
-            if time - since > _CREEPS_S:
+            if time - since > _CREEPS_S or time - sure > _CREEPS_SURE_S:
                 self._pending = None
                 return Verdict(creeps=mean)
+            if step is None:
+                self._pending = None
+            return _NOTHING
+        if time < sure:
             if step is None:
                 self._pending = None
             return _NOTHING

@@ -13,7 +13,9 @@ link k changes joints 1 to k by N(0, S) each, and against no change it wins by t
     2 ln B_k = d' (C^-1 - (C + S_k)^-1) d - ln det(I + C^-1 S_k).
 
 Friction of a single joint jumps, too: the rival is the better of no change and a jump N(0, own) of
-one joint, which is rare and costs `_RARE`. Days and motions differ, so variances are multiplied by
+one joint, which is rare and costs `_RARE`. Hands that push an arm at rest push ever harder, and a
+mean over the whole push hides how hard: there the last half of a window is compared with the level
+before all of it, too, with walk (n - 2 m/3) for the m cells of that half. Days and motions differ, so variances are multiplied by
 how loud the shortest windows were before the earliest start. Windows last 30 to 240 ms, and the
 determinants are what a change may explain by chance: one threshold serves every state, and any
 number of joints.
@@ -238,29 +240,40 @@ class ChangeTest:
     def _most_likely(self, cell: Cell) -> tuple[float, int, int]:
         """Evidence, age and last joint of the best window; age 0 where there is none."""
         loud = self._loudness()
+        at_rest = bool((cell.clip > CLIP).all())
         best = (-np.inf, 0, 0)
         for n in self.windows:
             # The window's start has a cell before it.
             if n > self._count:
                 break
-            rows = [self._row(age) for age in range(1, n + 1)]
-            inside, first = self._cells[rows], self._cells[rows[-1]]
-            use = inside[:, _SURE].min(axis=0) > 0.0
-            change = np.where(use, inside[:, _TORQUE].mean(axis=0) - first[_LEVEL], 0.0)
-            now, then = self._ends[rows[0]], self._ends[self._row(n + 1)]
-            covariance = (now @ now.T + then @ then.T) / n**2
-            white, walk = inside[:, _WHITE].mean(axis=0), inside[:, _WALK].mean(axis=0)
-            alone = white * (1.0 - 0.5 / n) / n + first[_VARIANCE] + walk * n / 3.0
-            covariance += np.diag(alone + np.where(use, 0.0, _NOTHING * self.prior))
-            if n == self.windows[0]:
-                self._listen(change**2 / np.diag(covariance), loud, use & (cell.clip <= CLIP))
-            prior = np.where(use, self.prior, 0.0) / loud
-            own = np.where(use, cell.own, 0.0) / loud
-            parts = np.cumsum(_evidence(change / np.sqrt(loud), covariance, prior, own))
-            last = int(parts.argmax())
-            if parts[last] > best[0]:
-                best = (float(parts[last]), int(n), last)
+            halves = at_rest and n >= 2 * self.windows[0]
+            for m in (n, n // 2) if halves else (n,):
+                change, covariance, use = self._window(n, m)
+                if n == self.windows[0]:
+                    self._listen(change**2 / np.diag(covariance), loud, use & (cell.clip <= CLIP))
+                prior = np.where(use, self.prior, 0.0) / loud
+                own = np.where(use, cell.own, 0.0) / loud
+                parts = np.cumsum(_evidence(change / np.sqrt(loud), covariance, prior, own))
+                last = int(parts.argmax())
+                if parts[last] > best[0]:
+                    best = (float(parts[last]), int(n), last)
         return best
+
+    def _window(
+        self, n: int, m: int
+    ) -> tuple[Float[Array, " j"], Float[Array, "j j"], Bool[Array, " j"]]:
+        """Mean of the last m cells less the level n cells ago, its covariance, and joints it has."""
+        rows = [self._row(age) for age in range(1, n + 1)]
+        inside, first = self._cells[rows], self._cells[rows[-1]]
+        late = inside[:m]
+        use = inside[:, _SURE].min(axis=0) > 0.0
+        change = np.where(use, late[:, _TORQUE].mean(axis=0) - first[_LEVEL], 0.0)
+        now, then = self._ends[rows[0]], self._ends[self._row(m + 1)]
+        covariance = (now @ now.T + then @ then.T) / m**2
+        white, walk = late[:, _WHITE].mean(axis=0), inside[:, _WALK].mean(axis=0)
+        alone = white * (1.0 - 0.5 / m) / m + first[_VARIANCE] + walk * (n - 2.0 * m / 3.0)
+        covariance += np.diag(alone + np.where(use, 0.0, _NOTHING * self.prior))
+        return change, covariance, use
 
 
 def _evidence(

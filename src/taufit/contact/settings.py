@@ -16,6 +16,7 @@ class ContactSettings:
         tool: Where forces are taken to act, in the frame of the tip [m].
         margin: Factor on the evidence that an alarm needs, for motion unlike any seen so far.
         wait: At standstill an alarm waits this long: motors push before an arm starts [s].
+        sign: That wait begins at this share of the evidence that an alarm needs.
         least: In friction levels: smaller changes at standstill are friction that unwinds.
         band: In friction levels: at standstill a change beyond this is no start of a motion.
         longest: A change that lasts longer becomes the new level [s].
@@ -30,7 +31,8 @@ class ContactSettings:
     tool: tuple[float, float, float] = (0.0, 0.0, 0.0)
     margin: float = 1.0
     wait: float = 0.08
-    least: float = 0.5
+    sign: float = 0.4
+    least: float = 0.45
     band: float = 3.2
     longest: float = 10.0
     look_back: float = 0.2

@@ -236,8 +236,7 @@ class ContactWatch:
             self._test.lose(switched, cell.residual)
         if self._touch is None:
             evidence = self._test.advance(cell)
-            step = self._test.found() if evidence > self.threshold else None
-            alarm = self._alarm(standing, step, time)
+            alarm = self._alarm(standing, evidence, time)
             if alarm is not None:
                 self._begin(alarm, felt, i, time)
         else:
@@ -255,13 +254,16 @@ class ContactWatch:
             self.events.append(ContactEvent(time, "stop beyond training", text))
         self._said = time
 
-    def _alarm(self, standing: bool, step: Step | None, time: float) -> tuple[Step, int] | None:
+    def _alarm(self, standing: bool, evidence: float, time: float) -> tuple[Step, int] | None:
         """A step to be told, and cells that have passed since its evidence was enough."""
         if not standing or self._commanded is not None:
             self._rest.clear()
             starts = bool(self._commanded) and standing
-            return None if step is None or starts else (step, 0)
-        found = self._rest.judge(self._past, step, time)
+            step = self._test.found() if evidence > self.threshold and not starts else None
+            return None if step is None else (step, 0)
+        may_be = evidence > self.settings.sign * self.threshold
+        step = self._test.found() if may_be else None
+        found = self._rest.judge(self._past, step, self.threshold, time)
         if found.creeps is not None:
             self._test.forget()
             self._test.lose(np.ones(self.joints, bool), found.creeps)
