@@ -47,8 +47,9 @@ _FEW = 8
 # For how long an acceleration beyond the training's counts [s].
 _JOLT_S = 0.4
 _LARGEST_JOLT = 20.0
-# Differences of velocity below this many standard deviations are noise.
-_NOISE = 2.1
+# Differences of velocity below this many standard deviations of a velocity are noise: three of a
+# difference, for one beyond them counts for 0.4 s.
+_NOISE = 4.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
