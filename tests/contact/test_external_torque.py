@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from taufit.contact import external_torque as module
 from taufit.contact.external_torque import ExternalTorque
 from taufit.dynamics import coriolis_torque, gravity_torque, jacobian, mass_matrix
 from taufit.friction import Linear
@@ -100,3 +101,21 @@ def test_a_stream_cut_anywhere_feels_the_same(arm, cuts):
         np.testing.assert_allclose(
             getattr(joined, name).astype(float), getattr(whole, name).astype(float), atol=1e-9
         )
+
+
+def test_noise_of_velocities_is_no_acceleration_beyond_the_training(arm, monkeypatch):
+    monkeypatch.setattr(module, "_kernel", None)
+    model, time, q, v, a = arm
+    rng = np.random.default_rng(8)
+    noise = np.full(model.robot.joints, 0.01)
+
+    def jolts(velocity):
+        sensed = ExternalTorque(model, 1.0 / STEP, velocity_noise=noise)
+        sensed._fastest[:] = np.abs(a).max(axis=0)
+        return sensed(time, cells_of(model, time, q, velocity, a)).jolt
+
+    # One of 20,000 differences would count for 0.4 s of the 3.8 s.
+    assert np.mean(jolts(v + noise * rng.normal(size=v.shape)) > 0.0) < 0.2
+    sudden = jolts(v + (time > 2.0)[:, None])
+    assert sudden[time[1:] > 2.0][5] > 1.0
+    assert np.all(sudden[time[1:] < 2.0] == 0.0)

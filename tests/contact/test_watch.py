@@ -19,7 +19,7 @@ from taufit.contact import (
     refine_noise,
 )
 from taufit.contact import change_test as module
-from taufit.contact.change_test import CLIP, Cell, ChangeTest
+from taufit.contact.change_test import CLIP, CLIP_AT_REST, Cell, ChangeTest
 from taufit.contact.force import direction_names, find_force, point_jacobian
 from taufit.dynamics import forward_kinematics, jacobian
 from taufit.errors import TaufitError
@@ -167,7 +167,8 @@ def test_kernel_and_numpy_find_the_same_step(seed, monkeypatch):
         rows = np.empty((6, 4))
         rows[0] = rng.normal(size=4) + (5.0 if k > 80 else 0.0)
         rows[1], rows[2] = rng.uniform(0.5, 2.0, 4), rng.uniform(0.0, 0.01, 4)
-        rows[3], rows[4], rows[5] = rng.uniform(0.0, 0.5, 4), 1.0, CLIP
+        at_rest = 40 < k < 100
+        rows[3], rows[4], rows[5] = rng.uniform(0.0, 0.5, 4), 1.0, CLIP_AT_REST if at_rest else CLIP
         cell = Cell(rows, rng.normal(size=(4, 4)), rng.random(4) > 0.1)
         monkeypatch.setattr(module, "_kernel", kernel)
         evidence = compiled.advance(cell)

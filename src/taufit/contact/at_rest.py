@@ -3,8 +3,8 @@
 Motors push before an arm starts. An arm that is pushed gives way: the outside does work on it. One
 that starts goes where its motors push, which looks like an outside that takes work. Where neither
 shows within a moment it is called a push. That moment begins with the first sign of a change, a
-share of the evidence that an alarm needs: hands push slowly. A motion that begins so gently that its
-motors push for longer before anything moves needs the commanded velocity to be told from one.
+share of the evidence that an alarm needs: hands push slowly. A motion that begins so gently that
+its motors push for longer before anything moves needs the commanded velocity to be told from one.
 """
 
 from __future__ import annotations

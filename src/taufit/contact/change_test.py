@@ -15,10 +15,10 @@ link k changes joints 1 to k by N(0, S) each, and against no change it wins by t
 Friction of a single joint jumps, too: the rival is the better of no change and a jump N(0, own) of
 one joint, which is rare and costs `_RARE`. Hands that push an arm at rest push ever harder, and a
 mean over the whole push hides how hard: there the last half of a window is compared with the level
-before all of it, too, with walk (n - 2 m/3) for the m cells of that half. Days and motions differ, so variances are multiplied by
-how loud the shortest windows were before the earliest start. Windows last 30 to 240 ms, and the
-determinants are what a change may explain by chance: one threshold serves every state, and any
-number of joints.
+before all of it, too, with walk (n - 2 m/3) for the m cells of that half. Days and motions differ,
+so variances are multiplied by how loud the shortest windows were before the earliest start. Windows
+last 30 to 240 ms, and the determinants are what a change may explain by chance: one threshold
+serves every state, and any number of joints.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ class ChangeTest:
     def _window(
         self, n: int, m: int
     ) -> tuple[Float[Array, " j"], Float[Array, "j j"], Bool[Array, " j"]]:
-        """Mean of the last m cells less the level n cells ago, its covariance, and joints it has."""
+        """Mean of the last m cells less the level n cells ago, its covariance, who counts."""
         rows = [self._row(age) for age in range(1, n + 1)]
         inside, first = self._cells[rows], self._cells[rows[-1]]
         late = inside[:m]
