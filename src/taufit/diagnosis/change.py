@@ -18,6 +18,9 @@ from taufit.robot import Robot
 
 # Smaller zero offsets, tilts and clock errors are nobody's mistake [rad, rad, logarithm].
 _LEAST_ANGLE, _LEAST_TILT, _LEAST_CLOCK = np.radians(5.0), np.radians(1.5), 0.05
+# A tilt must be larger where the arm leaves more than this share of the torque unexplained, in
+# proportion, up to this many times [1].
+_WELL, _MOST_TIMES = 0.08, 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,16 +233,19 @@ def zero_offset(j: int, offset: float, total: int) -> Change:
 
 
 def remounted(
-    mounting: tuple[float, float, float], angle: float, message: str, option: str
+    mounting: tuple[float, float, float], angle: float, message: str, option: str, share: float
 ) -> Change:
-    """Gravity from another direction, this far from the declared one [rad]."""
+    """Gravity from another direction, this far from the declared one [rad]; the arm as declared
+    leaves a share of the torque unexplained.
+    """
+    least = _LEAST_TILT * min(max(share / _WELL, 1.0), _MOST_TIMES)
     return Change(
         "mounting",
         message,
         rows=lambda rows: replace(rows, robot=rows.robot.with_mounting(mounting)),
         remedy=Remedy(("--mounting", option)),
         rank=2.0,
-        small=angle < _LEAST_TILT,
+        small=angle < least,
     )
 
 

@@ -59,6 +59,7 @@ def hypotheses(evidence: Evidence, gravity: Gravity | None) -> Iterator[Change]:
             gravity.angle,
             spoken(gravity, robot),
             mounting_option(gravity, robot),
+            evidence.plain.share,
         )
     for j in range(joints):
         if not robot.links[j].prismatic:
