@@ -246,9 +246,10 @@ def _convincing(change: Change, compared: Comparison) -> bool:
 
 
 def _returns(change: Change, compared: Comparison) -> bool:
-    """Whether the links come back to the nominal ones."""
+    """Whether the links come back to the nominal ones; never against a measured velocity."""
     return (
         change.kind in _BACK_KINDS
+        and change.rank < _MEASURED
         and compared.gained > BACK_ODDS
         and compared.closer > CLOSER
         and compared.changed.prior < BACK * compared.plain.prior

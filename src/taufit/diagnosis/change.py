@@ -47,6 +47,11 @@ class Rows:
     keep: Bool[Array, "n j"]
     gain: Float[Array, " j"]
 
+    def at(self, which: slice | Array) -> Rows:
+        """Some of them."""
+        per_row = ("position", "velocity", "acceleration", "slip", "slow", "torque", "keep")
+        return replace(self, **{name: getattr(self, name)[which] for name in per_row})
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:

@@ -17,6 +17,7 @@ from taufit.diagnosis.by_model import by_model
 from taufit.diagnosis.cause import Cause
 from taufit.diagnosis.channels import channel_findings
 from taufit.diagnosis.evidence import Evidence
+from taufit.diagnosis.one_file import unlike_the_others
 from taufit.diagnosis.tested import evidence_of, explained_in_degrees, measured_gains, settled
 from taufit.errors import RecordingError
 from taufit.recording import Recording
@@ -157,9 +158,16 @@ def _by_arm(
     samples: Samples,
     evidence: Evidence | None = None,
 ) -> list[Cause]:
-    return _unlike(robot, recordings, samples) or by_model(
-        robot, recordings, evidence or Evidence(robot, samples)
-    )
+    found = _unlike(robot, recordings, samples)
+    if found:
+        return found
+    odd = unlike_the_others(robot, samples)
+    if odd is None:
+        return by_model(robot, recordings, evidence or Evidence(robot, samples))
+    cause, others = odd
+    if cause.finding.severity == "error":
+        return [cause]
+    return [cause, *by_model(robot, recordings, Evidence(robot, others))]
 
 
 def _unlike(robot: Robot, recordings: Sequence[Recording], samples: Samples) -> list[Cause]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.arrays import Array, Bool, Float, Int
 from taufit.diagnosis.change import Change, Rows
 from taufit.diagnosis.normal import FLOOR, Normal, Solution, normal_equations, own_squares, solve
 from taufit.dynamics import inverse_dynamics, regressor
@@ -137,10 +137,7 @@ class Evidence:
         few = copy(self)
         few.picked, few.fold = self.picked[::step], self.fold[::step]
         few._rigid = self._rigid[::step]
-        per_row = ("position", "velocity", "acceleration", "slip", "slow", "torque", "keep")
-        few.rows = replace(
-            self.rows, **{name: getattr(self.rows, name)[::step] for name in per_row}
-        )
+        few.rows = self.rows.at(slice(None, None, step))
         few.plain = few.worth()
         return few
 
@@ -236,6 +233,16 @@ class Evidence:
         right = np.einsum("nja,nj,nj->a", columns, weight, left)
         return float(np.linalg.norm(np.linalg.lstsq(square, right, rcond=1e-9)[0]))
 
+    def without_each(
+        self, part: Int[Array, " n"], parts: int
+    ) -> tuple[list[Solution], list[Solution]]:
+        """For every part of the rows, the fit to all rows but its own, and to its own alone."""
+        sums = self._sums(self.rows, parts, part)
+        whole = sums.whole
+        single = [sums.fold(k) for k in range(parts)]
+        others = [self._solved(self.rows, whole - one) for one in single]
+        return others, [self._solved(self.rows, one) for one in single]
+
     def with_gain(self, gain: Float[Array, " j"] | None) -> Evidence:
         """The same where each joint's channel has a gain of the user's."""
         if gain is None:
@@ -255,14 +262,14 @@ class Evidence:
             out[f] = own.left(fitted.links, fitted.own) + FLOOR**2 * whole.spread / FOLDS
         return self._worth(rows, whole, self._solved(rows, whole)), out
 
-    def _sums(self, rows: Rows, folds: int) -> Normal:
+    def _sums(self, rows: Rows, folds: int, fold: Int[Array, " n"] | None = None) -> Normal:
         return normal_equations(
             self._rigid if self._as_recorded(rows) else _rigid(rows),
             _own(rows),
             rows.torque,
             rows.velocity,
             rows.keep,
-            self.fold,
+            self.fold if fold is None else fold,
             folds,
         )
 
@@ -308,6 +315,14 @@ class Evidence:
         self._links.append(robot.links)
         self._priors[id(robot.links)] = (prior * (1e-3 if guessed else 1.0), centre)
         return self._priors[id(robot.links)]
+
+
+def residual(rows: Rows, fitted: Solution) -> Float[Array, "n j"]:
+    """Torque of rows that a fit to others leaves unexplained; zero where it does not count."""
+    robot = rows.robot.with_parameters(fitted.links.ravel())
+    rigid = inverse_dynamics(robot, rows.position, rows.velocity, rows.acceleration)
+    own = np.einsum("njo,jo->nj", _own(rows), fitted.own)
+    return np.where(rows.keep, rows.torque - rigid - own, 0.0)
 
 
 def _ratio(over: Array, under: Array) -> Array:

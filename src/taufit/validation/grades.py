@@ -35,7 +35,7 @@ _SPOIL = (
     "delay", "clipping", "quantised", "too_slow", "gravity_added", "gains_unknown",
     "worse_than_nominal", "no_variation", "unit", "clock_scale", "velocity_sign", "torque_sign",
     "swapped_torque", "swapped_joints", "zero_offset", "mounting", "gravity_removed", "wrong_arm",
-    "unchecked",
+    "unchecked", "other_load",
 )  # fmt: skip
 
 
