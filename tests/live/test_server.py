@@ -95,14 +95,23 @@ def test_its_own_origin_is_let_in(dashboard_page):
     assert ask(place, Origin=place.address)[0] == 200
 
 
+def refused(place, *request, **heads):
+    """Status of a request that is too large; 413 too where the server hung up before its end."""
+    try:
+        return ask(place, *request, **heads)[0]
+    except ConnectionError:
+        # Who is still sending when the server closes the line cannot read its answer.
+        return 413
+
+
 def test_large_requests_are_refused(dashboard_page):
     place = dashboard_page.place
-    assert ask(place, "/record", "POST", b" " * (BODY_LIMIT + 1))[0] == 413
-    assert ask(place, "/record", "POST", iter([b" " * 4000] * 20), Transfer_Encoding="chunked")[
-        0
-    ] in (400, 413)
-    assert ask(place, "/?x=" + "y" * 40_000)[0] in (400, 414, 431)
-    assert ask(place, X_Long="y" * 40_000)[0] in (400, 414, 431)
+    chunks = iter([b" " * 4000] * 20)
+    assert refused(place, "/record", "POST", b" " * (BODY_LIMIT + 1)) == 413
+    assert refused(place, "/record", "POST", chunks, Transfer_Encoding="chunked") in (400, 413)
+    assert refused(place, "/?x=" + "y" * 40_000) in (400, 413, 414, 431)
+    assert refused(place, X_Long="y" * 40_000) in (400, 413, 414, 431)
+    assert ask(place)[0] == 200
 
 
 @pytest.mark.parametrize(
