@@ -101,38 +101,50 @@ class Pretended:
             source.close()
 
     def _block(self, block: Block, half: Any, limit: Any) -> Any:
+        """Readings of a block; what changes slowly is that of its last sample."""
         q, tau = block.values["position"], block.values["signal"]
-        external = 1.5 * np.sin(0.5 * block.time)[:, None] * np.ones_like(tau)
-        for i, t in enumerate(block.time):
+        t = float(block.time[-1])
+        touching = 4.0 < t % 8.0 < 5.0
+        filtered, predicted = tau * 0.98, tau * 0.95 + 0.3
+        size = 1.5 * np.sin(0.5 * block.time) * (4.0 if touching else 1.0)
+        external, wide = size[:, None] * np.ones_like(tau), 0.3 * limit
+        payload, touch = _carried(t), _touched(t) if touching else None
+        warm, index = 30.0 + np.arange(len(half)) + 0.01 * t, np.linspace(0.95, 1.3, len(half))
+        for i, time in enumerate(block.time.tolist()):
             self.samples += 1
-            spread = 0.02 + 1.0 / (1.0 + t)
-            mass = 2.8 + 0.5 * np.exp(-t) * np.sin(3 * t)
-            touching = 4.0 < t % 8.0 < 5.0
             yield Seen(
-                time=float(t),
-                position=q[i],
-                torque=tau[i],
-                filtered=tau[i] * 0.98,
-                predicted=tau[i] * 0.95 + 0.3,
-                half_width=half,
-                external=external[i] * (4.0 if touching else 1.0),
-                external_half_width=0.3 * limit,
-                threshold=20.0,
-                payload=SimpleNamespace(
-                    mass=mass,
-                    mass_interval=(mass - spread, mass + spread),
-                    centre=np.array([0.01, -0.02, 0.09]),
-                    centre_interval=(np.zeros(3), np.full(3, 0.1)),
-                    ready=bool(t > 2.0),
-                    empty=False,
-                ),
-                contact=SimpleNamespace(since=t - t % 8.0 + 4.0, link="link 5 or 6", kind="contact")
-                if touching
-                else None,
-                temperature=30.0 + np.arange(len(half)) + 0.01 * t,
-                friction_index=np.linspace(0.95, 1.3, len(half)),
-                events=(_Told(float(t)),) if round(t * 500) % 2000 == 1999 else (),
+                time,
+                q[i],
+                tau[i],
+                filtered[i],
+                predicted[i],
+                half,
+                external[i],
+                wide,
+                20.0,
+                payload,
+                touch,
+                warm,
+                index,
+                (_Told(time),) if round(time * 500) % 2000 == 1999 else (),
             )
+
+
+def _carried(t: float) -> Any:
+    spread = 0.02 + 1.0 / (1.0 + t)
+    mass = 2.8 + 0.5 * np.exp(-t) * np.sin(3 * t)
+    return SimpleNamespace(
+        mass=mass,
+        mass_interval=(mass - spread, mass + spread),
+        centre=np.array([0.01, -0.02, 0.09]),
+        centre_interval=(np.zeros(3), np.full(3, 0.1)),
+        ready=bool(t > 2.0),
+        empty=False,
+    )
+
+
+def _touched(t: float) -> Any:
+    return SimpleNamespace(since=t - t % 8.0 + 4.0, link="link 5 or 6", kind="contact")
 
 
 @dataclass

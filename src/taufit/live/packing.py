@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,17 +57,17 @@ def pack(readings: Sequence[Reading], before: int, more: dict[str, Any]) -> str:
         "contact": None if last.contact is None else _contact(last.contact),
         "temperature": _listed(last.temperature),
         "friction_index": _listed(last.friction_index),
-        "events": [event.to_dict() for reading in readings for event in reading.events],
-        **more,
+        "events": [plain(event.to_dict()) for reading in readings for event in reading.events],
+        **plain(more),
     }
-    return json.dumps(plain(page), allow_nan=False)
+    return json.dumps(page, allow_nan=False)
 
 
 def _listed(values: Any) -> list[float | None] | None:
     """Numbers for JSON, None for those that are not known."""
     if values is None:
         return None
-    return [float(x) if np.isfinite(x) else None for x in np.atleast_1d(values)]
+    return [x if isfinite(x) else None for x in np.asarray(values, float).tolist()]
 
 
 def _payload(reading: Reading) -> dict[str, Any] | None:
@@ -75,7 +76,7 @@ def _payload(reading: Reading) -> dict[str, Any] | None:
         return None
     return {
         "mass": float(estimate.mass),
-        "interval": [float(x) for x in estimate.mass_interval],
+        "interval": _listed(estimate.mass_interval),
         "centre": _listed(estimate.centre),
         "centre_interval": [_listed(x) for x in estimate.centre_interval],
         "ready": bool(estimate.ready),
