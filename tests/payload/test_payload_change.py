@@ -8,7 +8,16 @@ from scipy.stats import multivariate_normal
 
 from taufit.dynamics import jacobian
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
-from taufit.payload.filter.change import _CHANGES, _DRIFT, _SLOW, Belief, ChangeDetector, Chunk
+from taufit.payload.filter.change import (
+    _CHANGES,
+    _DRIFT,
+    _SLOW,
+    Belief,
+    ChangeDetector,
+    Chunk,
+    quick_density,
+)
+from taufit.payload.filter.lowpass import CausalLowpass
 from taufit.sim.payload import Carried
 from taufit.sim.random_motion import random_fourier
 
@@ -204,3 +213,20 @@ def test_a_contact_is_no_pick_and_the_payload_is_what_it_was(arm, model, force, 
     kinds = {event.kind for event in live.events}
     assert "contact" in kinds and not kinds & {"pick", "drop", "change"}
     assert live.estimate().mass_interval[1] < 0.3
+
+
+def test_differentiated_noise_scatters_over_tenths_of_a_second_as_it_is_taken_to():
+    """Velocity noise, differentiated, has no slow part; means over 0.1 s scatter all the same."""
+    rng = np.random.default_rng(3)
+    rate, cutoff = 125.0, 10.0
+    noise = np.diff(rng.normal(size=400_001)) * rate
+    left = CausalLowpass(rate, cutoff)(noise[:, None])[1000:, 0]
+    cells = 12
+    means = left[: len(left) // cells * cells].reshape(-1, cells).mean(axis=1)
+    long = left[: len(left) // 1250 * 1250].reshape(-1, 1250).mean(axis=1)
+    slow, window = long.var() * 1250 / rate, cells / rate
+    assert slow < 0.05 * means.var() * window
+    found = quick_density(np.array([slow]), np.array([left.std()]), cutoff)[0]
+    # A mean over 0.1 s passes the slower half of the band, where this noise has least of it.
+    assert means.var() * window < found < 6.0 * means.var() * window
+    assert quick_density(np.array([9.0]), np.array([1e-3]), cutoff)[0] == 9.0

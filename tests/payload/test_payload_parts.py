@@ -123,3 +123,16 @@ def test_an_impossible_estimate_is_read_out_as_a_possible_body():
 def test_settings_that_make_no_sense_are_refused(given_):
     with pytest.raises(TaufitError):
         PayloadSettings(**given_)
+
+
+@pytest.mark.parametrize("start", [0.0, 12.3456, 1_763_290_000.0])
+def test_samples_as_fast_as_the_grid_complete_one_cell_each(start):
+    """Whatever the rounding of their stamps, those of the time of day included."""
+    grid = Grid(0.008, 1, 10.0)
+    grid.push(start, np.zeros(1))
+    for k in range(1, 2000):
+        grid.push(start + k * 0.008, np.full(1, float(k)))
+        assert grid.complete == 1
+        centres, cells = grid.take()
+        # A straight line's mean is its middle; stamps of today are rounded to 0.2 us.
+        np.testing.assert_allclose(cells[0, 0], (centres[0] - start) / 0.008, rtol=5e-5)

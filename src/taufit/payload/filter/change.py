@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from taufit.arrays import Array, Float
+from taufit.payload.filter.lowpass import BANDWIDTH
 
 # Standard deviations of a change of a light payload, per kilogram of it: mass, first moments [m].
 _CHANGES = np.array([3.0, 0.3, 0.3, 0.3])
@@ -141,6 +142,23 @@ class ChangeDetector:
             Change(float(evidence[k]), float(change[k, 0]), past[length - 1] + newest.seconds)
             for k, length in enumerate(lengths)
         ]
+
+
+def quick_density(
+    slow: Float[Array, " j"], rms: Float[Array, " j"], cutoff_hz: float
+) -> Float[Array, " j"]:
+    """Noise density of residuals over tenths of a second [(N m)^2 s].
+
+    Over these the whole band counts. Accelerations are noisier the faster they change, so where
+    they are most of the residual its slow part, which weighs a payload, is far below the rest.
+
+    Args:
+        slow: Density at low frequency.
+        rms: Of the residuals behind the low-pass.
+        cutoff_hz: Of the low-pass.
+    """
+    out: Array = np.maximum(slow, rms**2 / (BANDWIDTH * cutoff_hz))
+    return out
 
 
 def variance_of_changes(light: float) -> Float[Array, " 4"]:

@@ -31,14 +31,18 @@ class Grid:
         longest: A step in time longer than this is a gap [s].
     """
 
-    __slots__ = ("_edge", "_filled", "_time", "_values", "channels", "longest", "step")
+    __slots__ = (
+        *("_edge", "_filled", "_start", "_taken", "_time", "_values"),
+        *("channels", "longest", "step"),
+    )
 
     def __init__(self, step: float, channels: int, longest: float, room: int = 4096) -> None:
         self.step, self.channels, self.longest = step, channels, longest
         self._time = np.empty(room)
         self._values = np.empty((room, channels))
         self._filled = 0
-        self._edge = 0.0
+        self._start = self._edge = 0.0
+        self._taken = 0
 
     @property
     def filled(self) -> int:
@@ -54,7 +58,8 @@ class Grid:
         self._time[i] = time
         self._values[i] = row
         if i == 0:
-            self._edge = time
+            self._start = self._edge = time
+            self._taken = 0
         self._filled = i + 1
 
     @property
@@ -87,7 +92,7 @@ class Grid:
             self._filled = _kernel.grid_cells(
                 self._time, self._values, self._filled, self._edge, self.step, middles, cells
             )
-            self._edge += self.step * n
+            self._advance(n)
             return middles, cells
         time, values = self._time[: self._filled], self._values[: self._filled]
         edges = self._edge + self.step * np.arange(n + 1)
@@ -101,9 +106,14 @@ class Grid:
         integral = whole[before] + 0.5 * ahead[:, None] * (values[before] + at)
         centres = edges[:-1] + 0.5 * self.step
         out = np.diff(integral, axis=0) / self.step
-        self._edge = float(edges[-1])
+        self._advance(n)
         self._drop(int(before[-1]))
         return centres, out
+
+    def _advance(self, cells: int) -> None:
+        """From the start on: added up, steps of stamps of today would drift by their rounding."""
+        self._taken += cells
+        self._edge = self._start + self.step * self._taken
 
     def _drop(self, keep: int) -> None:
         """Forget samples before one; that before the next cell's edge stays, its line begins."""

@@ -12,6 +12,9 @@ from taufit.arrays import Array, Float
 from taufit.signals.filtering import ORDER
 from taufit.signals.recursive import butterworth, filter_sections, resting_state
 
+# Two-sided noise bandwidth of a Butterworth of order 4, in cut-offs.
+BANDWIDTH = 2.053
+
 
 class CausalLowpass:
     """Butterworth of order 4 on many channels; starts as if the first value had lasted for ever."""

@@ -27,7 +27,7 @@ from taufit.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.arm_rows import ArmRows, Rows
 from taufit.payload.filter.body import Body, most_probable_body
-from taufit.payload.filter.change import Belief, ChangeDetector, Chunk
+from taufit.payload.filter.change import Belief, ChangeDetector, Chunk, quick_density
 from taufit.payload.filter.event import (
     Event,
     contact,
@@ -39,6 +39,7 @@ from taufit.payload.filter.event import (
 from taufit.payload.filter.gain_uncertainty import GainUncertainty
 from taufit.payload.filter.grid import Grid
 from taufit.payload.filter.joint_sums import JointSums, carrying
+from taufit.payload.filter.lowpass import BANDWIDTH
 from taufit.payload.filter.posterior import (
     Evidence,
     Nuisances,
@@ -73,8 +74,6 @@ _KNOWN = (
     *("_sums", "_prior", "_prior_target", "_phi", "_gains", "_body", "_tied", "_faced", "_scale"),
     *("_state", "_last", "_gain_inflation", "ready_at", "stopped_at"),
 )
-# Two-sided noise bandwidth of a Butterworth of order 4, in cut-offs.
-_BANDWIDTH = 2.053
 
 
 class PayloadFilter:
@@ -232,7 +231,7 @@ class PayloadFilter:
         own = np.clip(own, 0.5 * u.density, 2.0 * u.density)
         own = own * (1.0 + 1.0 / runs)
         # White noise of that density behind the low-pass.
-        rms = np.sqrt(own * _BANDWIDTH * self.cutoff_hz)
+        rms = np.sqrt(own * BANDWIDTH * self.cutoff_hz)
         self.unknowns = replace(u, density=own, rms=rms)
         # Where the template has been, nothing is new.
         self._known = Familiar.everywhere(self.joints)
@@ -355,10 +354,7 @@ class PayloadFilter:
         u, last = self.unknowns, self._last
         assert last is not None
         louder = np.maximum(self._scale, 1.0)
-        # Over tenths of a second the whole band counts: accelerations are noisier the faster they
-        # change, so the slow part that weighs a payload may be far below it.
-        white = u.rms**2 / (_BANDWIDTH * self.cutoff_hz)
-        density = np.maximum(u.density / self.settings.noise_factor, white)
+        density = quick_density(u.density / self.settings.noise_factor, u.rms, self.cutoff_hz)
         density = density * louder * _WATCHFUL
         # Friction of a joint that has not turned both ways yet may be taken for load.
         one_way = [not sums.both_ways for sums in self._sums]
