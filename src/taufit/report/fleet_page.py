@@ -23,7 +23,7 @@ def fleet_page(found: FleetResult) -> str:
     off = _deviations(found)
     sections = [
         Section("Verdict", _verdict(found, odd)),
-        Section("Robots unlike the others", _odd(odd)),
+        Section("Robots unlike the others", _odd(odd) + _reach(found)),
         Section("Map of friction", _map(found, off)),
         Section("Every robot", _table(found, off)),
         Section("Friction over days", _days(found)),
@@ -45,13 +45,14 @@ def _verdict(found: FleetResult, odd: list[RobotResult]) -> str:
     for one in odd:
         for surprise in one.surprises:
             kinds[surprise.kind] += 1
+    verb = "is" if len(odd) == 1 else "are"
     head = verdict(
         "warn" if odd or found.failed or found.incidents else "good",
-        f"{len(odd)} of {len(found.robots)} robots are unlike the others"
+        f"{len(odd)} of {len(found.robots)} robots {verb} unlike the others"
         if odd
         else f"All {len(found.robots)} robots are alike",
         f"Files not used: {len(found.failed)}. Workers lost: {len(found.incidents)}. Where robots "
-        "differ by chance alone, one study in twenty names a robot." + _reach(found),
+        "differ by chance alone, one study in twenty names a robot.",
     )
     return head + cards(
         [
@@ -68,15 +69,15 @@ def _verdict(found: FleetResult, odd: list[RobotResult]) -> str:
 def _reach(found: FleetResult) -> str:
     """From which wear on a joint stands out among its siblings."""
     known = [
-        f"joint {j + 1} from {factor:.1f}"
+        f"joint {j + 1} {factor:.1f} times"
         for j, factor in enumerate(found.named_from)
         if np.isfinite(factor)
     ]
     if not known:
         return ""
-    return (
-        " Wear is named on 19 of 20 robots where it multiplies friction of "
-        f"{', '.join(known)} times on; less can hide among what robots differ by."
+    return paragraph(
+        "A worn joint is named on 19 of 20 robots once its friction is so many times what it was "
+        f"when new: {', '.join(known)}. Less wear can hide among the robots' own differences."
     )
 
 

@@ -192,10 +192,9 @@ def _show(found: FleetResult, folder: Path) -> None:
         console.print(f"  and {len(odd) - _LISTED} more, in fleet.html")
     shown = [factor for factor in found.named_from if factor < float("inf")]
     if shown:
-        text = f"{min(shown):.1f} to {max(shown):.1f}"
         console.print(
-            f"Worn joints are named on 19 of 20 robots from {text} times their own friction on, "
-            "by joint."
+            "A worn joint is named on 19 of 20 robots once its friction is "
+            f"{min(shown):.1f} to {max(shown):.1f} times what it was, by joint."
         )
     for incident in found.incidents:
         console.print(f"  {incident}")
