@@ -29,6 +29,8 @@ _AWAY, _BACK, ARM_ODDS, _ODDS_OF_USERS, _NO_WORSE = 3.0, 0.35, 6.0, 20.0, 1.1
 _MANY_ODDS, _BETTER, _EVERY_FOLD = 40.0, 0.8, 0.9
 # It may be another one when the links come back as far and that many odds are not against it.
 _PERHAPS_ODDS = -3.0
+# Arms are first compared on this many rows; with as many odds against it one is not looked at.
+_QUICK_ROWS, _QUICK_ODDS = 300, -10.0
 # It leaves at most this share of the torque unexplained.
 _EXPLAINED = 0.12
 # Arms within this many log odds (twice) of the best are as likely.
@@ -90,7 +92,9 @@ def _first(evidence: Evidence, holds: Callable[[Comparison], bool]) -> Tried | N
     short = evidence.seconds < _LEAST_SECONDS or len(evidence.picked) < _LEAST_ROWS
     if short or not shows_links(evidence):
         return None
-    tried = [(one, evidence.compared(one)) for one in other_arms(evidence.rows.robot)]
+    quick = evidence.thinned(_QUICK_ROWS)
+    likely = [one for one in other_arms(evidence.rows.robot) if quick.gained(one) > _QUICK_ODDS]
+    tried = [(one, evidence.compared(one)) for one in likely]
     tried.sort(key=lambda one: -one[1].gained)
     for change, compared in tried:
         if holds(compared):

@@ -161,9 +161,10 @@ def _by_arm(
     found = _unlike(robot, recordings, samples)
     if found:
         return found
-    odd = unlike_the_others(robot, samples)
+    evidence = evidence or Evidence(robot, samples)
+    odd = unlike_the_others(evidence)
     if odd is None:
-        return by_model(robot, recordings, evidence or Evidence(robot, samples))
+        return by_model(robot, recordings, evidence)
     cause, others = odd
     if cause.finding.severity == "error":
         return [cause]

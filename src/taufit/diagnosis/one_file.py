@@ -18,10 +18,11 @@ from taufit.diagnosis.evidence import Evidence, residual
 from taufit.diagnosis.normal import Solution
 from taufit.dynamics import regressor
 from taufit.recording.finding import Finding
-from taufit.robot import Robot
 from taufit.signals.samples import Samples
 
-_LEAST_FILES, _ROWS_PER_FILE, _MOST_ROWS = 3, 300, 6000
+_LEAST_FILES = 3
+# Rows of a file that are enough, that are taken where they are not, and of all files at most.
+_ROWS_PER_FILE, _MORE_ROWS, _MOST_ROWS = 80, 200, 6000
 # A file is looked at where, in one joint, the others leave this share of its torque, and this many
 # times what it leaves alone.
 _SHARE, _TIMES = 0.1, 1.8
@@ -36,15 +37,19 @@ _STEP = np.radians(15.0)
 _NARROWER, _HALVINGS = 0.618, 10
 
 
-def unlike_the_others(robot: Robot, samples: Samples) -> tuple[Cause, Samples] | None:
-    """Why one file is not like the others, and the samples of those; None where none is."""
+def unlike_the_others(evidence: Evidence) -> tuple[Cause, Samples] | None:
+    """Why one file is not like the others, and the samples of those; None where none is.
+
+    Args:
+        evidence: Of all files; more rows are taken where there are few for each.
+    """
+    samples = evidence.samples
     names = list(dict.fromkeys(samples.names))
-    if len(names) < _LEAST_FILES:
+    if len(names) < _LEAST_FILES or not evidence.enough:
         return None
-    most = min(_ROWS_PER_FILE * len(names), _MOST_ROWS)
-    evidence = Evidence(robot, samples, most_rows=most)
-    if not evidence.enough:
-        return None
+    if len(evidence.picked) < _ROWS_PER_FILE * len(names):
+        most = min(_MORE_ROWS * len(names), _MOST_ROWS)
+        evidence = Evidence(evidence.rows.robot, samples, most_rows=most)
     index = np.array([names.index(name) for name in samples.names])
     file = index[samples.run[evidence.picked]]
     others, alone = evidence.without_each(file, len(names))
