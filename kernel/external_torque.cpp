@@ -25,8 +25,10 @@ using Flags = nb::ndarray<bool, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using List = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-enum Fixed { ROTORS, OFFSETS, UNSURE, FASTEST, FIXED };
-enum Last { LAG, STOOD_BEFORE, OLDER, OLD, LASTS };
+enum Fixed { ROTORS, OFFSETS, UNSURE, FASTEST, BASE, FIXED };
+// The last velocities, the newest first.
+constexpr size_t PATHS = 16;
+enum Last { LAG, STOOD_BEFORE, PATH, LASTS = PATH + PATHS };
 enum Clock { RUNS, PLACE, WARM_TAPE, CLOCKS };
 enum Out { POSITION, VELOCITY, TORQUE, SMOOTH, CHANGE, MEASURED, RIGID, FRICTION, OUTS };
 enum Flag { STANDS, SURE, SWITCHED, FLAGS };
@@ -51,6 +53,9 @@ public:
         clock.shape(0) != CLOCKS || over.shape(0) < 1 || travelled.shape(0) % 2 || j < 1 ||
         j > MOST_JOINTS || !(step > 0.0))
       throw std::invalid_argument("ExternalTorque: shapes do not agree, or too many joints");
+    for (size_t i = 0; i < j; i++)
+      if (!(given(BASE)[i] >= 1.0 && given(BASE)[i] <= PATHS / 2.0))
+        throw std::invalid_argument("ExternalTorque: acceleration over too many cells");
     tape = {operations.data(), results.data(), moves.data(), operations.shape(0), j, moves.shape(0)};
     check_tape(tape, registers.shape(0));
     for (size_t k = 0; k < travelled.shape(0); k += 2) {
@@ -137,15 +142,18 @@ private:
   // Acceleration beyond the training's, the largest within the last moments.
   double beyond(const double *v, bool begun) {
     const size_t j = fixed.shape(1), m = over.shape(0);
-    double *older = last(OLDER), *old = last(OLD), most = 0.0;
+    double *path = last(PATH), most = 0.0;
     for (size_t i = 0; i < j; i++) {
-      if (!begun) older[i] = old[i] = v[i];
-      const double noise = given(UNSURE)[i];
-      const double once = std::fmax(std::fabs(v[i] - old[i]) - noise, 0.0);
-      const double twice = std::fmax(std::fabs(v[i] - older[i]) - noise, 0.0);
-      most = std::fmax(most, std::fmax(once, 0.5 * twice) / given(FASTEST)[i]);
-      older[i] = old[i];
-      old[i] = v[i];
+      if (!begun)
+        for (size_t k = 0; k < PATHS; k++) path[k * j + i] = v[i];
+      // Over as many cells as noise asks for, and over twice as many.
+      for (const double cells : {given(BASE)[i], 2.0 * given(BASE)[i]}) {
+        const size_t k = static_cast<size_t>(cells);
+        const double off = std::fabs(v[i] - path[(k - 1) * j + i]) - given(UNSURE)[i];
+        most = std::fmax(most, off / cells / given(FASTEST)[i]);
+      }
+      for (size_t k = PATHS - 1; k > 0; k--) path[k * j + i] = path[(k - 1) * j + i];
+      path[i] = v[i];
     }
     const double end = static_cast<double>(m - 1);
     const size_t place =

@@ -6,6 +6,7 @@ under contact. `benchmarks.contact_runs` says which runs are which.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,6 +19,8 @@ from taufit.contact.run import felt_of
 from taufit.friction.states import STATES
 from taufit.payload import PayloadFilter
 
+# Contacts that go through the payload filter, at least.
+CONTACTS = 100
 # About when hands began to push, read off the torque by eye to a tenth of a second.
 PUSHES = {"push_pose_1": (1.9, 4.7, 8.4, 11.9), "push_pose_2": (0.6, 2.5, 4.9, 8.1, 11.4, 14.3)}
 
@@ -89,19 +92,23 @@ def _bands() -> Iterator[Row]:
 
 def _payload() -> Iterator[Row]:
     """Contacts in empty runs, through the payload filter."""
-    kinds = [Kind(f, s, "step") for f, s in ((20.0, 0.1), (35.0, 0.3), (50.0, 0.5))]
     rng, put, told = np.random.default_rng(12), 0, {"pick": 0, "contact": 0}
-    for kind in kinds:
-        for name in ("20_02_19_14harm50sec", "20_02_06-20sec_5harm"):
-            hurt, own = with_contacts(model(), stream_of(name), kind, rng, first=8.0)
-            live, due = PayloadFilter(model(), gain_std=hurt.gain_std), 0.1
-            for sample in hurt.samples():
-                live.update(*sample)
-                if sample[0] >= due:
-                    due = sample[0] + 0.1
-                    live.estimate()
-            put += len(own)
-            told["contact"] += sum(e.kind == "contact" for e in live.events)
-            told["pick"] += sum(e.kind in ("pick", "drop", "change") for e in live.events)
-    note = f"{put} contacts of 20-50 N, {told['contact']} told as contacts"
+    names = ("20_02_19_14harm50sec", "20_02_06-20sec_5harm")
+    for k in itertools.count():
+        if put >= CONTACTS:
+            break
+        force, seconds = float(rng.uniform(20.0, 50.0)), float(rng.uniform(0.1, 0.5))
+        kind = Kind(force, seconds, "step")
+        source = stream_of(names[k % len(names)])
+        hurt, own = with_contacts(model(), source, kind, rng, first=8.0)
+        live, due = PayloadFilter(model(), gain_std=hurt.gain_std), 0.1
+        for sample in hurt.samples():
+            live.update(*sample)
+            if sample[0] >= due:
+                due = sample[0] + 0.1
+                live.estimate()
+        put += len(own)
+        told["contact"] += sum(e.kind == "contact" for e in live.events)
+        told["pick"] += sum(e.kind in ("pick", "drop", "change") for e in live.events)
+    note = f"{put} contacts of 20-50 N and 0.1-0.5 s, {told['contact']} told as contacts"
     yield Row("contacts told as picks", told["pick"], "", "<= 0", note)

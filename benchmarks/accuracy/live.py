@@ -107,14 +107,16 @@ def _picks(bench: Bench) -> Iterator[Row]:
         if visible < SHOWS or not moves:
             continue
         monitor = Monitor(bench.model(arm), recording)
-        touched = [
-            reading.time - reading.contact.since
-            for reading in monitor
-            if reading.contact is not None
-            and reading.contact.kind == "contact"
-            and reading.contact.since > at - 0.1
-        ]
-        called += max(touched, default=0.0) > 1.0
+        # For how long each contact has been called one: until then it is "pick or contact".
+        first_call: dict[float, float] = {}
+        longest = 0.0
+        for reading in monitor:
+            touch = reading.contact
+            if touch is not None and touch.kind == "contact" and touch.since > at - 0.1:
+                longest = max(
+                    longest, reading.time - first_call.setdefault(touch.since, reading.time)
+                )
+        called += longest > 1.0
         events = [e for e in monitor.events if e.time >= at]
         first = [e.time - at for e in events if e.kind in ("pick or contact", "contact", *CHANGES)]
         decided = [e for e in events if e.kind in CHANGES]

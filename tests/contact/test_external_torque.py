@@ -110,12 +110,14 @@ def test_noise_of_velocities_is_no_acceleration_beyond_the_training(arm, monkeyp
     noise = np.full(model.robot.joints, 0.01)
 
     def jolts(velocity):
+        most = np.abs(a).max(axis=0)
         sensed = ExternalTorque(model, 1.0 / STEP, velocity_noise=noise)
-        sensed._fastest[:] = np.abs(a).max(axis=0)
+        sensed._fastest[:], sensed._base[:] = most, module._cells_of(noise, STEP * most)
         return sensed(time, cells_of(model, time, q, velocity, a)).jolt
 
-    # One of 20,000 differences would count for 0.4 s of the 3.8 s.
-    assert np.mean(jolts(v + noise * rng.normal(size=v.shape)) > 0.0) < 0.2
-    sudden = jolts(v + (time > 2.0)[:, None])
+    noisy = jolts(v + noise * rng.normal(size=v.shape))
+    # From cell to cell noise alone is three times the largest acceleration.
+    assert noisy.max() < 1.0
+    sudden = jolts(v + 0.5 * (time > 2.0)[:, None])
     assert sudden[time[1:] > 2.0][5] > 1.0
     assert np.all(sudden[time[1:] < 2.0] == 0.0)

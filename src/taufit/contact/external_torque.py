@@ -47,9 +47,9 @@ _FEW = 8
 # For how long an acceleration beyond the training's counts [s].
 _JOLT_S = 0.4
 _LARGEST_JOLT = 20.0
-# Differences of velocity below this many standard deviations of a velocity are noise: three of a
-# difference, for one beyond them counts for 0.4 s.
-_NOISE = 4.2
+# Differences of velocity below this many standard deviations are noise. Accelerations are taken
+# over as many cells as make that of noise this small beside the training's largest, and twice that.
+_NOISE, _SMALL, _MOST_CELLS = 2.1, 0.15, 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,9 +141,10 @@ class ExternalTorque:
         fastest = np.full(self.joints, np.inf) if reach is None else reach.largest
         noise = 0.0 if velocity_noise is None else _NOISE * velocity_noise
         unsure = np.maximum(noise, 2.0 * self.states.settings.standstill)
-        # What a chunk leaves to the next: observer, who stood, the last two velocities; whether
+        self._base = _cells_of(velocity_noise, np.asarray(fastest, float) * self.step)
+        # What a chunk leaves to the next: observer, who stood, the last velocities; whether
         # there was a step, the place in the ring of jolts, whether friction has a path.
-        self._memory = np.zeros((4, self.joints))
+        self._memory = np.zeros((2 + 2 * _MOST_CELLS, self.joints))
         self._lag, self._stood = self._memory[:2]
         self._clock, self._over = np.zeros(3), np.zeros(round(_JOLT_S / self.step) + 1)
         self._unsure, self._fastest = unsure * np.ones(self.joints), np.asarray(fastest, float)
@@ -158,7 +159,7 @@ class ExternalTorque:
                 self.states.numbers,
                 self.states.memory,
                 self.states.arm,
-                np.stack([self._rotors, self._offsets, self._unsure, self._fastest]),
+                np.stack([self._rotors, self._offsets, self._unsure, self._fastest, self._base]),
                 self._memory,
                 self._clock,
                 self._over,
@@ -304,14 +305,19 @@ class ExternalTorque:
 
     def _jolts(self, velocity: Float[Array, "n j"]) -> Float[Array, " n"]:
         """Acceleration beyond the training's, the largest within the last moments."""
-        path = np.empty((len(velocity) + 2, self.joints))
-        path[:2] = self._memory[2:] if self._clock[0] else velocity[0]
-        path[2:] = velocity
-        self._memory[2:] = path[-2:]
-        # Over one cell and over two, less what noise may be.
-        once = np.maximum(np.abs(path[2:] - path[1:-1]) - self._unsure, 0.0)
-        twice = np.maximum(np.abs(path[2:] - path[:-2]) - self._unsure, 0.0)
-        over = (np.maximum(once, 0.5 * twice) / self._fastest).max(axis=1) / self.step - 1.0
+        n, longest = len(velocity), 2 * _MOST_CELLS
+        path = np.empty((n + longest, self.joints))
+        # In memory the newest comes first.
+        path[:longest] = self._memory[:1:-1] if self._clock[0] else velocity[0]
+        path[longest:] = velocity
+        self._memory[2:] = path[: -longest - 1 : -1]
+        over = np.full(n, -1.0)
+        for j in range(self.joints):
+            for cells in (int(self._base[j]), 2 * int(self._base[j])):
+                off = np.abs(velocity[:, j] - path[longest - cells : len(path) - cells, j])
+                # Less what noise may be.
+                rate = (off - self._unsure[j]) / cells / self._fastest[j]
+                over = np.maximum(over, rate / self.step - 1.0)
         out = np.empty(len(over))
         for i, value in enumerate(over):
             place = int(self._clock[1])
@@ -328,3 +334,16 @@ class ExternalTorque:
         torque = self.engine.inverse_dynamics(rows, np.zeros_like(rows), units)
         torque = torque.reshape(n, j + 1, j)
         return np.swapaxes(torque[:, :j] - torque[:, j:], 1, 2) + self.turning
+
+
+def _cells_of(noise: Float[Array, " j"] | None, most: Float[Array, " j"]) -> Float[Array, " j"]:
+    """Cells over which accelerations are taken, so that noise is small beside them.
+
+    Args:
+        noise: Standard deviation of velocities.
+        most: Largest change of velocity from cell to cell in training.
+    """
+    if noise is None:
+        return np.ones(len(most))
+    cells = np.ceil(np.sqrt(2.0) * noise / (_SMALL * most))
+    return np.clip(cells, 1.0, float(_MOST_CELLS))

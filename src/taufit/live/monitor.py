@@ -288,15 +288,18 @@ class Monitor:
         told = self._told_payload
         for k in range(max(len(told) - 1, 0), len(live.events)):
             event = live.events[k]
+            decided = event.kind in _DECIDED
             if k >= len(told):
                 told.append(event)
             elif told[k] is event:
                 continue
             else:
+                # Measured later than decided: that was told, and what is carried is known.
+                decided = decided and told[k].kind not in _DECIDED
                 told[k] = event
             if event.kind == "gap":
                 continue
-            if event.kind in _DECIDED and event.change is None:
+            if decided:
                 self._known = False
                 self.watch.accept()
             since = None if event.kind == "pick or contact" else event.time
