@@ -13,11 +13,13 @@ from taufit.payload.filter.change import (
     _DRIFT,
     _SLOW,
     Belief,
+    Change,
     ChangeDetector,
     Chunk,
     quick_density,
 )
 from taufit.payload.filter.lowpass import CausalLowpass
+from taufit.payload.filter.rival import LATEST_S, Rival
 from taufit.sim.payload import Carried
 from taufit.sim.random_motion import random_fourier
 
@@ -230,3 +232,20 @@ def test_differentiated_noise_scatters_over_tenths_of_a_second_as_it_is_taken_to
     # A mean over 0.1 s passes the slower half of the band, where this noise has least of it.
     assert means.var() * window < found < 6.0 * means.var() * window
     assert quick_density(np.array([9.0]), np.array([1e-3]), cutoff)[0] == 9.0
+
+
+def test_an_arm_that_stands_does_not_make_a_pick_of_a_contact():
+    rng = np.random.default_rng(6)
+    moving, belief = _chunks(rng, 300), _belief(rng)
+    standing = [
+        one._replace(rows=tuple((rows, 0.0 * weight) for rows, weight in one.rows))
+        for one in moving
+    ]
+    found = Change(50.0, 1.0, 0.1)
+    assert moving[-1].time > LATEST_S
+    seen = {}
+    for name, chunks in (("moves", moving), ("stands", standing)):
+        rival = Rival(0.0, 0, found, belief, 1.0, None)
+        seen[name] = [rival.look(chunk) for chunk in chunks]
+    assert set(seen["stands"]) == {None}
+    assert any(verdict is not None for verdict in seen["moves"])

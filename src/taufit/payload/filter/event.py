@@ -16,7 +16,7 @@ class Event:
     Attributes:
         time: When it was noticed [s].
         kind: "pick", "drop", "change" (which of them is not clear), "pick or contact" (which of
-            them is not clear yet, for a second at most), "contact" or "gap".
+            them is not clear yet, for a second of motion or so), "contact" or "gap".
         text: In words.
         change: Of mass [kg], once the new payload is known; None until then and for what is none.
     """

@@ -8,8 +8,9 @@ as those say explains the latest better than what was known before by
     2 ln B = F(P + Q; all) - F(P + Q; all but the latest) - F(P; the latest).
 
 Where that is clearly negative the change was a contact: what was known comes back and the rows in
-between do not count. Where it still is positive after a second it was a pick or a drop. Poses in
-which a payload hardly shows speak for neither, and are waited for.
+between do not count. Where it still is positive after a second of motion it was a pick or a drop.
+Poses in which a payload hardly shows speak for neither, and are waited for. An arm that stands says
+nothing: that time does not count.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from taufit.payload.filter.change import (
     variance_of_changes,
 )
 
-# A change that lasts this long is none of a contact, and nothing is waited for longer [s].
+# A change that lasts this long in motion is none of a contact; nothing is waited for longer [s].
 DECIDED_S, LATEST_S = 1.0, 4.0
 # The latest rows [s].
 _WINDOWS = (0.1, 0.2, 0.4)
@@ -52,7 +53,7 @@ class Rival:
     """
 
     __slots__ = (
-        *("_belief", "_narrow", "_past", "_quiet", "_times", "_wide"),
+        *("_belief", "_idle", "_narrow", "_past", "_quiet", "_times", "_wide"),
         *("event", "kept", "mass", "time"),
     )
 
@@ -65,13 +66,16 @@ class Rival:
         self._wide = self._narrow + variance_of_changes(light)
         self._times: list[float] = []
         self._past: list[Float[Array, "j 7 7"]] = []
-        self._quiet = 0
+        self._quiet, self._idle = 0, 0.0
 
     def look(self, chunk: Chunk) -> bool | None:
         """Whether it was a contact; None where that is not clear yet."""
+        if not any(weight.any() for _, weight in chunk.rows):
+            self._idle += chunk.seconds
+            return None
         self._times.append(chunk.time)
         self._past.append(squares(chunk, self._belief))
-        since = chunk.time - self.time
+        since = chunk.time - self.time - self._idle
         if since < _EARLIEST_S:
             return None
         found = self._evidence()
