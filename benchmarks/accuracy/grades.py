@@ -26,7 +26,7 @@ from benchmarks.clean_runs import ARMS, SHARED, clean_runs
 from taufit.recording import Recording
 from taufit.robot import Robot
 
-SEEDS = range(20, 26)
+SEEDS = range(20, 31)
 MAPS = Path(__file__).resolve().parents[2] / "examples" / "columns"
 NEAR = 1.5
 Pair = tuple[Robot, list[Recording], list[Recording]]
