@@ -47,9 +47,11 @@ _FEW = 8
 # For how long an acceleration beyond the training's counts [s].
 _JOLT_S = 0.4
 _LARGEST_JOLT = 20.0
-# Differences of velocity below this many standard deviations are noise. Accelerations are taken
-# over as many cells as make that of noise this small beside the training's largest, and twice that.
-_NOISE, _SMALL, _MOST_CELLS = 2.1, 0.15, 8
+# Accelerations are taken over as many cells as make that of noise this small beside the training's
+# largest, and twice that. Differences of velocity below so many standard deviations are noise; more
+# of them where one cell is not enough, for a difference beyond counts for 0.4 s.
+_SMALL, _MOST_CELLS = 0.15, 8
+_NOISE, _MUCH_NOISE = 2.1, 5.6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,9 +141,10 @@ class ExternalTorque:
         self.share = -float(np.expm1(-observer_gain(cutoff_hz) * self.step))
         reach = model.training.ranges.acceleration
         fastest = np.full(self.joints, np.inf) if reach is None else reach.largest
-        noise = 0.0 if velocity_noise is None else _NOISE * velocity_noise
-        unsure = np.maximum(noise, 2.0 * self.states.settings.standstill)
         self._base = _cells_of(velocity_noise, np.asarray(fastest, float) * self.step)
+        many = np.where(self._base > 1.0, _MUCH_NOISE, _NOISE)
+        noise = 0.0 if velocity_noise is None else many * velocity_noise
+        unsure = np.maximum(noise, 2.0 * self.states.settings.standstill)
         # What a chunk leaves to the next: observer, who stood, the last velocities; whether
         # there was a step, the place in the ring of jolts, whether friction has a path.
         self._memory = np.zeros((2 + 2 * _MOST_CELLS, self.joints))
