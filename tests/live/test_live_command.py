@@ -14,7 +14,6 @@ import pytest
 from taufit.live import Monitor
 from taufit.model.model_file import read_model, write_model
 from taufit.recording import read_recording, write_recording
-from taufit.threads import blas_held
 
 ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
@@ -44,17 +43,23 @@ def run(folder, *words):
     return process.returncode, out, err
 
 
+def alike(a, b):
+    """Equal but for the last digits, which the number of BLAS threads decides."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(alike, a, b))
+    return a == (pytest.approx(b, rel=1e-9, abs=1e-12) if isinstance(b, float) else b)
+
+
 def test_published_lines_are_the_readings_of_the_monitor(folder):
     code, out, err = run(folder, "run.parquet", "model.json", "--publish", "-", "--pace", "0")
     assert code == 0, err
     lines = [json.loads(line) for line in out.splitlines()]
     monitor = Monitor(read_model(folder / "model.json"))
-    recording = read_recording(folder / "run.parquet")
-    # As many BLAS threads as the command has: others give other last digits.
-    with blas_held():
-        want = [reading.to_dict() for reading in monitor.run(recording)]
+    want = [reading.to_dict() for reading in monitor.run(read_recording(folder / "run.parquet"))]
     assert len(lines) == len(want)
-    assert lines[-1] == json.loads(json.dumps(want[-1]))
+    assert alike(lines[-1], json.loads(json.dumps(want[-1])))
     assert "token=" in err
     account = monitor.account
     assert f"{account}." in " ".join(err.split()) and account.readings == len(lines)
