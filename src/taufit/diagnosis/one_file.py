@@ -17,6 +17,7 @@ from taufit.diagnosis.change import Rows, zero_offset
 from taufit.diagnosis.evidence import Evidence, residual
 from taufit.diagnosis.normal import Solution
 from taufit.dynamics import regressor
+from taufit.parameters import ParameterLayout
 from taufit.recording.finding import Finding
 from taufit.signals.samples import Samples
 
@@ -143,13 +144,15 @@ def _best_offset(part: _Part, joint: int) -> tuple[float, float]:
 def _load(part: _Part) -> Cause | None:
     """What the last link carries in a file and not in the others, where that puts it right."""
     rows = part.rows
-    columns = regressor(rows.robot, rows.position, rows.velocity, rows.acceleration)[:, :, -10:]
+    layout = ParameterLayout.of(rows.robot.joints)
+    whole = regressor(rows.robot, rows.position, rows.velocity, rows.acceleration)
+    columns = whole[:, :, layout.link(-1)]
     weight = rows.keep / part.spread / np.sqrt(np.maximum(rows.keep.sum(axis=0), 1))
-    block = (columns * weight[:, :, None]).reshape(-1, 10)
+    block = (columns * weight[:, :, None]).reshape(-1, columns.shape[-1])
     target = (residual(rows, part.others) * weight).ravel()
     carried = np.linalg.lstsq(block, target, rcond=_RESOLVED)[0]
     remaining = float(np.sum((target - block @ carried) ** 2) - part.least.sum())
-    mass, arm = float(carried[0]), float(np.abs(rows.robot.parameters[::10]).sum())
+    mass, arm = float(carried[0]), float(np.abs(rows.robot.parameters[layout.masses]).sum())
     if remaining > _LEFT * part.excess or abs(mass) < _LEAST_LOAD * arm:
         return None
     than = "more than" if mass > 0.0 else "less than"
