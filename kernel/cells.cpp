@@ -155,8 +155,10 @@ size_t grid_cells(Values time, Rows values, size_t filled, double edge, double s
     while (true) {
       const bool last = i + 2 >= filled || t[i + 1] > end;
       const double until = last ? end : t[i + 1], width = t[i + 1] - t[i];
-      const double a = std::fmin((from - t[i]) / width, 1.0);
-      const double b = std::fmin((until - t[i]) / width, 1.0);
+      // The end of the last cell may lie a little beyond the last sample: the line goes on, by no
+      // more than the last step.
+      const double a = std::fmin((from - t[i]) / width, 2.0);
+      const double b = std::fmin((until - t[i]) / width, 2.0);
       const double weight = (until - from) / step, right = 0.5 * (a + b) * weight;
       const double *low = y + i * c, *high = low + c;
       for (size_t s = 0; s < c; s++) to[s] += (weight - right) * low[s] + right * high[s];

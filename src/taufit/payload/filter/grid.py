@@ -101,7 +101,9 @@ class Grid:
         whole = np.zeros_like(values)
         np.cumsum(0.5 * width[:, None] * (values[1:] + values[:-1]), axis=0, out=whole[1:])
         ahead = edges - time[before]
-        share = np.minimum(ahead / width[before], 1.0)[:, None]
+        # The end of the last cell may lie a little beyond the last sample: the line goes on, by no
+        # more than the last step.
+        share = np.minimum(ahead / width[before], 2.0)[:, None]
         at = values[before] + share * (values[before + 1] - values[before])
         integral = whole[before] + 0.5 * ahead[:, None] * (values[before] + at)
         centres = edges[:-1] + 0.5 * self.step
