@@ -35,7 +35,7 @@ coverage: setup
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n 2 --dist loadfile
 	$(BIN)/coverage combine -q
-	$(BIN)/coverage report --skip-covered --sort=miss | tail -40
+	$(BIN)/coverage report -i --skip-covered --sort=miss | tail -40
 
 bench: setup
 	$(BIN)/python -m benchmarks
