@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from taufit.cli.app import typer_app
 from taufit.model import read_model, write_model
 from taufit.recording import write_recording
+from taufit.sim import Push, random_fourier
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,28 @@ def test_a_recording_gives_one_json_object_and_a_page(files):
     assert told["safety_function"] is False
     text = page.read_text(encoding="utf-8")
     assert "not a safety function" in text and "Friction states" in text
+
+
+def test_a_page_shows_each_contact_with_its_force_on_the_arm(files, bench):
+    push = Push(start=4.0, duration=0.4, force=(0.0, 45.0, 10.0))
+    twin = replace(bench.twin, effects=replace(bench.twin.effects, pushes=(push,)))
+    motion = random_fourier(twin.robot, seed=53)
+    write_recording(twin.run(motion, seed=53, rest=(1.0, 1.0)).recording, files / "pushed.parquet")
+    page = files / "pushed.html"
+    done = run(
+        files / "model.json", files / "pushed.parquet", "--free", files / "free51.parquet",
+        "--report", page, "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    told = [one for one in json.loads(done.stdout)["events"] if one["kind"] == "contact"]
+    assert told
+    text = page.read_text(encoding="utf-8")
+    assert "The strongest one" in text and "told after [ms]" in text
+    # Two views of the arm from foot to flange, each with an arrow.
+    figure = text[text.index("Left: x and z of the base") :]
+    figure = figure[: figure.index("</figure>")]
+    assert figure.count("<circle") == 2 * (twin.robot.joints + 2) and figure.count("Z\"") == 2
+    assert f"{told[0]['t']:.2f}" in text
 
 
 def test_free_runs_alone_say_what_can_be_found_and_are_stored(files):

@@ -111,6 +111,20 @@ def test_gains(tmp_path, changes, gain):
         np.testing.assert_allclose(recording.gain_std, [0.1, 0.1])
 
 
+def test_the_long_form_takes_several_columns_from_a_joint_on(tmp_path):
+    path = file(tmp_path, TIME, ANGLE, CURRENT)
+    spec = {
+        "columns": [
+            {"column": 1, "quantity": "time"},
+            {"column": "2-3", "quantity": "position", "joint": 1},
+            {"column": [4, 5], "quantity": "current"},
+        ]
+    }
+    long, short = (read_recording(path, map=given) for given in (spec, page()))
+    np.testing.assert_array_equal(long.position, short.position)
+    np.testing.assert_array_equal(long.signal, short.signal)
+
+
 def test_torque_sides(tmp_path):
     path = file(tmp_path, TIME, ANGLE, CURRENT)
     columns = {"time": 1, "position": "2-3", "torque": "4-5"}
@@ -180,6 +194,44 @@ def test_runs_payload_rate_and_signs(tmp_path):
         (page(columns={"velocity": "v{joint}"}), "no header; give columns by number"),
         (page(columns={"velocity": "4-5"}), "uses column 4 twice|uses column .* twice"),
         (page(columns={"velocity": 5}), "uses column 5 twice|2 position columns and 1 of"),
+        (page(rate_hz=0), "rate_hz must be positive"),
+        (page(rate_hz=".5.5"), "rate_hz must be a number"),
+        (page(rate_hz=1e40), "rate_hz must be finite"),
+        (page(skip_rows=1.5), "skip_rows must be a whole number"),
+        (page(gains={"std": 1}), "gains has no value"),
+        (page(gains={"value": 1, "std": -1}), "std must not be negative"),
+        (page(gains=[]), "gains is empty"),
+        (page(coupling=1), "coupling must be a square matrix"),
+        (page(coupling=[[1, 0]]), "coupling must be a square matrix"),
+        (page(delimiter="::"), "one character or comma"),
+        (page(joint_names="shoulder"), "list of names"),
+        (page(robot=7), "robot must be text"),
+        (page(header="no"), "header must be true or false"),
+        (page(columns={"position": []}), "names no column"),
+        (page(columns={"position": ["q{joint}", 3]}), "pattern with {joint} stands alone"),
+        (page(columns={"position": True}), "a column number or name, not True"),
+        (page(columns={"position": " "}), "a column number or name, not ' '"),
+        (page(columns={"position": {"unit": "rad"}}), "does not say which columns"),
+        (page(columns={"time": "1-2"}), "time is one column"),
+        (page(columns={"position": {"columns": "2-3", "scale": 0}}), "scale must not be zero"),
+        (page(columns={"current": {"columns": "4-5", "side": "motor"}}), "torque_side"),
+        ({"columns": ["q"]}, "entry 1 must be"),
+        ({"columns": [{"column": 1}]}, "needs `column` and `quantity`"),
+        ({"columns": [{"column": 1, "quantity": "position", "joint": 0}]}, "numbered from 1"),
+        ({"columns": [{"column": c, "quantity": "position"} for c in (2, 3)]}, "joint 1 is twice"),
+        (
+            {"columns": [{"column": 2, "quantity": "position", "joint": 2}]},
+            r"given for joints \[2\]",
+        ),
+        (
+            {
+                "columns": [
+                    {"column": 2, "quantity": "position", "joint": 1, "unit": "deg"},
+                    {"column": 3, "quantity": "position", "joint": 2, "unit": "rad"},
+                ]
+            },
+            "more than one unit",
+        ),
     ],
 )
 def test_wrong_maps_say_what_is_wrong(tmp_path, spec, complaint):

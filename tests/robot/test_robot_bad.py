@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from arm_texts import ur10_urdf
 
 from taufit.cli import main
 from taufit.errors import MissingExtraError, RobotError
 from taufit.robot import bundled_robots, from_urdf, from_yaml, read_robot
+from taufit.robot.checks import checked, oddities
 
 GOOD = ur10_urdf()
 BOMB = (
@@ -99,6 +102,32 @@ YAML = {
     ),
     "side nobody knows": (TABLE + "drives: {side: left}\n", "motor or link"),
     "mounting nobody knows": (TABLE + "mounting: floor\n", "mounting 'floor'"),
+    "mounting of two angles": (TABLE + "mounting: [0, 1]\n", "mounting must be ground"),
+    "more joints than an arm has": (
+        "joints:\n" + "  - {a: 0.1}\n" * 1000,
+        "1000 joints are more than a serial arm has",
+    ),
+    "a joint that is a number": ("joints: [3]\n", "joint 1 must be a mapping"),
+    "a kind of joint nobody knows": (TABLE.replace("{a: 0.4}", "{type: ball}"), "'ball'"),
+    "called prismatic with a turning screw": (
+        "convention: screws\njoints:\n- {type: prismatic, screw: [0,0,1,0,0,0]}\n",
+        "called prismatic but its screw is not",
+    ),
+    "an angle over zero": (TABLE.replace("pi/2", "pi/0"), "divides by zero"),
+    "inertia twice": (
+        TABLE.replace("{a: 0.4}", "{mass: 1, parameters: [1,0,0,0,1,0,0,1,0,1]}"),
+        "either parameters or mass",
+    ),
+    "drives as a list": (TABLE + "drives: [1, 2]\n", "drives must be a mapping"),
+    "tip as a list": (TABLE + "tip: [0, 0, 1]\n", "tip must be a mapping"),
+    "tip of two angles": (TABLE + "tip: {rpy: [0, 0]}\n", "rpy of the tip must be 3 angles"),
+    "tip turned by two rows": (TABLE + "tip: {rotation: [[1,0,0],[0,1,0]]}\n", "3 rows of 3"),
+    "tip that is a mirror": (
+        TABLE + "tip: {rotation: [[1,0,0],[0,1,0],[0,0,-1]]}\n",
+        "not a rotation matrix",
+    ),
+    "negative rotor": (TABLE.replace("{a: 0.4}", "{rotor_inertia: -1}"), "negative rotor"),
+    "no gain": (TABLE.replace("{a: 0.4}", "{gain: 0}"), "cannot be zero"),
 }
 
 
@@ -142,6 +171,33 @@ def test_the_command_line_says_it_in_one_line_and_exits_with_1(
     assert captured.out == ""
     assert says in captured.err and name in captured.err
     assert "Traceback" not in captured.err and len(captured.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "field, value, says",
+    [
+        ("placement", np.full((4, 4), np.nan), "a pose that is not finite"),
+        ("parameters", np.full(10, np.inf), "an inertial parameter that is not finite"),
+    ],
+)
+def test_an_arm_put_together_in_python_is_checked_like_a_file(field, value, says):
+    arm = read_robot("ur10")
+    links = (replace(arm.links[0], **{field: value}), *arm.links[1:])
+    with pytest.raises(RobotError, match=says):
+        checked(replace(arm, links=links))
+
+
+def test_what_a_description_leaves_open_is_said():
+    empty = oddities(from_yaml(TABLE))
+    assert any("no nominal mass" in text for text in empty)
+    assert any("no velocity limit" in text for text in empty)
+    arm = read_robot("ur10")
+    hollow = arm.links[2].parameters.copy()
+    hollow[4:] *= -1.0
+    links = (*arm.links[:2], replace(arm.links[2], parameters=hollow), *arm.links[3:])
+    (told,) = oddities(replace(arm, links=links))
+    assert "physically impossible" in told and arm.links[2].name in told
+    assert oddities(arm) == ()
 
 
 def test_unknown_names_come_with_the_known_ones(capsys):

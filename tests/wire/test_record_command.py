@@ -11,14 +11,18 @@ import time
 
 import numpy as np
 import pytest
+import yaml
 
+from taufit.cli import main
 from taufit.dynamics import inverse_dynamics
 from taufit.errors import WireError
+from taufit.excitation import Sampled
 from taufit.excitation.motion_file import read_motion, write_motion
 from taufit.excitation.programs import to_urscript
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
+from taufit.sim.urscript import complete
 from taufit.sim.virtual import UrController, VirtualUr
 from taufit.wire import UrRtde
 from taufit.wire.recorder import record
@@ -273,15 +277,47 @@ def test_a_robot_that_is_not_ready_is_not_moved(robot, tmp_path, change, says):
         (["127.0.0.1", "-o", "run.csv"], 2, "parquet"),
         (["127.0.0.1", "missing.json", "--yes"], 1, "missing.json"),
         (["franka:127.0.0.1", "MOTION", "--yes"], 1, "only read"),
+        (["127.0.0.1", "--dry-run"], 2, "nothing to send"),
+        (["ros2:/joint_states", "MOTION", "--stream", "--dry-run"], 2, "whole trajectory"),
+        (["127.0.0.1", "MOTION", "--robot", "panda", "--dry-run"], 1, "moves 6 joints; panda has"),
+        (["127.0.0.1", "NAMELESS", "--dry-run"], 1, "name it with --robot"),
+        (["127.0.0.1", "SAMPLED", "--periods", "2", "--dry-run"], 1, "not a periodic motion"),
     ],
 )
 def test_wrong_words_are_answered_in_one_message(tmp_path, arguments, code, says):
-    write_motion(motion(3), tmp_path / "m.json", robot="ur10")
-    arguments = [str(tmp_path / "m.json") if a == "MOTION" else a for a in arguments]
+    write_motion(motion(3), tmp_path / "MOTION.json", robot="ur10")
+    write_motion(motion(3), tmp_path / "NAMELESS.json")
+    knots = np.arange(0.0, 5.0, 0.1)
+    sampled = Sampled(knots, motion(3).at(knots)[0])
+    write_motion(sampled, tmp_path / "SAMPLED.json", robot="ur10")
+    arguments = [f"{tmp_path / a}.json" if a.isupper() else a for a in arguments]
     ran = subprocess.run(
         [*TAUFIT, "record", *arguments], capture_output=True, text=True, timeout=60, cwd=tmp_path
     )
     assert ran.returncode == code and says in ran.stderr and "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "begins"),
+    [
+        ("127.0.0.1", [], "def "),
+        ("127.0.0.1", ["--stream"], "def "),
+        ("ros2:/joint_states", ["--controller", "/arm_controller"], "joint_names"),
+    ],
+)
+def test_a_dry_run_prints_what_would_be_sent(tmp_path, capsys, source, words, begins):
+    path = tmp_path / "m.json"
+    write_motion(motion(3), path, robot="ur10")
+    with pytest.raises(SystemExit) as stop:
+        main(["record", source, str(path), "--dry-run", "--periods", "1", *words])
+    printed = capsys.readouterr()
+    assert not stop.value.code, printed.err
+    assert begins in printed.out
+    if begins == "def ":
+        assert complete(printed.out[printed.out.index("def ") :])
+    else:
+        trajectory = yaml.safe_load(printed.out[printed.out.index("joint_names") :])
+        assert trajectory["joint_names"] == list(ARM.joint_names)
 
 
 def test_a_motion_beyond_the_limits_is_refused_before_anything_is_connected(tmp_path):

@@ -148,7 +148,8 @@ def _print(data: dict[str, Any], output: Path, more: list[Path]) -> None:
     from taufit.cli.common import headline, plain_console
 
     console = plain_console()
-    console.print(f"A {data['kind']} motion of {data['duration']:.4g} s.")
+    article = "An" if data["kind"][0] in "aeiou" else "A"
+    console.print(f"{article} {data['kind']} motion of {data['duration']:.4g} s.")
     if "feasible" in data:
         console.print(
             headline(
