@@ -60,7 +60,7 @@ def test_a_page_shows_each_contact_with_its_force_on_the_arm(files, bench):
     # Two views of the arm from foot to flange, each with an arrow.
     figure = text[text.index("Left: x and z of the base") :]
     figure = figure[: figure.index("</figure>")]
-    assert figure.count("<circle") == 2 * (twin.robot.joints + 2) and figure.count("Z\"") == 2
+    assert figure.count("<circle") == 2 * (twin.robot.joints + 2) and figure.count('Z"') == 2
     assert f"{told[0]['t']:.2f}" in text
 
 
