@@ -2,13 +2,10 @@
 
 UR10e, trained on one run of 30 s, scored on the other shared unloaded runs: nrmse (mean over joints
 and runs) and CPU seconds from samples to parameters. Every peer runs in a process of its own: the
-interpreter in PEER_<NAME>_PYTHON, or this one where it has the package; one that is missing is
-skipped and said so. Peers get filtered positions, velocities, accelerations and torques and predict
-torque from the first three.
-
-    plain       Pinocchio's regressor, tanh(v / 0.02), viscous, rotor, offset; weighted likewise
-    figaroh     FIGAROH's regressor with its own friction terms, weighted least squares
-    boosting    scikit-learn's histogram gradient boosting on (q, v, a), joint by joint
+interpreter in PEER_<NAME>_PYTHON, else that of build/peers/<NAME>, else this one where it has the
+package; one that is missing is a row that says so. `python -m benchmarks.accuracy.peers install`
+makes build/peers. Peers get filtered positions, velocities, accelerations and torques and predict
+torque from the first three; benchmarks/peer_scripts has one file for each.
 """
 
 from __future__ import annotations
@@ -19,7 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import venv
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,113 +28,82 @@ from benchmarks.accuracy.real_robots import DATA, MAPS, NINE, TRAIN
 from benchmarks.pinocchio_arm import arrays_of
 
 CUTOFF_HZ = 5.0
-# What each needs beside NumPy: probed before it is run.
-NEEDS = {"plain": "pinocchio", "figaroh": "figaroh", "boosting": "sklearn"}
+BENCHMARKS = Path(__file__).resolve().parents[1]
+VENVS = BENCHMARKS.parent / "build" / "peers"
+# AURT compiles an arm's dynamics symbolically; it is stopped after so many CPU seconds.
+COMPILE_S = 60
 
-_HEAD = """
-import json, sys, time
-import numpy as np
-arm = np.load(sys.argv[1])
-runs = [arm[f"run_{k}"] for k in range(int(arm["count"]))]
-keep = arm["keep"]
 
-def show(predict, cpu):
-    out = []
-    for q, v, a, torque in runs[1:]:
-        error = torque - predict(q, v, a)
-        out.append(float(np.mean(np.sqrt(np.mean(error**2, 0)) / torque.std(0))))
-    print(json.dumps({"nrmse": out, "cpu": cpu}))
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Someone else's way from samples to a model.
 
-def weighted(rows, torque, keep, rounds=3):
-    # rows (n, j, p): joints weighted by what the round before left of them
-    scale = torque.std(0)
-    for _ in range(rounds):
-        picked = [rows[keep[:, j], j] / scale[j] for j in range(torque.shape[1])]
-        aims = [torque[keep[:, j], j] / scale[j] for j in range(torque.shape[1])]
-        theta = np.linalg.lstsq(np.concatenate(picked), np.concatenate(aims), rcond=1e-10)[0]
-        scale = np.array([np.std(torque[keep[:, j], j] - rows[keep[:, j], j] @ theta)
-                          for j in range(torque.shape[1])])
-    return theta
-"""
+    Attributes:
+        name: In the rows.
+        module: Imported to see whether it is installed.
+        packages: What `install` asks the package index for.
+        note: What its CPU seconds contain.
+    """
 
-SCRIPTS = {
-    "plain": _HEAD
-    + """
-import pinocchio
-from pinocchio_arm import pinocchio_model
-model = pinocchio_model(arm)
-data = model.createData()
+    name: str
+    module: str
+    packages: tuple[str, ...]
+    note: str
 
-def rows(q, v, a):
-    links = np.stack([pinocchio.computeJointTorqueRegressor(model, data, *x).copy()
-                      for x in zip(q, v, a)])
-    n, j = q.shape
-    rest = np.zeros((n, j, 4 * j))
-    for i in range(j):
-        rest[:, i, 4 * i:4 * i + 4] = np.stack(
-            [np.tanh(v[:, i] / 0.02), v[:, i], a[:, i], np.ones(n)], -1)
-    return np.concatenate([links, rest], -1)
 
-start = time.process_time()
-q, v, a, torque = runs[0]
-theta = weighted(rows(q, v, a), torque, keep)
-cpu = time.process_time() - start
-show(lambda q, v, a: rows(q, v, a) @ theta, cpu)
-""",
-    "figaroh": _HEAD
-    + """
-import types
-from figaroh.tools.regressor import build_regressor_basic
-from pinocchio_arm import pinocchio_model
-model = pinocchio_model(arm)
-robot = types.SimpleNamespace(model=model, data=model.createData())
-settings = {"has_friction": True, "has_actuator_inertia": True, "has_joint_offset": True,
-            "is_joint_torques": True, "act_idxv": list(range(model.nv))}
-
-def rows(q, v, a):
-    whole = build_regressor_basic(robot, q, v, a, settings)
-    return whole.reshape(model.nv, len(q), -1).transpose(1, 0, 2)
-
-start = time.process_time()
-q, v, a, torque = runs[0]
-theta = weighted(rows(q, v, a), torque, keep)
-cpu = time.process_time() - start
-show(lambda q, v, a: rows(q, v, a) @ theta, cpu)
-""",
-    "boosting": _HEAD
-    + """
-from sklearn.ensemble import HistGradientBoostingRegressor
-start = time.process_time()
-q, v, a, torque = runs[0]
-x = np.concatenate([q, v, a], -1)
-models = [HistGradientBoostingRegressor(random_state=0).fit(x, torque[:, j])
-          for j in range(torque.shape[1])]
-cpu = time.process_time() - start
-show(lambda q, v, a: np.stack([m.predict(np.concatenate([q, v, a], -1)) for m in models], -1), cpu)
-""",
+PEERS = {
+    "plain": Peer("plain script", "pinocchio", ("pin",), "regression alone"),
+    "figaroh": Peer("FIGAROH 1.0.2", "figaroh", ("figaroh==1.0.2",), "regression alone"),
+    "mujoco_sysid": Peer(
+        "MuJoCo sysid 4.0",
+        "mujoco.sysid.report",
+        ("mujoco[sysid]==4.0.0",),
+        "60 iterations on every third sample (it moves no more)",
+    ),
+    "aurt": Peer(
+        "AURT 0.0.4",
+        "aurt",
+        ("aurt==0.0.4", "pin"),
+        "its friction and weights beside Pinocchio's columns, without compiling its own",
+    ),
+    "boosting": Peer("gradient boosting", "sklearn", ("scikit-learn",), "six regressors"),
 }
 
 
-def run(name: str, file: Path) -> dict[str, float | list[float]] | None:
-    """What a peer prints, or None where it is not installed."""
-    python = os.environ.get(f"PEER_{name.upper()}_PYTHON", sys.executable)
-    probe = subprocess.run(
-        [python, "-c", f"import {NEEDS[name]}"], capture_output=True, check=False
+def interpreter(key: str) -> str | None:
+    """The Python that has a peer, or None."""
+    own = VENVS / key / "bin" / "python"
+    named = os.environ.get(f"PEER_{key.upper()}_PYTHON")
+    python = named or (str(own) if own.exists() else sys.executable)
+    command = [python, "-W", "ignore", "-c", f"import {PEERS[key].module}"]
+    probe = subprocess.run(command, capture_output=True, check=False)
+    return None if probe.returncode else python
+
+
+def run(python: str, script: str, *arguments: str) -> dict[str, float | list[float]]:
+    """The line of JSON that a script prints last."""
+    settings = dict(
+        os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONPATH=str(BENCHMARKS)
     )
-    if probe.returncode:
-        return None
-    here = str(Path(__file__).resolve().parents[1])
-    settings = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONPATH=here)
     done = subprocess.run(
-        [python, "-W", "ignore", "-c", SCRIPTS[name], str(file)],
+        [python, "-W", "ignore", "-m", f"peer_scripts.{script}", *arguments],
         capture_output=True,
         text=True,
         env=settings,
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    return json.loads(done.stdout.strip().splitlines()[-1])
+        raise RuntimeError(f"{script}: {done.stderr.strip().splitlines()[-1]}")
+    out: dict[str, float | list[float]] = json.loads(done.stdout.strip().splitlines()[-1])
+    return out
+
+
+def install() -> None:
+    """An environment for each peer in build/peers, from the package index."""
+    for key, peer in PEERS.items():
+        venv.create(VENVS / key, with_pip=True)
+        python = str(VENVS / key / "bin" / "python")
+        subprocess.run([python, "-m", "pip", "install", "-q", *peer.packages], check=False)
 
 
 def rows() -> Iterator[Row]:
@@ -180,12 +148,30 @@ def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "samples.npz"
         np.savez(file, **arrays)
-        for name in SCRIPTS:
-            found = run(name, file)
-            if found is None:
-                yield Row(
-                    f"{name}, skipped", 0.0, "", "", f"set PEER_{name.upper()}_PYTHON to run it"
-                )
-                continue
-            yield Row(f"{name}, nrmse", float(np.mean(found["nrmse"])), "", "", note)
-            yield Row(f"{name}, CPU", float(found["cpu"]), "s", "", "regression alone")  # type: ignore[arg-type]
+        for key in PEERS:
+            yield from _rows_of(key, file, note)
+
+
+def _rows_of(key: str, file: Path, note: str) -> Iterator[Row]:
+    peer, python = PEERS[key], interpreter(key)
+    if python is None:
+        why = f"not installed: {' '.join(peer.packages)}, or set PEER_{key.upper()}_PYTHON"
+        yield Row(f"{peer.name}, not run", 0.0, "", "", why)
+        return
+    found = run(python, key, str(file))
+    # What has to be installed apart is measured by hand: its rows stay when it is missing.
+    by_hand = "" if key == "plain" else " (long run)"
+    nrmse, cpu = float(np.mean(found["nrmse"])), float(np.sum(found["cpu"]))
+    yield Row(f"{peer.name}, nrmse", nrmse, "", "", note + by_hand)
+    yield Row(f"{peer.name}, CPU", cpu, "s", "", peer.note + by_hand)
+    if key == "aurt":
+        made = run(python, "aurt_compile", "6", str(COMPILE_S))
+        cpu = float(np.sum(made["cpu"]))
+        end = "finished" if made["finished"] else "stopped there, not finished"
+        yield Row(f"{peer.name}, compile-rbd of six joints, CPU", cpu, "s", "", end + by_hand)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["install"]:
+        sys.exit("usage: python -m benchmarks.accuracy.peers install")
+    install()

@@ -1,0 +1,1 @@
+"""The peers of `accuracy.peers`, one script each; see `common`."""
