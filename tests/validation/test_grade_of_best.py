@@ -27,6 +27,6 @@ def test_a_good_model_is_near_its_floor_and_its_training(times, word):
     far = np.full(2, 0.08)
     one = score(0.05 * times)
     assert grade([one], [floor], unseen=True).overall == word
-    assert grade([one], [far], unseen=True, best=[reached(trained, one)]).overall == word
+    assert grade([one], [far], unseen=True, trained=trained).overall == word
     wide = Thresholds(of_best=3.0)
     assert grade([one], [floor], unseen=True, thresholds=wide).overall == "good"

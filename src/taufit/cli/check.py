@@ -58,7 +58,6 @@ def command(
 
     from taufit.model.model_file import read_model
     from taufit.validation import grade, residual_spectrum, verdict
-    from taufit.validation.grades import reached
     from taufit.workflow.check import check
 
     started = process_time()
@@ -104,10 +103,10 @@ def command(
         write_text(report, tracking_page(fitted, followed))
     found = [finding for one in checked for finding in one.findings]
     grades = grade(
-        [one.graded for one in checked],
+        scores,
         [one.floor for one in checked],
         unseen=True,
-        best=[reached(fitted.training.score, one.score) for one in checked],
+        trained=fitted.training.score,
         findings=found,
     )
     judged = verdict(scores, limits, grades)

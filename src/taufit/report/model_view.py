@@ -13,7 +13,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import rigid_torque
 from taufit.signals import Samples
 from taufit.validation import Score
-from taufit.validation.grades import Grades, floors, grade, graded_score, reached
+from taufit.validation.grades import Grades, floors, grade
 
 if TYPE_CHECKING:
     from taufit.signs.unknown_signs import FoundSigns
@@ -69,10 +69,10 @@ def _graded(model: FittedModel, runs: Sequence[Run]) -> Grades | None:
     if not tested:
         return None
     return grade(
-        [graded_score(run.score) for run in tested],
+        [run.score for run in tested],
         [floors(model.robot, run.samples) for run in tested],
         unseen=any(not run.training for run in runs),
-        best=[reached(model.training.score, run.score) for run in tested],
+        trained=model.training.score,
     )
 
 

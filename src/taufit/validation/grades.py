@@ -167,27 +167,28 @@ def grade(
     floor: Sequence[Float[Array, " j"]],
     *,
     unseen: bool,
-    best: Sequence[Float[Array, " j"]] | None = None,
+    trained: Score | None = None,
     findings: Sequence[Finding] = (),
     thresholds: Thresholds | None = None,
 ) -> Grades:
     """Judge scores against the floors of their recordings.
 
     Args:
-        scores: Of one or several recordings.
+        scores: Of one or several recordings; joints are judged where they move.
         floor: Of each, from `floors`.
         unseen: Whether the recordings were kept out of the fit.
-        best: What the model leaves of its training data, from `reached`, beside each score.
+        trained: Of the model on its training data, where that is known.
         findings: What is known about the data of the fit.
         thresholds: Replaces the default ones.
     """
     limits = thresholds or Thresholds()
+    best = [reached(trained, one) for one in scores]
+    scores = [graded_score(one) for one in scores]
     each = [_joints(s.nrmse, f, limits) for s, f in zip(scores, floor, strict=True)]
     worst = tuple(max(column, key=lambda g: GRADES.index(g.grade)) for column in zip(*each,
                   strict=True))  # fmt: skip
     overall, reasons = "good", list[str]()
-    known = best or [np.full(len(own), np.inf) for own in floor]
-    for one, own, left in zip(scores, floor, known, strict=True):
+    for one, own, left in zip(scores, floor, best, strict=True):
         word, reason = _mean(one, own, left, limits)
         if GRADES.index(word) > GRADES.index(overall):
             overall, reasons = word, [reason]
@@ -284,7 +285,6 @@ __all__ = [
     "Thresholds",
     "floors",
     "grade",
-    "graded_score",
     "reached",
     "worse_than_nominal",
 ]

@@ -16,7 +16,6 @@ from taufit.robot import Robot
 from taufit.signals import Samples
 from taufit.threads import one_blas_thread
 from taufit.validation import floors, score
-from taufit.validation.grades import graded_score
 from taufit.validation.in_detail import in_detail
 from taufit.workflow.conditioned import condition_like
 
@@ -28,7 +27,6 @@ class Checked:
     Attributes:
         samples: Conditioned as the training data were.
         score: Of the model on all of them.
-        graded: Of the model where each joint moves.
         floor: Below which no model comes, per joint.
         gravity: Where it comes from, or None where that cannot be seen.
         findings: What was noticed, gravest first, by kind and joint.
@@ -36,7 +34,6 @@ class Checked:
 
     samples: Samples
     score: Score
-    graded: Score
     floor: Float[Array, " j"]
     gravity: Gravity | None
     findings: tuple[Finding, ...]
@@ -65,7 +62,6 @@ def check(
     return Checked(
         samples,
         own,
-        graded_score(own),
         floors(model.robot, samples, evidence),
         estimate_gravity(model.robot, samples),
         tuple(_findings(robot, recordings, samples, evidence)),

@@ -63,8 +63,6 @@ from taufit.validation.files import unlike_files
 from taufit.validation.grades import (
     floors,
     grade,
-    graded_score,
-    reached,
     worse_than_nominal,
 )
 from taufit.validation.in_detail import in_detail
@@ -232,10 +230,10 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         findings += broken
         judged = tested_samples or (source.excerpt,)
         grades = grade(
-            [graded_score(own) for own in tested or (trained,)],
+            tested or (trained,),
             [floors(robot, one, evidence) for one in judged],
             unseen=bool(tested),
-            best=[reached(trained, own) for own in tested] or None,
+            trained=trained,
             findings=findings,
         )
         found = [f"{short_name(s.file)}: {text}" for s in tested for text in s.findings]
