@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -229,6 +230,15 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
     if estimate.dropped:
         console.print(
             f"Friction terms the data do not support: {_grouped(estimate.dropped)}.",
+            highlight=False,
+            markup=False,
+        )
+    zeros = done.to_dict()["joint_zeros"] or {}
+    for name, zero in zeros.items():
+        value, std = math.degrees(zero["value"]), math.degrees(zero["std"])
+        console.print(
+            f"Zero of {name}: {value:+.2f} deg (standard deviation {std:.2f} deg) is added to "
+            "recorded positions.",
             highlight=False,
             markup=False,
         )

@@ -13,6 +13,7 @@ from taufit.export.joint_frames import joint_frames, numbers, roll_pitch_yaw
 from taufit.export.unique_names import unique_names
 from taufit.model.fitted_model import FittedModel
 from taufit.robot.inertia import to_centre_of_mass
+from taufit.robot.pose import pose_from_rpy, screw_motion
 
 # A turn either way is far; a joint that may turn for ever is "continuous", which this is not.
 _WIDE = 1e3
@@ -68,6 +69,8 @@ def _edited(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
         for joint in root.findall("joint"):
             if joint.get("name") == link.joint:
                 _set_dynamics(joint, damping[i], dry[i])
+                if model.robot.joint_zeros:
+                    _turn_origin(joint, link.screw, model.robot.joint_zeros[i])
     return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
@@ -108,6 +111,18 @@ def _fresh(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
     ET.SubElement(joint, "child", link=last)
     ET.indent(root, " ")
     return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _turn_origin(joint: ET.Element, screw: np.ndarray, zero: float) -> None:
+    """The joint's own frame at its zero as recorded: origin exp([axis] zero)."""
+    old = joint.find("origin")
+    given = {} if old is None else old.attrib
+    xyz, rpy = (
+        np.array([float(x) for x in given.get(key, "0 0 0").split()]) for key in ("xyz", "rpy")
+    )
+    if old is not None:
+        joint.remove(old)
+    _origin(joint, pose_from_rpy(xyz, rpy) @ screw_motion(screw, zero))
 
 
 def _origin(element: ET.Element, placement: np.ndarray) -> None:

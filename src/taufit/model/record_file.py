@@ -73,6 +73,8 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
         out["noise_by_state"] = _noise_to_dict(record.noise)
     if record.friction_scatter is not None:
         out["friction_scatter"] = record.friction_scatter
+    if record.joint_zero_std is not None:
+        out["joint_zero_std"] = record.joint_zero_std
     if record.thermal is not None:
         out["thermal"] = {
             one.name: getattr(record.thermal, one.name) for one in fields(ThermalState)
@@ -109,6 +111,7 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
         residuals=_residuals(data, joints, names, conditioning.rate_hz),
         noise=_noise(data["noise_by_state"], joints),
         friction_scatter=_optional(data["friction_scatter"], joints, low=0.0),
+        joint_zero_std=_optional(data["joint_zero_std"], joints, low=0.0),
         score=_score(data["score"], joints),
         thermal=_thermal(data["thermal"], joints),
         simple_terms=_simple_terms(data["simple_terms"], joints, names),

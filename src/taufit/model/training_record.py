@@ -316,6 +316,7 @@ class TrainingRecord:
         residuals: What the fit left unexplained.
         noise: Residuals by friction state, where nothing touches the arm, or None.
         friction_scatter: Relative standard deviation of friction from run to run, or None.
+        joint_zero_std: Of the zeros that the robot has, where they were estimated [rad or m].
         score: On the training data, or None.
         thermal: Heat stores where temperature is estimated, or None.
         simple_terms: For formats that hold less than the model, or None where not known.
@@ -332,6 +333,7 @@ class TrainingRecord:
     residuals: Residuals = field(default_factory=Residuals)
     noise: NoiseByState | None = None
     friction_scatter: Float[Array, " j"] | None = None
+    joint_zero_std: Float[Array, " j"] | None = None
     score: Score | None = None
     thermal: ThermalState | None = None
     simple_terms: SimpleTerms | None = None

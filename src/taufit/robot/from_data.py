@@ -44,6 +44,7 @@ def robot_from_field(data: Field) -> Robot:
         source=data["source"].text(""),
         urdf=None if data["urdf"].missing else _urdf(data["urdf"], links),
         length_slopes=_slopes(slopes, len(lengths), joints),
+        joint_zeros=_zeros(data["joint_zeros"], joints),
     )
     _in_order(robot.limits, limits)
     return robot
@@ -141,6 +142,12 @@ def _drives(data: Field, joints: int) -> Drives:
         side,
         coupling,
     )
+
+
+def _zeros(data: Field, joints: int) -> tuple[float, ...]:
+    if data.missing or not data.value:
+        return ()
+    return tuple(data.numbers(joints, low=-10.0, most=10.0).tolist())
 
 
 def _slopes(data: Field, lengths: int, joints: int) -> Float[Array, "l j 9"]:

@@ -29,7 +29,7 @@ _TOP = ("name", "source", "convention", "angles", "mounting", "tip", "drives", "
 _COMMON = (
     *("name", "link", "type", "lower", "upper", "velocity", "acceleration", "torque"),
     *("mass", "com", "inertia", "parameters", "rotor_inertia"),
-    *("gear_ratio", "torque_constant", "gain", "gain_std"),
+    *("gear_ratio", "torque_constant", "gain", "gain_std", "zero"),
 )
 _GEOMETRY = {
     "standard": ("theta", "d", "a", "alpha"),
@@ -102,13 +102,16 @@ def from_yaml(text: str) -> Robot:
             np.array(table), convention=convention, prismatic=slides,
             names=names, parameters=parameters, rotor_inertias=rotors, **common,
         )  # fmt: skip
-    return checked(
-        replace(
-            robot,
-            drives=_drives(rows, data.get("drives", {})),
-            mounting=_mounting(data.get("mounting", "ground"), scale),
-        )
+    robot = replace(
+        robot,
+        drives=_drives(rows, data.get("drives", {})),
+        mounting=_mounting(data.get("mounting", "ground"), scale),
     )
+    zeros = [
+        _angle(row.get("zero", 0.0), f"zero of joint {i + 1}", 1.0 if slides[i] else scale)
+        for i, row in enumerate(rows)
+    ]
+    return checked(robot.with_joint_zeros(zeros))
 
 
 def load_yaml(text: str) -> dict[Any, Any]:
@@ -288,6 +291,7 @@ def to_yaml(robot: Robot) -> str:
     """YAML that `from_yaml` reads back to the same robot, written in frames."""
     drives = robot.drives
     joints = []
+    zeros, robot = robot.joint_zeros, robot.with_joint_zeros(())
     for i, link in enumerate(robot.links):
         row: dict[str, Any] = {
             "name": link.joint,
@@ -304,6 +308,8 @@ def to_yaml(robot: Robot) -> str:
             row["parameters"] = link.parameters.tolist()
         if link.rotor_inertia:
             row["rotor_inertia"] = float(link.rotor_inertia)
+        if zeros and zeros[i]:
+            row["zero"] = float(zeros[i])
         row["gear_ratio"] = float(drives.gear_ratio[i])
         if np.isfinite(drives.torque_constant[i]):
             row["torque_constant"] = float(drives.torque_constant[i])

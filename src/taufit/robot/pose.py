@@ -47,6 +47,20 @@ def adjoint(pose: Float[Array, "4 4"]) -> Float[Array, "6 6"]:
     return out
 
 
+def screw_motion(screw: Float[Array, " 6"], amount: float) -> Float[Array, "4 4"]:
+    """exp([S] q): the pose after moving by q along S = (omega; v), omega of length 1 or 0."""
+    w, u = screw[:3], screw[3:]
+    out = np.eye(4)
+    if not np.any(w):
+        out[:3, 3] = amount * u
+        return out
+    cross = skew(w)
+    sine, cosine = np.sin(amount), np.cos(amount)
+    out[:3, :3] = np.eye(3) + sine * cross + (1.0 - cosine) * cross @ cross
+    out[:3, 3] = (amount * np.eye(3) + (1.0 - cosine) * cross + (amount - sine) * cross @ cross) @ u
+    return out
+
+
 def snap_angle(angle: float, tolerance: float = 1e-5) -> float:
     """The multiple of 45 degrees within `tolerance` of the angle, else the angle itself.
 

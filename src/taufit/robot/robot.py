@@ -13,6 +13,7 @@ from taufit.errors import RobotError
 from taufit.names import clean_name, printable
 from taufit.parameters import PER_LINK, ParameterLayout
 from taufit.robot.mounting import MOUNTINGS, gravity_in_base
+from taufit.robot.pose import screw_motion
 from taufit.views import Shown
 
 
@@ -114,6 +115,8 @@ class Robot(Shown):
             length; empty where the description names none.
         source: Where the numbers come from.
         urdf: The text it was read from, when it was a URDF; exports edit it in place.
+        joint_zeros: What is added to each recorded position to give the joint's [rad or m]; the
+            links' placements contain it. Empty where nothing is.
 
     Example:
         >>> import taufit
@@ -134,6 +137,7 @@ class Robot(Shown):
     source: str = ""
     urdf: str | None = None
     length_slopes: Float[Array, "l j 9"] = field(default_factory=lambda: np.zeros((0, 0, 9)))
+    joint_zeros: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         # What a file calls itself is shown in many places; nothing in it may act there.
@@ -205,12 +209,38 @@ class Robot(Shown):
         )
         return replace(self, links=links)
 
+    def with_joint_zeros(self, zeros: Sequence[float] | Float[Array, " j"]) -> Robot:
+        """The same arm with encoders whose zero lies elsewhere: joint = recorded + zero.
+
+        M exp([S] (q + zero)) = (M exp([S] zero)) exp([S] q), so only placements change, and whoever
+        computes with the robot goes on with recorded positions. Limits are those of the record.
+
+        Args:
+            zeros: One per joint [rad or m], in place of those it has.
+        """
+        zeros = tuple(float(zero) for zero in zeros)
+        if len(zeros) not in (0, self.joints) or not np.all(np.isfinite(zeros)):
+            raise RobotError(
+                f"{self.name} has {self.joints} joints; joint zeros are as many numbers, or none."
+            )
+        now = np.zeros(self.joints) if not zeros else np.array(zeros)
+        change = now - (np.array(self.joint_zeros) if self.joint_zeros else 0.0)
+        links = tuple(
+            replace(link, placement=link.placement @ screw_motion(link.screw, float(step)))
+            if step
+            else link
+            for link, step in zip(self.links, change, strict=True)
+        )
+        return replace(self, links=links, joint_zeros=zeros if np.any(now) else ())
+
     def with_lengths(self, values: Mapping[str, float]) -> Robot:
         """The same arm with some of its named lengths changed [m].
 
         Rotations do not depend on lengths and positions do so linearly, hence
         geometry(l + dl) = geometry(l) + slopes dl.
         """
+        if self.joint_zeros:
+            return self.with_joint_zeros(()).with_lengths(values).with_joint_zeros(self.joint_zeros)
         known = [name for name, _ in self.lengths]
         unknown = [name for name in values if name not in known]
         if unknown or len(self.length_slopes) != len(known):
@@ -264,6 +294,7 @@ class Robot(Shown):
             "length_slopes": self.length_slopes.tolist(),
             "source": self.source,
             "urdf": self.urdf,
+            **({"joint_zeros": list(self.joint_zeros)} if self.joint_zeros else {}),
         }
 
     @classmethod

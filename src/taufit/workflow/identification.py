@@ -116,6 +116,7 @@ class Identification(Shown):
             "seconds": self.training.seconds,
             "e_n": self.training.e_n,
             "mean_inside": self.training.mean_inside,
+            "joint_zeros": _zeros(self.model),
             "friction_scatter": None if e.friction_scatter is None else e.friction_scatter.tolist(),
             "cutoff_hz": conditioning.cutoff_hz,
             "rate_hz": conditioning.rate_hz,
@@ -143,3 +144,16 @@ class Identification(Shown):
         if self.signs is not None:
             out |= self.signs.to_dict()
         return out
+
+
+def _zeros(model: FittedModel) -> dict[str, dict[str, float]] | None:
+    """Joint zeros with their standard deviations, by joint; None where none was looked for."""
+    std, robot = model.training.joint_zero_std, model.robot
+    if std is None:
+        return None
+    values = robot.joint_zeros or (0.0,) * robot.joints
+    return {
+        name: {"value": float(value), "std": float(own)}
+        for name, value, own in zip(robot.joint_names, values, std, strict=True)
+        if own > 0.0
+    }

@@ -14,6 +14,7 @@ import numpy as np
 import taufit
 from taufit.arrays import Array, Float
 from taufit.cache import Cache, open_cache
+from taufit.calibration.joint_zeros import EXPECTED_STD, found_zeros
 from taufit.contact.noise import training_noise
 from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
@@ -106,6 +107,8 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     sign_method: Literal["exact", "tree"] = "exact",
     temperature: str = "auto",
     delay_s: float | Literal["auto"] = 0.0,
+    joint_zeros: str | Sequence[str] | None = None,
+    joint_zero_std: float = EXPECTED_STD,
     provenance: Mapping[str, Any] | None = None,
     force: bool = False,
     processes: int | None = 1,
@@ -138,6 +141,9 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         temperature: How friction follows joint temperature: "none", "linear", "exponential",
             "arrhenius", "thermal-model" (temperatures estimated from heat), or "auto".
         delay_s: By how much torque was recorded later than the motion it belongs to, or "auto".
+        joint_zeros: Joints whose encoder may have its zero elsewhere, by name or number, or "all":
+            what is to be added to recorded positions is estimated, and the model contains it.
+        joint_zero_std: What is expected of them before, as a standard deviation [rad].
         provenance: What the model file should say about where the data came from.
         force: Fit although the recording contradicts the robot or holds impossible numbers.
         processes: That share the files; None for one per processor. Results do not depend on it.
@@ -180,6 +186,10 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         if isinstance(friction, FittedModel):
             model = with_tested_friction(model, friction)
         check_enough(model, source, with_prior=estimator is None)
+        zeros = found_zeros(model, source, joint_zeros, joint_zero_std)
+        if zeros is not None:
+            robot = robot.with_joint_zeros(zeros.values)
+            model = replace(model, robot=model.robot.with_joint_zeros(zeros.values))
         known = [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
         excerpt = source.excerpt
         evidence = Evidence(robot, excerpt) if len(excerpt) else None
@@ -242,6 +252,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
                 *(finding.message for finding in findings),
                 *warmth.findings,
                 *estimate.warnings,
+                *(() if zeros is None else zeros.warnings(robot)),
                 *found,
                 *_recording_warnings(data),
                 *([kept.warning] if kept is not None and kept.warning else []),
@@ -262,6 +273,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             score=replace(trained, findings=()),
             residuals=residual_structure(fitted, source),
             simple_terms=simple_terms(fitted, source),
+            joint_zero_std=None if zeros is None else zeros.std,
             provenance=_provenance(robot, settings, provenance),
             warnings=tuple(warnings),
             contradictions=tuple(f.message for f in findings if f.severity == "error"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -72,6 +73,20 @@ class ModelOptions:
         ),
     ] = "auto"
 
+    joint_zeros: Annotated[
+        str | None,
+        typer.Option(
+            help="Joints whose encoder zero is not certain (names or numbers from 1, or all): what "
+            "to add to recorded positions is estimated and becomes part of the model.",
+            metavar="JOINT,...",
+        ),
+    ] = None
+    joint_zero_std: Annotated[
+        float,
+        typer.Option(
+            help="How far off they may be: standard deviation expected.", metavar="DEG", min=1e-3
+        ),
+    ] = 1.0
     torque_signs: Annotated[
         str, typer.Option(help="recorded, or unknown where only magnitudes were.")
     ] = "recorded"
@@ -104,6 +119,8 @@ class ModelOptions:
             "estimator": None if self.estimator == "auto" else ESTIMATORS[self.estimator](),
             "cutoff_hz": _cutoff(self.cutoff_hz),
             "delay_s": _delay(self.delay_s),
+            "joint_zeros": self.joint_zeros,
+            "joint_zero_std": math.radians(self.joint_zero_std),
             "rotor_inertia": self.rotor_inertia,
             "offset": not self.no_offset,
             "temperature": one_of(self.temperature, TEMPERATURE_CHOICES, "--temperature"),
