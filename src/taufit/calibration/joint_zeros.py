@@ -26,7 +26,7 @@ from taufit.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
 
-EXPECTED_STD = np.radians(1.0)
+EXPECTED_STD: float = float(np.radians(1.0))
 _MOST_ROWS = 3000
 _ROUNDS = 8
 # Step of the central difference, and the step below which the search has ended [rad].
