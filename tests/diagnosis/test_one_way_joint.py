@@ -53,3 +53,12 @@ def test_its_friction_holds_the_truth_or_is_unknown(one_way):
 def test_no_coefficient_is_beyond_what_the_joint_bears(one_way):
     friction = one_way.model.layout.split(one_way.model.values).friction
     assert np.abs(friction[:, 0]).max() < 10 * np.abs(one_way.samples.torque).max()
+
+
+def test_its_constant_torque_counts_as_friction_first(one_way):
+    model = one_way.model
+    coulomb, offset = (
+        model.values[model.layout.index(f"joint_6.{n}")] for n in ("coulomb", "offset")
+    )
+    assert abs(offset) < 0.2 * coulomb
+    assert coulomb + offset == pytest.approx(COULOMB + 0.4, rel=0.15)

@@ -87,6 +87,23 @@ def test_a_light_prior_is_no_worse_than_none_by_its_own_measure(weight, noise):
                 assert measure(other) >= here * (1.0 - 1e-9)
 
 
+def test_what_is_known_of_a_parameter_is_kept_and_not_made_zero():
+    model, _, information, problem = question(1.0, 0.02)
+    limits = constraints_of(model, margin=1e-6)
+    at = model.layout.index("joint_2.coulomb")
+    precision, expected = np.zeros(model.layout.size), np.zeros(model.layout.size)
+    precision[at], expected[at] = 1e12, 4.0
+    known, expects = tuple(precision.tolist()), tuple(expected.tolist())
+    own = ConsistentSdp(prior_weight=1.0, precision=known, expected=expects)
+
+    theta, _ = entropic_least_squares(
+        information, problem, limits, 1.0, precision=precision, expected=expected
+    )
+
+    assert theta[at] == pytest.approx(4.0, abs=1e-3)
+    assert own.solve(information, problem).values[at] == pytest.approx(4.0, abs=1e-3)
+
+
 def test_an_arm_far_from_its_description_is_found(data_dir):
     """A UR10e with 2.8 kg in its hand that nobody told: the prior is light, the data are many."""
     folder = data_dir / "ur10e"

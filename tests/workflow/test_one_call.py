@@ -14,6 +14,7 @@ from taufit.cli.app import main
 from taufit.errors import RecordingError, TaufitError
 from taufit.fitting import automatic_model
 from taufit.sim import random_fourier
+from taufit.workflow.conditioned import condition_like
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,21 @@ def test_a_share_is_kept_out_as_the_command_does(folder, capsys):
     )
     done = taufit.identify("ur3e", file, holdout="30%")
     assert [one["mean_nrmse"] for one in told["holdout"]] == [s.mean_nrmse for s in done.holdout]
+
+
+def test_a_share_kept_out_is_predicted_with_friction_as_the_motion_before_left_it(folder):
+    whole = taufit.read_recording(folder / "run.parquet")
+    done = taufit.identify("ur3e", whole, holdout="30%")
+    samples = done.holdout_samples[0]
+    counted = samples.time[samples.in_motion]
+    border = 0.7 * (whole.time[-1] - whole.time[0])
+    assert counted[0] >= border > done.samples.time[-1]
+    # Nothing is lost to the low-pass where the part that counts begins.
+    assert counted[0] - border < 2.0 / samples.rate_hz
+    np.testing.assert_array_equal(
+        taufit.predicted_torque(done.model, samples)[samples.in_motion],
+        taufit.predicted_torque(done.model, condition_like(done.model, [whole]))[samples.in_motion],
+    )
 
 
 def test_recordings_in_memory_are_as_good_as_files(folder, done):

@@ -79,8 +79,9 @@ class ConsistentSdp:
         settings["prior_weight"] = float(each.mean())
         if np.all(each > 0):
             own = np.asarray(self.precision, float) if self.precision else None
+            about = np.asarray(self.expected, float) if self.expected else None
             theta, messages = entropic_least_squares(
-                information, problem, limits, each, precision=own
+                information, problem, limits, each, precision=own, expected=about
             )
         else:
             held = self._with_precision(information, problem)

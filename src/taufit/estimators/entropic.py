@@ -61,11 +61,12 @@ def entropic_least_squares(
     weight: float | Float[Array, " j"],
     start: Float[Array, " p"] | None = None,
     precision: Float[Array, " p"] | None = None,
+    expected: Float[Array, " p"] | None = None,
 ) -> tuple[Float[Array, " p"], list[str]]:
     """The minimum of f under the constraints; inequalities by a barrier driven to 1e-9.
 
     `weight` is w of all links, or one per link; `precision` of every parameter adds
-    precision theta^2 / 2.
+    precision (theta - expected)^2 / 2, expected being zero by default.
     """
     noise = noise_level(information, problem)
     model = problem.model
@@ -78,7 +79,8 @@ def entropic_least_squares(
         # Beside the triangle, not merged into it: it has base columns only, and rounding of what
         # depends on them would pass for noise.
         known = np.diag(np.sqrt(precision))[precision > 0.0]
-        rows, aim = np.concatenate([rows, known]), np.pad(aim, (0, len(known)))
+        about = np.zeros(len(known)) if expected is None else known @ expected
+        rows, aim = np.concatenate([rows, known]), np.concatenate([aim, about])
     hessian0, gradient0 = rows.T @ rows, rows.T @ aim
     linear = np.zeros(layout.size)
     linear[layout.links] = np.einsum("imn,knm->ki", UNIT, inverse).ravel()

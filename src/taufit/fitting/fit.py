@@ -139,14 +139,19 @@ def fit(
     check_enough(model, source, with_prior=automatic)
     amount = Amount.of(model, source)
     bound = ties(model, source.excerpt)
-    dropped = (*dropped, *bound.dropped, *(known.dropped if known is not None else ()))
+    dropped = (*dropped, *(known.dropped if known is not None else ()))
+    if not automatic:
+        # Without priors, one of two columns that are the same must go.
+        dropped = (*dropped, *bound.dropped)
     evidence: Evidence | None = None
     rounds = 12
     if estimator is None:
         least = amount.least_noise(source)
         if load is not None:
             load = near_load(model, source, load, share=FIRST_LOAD)
-        evidence = weigh_evidence(model, source, dropped=dropped, least_noise=least, load=load)
+        evidence = weigh_evidence(
+            model, source, dropped=dropped, least_noise=least, load=load, one_way=bound.joints
+        )
         # It has settled: a fit without priors would be further from the one that follows.
         load = None if evidence.load is None else near_load(model, source, evidence.load)
         rounds = rounds if load is None else 0

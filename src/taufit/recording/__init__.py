@@ -4,7 +4,7 @@ Left to others: resampling, filtering, derivatives and gains (signals).
 """
 
 from taufit.recording.column_map import ColumnMap, read_map
-from taufit.recording.cut import cut, split
+from taufit.recording.cut import cut, ending, split
 from taufit.recording.finding import Finding
 from taufit.recording.joint_order import in_order, require_joints
 from taufit.recording.live import RecordingWriter, compact
@@ -25,6 +25,7 @@ __all__ = [
     "Timing",
     "compact",
     "cut",
+    "ending",
     "in_motion",
     "in_order",
     "quality",

@@ -46,3 +46,14 @@ def split(recording: Recording, share: float) -> tuple[Recording, Recording]:
     last = cut(recording, float(border), None)
     label = f"{name} (last {100 * share:g} %)"
     return first, replace(last, meta={**last.meta, "file": label})
+
+
+def ending(recording: Recording, share: float) -> Recording:
+    """The last `share` of the time, with what was before it: low-pass and friction depend on that.
+
+    `counted_s` in its meta says from when to when it counts, in seconds after the first row.
+    """
+    _, last = split(recording, share)
+    lead = float(last.time[0] - recording.time[0])
+    meta = {"file": last.meta["file"], "counted_s": [lead, float("inf")]}
+    return replace(recording, meta={**recording.meta, **meta})

@@ -6,6 +6,9 @@
     coulomb, offset theta_i ~ N(0, f_j^2)                     f_j: friction seen in joint j
     pre-sliding     theta_i ~ N(0, (b_j f_j)^2)               steps wider than the first
 
+Where a joint turned one way only, friction, offset and slow changes of either are nearly one
+column: there an offset is expected to be small beside friction, and v |v| to be next to nothing.
+
 w_k, kappa_j, a_j and b_j maximise the evidence (MacKay's fixed point) under weak hyperpriors; rows
 count as often as their residuals are independent. Nothing is dropped: a term that the data do not
 show has a small scale. Cross-validation inside one recording cannot do this: ten seconds hold a few
@@ -14,7 +17,7 @@ dozen independent residuals per joint, and terms would be chosen by noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +49,8 @@ _NU_LINK, _NU_DRAG = 10.0, 4.0
 _LEAST_TRUST = 0.1
 # Prior standard deviation of Coulomb friction and the offset over the friction seen.
 _COULOMB, _OFFSET = 1.0, 1.0
+# The same of an offset, and v |v| over what it may be elsewhere, where a joint turned one way only.
+_ONE_WAY_OFFSET, _ONE_WAY_CURVED = 0.2, 0.1
 # The same of wider steps of pre-sliding where nothing shows them: a second of motion holds no more
 # than the beginning of such a step, and would make of it any friction at all.
 _WIDER, _NU_WIDER = 0.5, 4.0
@@ -82,6 +87,7 @@ def weigh_evidence(
     dropped: tuple[str, ...] = (),
     least_noise: Float[Array, " j"] | None = None,
     load: Float[Array, " p"] | None = None,
+    one_way: tuple[int, ...] = (),
 ) -> Evidence:
     """Prior scales from the samples.
 
@@ -92,8 +98,9 @@ def weigh_evidence(
         least_noise: Below which no joint's noise is taken to be [N m].
         load: Parameters whose links' torque load-dependent friction begins with; by default those
             of a fit with the measured torque in that place.
+        one_way: Joints, counted from 0, that turned one way only.
     """
-    search = searched(model, source_of(samples), dropped, least_noise, load)
+    search = searched(model, source_of(samples), dropped, least_noise, load, one_way)
     rippled = bool(np.any(search.scales.is_ripple))
     return Evidence(
         search.trust * search.correlation,
@@ -111,6 +118,7 @@ def searched(
     dropped: tuple[str, ...],
     least_noise: Float[Array, " j"] | None = None,
     begin: Float[Array, " p"] | None = None,
+    one_way: tuple[int, ...] = (),
 ) -> Search:
     """The settled search for the scales; friction that depends on the load begins with `begin`."""
     prior, centre, guessed = gaussian_prior(model)
@@ -131,7 +139,7 @@ def searched(
     each = correlation_samples(rows.residuals(theta), rows.keep, rows.run)
     search = Search(model, regression, theta, scale, float(np.mean(each)))
     search.prior, search.centre, search.trusted = prior, centre, trusted
-    search.scales = _scales(model, source, rows, theta)
+    search.scales = _turned_one_way(_scales(model, source, rows, theta), model, one_way)
     search.used = ~np.isin(model.names, dropped)
     search.run()
     return search
@@ -200,6 +208,17 @@ def _scales(
             wider[i] = 1.0 / level[j] ** 2
     assert len(friction) == joints
     return _Scales(unit, fixed, wider, ripple, friction, np.asarray(layout.owner))
+
+
+def _turned_one_way(scales: _Scales, model: TorqueModel, joints: tuple[int, ...]) -> _Scales:
+    """The same with what cannot be told from friction on these joints expected to be small."""
+    what = np.asarray(model.layout.what)
+    here = np.isin(scales.owner, joints)
+    return replace(
+        scales,
+        unit=scales.unit / np.where(here & (what == "viscous2"), _ONE_WAY_CURVED, 1.0) ** 2,
+        fixed=scales.fixed / np.where(here & (what == "offset"), _ONE_WAY_OFFSET, 1.0) ** 2,
+    )
 
 
 def _at_least(rated: Float[Array, " j"], seen: Float[Array, " j"]) -> Float[Array, " j"]:

@@ -12,7 +12,7 @@ from taufit.recording import Recording
 from taufit.signals import Samples, condition
 from taufit.signs.unknown_signs import signed_by_model
 from taufit.temperature.apply import with_temperature
-from taufit.workflow.training_data import in_robot_order
+from taufit.workflow.training_data import counted, in_robot_order
 
 
 def condition_like(
@@ -42,11 +42,14 @@ def condition_like(
     gains = conditioning.gain if needs else None
     samples = with_temperature(
         model,
-        condition(
+        counted(
+            condition(
+                ordered,
+                cutoff_hz=None if np.isinf(cutoff) else cutoff,
+                gains=gains,
+                delay_s=conditioning.delay_s,
+            ),
             ordered,
-            cutoff_hz=None if np.isinf(cutoff) else cutoff,
-            gains=gains,
-            delay_s=conditioning.delay_s,
         ),
     )
     if samples.signed is not None and not np.all(samples.signed):

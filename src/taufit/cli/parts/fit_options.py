@@ -226,10 +226,13 @@ class _Part:
     end: bool = False
 
     def __call__(self, path: Path) -> list[Recording]:
-        from taufit.recording import split
+        from taufit.recording import ending, split
 
         assert self.share is not None
-        return [split(one, self.share)[self.end] for one in self.source.read(path)]
+        runs = self.source.read(path)
+        if self.end and len(runs) == 1:
+            return [ending(runs[0], self.share)]
+        return [split(one, self.share)[self.end] for one in runs]
 
 
 def _is_share(path: Path) -> bool:
