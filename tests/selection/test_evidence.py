@@ -13,8 +13,9 @@ from taufit.estimators.constraints import passive_rows
 from taufit.fitting import fit, fit_samples
 from taufit.friction import FRICTION_MODELS, Presliding, Ripple
 from taufit.model.torque_model import TorqueModel
-from taufit.selection.evidence import weigh_evidence
+from taufit.selection.evidence import searched, weigh_evidence
 from taufit.selection.ripple import with_ripple
+from taufit.signals.sample_source import source_of
 
 
 def _rated(model: TorqueModel, speed: float) -> TorqueModel:
@@ -49,6 +50,15 @@ def test_possible_includes_friction():
 
     assert is_consistent(model, theta)
     assert not is_consistent(model, gives)
+
+
+def test_strong_drag_makes_no_load_dependence_likely():
+    model, _, _, samples = simulated(Presliding(), seed=3, noise=0.2)
+    model = _rated(model, 30.0)
+    thick = samples.velocity * 40.0 * samples.torque.std(axis=0) / 30.0
+    search = searched(model, source_of(replace(samples, torque=samples.torque + thick)), ())
+
+    assert np.all(search.drag > 1.3) and np.all(search.load < 1.2)
 
 
 def test_trust_in_a_wrong_link_falls_and_in_a_right_one_stays():

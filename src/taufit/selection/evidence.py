@@ -1,7 +1,8 @@
 """How far to lean on what was known before, from the data: trust per link, size of friction terms.
 
     links           theta_k ~ N(nominal_k, (w_k Q_k)^-1)      Q_k: of the log-det divergence
-    drag, load      theta_i ~ N(0, (kappa_j s_i)^2)           s_i: all friction seen, at rated speed
+    drag            theta_i ~ N(0, (kappa_j s_i)^2)           s_i: all friction seen, at rated speed
+    load            theta_i ~ N(0, (l_j s_i)^2)               the same, at rated torque
     ripple          theta_i ~ N(0, (a_j f_j)^2)
     coulomb, offset theta_i ~ N(0, f_j^2)                     f_j: friction seen in joint j
     pre-sliding     theta_i ~ N(0, (b_j f_j)^2)               steps wider than the first
@@ -9,10 +10,10 @@
 Where a joint turned one way only, friction, offset and slow changes of either are nearly one
 column: there an offset is expected to be small beside friction, and v |v| to be next to nothing.
 
-w_k, kappa_j, a_j and b_j maximise the evidence (MacKay's fixed point) under weak hyperpriors; rows
-count as often as their residuals are independent. Nothing is dropped: a term that the data do not
-show has a small scale. Cross-validation inside one recording cannot do this: ten seconds hold a few
-dozen independent residuals per joint, and terms would be chosen by noise.
+w_k, kappa_j, l_j, a_j and b_j maximise the evidence (MacKay's fixed point) under weak hyperpriors;
+rows count as often as their residuals are independent. Nothing is dropped: a term that the data do
+not show has a small scale. Cross-validation inside one recording cannot do this: ten seconds hold a
+few dozen independent residuals per joint, and terms would be chosen by noise.
 """
 
 from __future__ import annotations
@@ -157,7 +158,8 @@ class _Scales:
     """Prior standard deviations at kappa = 1 and a = 1, and who has which.
 
     Attributes:
-        unit: 1 / s_i^2 of drag and load terms, else 0.
+        unit: 1 / s_i^2 of drag terms, else 0.
+        load: The same of load terms.
         fixed: Of Coulomb friction and offset, else 0.
         wider: 1 / f_j^2 of wider steps of pre-sliding, else 0.
         is_ripple: Which terms are ripple.
@@ -166,6 +168,7 @@ class _Scales:
     """
 
     unit: Float[Array, " p"]
+    load: Float[Array, " p"]
     fixed: Float[Array, " p"]
     wider: Float[Array, " p"]
     is_ripple: Bool[Array, " p"]
@@ -190,14 +193,15 @@ def _scales(
     speed = rated_speed(model, source)
     carried = np.abs(rigid).max(axis=0, initial=0.0)
     full = _at_least(model.robot.limits.torque, carried)
-    unit, fixed, wider, ripple = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p, bool)
+    unit, load, fixed, wider = np.zeros((4, p))
+    ripple = np.zeros(p, bool)
     for i in range(layout.rest.start, p):
         what, j = layout.what[i], int(layout.owner[i])
         if what in _DRAG:
             # A joint that turned one way shows friction without a spread.
             unit[i] = (speed[j] ** _DRAG[what] / level[j]) ** 2
         elif what == "load":
-            unit[i] = (full[j] / friction[j]) ** 2
+            load[i] = (full[j] / friction[j]) ** 2
         elif what.startswith("ripple"):
             ripple[i] = True
         elif what == "offset":
@@ -207,7 +211,7 @@ def _scales(
         elif what.startswith("presliding"):
             wider[i] = 1.0 / level[j] ** 2
     assert len(friction) == joints
-    return _Scales(unit, fixed, wider, ripple, friction, np.asarray(layout.owner))
+    return _Scales(unit, load, fixed, wider, ripple, friction, np.asarray(layout.owner))
 
 
 def _turned_one_way(scales: _Scales, model: TorqueModel, joints: tuple[int, ...]) -> _Scales:
@@ -234,7 +238,7 @@ class Search:
     Attributes:
         first: Parameters of a fit with hardly any prior.
         correlation: Rows whose residuals are correlated.
-        trust, drag, ripple, wider: w_k, kappa_j^2, a_j^2 and b_j^2.
+        trust, drag, load, ripple, wider: w_k, kappa_j^2, l_j^2, a_j^2 and b_j^2.
         theta: Parameters under them.
         used: Which parameters are not held at zero.
     """
@@ -262,13 +266,14 @@ class Search:
         """Of every parameter about zero, by the scales as they are."""
         s = self.scales
         ripple = np.where(s.is_ripple, 1.0 / (self.ripple * s.friction**2)[s.owner], 0.0)
-        return s.fixed + s.unit / self.drag[s.owner] + s.wider / self.wider[s.owner] + ripple
+        drag, load = s.unit / self.drag[s.owner], s.load / self.load[s.owner]
+        return s.fixed + drag + load + s.wider / self.wider[s.owner] + ripple
 
     def run(self) -> None:
         """To the fixed point."""
         joints = self.model.layout.joints
         self.trust = np.full(joints, self.trusted)
-        self.drag = np.ones(joints)
+        self.drag, self.load = np.ones(joints), np.ones(joints)
         self.ripple = np.full(joints, 0.01)
         self.wider = np.full(joints, _WIDER**2)
         for _ in range(_ROUNDS):
@@ -308,19 +313,39 @@ class Search:
             shown = float(np.clip(gamma, 0.0, size))
             trust = (shown + _NU_LINK) / (off @ q @ off + _NU_LINK / self.trusted)
             self.trust[k] = max(trust, _LEAST_TRUST * self.trusted)
-            mine = (s.owner == k) & (s.unit > 0.0)
-            shown = max(float(explained[mine].sum()), 0.0)
-            power = float(np.sum(s.unit[mine] * theta[mine] ** 2))
-            self.drag[k] = (power + _NU_DRAG) / (shown + _NU_DRAG)
-            mine = (s.owner == k) & (s.wider > 0.0)
-            shown = max(float(explained[mine].sum()), 0.0)
-            power = float(np.sum(s.wider[mine] * theta[mine] ** 2))
-            self.wider[k] = (power + _NU_WIDER * _WIDER**2) / (shown + _NU_WIDER)
+            own_terms = s.owner == k, theta, explained
+            self.drag[k] = _scale(s.unit, *own_terms, _NU_DRAG, 1.0)
+            self.load[k] = _scale(s.load, *own_terms, _NU_DRAG, 1.0)
+            self.wider[k] = _scale(s.wider, *own_terms, _NU_WIDER, _WIDER**2)
             mine = (s.owner == k) & s.is_ripple & self.used
             if np.any(mine):
                 shown = max(float(explained[mine].sum()), 1e-3)
                 power = float(np.sum(theta[mine] ** 2)) / s.friction[k] ** 2
                 self.ripple[k] = float(np.clip(power / shown, 1e-8, 1e2))
+
+
+def _scale(
+    unit: Float[Array, " p"],
+    own: Bool[Array, " p"],
+    theta: Float[Array, " p"],
+    explained: Float[Array, " p"],
+    nu: float,
+    usual: float,
+) -> float:
+    """Squared scale of a joint's terms: their power over how many of them the data show.
+
+    Args:
+        unit: 1 / variance at scale 1; 0 for other terms.
+        own: The joint's parameters.
+        theta: Parameters.
+        explained: Share of each that the data show.
+        nu: Weight of the hyperprior, in parameters.
+        usual: Squared scale it expects.
+    """
+    mine = own & (unit > 0.0)
+    shown = max(float(explained[mine].sum()), 0.0)
+    power = float(np.sum(unit[mine] * theta[mine] ** 2))
+    return (power + nu * usual) / (shown + nu)
 
 
 def _inverse(matrix: Float[Array, "p p"], free: Bool[Array, " p"]) -> Float[Array, "p p"]:
