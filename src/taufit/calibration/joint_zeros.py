@@ -14,12 +14,14 @@ Such zeros stay at what is expected of them, with its standard deviation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.errors import RecordingError, RobotError
+from taufit.friction import Compensated
+from taufit.friction.compensated import balance_torque, compensated
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
 from taufit.selection.friction_terms import correlation_samples, gaussian_prior
@@ -102,6 +104,15 @@ def found_zeros(
     return estimate_joint_zeros(model, samples, joints, expected_std=expected_std)
 
 
+def with_zeros(model: TorqueModel, zeros: Float[Array, " j"]) -> TorqueModel:
+    """The model of the same arm with other zeros, its compensators included."""
+    robot = model.robot.with_joint_zeros(zeros)
+    friction = model.friction
+    if isinstance(friction, Compensated):
+        friction = replace(friction, compensators=robot.compensators)
+    return replace(model, robot=robot, friction=friction)
+
+
 def estimate_joint_zeros(
     model: TorqueModel,
     samples: Samples,
@@ -148,8 +159,8 @@ class _Search:
         self.keep, self.run_of = samples.keep[rows], samples.run[rows]
         self.torque = np.where(self.keep, samples.torque[rows], 0.0)
         load = np.where(np.isfinite(samples.torque), samples.torque, 0.0)
-        motor = model.columns.friction_at(samples, load=load)[rows]
-        self.rest = model.columns.rest(self.motion[2], motor)
+        self._samples, self._rows, self._load = samples, rows, load
+        self.rest = self._rest(model)
         self.scale = np.maximum(self.torque.std(axis=0), 1e-9)
         prior, self.nominal, _ = gaussian_prior(model)
         self.prior = prior if np.any(model.robot.parameters) else np.zeros_like(prior)
@@ -187,9 +198,18 @@ class _Search:
     def _columns(self, zeros: Float[Array, " j"]) -> Float[Array, "n j p"]:
         """W with the joints' frames where these zeros put them."""
         q, v, a = self.motion
+        if compensated(self.model.friction) is not None:
+            self.rest = self._rest(self._moved(zeros))
         return np.concatenate(
             [self.model.columns.links(q + zeros - self._known(), v, a), self.rest], -1
         )
+
+    def _rest(self, model: TorqueModel) -> Float[Array, "n j m"]:
+        motor = model.columns.friction_at(self._samples, load=self._load)[self._rows]
+        return model.columns.rest(self.motion[2], motor)
+
+    def _moved(self, zeros: Float[Array, " j"]) -> TorqueModel:
+        return with_zeros(self.model, zeros)
 
     def _known(self) -> Float[Array, " j"]:
         """Zeros that the robot's own frames contain."""
@@ -211,6 +231,12 @@ class _Search:
                 self.model.columns.links(at + side * step, v, a) @ links for side in (1.0, -1.0)
             )
             out[..., c] = (above - below) / (2.0 * _SLOPE)
+        moved = self._moved(zeros)
+        own = moved.layout.split(values).friction
+        for k, torque in balance_torque(moved.friction, own).items():
+            for c in np.flatnonzero(self.chosen == k):
+                sides = (torque(q[:, k] + side * _SLOPE) for side in (1.0, -1.0))
+                out[:, k, c] += np.subtract(*sides) / (2.0 * _SLOPE)
         return out
 
     def _solved(

@@ -13,7 +13,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError
-from taufit.friction import FrictionInput, FrictionModel
+from taufit.friction import FrictionInput, FrictionModel, level
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import PER_LINK, ParameterLayout, link_name
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
@@ -184,7 +184,7 @@ def passive_rows(
     """
     if model.friction is None:
         return
-    steady = model.friction.steady()
+    steady = level(model.friction)
     rated = np.asarray(speeds if len(speeds) else model.robot.limits.velocity, float)
     for joint in np.flatnonzero(np.isfinite(rated) & (rated > 0.0)).tolist():
         at = model.layout.friction_of(joint)

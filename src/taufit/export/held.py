@@ -27,6 +27,7 @@ from taufit.friction import (
     Linear,
     NoFriction,
     Polynomial,
+    level,
     needs,
 )
 from taufit.model.fitted_model import FittedModel
@@ -137,7 +138,7 @@ def _curve(
     if model.friction is None or isinstance(model.friction, NoFriction):
         return columns, zero
     own = model.layout.split(model.values).friction[joint]
-    return columns, model.friction.steady().columns(inputs, model.joint_shape[joint]) @ own
+    return columns, level(model.friction).columns(inputs, model.joint_shape[joint]) @ own
 
 
 def _seen(model: FittedModel) -> Float[Array, " j"]:
@@ -223,7 +224,8 @@ def _dropped(model: FittedModel, terms: Terms, rows: RowsOfTraining | None) -> t
         if np.max(np.abs(column), initial=0.0) > 1e-6:
             size = None if record is None else record.effect[:, k]
             most = f"{np.max(np.abs(column)):.3g} {term.unit}"
-            out.append(f"friction term {term.name!r} {told(size, most)}")
+            what = "gravity compensator" if term.name.startswith("balance_") else "friction"
+            out.append(f"{what} term {term.name!r} {told(size, most)}")
     out += _ways_of_friction(model)
     if np.any(own.rotors) and not terms.rotor_inertia:
         size = None

@@ -16,7 +16,8 @@ from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit_samples import fit_samples
 from taufit.fitting.known_friction import KnownFriction, unlike_tested
 from taufit.fitting.one_way import ties
-from taufit.friction import FRICTION_MODELS, FrictionModel, Presliding
+from taufit.friction import FRICTION_MODELS, Compensated, FrictionModel, NoFriction, Presliding
+from taufit.friction.compensated import absent_terms, compensated
 from taufit.friction.states import STATES
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -60,6 +61,22 @@ def _friction(friction: FrictionModel | str | None) -> FrictionModel | None:
     return None if friction == "none" else FRICTION_MODELS[friction]()
 
 
+def _beside_compensators(robot: Robot, friction: FrictionModel | None) -> FrictionModel | None:
+    """Friction with the robot's gravity compensators, where it has some."""
+    if not robot.compensators or compensated(friction) is not None:
+        return friction
+    coupling = robot.drives.coupling
+    for one in robot.compensators:
+        apart = np.eye(robot.joints)[one.joint]
+        if np.any(coupling[one.joint] != apart) or np.any(coupling[:, one.joint] != apart):
+            raise TaufitError(
+                f"joint {one.joint + 1} of {robot.name} has a gravity compensator and a motor that "
+                "is coupled with others, which is not supported: describe the joint without one of "
+                "them."
+            )
+    return Compensated(friction or NoFriction(), robot.compensators)
+
+
 def automatic_model(
     robot: Robot,
     *,
@@ -84,7 +101,7 @@ def automatic_model(
     side = side or robot.drives.side
     return TorqueModel(
         replace(robot, drives=replace(robot.drives, side=side)),
-        _friction(friction),
+        _beside_compensators(robot, _friction(friction)),
         side != "link" if rotor_inertia is None else rotor_inertia,
         offset,
     )
@@ -139,6 +156,7 @@ def fit(
     check_enough(model, source, with_prior=automatic)
     amount = Amount.of(model, source)
     bound = ties(model, source.excerpt)
+    dropped = (*dropped, *absent_terms(model.friction, model.layout.joints))
     dropped = (*dropped, *(known.dropped if known is not None else ()))
     if not automatic:
         # Without priors, one of two columns that are the same must go.

@@ -4,6 +4,7 @@ Left to others: fitting coefficients and shapes (estimation).
 """
 
 from taufit.friction.asymmetric import Asymmetric
+from taufit.friction.compensated import Compensated
 from taufit.friction.fitted_width import FittedWidth
 from taufit.friction.input import FrictionInput
 from taufit.friction.linear import Linear
@@ -14,7 +15,9 @@ from taufit.friction.model import (
     Shape,
     State,
     Term,
+    level,
     needs,
+    of_joint,
     remembers,
     start_shape,
 )
@@ -42,11 +45,13 @@ FRICTION_MODELS = {
     "fitted_width": FittedWidth,
     "temperature_dependent": TemperatureDependent,
     "ripple": Ripple,
+    "compensated": Compensated,
 }
 
 __all__ = [
     "FRICTION_MODELS",
     "Asymmetric",
+    "Compensated",
     "FittedWidth",
     "Friction",
     "FrictionInput",
@@ -67,7 +72,9 @@ __all__ = [
     "Term",
     "friction_from_dict",
     "friction_to_dict",
+    "level",
     "needs",
+    "of_joint",
     "remembers",
     "start_shape",
 ]

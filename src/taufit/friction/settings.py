@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 from taufit.errors import TaufitError
 from taufit.fields import Field
+from taufit.robot.compensator import Compensator
+from taufit.robot.from_data import compensators_from
 
 
 def friction_to_dict(model: Any) -> dict[str, Any]:
@@ -28,7 +30,9 @@ def friction_to_dict(model: Any) -> dict[str, Any]:
         value = getattr(model, entry.name)
         if entry.name == "model":
             value = friction_to_dict(value)
-        out[entry.name] = list(value) if isinstance(value, tuple) else value
+        if isinstance(value, tuple):
+            value = [asdict(one) if isinstance(one, Compensator) else one for one in value]
+        out[entry.name] = value
     return out
 
 
@@ -55,7 +59,11 @@ def friction_from_dict(data: Mapping[str, Any] | Field) -> Any:
                 f"{where}friction model {name.value} cannot have these settings: {key!r} is not "
                 f"one of {', '.join(known) or 'none'}."
             )
-        settings[key] = _setting(file[key], getattr(usual, key))
+        settings[key] = (
+            compensators_from(file[key])
+            if key == "compensators"
+            else _setting(file[key], getattr(usual, key))
+        )
     try:
         return kind(**settings)
     except (TypeError, ValueError) as error:

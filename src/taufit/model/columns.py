@@ -17,7 +17,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import regressor
-from taufit.friction import FrictionInput, NoFriction, State, remembers
+from taufit.friction import FrictionInput, NoFriction, State, of_joint, remembers
 from taufit.parameters import ParameterLayout
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ class Columns:
         """`advance` on inputs of the motors."""
         columns, after = [], []
         for k in range(self.joints):
-            own, last = self.friction.advance(state[k], read.joint(k), self.shape[k])
+            friction = of_joint(self.friction, k)
+            own, last = friction.advance(state[k], read.joint(k), self.shape[k])
             columns.append(own)
             after.append(last)
         return np.stack(columns, 1), tuple(after)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.friction import FrictionInput
+from taufit.friction import FrictionInput, of_joint
 from taufit.friction.symbols import record
 from taufit.model.fitted_model import FittedModel
 
@@ -135,7 +135,7 @@ class FrictionTape:
             for j in range(joints):
                 inputs = [k * joints + j for k in range(_INPUTS)]
                 shape = self._columns.shape[j]
-                step = record(friction, shape, tape, inputs, lambda _: tape.new())
+                step = record(of_joint(friction, j), shape, tape, inputs, lambda _: tape.new())
                 total = tape.constant(0.0)
                 for column, value in zip(step.columns, self._own[j], strict=True):
                     term = tape.apply("multiply", column, tape.constant(float(value)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Float
-from taufit.friction import FrictionInput, needs
+from taufit.friction import FrictionInput, level, needs
 from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
@@ -90,7 +90,7 @@ def friction_torque(
     inputs = FrictionInput(
         np.asarray(speed, float), load=np.full(n, load), temperature=np.full(n, temperature)
     )
-    columns = model.friction.steady().columns(inputs, model.joint_shape[joint])
+    columns = level(model.friction).columns(inputs, model.joint_shape[joint])
     return columns @ model.values[model.layout.friction_of(joint)]
 
 

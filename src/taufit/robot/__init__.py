@@ -4,6 +4,7 @@ Left to others: how it moves and what torque that takes (dynamics).
 """
 
 from taufit.robot.checks import oddities
+from taufit.robot.compensator import Compensator
 from taufit.robot.from_dh import from_dh
 from taufit.robot.from_screws import from_screws
 from taufit.robot.from_urdf import from_urdf
@@ -13,6 +14,7 @@ from taufit.robot.read import bundled_robots, read_robot, write_robot
 from taufit.robot.robot import Drives, Limits, Link, Robot
 
 __all__ = [
+    "Compensator",
     "Drives",
     "Limits",
     "Link",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import RobotError
 from taufit.fields import Field
+from taufit.robot.compensator import Compensator
 from taufit.robot.robot import Drives, Limits, Link, Robot
 
 MOST_JOINTS = 100
@@ -45,6 +47,7 @@ def robot_from_field(data: Field) -> Robot:
         urdf=None if data["urdf"].missing else _urdf(data["urdf"], links),
         length_slopes=_slopes(slopes, len(lengths), joints),
         joint_zeros=_zeros(data["joint_zeros"], joints),
+        compensators=compensators_from(data["compensators"], joints),
     )
     _in_order(robot.limits, limits)
     return robot
@@ -142,6 +145,25 @@ def _drives(data: Field, joints: int) -> Drives:
         side,
         coupling,
     )
+
+
+def compensators_from(data: Field, joints: int = MOST_JOINTS) -> tuple[Compensator, ...]:
+    """Gravity compensators as `Robot.to_dict` writes them."""
+    out = []
+    for item in () if data.missing else data.items():
+        joint = item["joint"].required().number(low=0.0, most=joints - 1)
+        numbers = {
+            one.name: item[one.name].number(float(one.default))  # type: ignore[arg-type]
+            for one in fields(Compensator)
+            if one.name not in ("joint", "kind")
+        }
+        try:
+            out.append(Compensator(int(joint), item["kind"].text("unknown"), **numbers))
+        except RobotError as error:
+            raise RobotError(f"{item.source}: {item.path}: {error}") from None
+    if len({one.joint for one in out}) < len(out):
+        data.fail("at most one compensator per joint")
+    return tuple(out)
 
 
 def _zeros(data: Field, joints: int) -> tuple[float, ...]:

@@ -17,6 +17,7 @@ from taufit.errors import RobotError
 from taufit.parameters import joint_name, link_name
 from taufit.plain_data import parse_yaml
 from taufit.robot.checks import MOST_JOINTS, checked, number, numbers, short
+from taufit.robot.compensator import Compensator
 from taufit.robot.from_dh import from_dh
 from taufit.robot.from_screws import from_screws, normal_screw
 from taufit.robot.inertia import from_centre_of_mass
@@ -29,8 +30,9 @@ _TOP = ("name", "source", "convention", "angles", "mounting", "tip", "drives", "
 _COMMON = (
     *("name", "link", "type", "lower", "upper", "velocity", "acceleration", "torque"),
     *("mass", "com", "inertia", "parameters", "rotor_inertia"),
-    *("gear_ratio", "torque_constant", "gain", "gain_std", "zero"),
+    *("gear_ratio", "torque_constant", "gain", "gain_std", "zero", "compensator"),
 )
+_COMPENSATOR = ("base_arm", "link_arm", "gas_length", "exponent")
 _GEOMETRY = {
     "standard": ("theta", "d", "a", "alpha"),
     "modified": ("theta", "d", "a", "alpha"),
@@ -111,7 +113,24 @@ def from_yaml(text: str) -> Robot:
         _angle(row.get("zero", 0.0), f"zero of joint {i + 1}", 1.0 if slides[i] else scale)
         for i, row in enumerate(rows)
     ]
-    return checked(robot.with_joint_zeros(zeros))
+    held = tuple(
+        _compensator(row["compensator"], i, scale)
+        for i, row in enumerate(rows)
+        if row.get("compensator") is not None
+    )
+    return checked(replace(robot.with_joint_zeros(zeros), compensators=held))
+
+
+def _compensator(value: Any, joint: int, scale: float) -> Compensator:
+    """What a joint's row says of its gravity compensator: a kind, or a mapping."""
+    data = {"kind": value} if isinstance(value, str) else value
+    what = f"the compensator of joint {joint + 1}"
+    if not isinstance(data, dict):
+        raise RobotError(f"{what} must be a kind or a mapping, not {short(value)}.")
+    _known(data, ("kind", *_COMPENSATOR, "angle"), what)
+    lengths = {key: number(data[key], f"{key} of {what}") for key in _COMPENSATOR if key in data}
+    angle = _angle(data.get("angle", 0.0), f"angle of {what}", scale)
+    return Compensator(joint, str(data.get("kind", "unknown")), angle=angle, **lengths)
 
 
 def load_yaml(text: str) -> dict[Any, Any]:
@@ -291,7 +310,8 @@ def to_yaml(robot: Robot) -> str:
     """YAML that `from_yaml` reads back to the same robot, written in frames."""
     drives = robot.drives
     joints = []
-    zeros, robot = robot.joint_zeros, robot.with_joint_zeros(())
+    zeros, held = robot.joint_zeros, robot.compensators
+    robot = robot.with_joint_zeros(())
     for i, link in enumerate(robot.links):
         row: dict[str, Any] = {
             "name": link.joint,
@@ -308,6 +328,10 @@ def to_yaml(robot: Robot) -> str:
             row["parameters"] = link.parameters.tolist()
         if link.rotor_inertia:
             row["rotor_inertia"] = float(link.rotor_inertia)
+        for one in held:
+            if one.joint == i:
+                own = {key: getattr(one, key) for key in ("kind", *_COMPENSATOR, "angle")}
+                row["compensator"] = {key: x for key, x in own.items() if x}
         if zeros and zeros[i]:
             row["zero"] = float(zeros[i])
         row["gear_ratio"] = float(drives.gear_ratio[i])

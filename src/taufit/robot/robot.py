@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from taufit.arrays import Array, Float
 from taufit.errors import RobotError
 from taufit.names import clean_name, printable
 from taufit.parameters import PER_LINK, ParameterLayout
+from taufit.robot.compensator import Compensator
 from taufit.robot.mounting import MOUNTINGS, gravity_in_base
 from taufit.robot.pose import screw_motion
 from taufit.views import Shown
@@ -117,6 +118,7 @@ class Robot(Shown):
         urdf: The text it was read from, when it was a URDF; exports edit it in place.
         joint_zeros: What is added to each recorded position to give the joint's [rad or m]; the
             links' placements contain it. Empty where nothing is.
+        compensators: Springs or gas cylinders that carry part of the weight, one per joint at most.
 
     Example:
         >>> import taufit
@@ -138,6 +140,7 @@ class Robot(Shown):
     urdf: str | None = None
     length_slopes: Float[Array, "l j 9"] = field(default_factory=lambda: np.zeros((0, 0, 9)))
     joint_zeros: tuple[float, ...] = ()
+    compensators: tuple[Compensator, ...] = ()
 
     def __post_init__(self) -> None:
         # What a file calls itself is shown in many places; nothing in it may act there.
@@ -231,7 +234,11 @@ class Robot(Shown):
             else link
             for link, step in zip(self.links, change, strict=True)
         )
-        return replace(self, links=links, joint_zeros=zeros if np.any(now) else ())
+        held = tuple(
+            replace(one, angle=one.angle + float(change[one.joint])) for one in self.compensators
+        )
+        zeros = zeros if np.any(now) else ()
+        return replace(self, links=links, joint_zeros=zeros, compensators=held)
 
     def with_lengths(self, values: Mapping[str, float]) -> Robot:
         """The same arm with some of its named lengths changed [m].
@@ -294,6 +301,11 @@ class Robot(Shown):
             "length_slopes": self.length_slopes.tolist(),
             "source": self.source,
             "urdf": self.urdf,
+            **(
+                {"compensators": [asdict(c) for c in self.compensators]}
+                if self.compensators
+                else {}
+            ),
             **({"joint_zeros": list(self.joint_zeros)} if self.joint_zeros else {}),
         }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.arrays import Array, Bool, Float
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.friction import Ripple, TemperatureDependent
+from taufit.friction import Compensated, Ripple, TemperatureDependent
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import ParameterLayout
 from taufit.selection.evidence import searched
@@ -111,7 +111,7 @@ def _named(layout: ParameterLayout, which: Any) -> tuple[str, ...]:
 
 
 def _rippled(friction: Any, orders: tuple[float, ...]) -> Any:
-    """Ripple inside a law of temperature: it is geometry, and does not follow it."""
-    if isinstance(friction, TemperatureDependent):
+    """Ripple inside a law of temperature, which it does not follow, and beside compensators."""
+    if isinstance(friction, TemperatureDependent | Compensated):
         return replace(friction, model=_rippled(friction.model, orders))
     return Ripple(friction, orders)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.friction import Presliding, Ripple, TemperatureDependent, needs
+from taufit.friction import Compensated, Presliding, Ripple, TemperatureDependent, needs
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
 from taufit.regression.rows import Load, RowsOf, SampleRows
@@ -104,7 +104,7 @@ def _squares(model: TorqueModel, source: SampleSource, *, count: bool = True) ->
 
 def _presliding(friction: Any) -> Presliding | None:
     """The pre-sliding friction inside, or None."""
-    while isinstance(friction, TemperatureDependent | Ripple):
+    while isinstance(friction, TemperatureDependent | Ripple | Compensated):
         friction = friction.model
     return friction if type(friction) is Presliding else None
 

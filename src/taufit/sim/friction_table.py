@@ -8,12 +8,15 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError, TaufitError
-from taufit.friction import FrictionInput, FrictionModel, needs, remembers
+from taufit.friction import FrictionInput, FrictionModel, level, needs, remembers
+from taufit.friction.compensated import balance_torque
 from taufit.sim.effects import Friction, Thermal, per_joint
 
 SPEEDS, LOADS = 600, 33
 WARMTH = (-20.0, 120.0)
 WARMS = 29
+# Points per turn of which a compensator's Fourier series is made.
+WAVES = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +63,7 @@ def tabulate(
         temperature: Of the joints where nothing warms them.
     """
     joints = len(top_speed)
-    model = friction.model.steady()
+    model = level(friction.model)
     coefficients = np.asarray(friction.coefficients, float)
     if coefficients.shape != (joints, len(model.terms)):
         names = ", ".join(term.name for term in model.terms)
@@ -80,7 +83,7 @@ def tabulate(
     speed_scale = 1e-3 * top_speed
     speed_span = np.arcsinh(top_speed / speed_scale)
     grid = speed_scale[:, None] * np.sinh(speed_span[:, None] * np.linspace(0.0, 1.0, SPEEDS))
-    level = np.empty((joints, 2, loads, warms, SPEEDS))
+    levels = np.empty((joints, 2, loads, warms, SPEEDS))
     slopes = np.zeros((3, joints))
     warmth = np.array([temperature]) if thermal is None else np.linspace(*WARMTH, WARMS)
     if thermal is not None:
@@ -103,8 +106,8 @@ def tabulate(
             value = sign * (columns @ coefficients[i]).reshape(loads, len(felt), SPEEDS)
             _check_drag(value, speed, i, degrees=felt)
             warmer = value + (slopes[0, i] + slopes[1, i] * speed) * above
-            level[i, side] = scale[i] * np.maximum(warmer, 0.0)
-    return FrictionTable(level, grid, speed_scale, speed_span, top_load)
+            levels[i, side] = scale[i] * np.maximum(warmer, 0.0)
+    return FrictionTable(levels, grid, speed_scale, speed_span, top_load)
 
 
 def _check_drag(
@@ -161,6 +164,27 @@ def ripple_parts(
     return np.array(orders, float), np.hypot(sine, cosine), np.arctan2(cosine, sine)
 
 
+def balance_parts(
+    friction: Friction, joints: int
+) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
+    """Cycles, amplitudes and phases of the compensators' torque, a Fourier series of the angle.
+
+    It comes back with every turn and is analytic, so its series ends soon.
+    """
+    curves = balance_torque(friction.model, np.asarray(friction.coefficients, float))
+    if not curves:
+        return np.zeros(0), np.zeros((joints, 0)), np.zeros((joints, 0))
+    angle = 2.0 * np.pi * np.arange(WAVES) / WAVES
+    series = np.zeros((joints, WAVES // 2), complex)
+    for joint, torque in curves.items():
+        series[joint] = 2.0 * np.fft.rfft(torque(angle))[: WAVES // 2] / WAVES
+    series[:, 0] *= 0.5
+    size = np.abs(series)
+    kept = np.flatnonzero((size > 1e-9 * size.max(axis=1, keepdims=True, initial=0.0)).any(axis=0))
+    # c = r e^(i p) stands for r cos(o q + p) = r sin(o q + p + pi/2).
+    return kept.astype(float), size[:, kept], np.angle(series[:, kept]) + 0.5 * np.pi
+
+
 def steady_friction(
     friction: Friction,
     velocity: Float[Array, "n j"],
@@ -174,5 +198,5 @@ def steady_friction(
         inputs = FrictionInput(
             velocity[:, i], load=np.zeros(n), temperature=np.full(n, temperature)
         )
-        out[:, i] = friction.model.steady().columns(inputs, shape[i]) @ friction.coefficients[i]
+        out[:, i] = level(friction.model).columns(inputs, shape[i]) @ friction.coefficients[i]
     return out

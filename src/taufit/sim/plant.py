@@ -19,6 +19,7 @@ from taufit.sim.effects_check import check_effects
 from taufit.sim.friction_table import (
     WARMTH,
     FrictionTable,
+    balance_parts,
     no_friction,
     ripple_parts,
     slow_parts,
@@ -390,11 +391,11 @@ class Plant:
         phase = measure.stream(arm, "ripple").uniform(0, 2 * np.pi, shape)
         if friction is None:
             return cycles, amplitude, phase
-        own = ripple_parts(friction, joints)
+        own, held = ripple_parts(friction, joints), balance_parts(friction, joints)
         return (
-            np.concatenate([cycles, own[0]]),
-            np.ascontiguousarray(np.hstack([amplitude, own[1] * self.scale[:, None]])),
-            np.ascontiguousarray(np.hstack([phase, own[2]])),
+            np.concatenate([cycles, own[0], held[0]]),
+            np.ascontiguousarray(np.hstack([amplitude, own[1] * self.scale[:, None], held[1]])),
+            np.ascontiguousarray(np.hstack([phase, own[2], held[2]])),
         )
 
     def steady(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:

@@ -14,7 +14,7 @@ import numpy as np
 import taufit
 from taufit.arrays import Array, Float
 from taufit.cache import Cache, open_cache
-from taufit.calibration.joint_zeros import EXPECTED_STD, found_zeros
+from taufit.calibration.joint_zeros import EXPECTED_STD, found_zeros, joint_numbers, with_zeros
 from taufit.contact.noise import training_noise
 from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
@@ -45,7 +45,7 @@ from taufit.regression import Estimate
 from taufit.regression.near import near_model
 from taufit.regression.residual_structure import residual_structure
 from taufit.regression.simple_terms import simple_terms
-from taufit.robot import Robot
+from taufit.robot import Compensator, Robot
 from taufit.selection.ripple import with_ripple
 from taufit.selection.widths import with_fitted_width
 from taufit.signals import Samples
@@ -107,6 +107,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     sign_method: Literal["exact", "tree"] = "exact",
     temperature: str = "auto",
     delay_s: float | Literal["auto"] = 0.0,
+    compensator: str | Sequence[str] | None = None,
     joint_zeros: str | Sequence[str] | None = None,
     joint_zero_std: float = EXPECTED_STD,
     provenance: Mapping[str, Any] | None = None,
@@ -141,6 +142,8 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         temperature: How friction follows joint temperature: "none", "linear", "exponential",
             "arrhenius", "thermal-model" (temperatures estimated from heat), or "auto".
         delay_s: By how much torque was recorded later than the motion it belongs to, or "auto".
+        compensator: Joints with a gravity compensator (spring, gas) whose geometry the robot's
+            description does not have, by name or number.
         joint_zeros: Joints whose encoder may have its zero elsewhere, by name or number, or "all":
             what is to be added to recorded positions is estimated, and the model contains it.
         joint_zero_std: What is expected of them before, as a standard deviation [rad].
@@ -175,7 +178,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             watch=watch,
             cache=kept,
         )
-        robot, source = data.robot, data.source
+        robot, source = _compensated(data.robot, compensator), data.source
         expected = KnownFriction.of(friction) if isinstance(friction, FittedModel) else None
         model = automatic_model(
             robot,
@@ -189,7 +192,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         zeros = found_zeros(model, source, joint_zeros, joint_zero_std)
         if zeros is not None:
             robot = robot.with_joint_zeros(zeros.values)
-            model = replace(model, robot=model.robot.with_joint_zeros(zeros.values))
+            model = with_zeros(model, zeros.values)
         known = [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
         excerpt = source.excerpt
         evidence = Evidence(robot, excerpt) if len(excerpt) else None
@@ -292,6 +295,15 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             grades,
             tuple(dict.fromkeys([*findings, *_noticed(data)])),
         )
+
+
+def _compensated(robot: Robot, wanted: str | Sequence[str] | None) -> Robot:
+    """The robot with compensators of unknown geometry at some joints."""
+    if not wanted:
+        return robot
+    known = {one.joint for one in robot.compensators}
+    new = [Compensator(k) for k in joint_numbers(robot, wanted) if k not in known]
+    return replace(robot, compensators=(*robot.compensators, *new))
 
 
 def _with_signs(

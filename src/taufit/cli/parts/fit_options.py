@@ -73,6 +73,14 @@ class ModelOptions:
         ),
     ] = "auto"
 
+    compensator: Annotated[
+        str | None,
+        typer.Option(
+            help="Joints with a gravity compensator (spring, gas cylinder) that the robot's "
+            "description does not mention: names or numbers from 1.",
+            metavar="JOINT,...",
+        ),
+    ] = None
     joint_zeros: Annotated[
         str | None,
         typer.Option(
@@ -119,6 +127,7 @@ class ModelOptions:
             "estimator": None if self.estimator == "auto" else ESTIMATORS[self.estimator](),
             "cutoff_hz": _cutoff(self.cutoff_hz),
             "delay_s": _delay(self.delay_s),
+            "compensator": self.compensator,
             "joint_zeros": self.joint_zeros,
             "joint_zero_std": math.radians(self.joint_zero_std),
             "rotor_inertia": self.rotor_inertia,

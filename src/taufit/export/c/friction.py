@@ -6,7 +6,7 @@ import numpy as np
 
 from taufit.export.c.traced import FrictionProgram, friction_program
 from taufit.export.friction_parts import friction_coefficients
-from taufit.friction import FrictionModel, remembers
+from taufit.friction import FrictionModel, of_joint, remembers
 from taufit.model.fitted_model import FittedModel
 
 
@@ -15,7 +15,7 @@ def memory_entries(model: FittedModel) -> int:
     if not remembers(model.friction):
         return 0
     assert model.friction is not None
-    return len(friction_program(model.friction, model.joint_shape[0]).memory)
+    return len(friction_program(of_joint(model.friction, 0), model.joint_shape[0]).memory)
 
 
 def friction_functions(model: FittedModel) -> str:
@@ -61,7 +61,7 @@ def _function(model: FittedModel, signature: str, friction: FrictionModel | None
             lines += [f"    const double {name} = {text};", f"    (void){name};"]
         total = "0.0"
         if friction is not None:
-            program = friction_program(friction, model.joint_shape[i])
+            program = friction_program(of_joint(friction, i), model.joint_shape[i])
             pairs = zip(coefficients[i], program.columns, strict=True)
             used = [(float(c), column) for c, column in pairs if c != 0.0]
             lines += [f"    {line}" for line in _statements(program, i, [name for _, name in used])]

@@ -10,7 +10,7 @@ from taufit.errors import InfeasibleError
 from taufit.export.c.tables import table, vector
 from taufit.export.c.traced import friction_program
 from taufit.export.friction_parts import friction_coefficients, offsets
-from taufit.friction import FrictionInput, NoFriction, remembers
+from taufit.friction import FrictionInput, NoFriction, level, of_joint, remembers
 from taufit.model.fitted_model import FittedModel
 
 # The longest step of the integration in forward.c [s].
@@ -51,7 +51,7 @@ def slow_parts(model: FittedModel) -> tuple[Float[Array, "j e"], Float[Array, " 
 
 def drive_functions(model: FittedModel) -> str:
     """`level`, friction of steady motion at each motor, and `ripple`, what comes with its angle."""
-    level = (
+    steady = (
         "/* Friction of steady motion at each motor. */\n"
         "static void level(const double *speed, const double *carried, const double *temperature,\n"
         "                  double *motor) {\n  (void)temperature;"
@@ -61,21 +61,23 @@ def drive_functions(model: FittedModel) -> str:
         "static void ripple(const double *at, const double *temperature, double *motor) {\n"
         "  (void)at, (void)temperature;"
     )
-    return f"{level}\n{_body(model, waves=False)}\n}}\n\n{ripple}\n{_body(model, waves=True)}\n}}"
+    return f"{steady}\n{_body(model, waves=False)}\n}}\n\n{ripple}\n{_body(model, waves=True)}\n}}"
 
 
 def _body(model: FittedModel, *, waves: bool) -> str:
     coefficients = friction_coefficients(model)
     friction = model.friction or NoFriction()
-    chosen = [k for k, term in enumerate(friction.terms) if term.name.startswith("ripple_")]
+    chosen = [
+        k for k, term in enumerate(friction.terms) if term.name.startswith(("ripple_", "balance_"))
+    ]
     if not waves:
         # Without its memory, and without waves, which average to nothing.
-        friction = friction.steady()
+        friction = level(friction)
         chosen = [k for k in range(len(friction.terms)) if k not in chosen]
     given = {"position": "at[{0}]"} if waves else {"velocity": "speed[{0}]", "load": "carried[{0}]"}
     lines = []
     for i in range(model.robot.joints):
-        program = friction_program(friction, model.joint_shape[i])
+        program = friction_program(of_joint(friction, i), model.joint_shape[i])
         columns = program.columns or ["0.0"] * len(friction.terms)
         used = [(float(coefficients[i, k]), columns[k]) for k in chosen if coefficients[i, k]]
         lines.append("  {")
@@ -136,7 +138,7 @@ def _largest(
     """Friction level per motor between standstill and a low speed, without and with load."""
     if model.friction is None:
         return np.zeros(model.robot.joints)
-    steady = model.friction.steady()
+    steady = level(model.friction)
     out = np.zeros(model.robot.joints)
     for j, own in enumerate(friction_coefficients(model)):
         grid = np.concatenate([s * np.linspace(1e-9, speed[j], 20) for s in (-1.0, 1.0)])

@@ -9,13 +9,13 @@ holds: friction at low speed and under load, and where friction stood before the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from taufit.arrays import Array, Float, Int
-from taufit.friction import FrictionInput, needs, remembers
+from taufit.friction import FrictionInput, level, needs, remembers
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.payload.filter.sliding import BREAKAWAY_SHARES, fading_widths
@@ -253,7 +253,8 @@ def _typical_friction(
     One row, or several where friction depends on position.
     """
     position, rows = None, 1
-    if needs(model.friction, "position"):
+    alone = None if model.friction is None else level(model.friction)
+    if needs(alone, "position"):
         span = model.training.ranges.position
         full = np.full(model.robot.joints, np.pi)
         low, high = (-full, full) if span is None else (span.low, span.high)
@@ -262,7 +263,7 @@ def _typical_friction(
     inputs = FrictionInput(
         every * velocity, position, every * load, every * model.typical_temperature
     )
-    return model.structure.steady().columns.motor_friction(inputs)
+    return replace(model.structure, friction=alone).columns.motor_friction(inputs)
 
 
 def _guessed(model: FittedModel) -> tuple[Array, Array]:

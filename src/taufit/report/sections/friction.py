@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import MissingInputError
-from taufit.friction import FrictionInput, needs
+from taufit.friction import FrictionInput, level, needs
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
 from taufit.report.model_view import ModelView
@@ -86,5 +88,6 @@ def friction_curve(
     velocity[:, joint] = speed
     temperature = np.broadcast_to(model.typical_temperature, velocity.shape)
     inputs = FrictionInput(velocity, load=np.full_like(velocity, load), temperature=temperature)
-    columns = model.structure.steady().friction_columns(inputs)
+    alone = None if model.friction is None else level(model.friction)
+    columns = replace(model.structure, friction=alone).friction_columns(inputs)
     return (columns @ np.asarray(model.values)[model.layout.friction])[:, joint]

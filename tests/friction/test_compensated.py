@@ -1,0 +1,169 @@
+"""Gravity compensators: the force of a spring or gas, in everything that knows the torque."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import taufit
+from taufit.errors import RobotError, TaufitError
+from taufit.export import EXPORTS, to_urdf
+from taufit.fitting import automatic_model
+from taufit.friction import Compensated, FrictionInput, Linear, Ripple, level, of_joint
+from taufit.friction.compensated import TERMS, absent_terms, balance_columns
+from taufit.model.friction_tape import FrictionTape
+from taufit.robot import Compensator, Robot, from_yaml, to_yaml
+from taufit.sim import Twin
+from taufit.sim.random_motion import random_fourier
+
+SPRING = Compensator(1, "spring", base_arm=0.45, link_arm=0.16, angle=1.9)
+GAS = Compensator(1, "gas", base_arm=0.45, link_arm=0.16, angle=1.9, gas_length=0.6)
+PULL = Compensator(1, "gas", base_arm=0.45, link_arm=0.16, angle=1.9, gas_length=-0.9)
+UNKNOWN = Compensator(1)
+RATE, FORCE = 9000.0, 1500.0
+
+
+def length(one, q):
+    return np.sqrt(
+        one.base_arm**2 + one.link_arm**2 - 2 * one.base_arm * one.link_arm * np.cos(q + one.angle)
+    )
+
+
+def energy(one, q):
+    """Energy stored in a compensator whose coefficients are all 1."""
+    rod = length(one, q)
+    if one.kind == "spring":
+        return np.stack([0.5 * rod**2, rod], -1)
+    n, g = one.exponent, one.gas_length
+    return (g / (1.0 - n) * (1.0 + (rod - one.length_at_zero) / g) ** (1.0 - n))[..., None]
+
+
+@pytest.mark.parametrize("one", [SPRING, GAS, PULL])
+def test_the_torque_is_the_slope_of_the_energy_stored(one):
+    q = np.linspace(-3.0, 3.0, 101)
+    slope = (energy(one, q + 1e-5) - energy(one, q - 1e-5)) / 2e-5
+    np.testing.assert_allclose(np.stack(balance_columns(one, q), -1), slope, atol=1e-8)
+
+
+def test_joints_without_one_have_zero_columns_and_names_to_drop():
+    friction = Compensated(Linear(), (SPRING, Compensator(2)))
+    q = np.linspace(-1, 1, 5)
+    inputs = FrictionInput(q, q)
+    names = [term.name for term in friction.terms]
+    assert names[2:] == ["balance_rate", "balance_force", "balance_sin", "balance_cos"]
+    assert not np.any(of_joint(friction, 0).columns(inputs, np.empty(0))[:, 2:])
+    first = of_joint(friction, 1).columns(inputs, np.empty(0))
+    assert np.all(np.any(first[:, 2:4], 0)) and not np.any(first[:, 4:])
+    assert "joint_1.balance_rate" in absent_terms(friction, 3)
+    assert len(absent_terms(friction, 3)) == 4 + 2 + 2
+    with pytest.raises(TaufitError, match="of_joint"):
+        friction.columns(inputs, np.empty(0))
+    # Friction alone is what it was, wherever the compensator stands among the wrappers.
+    for model in (friction, Ripple(friction)):
+        alone = level(model).columns(FrictionInput(q), np.empty(0))
+        np.testing.assert_array_equal(alone[:, :2], Linear().columns(FrictionInput(q), np.empty(0)))
+        assert not np.any(alone[:, 2:])
+
+
+def test_descriptions_and_files_keep_compensators(tmp_path):
+    robot = replace(taufit.read_robot("kr5"), compensators=(GAS,))
+    for same in (from_yaml(to_yaml(robot)), Robot.from_dict(robot.to_dict())):
+        assert same.compensators == (GAS,)
+    moved = robot.with_joint_zeros([0, 0.1, 0, 0, 0, 0])
+    assert moved.compensators[0].angle == pytest.approx(GAS.angle + 0.1)
+    model = automatic_model(robot)
+    fitted = model.with_values(np.linspace(0.1, 1.0, len(model.names)))
+    taufit.write_model(fitted, tmp_path / "model.json")
+    again = taufit.read_model(tmp_path / "model.json")
+    assert again.friction == fitted.friction and again.robot.compensators == (GAS,)
+
+
+def test_wrong_descriptions_are_refused_by_their_place():
+    with pytest.raises(RobotError, match="two lengths above 0"):
+        Compensator(1, "spring")
+    with pytest.raises(RobotError, match="no volume left"):
+        replace(GAS, gas_length=0.05)
+    with pytest.raises(RobotError, match="kind 'rope'"):
+        Compensator(1, "rope")
+    with pytest.raises(RobotError, match="unknown key 'arm'"):
+        from_yaml("joints: [{d: 0.1, compensator: {kind: spring, arm: 0.1}}]")
+
+
+def truth(one):
+    """A KR5 in MuJoCo whose second joint has a spring: rated numbers of nobody."""
+    robot = replace(taufit.read_robot("kr5"), compensators=(one,))
+    model = automatic_model(robot, friction=Linear())
+    values = model.nominal
+    for name, value in (("coulomb", 4.0), ("viscous", 3.0)):
+        values[[model.layout.index(f"joint_{k + 1}.{name}") for k in range(6)]] = value
+    for term, value in zip(TERMS[one.kind], (RATE, FORCE), strict=False):
+        values[model.layout.index(f"joint_2.{term.name}")] = value
+    return model.with_values(values)
+
+
+@pytest.fixture(scope="module")
+def sprung():
+    model = truth(SPRING)
+    twin = Twin.from_model(model)
+    runs = [twin.run(random_fourier(model.robot, seed=s)).recording for s in (1, 2)]
+    return model, runs
+
+
+def test_a_fit_finds_the_spring_and_predicts_unseen_motion(sprung):
+    model, (run, other) = sprung
+    done = taufit.identify(model.robot, [run], holdout=[other], friction="linear")
+    assert done.mean_holdout_nrmse < 0.02
+    found = {what: done.model.values[done.model.layout.index(f"joint_2.balance_{what}")]
+             for what in ("rate", "force")}  # fmt: skip
+    # The rate's sin x is also gravity's; the force has higher harmonics of its own.
+    assert found["force"] == pytest.approx(FORCE, rel=0.1)
+    # Without the term nothing else takes its place.
+    without = taufit.identify(replace(model.robot, compensators=()), [run], holdout=[other],
+                              friction="linear", force=True)  # fmt: skip
+    assert without.mean_holdout_nrmse > 2.0 * done.mean_holdout_nrmse
+    # A description without geometry comes near with a sine and a cosine.
+    guess = taufit.identify(replace(model.robot, compensators=()), [run], holdout=[other],
+                            friction="linear", compensator="2")  # fmt: skip
+    assert guess.mean_holdout_nrmse <= without.mean_holdout_nrmse
+
+
+def test_consumers_have_the_same_torque(sprung):
+    model, _ = sprung
+    rng = np.random.default_rng(0)
+    q, v, a = rng.normal(size=(3, 30, 6))
+    whole = model.torque(q, v, a)
+    rate, force = balance_columns(SPRING, q[:, 1])
+    bare = replace(model.structure, friction=Linear(), robot=replace(model.robot, compensators=()))
+    values = [value for name, value in zip(model.names, model.values, strict=True)
+              if "balance" not in name]  # fmt: skip
+    plain = bare.with_values(np.array(values)).torque(q, v, a)
+    np.testing.assert_allclose((whole - plain)[:, 1], RATE * rate + FORCE * force, rtol=1e-9)
+    np.testing.assert_allclose(np.delete(whole - plain, 1, 1), 0.0, atol=1e-9)
+    tape = FrictionTape(model, 0.002)
+    columns = model.columns.motor_friction(FrictionInput(v, q, 0 * q))
+    wanted = np.einsum("njk,jk->nj", columns, model.layout.split(model.values).friction)
+    found = [tape(*row) for row in zip(v, q, 0 * q, strict=True)]
+    np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
+    assert tape.compiled
+
+
+def test_urdf_says_that_it_has_no_compensator(sprung):
+    model, _ = sprung
+    assert any("gravity compensator term 'balance_rate'" in text for text in to_urdf(model)[1])
+    assert {"c", "urdf", "mjcf", "fmu"} <= set(EXPORTS)
+
+
+def test_without_geometry_gravity_takes_the_sine_and_cosine():
+    """sin q and cos q of a joint with a horizontal axis are columns of its link's own weight."""
+    from taufit.dynamics import base_parameters
+
+    robot = taufit.read_robot("ur10e")
+    links = base_parameters(taufit.TorqueModel(robot, Linear()))
+    held = Compensated(Linear(), (UNKNOWN,))
+    with_unknown = base_parameters(taufit.TorqueModel(robot, held))
+    sprung = Compensated(Linear(), (SPRING,))
+    with_spring = base_parameters(taufit.TorqueModel(robot, sprung))
+    assert len(with_unknown.columns) == len(links.columns)
+    assert len(with_spring.columns) == len(links.columns) + 1
