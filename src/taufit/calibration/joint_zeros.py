@@ -233,10 +233,10 @@ class _Search:
             out[..., c] = (above - below) / (2.0 * _SLOPE)
         moved = self._moved(zeros)
         own = moved.layout.split(values).friction
-        for k, torque in balance_torque(moved.friction, own).items():
-            for c in np.flatnonzero(self.chosen == k):
-                sides = (torque(q[:, k] + side * _SLOPE) for side in (1.0, -1.0))
-                out[:, k, c] += np.subtract(*sides) / (2.0 * _SLOPE)
+        for joint, torque in balance_torque(moved.friction, own).items():
+            above, below = (torque(q[:, joint] + side * _SLOPE) for side in (1.0, -1.0))
+            slope = (above - below) / (2.0 * _SLOPE)
+            out[:, joint, self.chosen == joint] += slope[:, None]
         return out
 
     def _solved(

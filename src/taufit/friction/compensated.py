@@ -125,13 +125,13 @@ class Compensated(Friction):
 class _OfJoint(Compensated):
     """That of one joint."""
 
-    at: int = 0
+    number: int = 0
 
     def of_joint(self, joint: int) -> Compensated:
-        return replace(self, at=joint)
+        return replace(self, number=joint)
 
     def _balance(self, inputs: FrictionInput) -> list[Any]:
-        own = next((one for one in self.compensators if one.joint == self.at), None)
+        own = next((one for one in self.compensators if one.joint == self.number), None)
         out = []
         for kind in self.kinds:
             if own is not None and own.kind == kind:
