@@ -8,7 +8,8 @@ Gamma the covariance of n over time and joints. G' Gamma G is a sum over frequen
 spectrum times that of G, and G has nothing above the low-pass, so every few samples say all. The
 fit itself takes the part of the noise that looks like motion out of the residuals, which is put
 back by fitting simulated noise alike. What comes back with a motion that repeats counts as often as
-it does (`repeats`).
+it does (`repeats`), and pulls at what the columns have in common over runs of one motion: slopes
+over temperature, which tell such runs apart, are hardly moved by it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from taufit.regression.information import Information
 from taufit.regression.near import close, near_values
 from taufit.regression.noise_model import MOST_LAGS, Noise, lagged_products, noise_of
 from taufit.regression.regression import Regression
-from taufit.regression.repeats import repeated_share
+from taufit.regression.repeats import in_common, repeated_share, runs_alike
 from taufit.regression.rows import Rows, SampleRows
 from taufit.regression.weights import HUBER, TUKEY, Weights
 from taufit.signals.estimates.fourier import fast_length, rfft, rfftfreq
@@ -84,13 +85,21 @@ def base_covariance(
             noise = noise_of(raised, seen.count, scored, rows.keep)
     # Noise known from few independent squares: intervals of two standard deviations must be wider.
     wider = _wider(noise.freedom)
+    share = np.ones(rows.joints)
     if isinstance(rows, SampleRows):
-        wider = wider * np.sqrt(repeated_share(scored, rows.keep, rows.samples))
+        share = repeated_share(scored, rows.keep, rows.samples)
+    alike = isinstance(rows, SampleRows) and made is not None and runs_alike(rows.samples)
+    if not alike:
+        wider = wider * np.sqrt(share)
     if made is None:
         what = regression.settled("noise", (_weight(weights), wider, noise), _alike)
         spread = regression.total(_Spread(base.columns, norms, *what), add)
     else:
         spread = _Spread(base.columns, norms, _weight(weights), wider, noise)(rows, made)
+        if alike and isinstance(rows, SampleRows):
+            again = wider * np.sqrt(share - 1.0)
+            common = [(which, in_common(values, rows.samples)) for which, values in made]
+            spread += _Spread(base.columns, norms, _weight(weights), again, noise)(rows, common)
     covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / seen.flatness**2
     return covariance / np.outer(norms, norms)
 

@@ -86,6 +86,22 @@ def repeated_share(
     return np.maximum(np.where(whole > 0.0, fit / np.where(whole > 0.0, whole, 1.0), 1.0), 1.0)
 
 
+def runs_alike(samples: Samples) -> bool:
+    """Whether any runs are of one motion."""
+    return any(len(runs) > 1 for runs in _alike(samples))
+
+
+def in_common(columns: Float[Array, "c n"], samples: Samples) -> Float[Array, "c n"]:
+    """Columns as their mean over runs of one motion: what a residual common to those pulls at."""
+    out = columns.copy()
+    for runs in _alike(samples):
+        n = min(run.stop - run.start for run in runs)
+        mean = sum(columns[:, run.start : run.start + n] for run in runs) / len(runs)
+        for run in runs:
+            out[:, run.start : run.start + n] = mean
+    return out
+
+
 def _alike(samples: Samples) -> list[list[slice]]:
     """Runs, those of one motion together: as long, and everywhere at nearly the same place."""
     groups: list[list[slice]] = []

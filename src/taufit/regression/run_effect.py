@@ -23,6 +23,7 @@ from taufit.parameters import ParameterLayout
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression
 from taufit.regression.weights import Weights
+from taufit.statistics import NORMAL_95, student_tail_value
 
 # How many runs the usual scatter is worth.
 _USUAL_RUNS = 3.0
@@ -71,6 +72,10 @@ def run_effect(
             pull = part.factor.T @ (part.factor @ friction[j])
             change = inverse @ (inverse.T @ (weights.joint[j] ** 2 * pull / norms)) / norms
             out += scatter[j] ** 2 / each * np.outer(change, change)
+    if len(groups) >= 3:
+        # A scatter known from few runs: intervals of two standard deviations must be wider.
+        freedom = _USUAL_RUNS + len(groups) - 1.0
+        out *= (student_tail_value(0.025, freedom) / NORMAL_95) ** 2
     return RunEffect(scatter, out)
 
 
