@@ -17,7 +17,7 @@ using namespace taufit;
 void taufit::next_states(size_t j, const double *q, const double *v, const double *c, double *memory,
                          double *a, int64_t *state, bool *standing, bool *sure) {
   const double standstill = c[0], slow = c[1], displaced = c[2], slow_for = c[3], reversal = c[4],
-               change = c[5], settle = c[6], quiet = c[7], blind_change = c[8], blind_start = c[9];
+               change = c[5], settle = c[6], quiet = c[7], blind_change = c[8];
   const auto row = [&](Memory k) { return memory + k * j; };
   double *anchor = row(ANCHOR), *way = row(WAY), *stood = row(STOOD), *still = row(STILL),
          *edge = row(EDGE), *turn = row(TURN), *crept = row(CREPT);
@@ -48,9 +48,8 @@ void taufit::next_states(size_t j, const double *q, const double *v, const doubl
     crept[i] = speed < slow ? 0.0 : crept[i] + 1.0;
   }
   a[QUIET] = all_now ? a[QUIET] + 1.0 : 0.0;
-  a[START] = all_before && !all_now ? 0.0 : a[START] + 1.0;
   a[STOP] = all_now && !all_before ? 0.0 : a[STOP] + 1.0;
-  const bool blind = a[START] < blind_start || a[STOP] < blind_change;
+  const bool blind = a[STOP] < blind_change;
   int64_t *to = state;
   bool *certain = sure;
   for (size_t i = 0; i < j; i++) {

@@ -8,8 +8,8 @@ namespace taufit {
 constexpr size_t MOST_JOINTS = 32;
 enum State { FAST, SLOW, TURNING, STANDING, REST, STATES };
 enum Memory { ANCHOR, WAY, STOOD, STILL, EDGE, TURN, CREPT, MEMORIES };
-enum Arm { BEGUN, QUIET, START, STOP, ARMS };
-constexpr size_t STATE_NUMBERS = 10;
+enum Arm { BEGUN, QUIET, STOP, ARMS };
+constexpr size_t STATE_NUMBERS = 9;
 
 // The next cell of friction/states.py's `FrictionStates`: `numbers`, `memory` and `arm` are its own.
 void next_states(size_t joints, const double *position, const double *velocity,

@@ -221,11 +221,12 @@ private:
 // as long as no joint is further from it than `near`.
 class CellNoise {
 public:
-  CellNoise(Tables tables, Vector rough, Matrix turning, double near)
-      : tables(tables), rough(rough), turning(turning), near(near) {
+  CellNoise(Tables tables, Vector rough, Vector shaking, Matrix turning, double near)
+      : tables(tables), rough(rough), shaking(shaking), turning(turning), near(near) {
     const size_t j = rough.shape(0);
     if (tables.shape(0) != NOWS || tables.shape(1) != STATES || tables.shape(2) != j ||
-        turning.shape(0) != j || turning.shape(1) != j || j > MOST_JOINTS)
+        shaking.shape(0) != j || turning.shape(0) != j || turning.shape(1) != j ||
+        j > MOST_JOINTS)
       throw std::invalid_argument("CellNoise: shapes do not agree, or too many joints");
     posed.assign(j, NAN);
     mass.assign(j * j, 0.0);
@@ -233,29 +234,42 @@ public:
 
   void forget() { posed.assign(posed.size(), NAN); }
 
-  void fill(const Prepared &engine, Vector position, Vector torque, Sizes state, double jolt,
+  void fill(const Prepared &engine, Vector position, Vector torque, Sizes state, Vector jolts,
             Rows rows, Rows velocity) {
     const size_t j = rough.shape(0);
     const auto fits = [j](const auto &x) { return x.shape(0) == j; };
     if (static_cast<size_t>(engine.chain.joints) != j || !fits(position) || !fits(torque) ||
-        !fits(state) || rows.shape(0) != NOWS || rows.shape(1) != j || !fits(velocity) ||
+        !fits(state) || !fits(jolts) || rows.shape(0) != NOWS || rows.shape(1) != j || !fits(velocity) ||
         velocity.shape(1) != j)
       throw std::invalid_argument("CellNoise: shapes of a cell do not agree");
     for (size_t i = 0; i < j; i++)
       if (state.data()[i] < 0 || state.data()[i] >= STATES)
         throw std::invalid_argument("CellNoise: there is no such state");
     pose(engine, position.data());
+    bool slow = true, turns = false;
+    double hardest = 0.0;
+    for (size_t i = 0; i < j; i++) {
+      slow = slow && state.data()[i] != FAST;
+      turns = turns || state.data()[i] == TURNING;
+      hardest = std::fmax(hardest, jolts.data()[i]);
+    }
     double *to = rows.data();
     const double *from = tables.data();
     for (size_t i = 0; i < j; i++) {
-      const size_t s = static_cast<size_t>(state.data()[i]);
+      // An arm that comes to a stop or turns as a whole shakes all its joints.
+      const int64_t own = state.data()[i] == SLOW && slow && turns ? TURNING : state.data()[i];
+      const size_t s = static_cast<size_t>(own);
       to[RESIDUAL * j + i] = torque.data()[i];
       for (size_t k = WHITE_NOW; k < NOWS; k++) to[k * j + i] = from[(k * STATES + s) * j + i];
-      if (jolt > 0.0) {
-        const double more = jolt * rough.data()[i], extra = more * more;
-        to[WHITE_NOW * j + i] += 4.0 * extra;
-        to[WALK_NOW * j + i] += extra;
+      double extra = 0.0;
+      for (size_t k = 0; k < j; k++) {
+        const double one = k != i         ? jolts.data()[k] * mass[i * j + k] * shaking.data()[k]
+                           : own == FAST ? jolts.data()[i] * rough.data()[i]
+                                          : hardest * rough.data()[i];
+        extra += one * one;
       }
+      to[WHITE_NOW * j + i] += 4.0 * extra;
+      to[WALK_NOW * j + i] += extra;
       const double shake = from[s * j + i];
       for (size_t k = 0; k < j; k++) velocity.data()[k * j + i] = mass[k * j + i] * shake;
     }
@@ -289,7 +303,7 @@ private:
   }
 
   Tables tables;
-  Vector rough;
+  Vector rough, shaking;
   Matrix turning;
   double near;
   std::vector<double> posed, mass;
@@ -305,10 +319,11 @@ void bind_change_test(nb::module_ &m) {
       .def("advance", &ChangeTest::advance, nb::arg("rows").noconvert(),
            nb::arg("velocity").noconvert(), nb::arg("sure").noconvert(), nb::arg("count"));
   nb::class_<CellNoise>(m, "CellNoise", "Noise of a cell by friction state and pose.")
-      .def(nb::init<Tables, Vector, Matrix, double>(), nb::arg("tables").noconvert(),
-           nb::arg("rough").noconvert(), nb::arg("turning").noconvert(), nb::arg("near"))
+      .def(nb::init<Tables, Vector, Vector, Matrix, double>(), nb::arg("tables").noconvert(),
+           nb::arg("rough").noconvert(), nb::arg("shaking").noconvert(), nb::arg("turning").noconvert(), nb::arg("near"))
       .def("forget", &CellNoise::forget)
       .def("fill", &CellNoise::fill, nb::arg("engine"), nb::arg("position").noconvert(),
-           nb::arg("torque").noconvert(), nb::arg("state").noconvert(), nb::arg("jolt"),
+           nb::arg("torque").noconvert(), nb::arg("state").noconvert(),
+           nb::arg("jolts").noconvert(),
            nb::arg("rows").noconvert(), nb::arg("velocity").noconvert());
 }

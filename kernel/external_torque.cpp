@@ -41,7 +41,7 @@ class ExternalTorque {
 public:
   ExternalTorque(List operations, Values registers, Places results, List moves, Places travelled,
                  Vector numbers, Rows states, Values arm, Matrix fixed, Rows memory, Values clock,
-                 Values over, double step, double share)
+                 Rows over, double step, double share)
       : operations(operations), registers(registers), results(results), moves(moves),
         travelled(travelled), numbers(numbers), states(states), arm(arm), fixed(fixed),
         memory(memory), clock(clock), over(over), step(step), share(share) {
@@ -50,7 +50,7 @@ public:
         registers.shape(0) < INPUTS * j || numbers.shape(0) != STATE_NUMBERS ||
         states.shape(0) != MEMORIES || states.shape(1) != j || arm.shape(0) != ARMS ||
         fixed.shape(0) != FIXED || memory.shape(0) != LASTS || memory.shape(1) != j ||
-        clock.shape(0) != CLOCKS || over.shape(0) < 1 || travelled.shape(0) % 2 || j < 1 ||
+        clock.shape(0) != CLOCKS || over.shape(0) < 1 || over.shape(1) != j || travelled.shape(0) % 2 || j < 1 ||
         j > MOST_JOINTS || !(step > 0.0))
       throw std::invalid_argument("ExternalTorque: shapes do not agree, or too many joints");
     for (size_t i = 0; i < j; i++)
@@ -67,14 +67,14 @@ public:
   }
 
   // Cells n + 1, the last one of the call before first; steps n.
-  void advance(const Prepared &engine, Matrix ends, Block out, Values jolt, Counts state,
+  void advance(const Prepared &engine, Matrix ends, Block out, Rows jolts, Counts state,
                Flags flags) {
-    const size_t j = fixed.shape(1), n = jolt.shape(0), c = ends.shape(1);
+    const size_t j = fixed.shape(1), n = jolts.shape(0), c = ends.shape(1);
     const auto fits = [n, j](const auto &x, size_t k) {
       return x.shape(0) == k && x.shape(1) == n && x.shape(2) == j;
     };
     if (static_cast<size_t>(engine.chain.joints) != j || ends.shape(0) != n + 1 ||
-        (c != 3 * j && c != 4 * j) || !fits(out, OUTS) || state.shape(0) != n ||
+        (c != 3 * j && c != 4 * j) || !fits(out, OUTS) || jolts.shape(1) != j || state.shape(0) != n ||
         state.shape(1) != j || !fits(flags, FLAGS))
       throw std::invalid_argument("ExternalTorque: shapes of the cells do not agree");
     double *const block = out.data();
@@ -111,7 +111,7 @@ public:
         flag(SWITCHED)[i] = stands != (stood[i] > 0.0);
         stood[i] = stands;
       }
-      jolt.data()[t] = beyond(v, begun);
+      beyond(v, begun, jolts.data() + t * j);
       clock.data()[RUNS] = 1.0;
     }
   }
@@ -139,11 +139,16 @@ private:
     repeat(tape, r, out);
   }
 
-  // Acceleration beyond the training's, the largest within the last moments.
-  double beyond(const double *v, bool begun) {
+  // Acceleration of each joint beyond the training's, the largest within the last moments.
+  void beyond(const double *v, bool begun, double *out) {
     const size_t j = fixed.shape(1), m = over.shape(0);
-    double *path = last(PATH), most = 0.0;
+    double *path = last(PATH);
+    const double end = static_cast<double>(m - 1);
+    const size_t place =
+        static_cast<size_t>(std::fmin(std::fmax(clock.data()[PLACE], 0.0), end));
+    clock.data()[PLACE] = static_cast<double>((place + 1) % m);
     for (size_t i = 0; i < j; i++) {
+      double most = 0.0;
       if (!begun)
         for (size_t k = 0; k < PATHS; k++) path[k * j + i] = v[i];
       // Over as many cells as noise asks for, and over twice as many.
@@ -154,15 +159,11 @@ private:
       }
       for (size_t k = PATHS - 1; k > 0; k--) path[k * j + i] = path[(k - 1) * j + i];
       path[i] = v[i];
+      over.data()[place * j + i] = most / step - 1.0;
+      double largest = 0.0;
+      for (size_t k = 0; k < m; k++) largest = std::fmax(largest, over.data()[k * j + i]);
+      out[i] = std::fmin(largest, LARGEST_JOLT);
     }
-    const double end = static_cast<double>(m - 1);
-    const size_t place =
-        static_cast<size_t>(std::fmin(std::fmax(clock.data()[PLACE], 0.0), end));
-    over.data()[place] = most / step - 1.0;
-    clock.data()[PLACE] = static_cast<double>((place + 1) % m);
-    double largest = 0.0;
-    for (size_t k = 0; k < m; k++) largest = std::fmax(largest, over.data()[k]);
-    return std::fmin(largest, LARGEST_JOLT);
   }
 
   List operations;
@@ -175,7 +176,8 @@ private:
   Values arm;
   Matrix fixed;
   Rows memory;
-  Values clock, over;
+  Values clock;
+  Rows over;
   double step, share;
   Tape tape;
 };
@@ -185,7 +187,7 @@ private:
 void bind_external_torque(nb::module_ &m) {
   nb::class_<ExternalTorque>(m, "ExternalTorque", "External torque, step by step.")
       .def(nb::init<List, Values, Places, List, Places, Vector, Rows, Values, Matrix, Rows, Values,
-                    Values, double, double>(),
+                    Rows, double, double>(),
            nb::arg("operations").noconvert(), nb::arg("registers").noconvert(),
            nb::arg("results").noconvert(), nb::arg("moves").noconvert(),
            nb::arg("travelled").noconvert(), nb::arg("numbers").noconvert(),
@@ -193,6 +195,6 @@ void bind_external_torque(nb::module_ &m) {
            nb::arg("memory").noconvert(), nb::arg("clock").noconvert(),
            nb::arg("over").noconvert(), nb::arg("step"), nb::arg("share"))
       .def("advance", &ExternalTorque::advance, nb::arg("engine"), nb::arg("ends").noconvert(),
-           nb::arg("out").noconvert(), nb::arg("jolt").noconvert(), nb::arg("state").noconvert(),
+           nb::arg("out").noconvert(), nb::arg("jolts").noconvert(), nb::arg("state").noconvert(),
            nb::arg("flags").noconvert());
 }

@@ -2,7 +2,9 @@
 
 White noise, wandering and velocity noise of each joint are those of its friction state. Velocity
 noise s of the joints acts through the inertia of the pose, M(q) diag(s) / h. Accelerations beyond
-the training's bring friction and flexibility that no training has shown, so variances grow by them.
+the training's bring friction and flexibility that no training has shown: variances grow by them at
+the joint that accelerates, at joints that slide fast by what its inertia carries there, |M_ij| a_j,
+and at all others as much as where it happens: arms that stop shake.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.contact.change_test import CLIP, CLIP_AT_REST, Cell
 from taufit.contact.external_torque import ExternalTorque, Felt
-from taufit.friction.states import REST, STATES, TURNING
+from taufit.friction.states import FAST, REST, SLOW, STATES, TURNING
 from taufit.model.noise_by_state import NoiseByState
 
 try:
@@ -22,6 +24,8 @@ except ImportError:  # no compiler when this was installed
 
 # Friction that an acceleration beyond the training's may bring, in friction levels.
 _ROUGH = 0.3
+# ... and what of it reaches other joints, in inertial torques of the training's acceleration.
+_SHAKES = 0.5
 # A joint's own friction jumps by this much, in friction levels, by state.
 _JUMPS = (0.06, 0.06, 0.1, 0.3, 0.01)
 # Inertia is that of a pose as long as no joint is further from it [rad or m].
@@ -55,10 +59,14 @@ class CellNoise:
             ]
         )
         self._rough = 2.0 * np.minimum(noise.level[TURNING], _ROUGH * friction)
+        fastest = felt.fastest
+        self._shaking = np.where(np.isfinite(fastest), _SHAKES * fastest, 0.0)
         self._posed: Array | None = None
         self._compiled = _kernel is not None and felt.compiled
         if self._compiled:
-            self._loop = _kernel.CellNoise(self._tables, self._rough, felt.turning, _SAME_POSE)
+            self._loop = _kernel.CellNoise(
+                self._tables, self._rough, self._shaking, felt.turning, _SAME_POSE
+            )
 
     def forget(self) -> None:
         """The arm's inertia is another one from now on."""
@@ -79,21 +87,27 @@ class CellNoise:
         if self._compiled:
             rows, velocity = np.empty((6, joints)), np.empty((joints, joints))
             at, torque, state = felt.position[i], felt.torque[i], felt.state[i]
-            kernel, jolt = self._felt.engine.kernel, felt.jolt[i]
-            self._loop.fill(kernel, at, torque, state, jolt, rows, velocity)
+            kernel = self._felt.engine.kernel
+            self._loop.fill(kernel, at, torque, state, felt.jolts[i], rows, velocity)
             return Cell(rows, velocity, sure)
         return self._filled(felt, i, sure)
 
     def _filled(self, felt: Felt, i: int, sure: Array) -> Cell:
         """The same as the kernel, in NumPy."""
-        rows = self._tables[:, felt.state[i], self._every]
-        velocity = self._inertia(felt.position[i]) * rows[0]
+        state = felt.state[i]
+        if (state != FAST).all() and (state == TURNING).any():
+            # An arm that comes to a stop or turns as a whole shakes all its joints.
+            state = np.where(state == SLOW, TURNING, state)
+        rows = self._tables[:, state, self._every]
+        mass = self._inertia(felt.position[i])
+        velocity = mass * rows[0]
         rows[0] = felt.torque[i]
-        jolt = float(felt.jolt[i])
-        if jolt > 0.0:
-            rough = (jolt * self._rough) ** 2
-            rows[1] += 4.0 * rough
-            rows[2] += rough
+        jolts = felt.jolts[i]
+        reach = mass * self._shaking * jolts
+        np.fill_diagonal(reach, self._rough * np.where(state == FAST, jolts, jolts.max()))
+        rough = np.sum(reach**2, axis=1)
+        rows[1] += 4.0 * rough
+        rows[2] += rough
         return Cell(rows, velocity, sure)
 
     def _inertia(self, position: Float[Array, " j"]) -> Float[Array, "j j"]:

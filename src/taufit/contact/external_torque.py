@@ -67,7 +67,8 @@ class Felt:
         standing: Whether the joint stands.
         sure: Whether a change says something about the outside.
         switched: Whether the joint has begun or ceased to stand with this step.
-        jolt: By how much acceleration exceeds the training's, relative, within the last 0.4 s.
+        jolts: By how much each joint's acceleration exceeds the training's, relative, within the
+            last 0.4 s.
         acceleration: Of the joints over the step.
         measured: Torque of the joints as measured [N m].
         rigid: What the model expects of the links and what they carry [N m].
@@ -83,7 +84,7 @@ class Felt:
     standing: Bool[Array, "n j"]
     sure: Bool[Array, "n j"]
     switched: Bool[Array, "n j"]
-    jolt: Float[Array, " n"]
+    jolts: Float[Array, "n j"]
     acceleration: Float[Array, "n j"]
     measured: Float[Array, "n j"]
     rigid: Float[Array, "n j"]
@@ -93,6 +94,12 @@ class Felt:
     def predicted(self) -> Float[Array, "n j"]:
         """Torque that the model expects to be measured [N m]."""
         return self.torque + self.measured + np.where(self.standing, self.friction, 0.0)
+
+    @property
+    def jolt(self) -> Float[Array, " n"]:
+        """The largest of `jolts`."""
+        out: Array = self.jolts.max(axis=1)
+        return out
 
     def __len__(self) -> int:
         return len(self.time)
@@ -149,8 +156,9 @@ class ExternalTorque:
         # there was a step, the place in the ring of jolts, whether friction has a path.
         self._memory = np.zeros((2 + 2 * _MOST_CELLS, self.joints))
         self._lag, self._stood = self._memory[:2]
-        self._clock, self._over = np.zeros(3), np.zeros(round(_JOLT_S / self.step) + 1)
-        self._unsure, self._fastest = unsure * np.ones(self.joints), np.asarray(fastest, float)
+        self._clock = np.zeros(3)
+        self._over = np.zeros((round(_JOLT_S / self.step) + 1, self.joints))
+        self._unsure, self.fastest = unsure * np.ones(self.joints), np.asarray(fastest, float)
         self.turning = np.diag(self._rotors)
         if self._coupling is not None:
             self.turning = self._coupling.T @ self.turning @ self._coupling
@@ -162,7 +170,7 @@ class ExternalTorque:
                 self.states.numbers,
                 self.states.memory,
                 self.states.arm,
-                np.stack([self._rotors, self._offsets, self._unsure, self._fastest, self._base]),
+                np.stack([self._rotors, self._offsets, self._unsure, self.fastest, self._base]),
                 self._memory,
                 self._clock,
                 self._over,
@@ -211,9 +219,9 @@ class ExternalTorque:
     def _repeat(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> Felt:
         """`_steps`, compiled."""
         n, j = len(time), self.joints
-        out, jolt = np.empty((8, n, j)), np.empty(n)
+        out, jolts = np.empty((8, n, j)), np.empty((n, j))
         state, flags = np.empty((n, j), np.int64), np.empty((3, n, j), bool)
-        self._loop.advance(self.engine.kernel, ends, out, jolt, state, flags)
+        self._loop.advance(self.engine.kernel, ends, out, jolts, state, flags)
         q, v, torque, smooth, change, measured, rigid, friction = out
         return Felt(
             time,
@@ -225,7 +233,7 @@ class ExternalTorque:
             flags[0],
             flags[1],
             flags[2],
-            jolt,
+            jolts,
             change,
             measured,
             rigid,
@@ -244,7 +252,7 @@ class ExternalTorque:
         states = self.states(q, v)
         friction = self._friction_of(q, v, rigid, middle)
         torque = bare + np.where(states.standing, 0.0, friction)
-        smooth, switched, jolt = (
+        smooth, switched, jolts = (
             self._smooth(torque),
             self._switched(states.standing),
             self._jolts(v),
@@ -258,7 +266,7 @@ class ExternalTorque:
             smooth,
             *states,
             switched,
-            jolt,
+            jolts,
             change,
             measured,
             rigid,
@@ -306,27 +314,27 @@ class ExternalTorque:
         self._stood[:] = standing[-1]
         return standing != earlier
 
-    def _jolts(self, velocity: Float[Array, "n j"]) -> Float[Array, " n"]:
-        """Acceleration beyond the training's, the largest within the last moments."""
+    def _jolts(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
+        """Acceleration beyond the training's, the largest within the last moments, per joint."""
         n, longest = len(velocity), 2 * _MOST_CELLS
         path = np.empty((n + longest, self.joints))
         # In memory the newest comes first.
         path[:longest] = self._memory[:1:-1] if self._clock[0] else velocity[0]
         path[longest:] = velocity
         self._memory[2:] = path[: -longest - 1 : -1]
-        over = np.full(n, -1.0)
+        over = np.full(velocity.shape, -1.0)
         for j in range(self.joints):
             for cells in (int(self._base[j]), 2 * int(self._base[j])):
                 off = np.abs(velocity[:, j] - path[longest - cells : len(path) - cells, j])
                 # Less what noise may be.
-                rate = (off - self._unsure[j]) / cells / self._fastest[j]
-                over = np.maximum(over, rate / self.step - 1.0)
-        out = np.empty(len(over))
+                rate = (off - self._unsure[j]) / cells / self.fastest[j]
+                over[:, j] = np.maximum(over[:, j], rate / self.step - 1.0)
+        out = np.empty_like(over)
         for i, value in enumerate(over):
             place = int(self._clock[1])
             self._over[place] = value
             self._clock[1] = (place + 1) % len(self._over)
-            out[i] = self._over.max()
+            out[i] = self._over.max(axis=0)
         return np.clip(out, 0.0, _LARGEST_JOLT)
 
     def inertia(self, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:

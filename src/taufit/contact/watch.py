@@ -211,11 +211,12 @@ class ContactWatch:
         self._rest.clear()
         self._commanded, self._ordered = None, -np.inf
         self._settling, self._starting = round(_SETTLE_S / self.step), False
+        self._stands = False
 
     # ---- one step of the grid ------------------------------------------------------------------
 
     def _feel(self, felt: Felt, i: int, time: float) -> None:
-        jolt = felt.jolt[i]
+        jolt = felt.jolts[i].max()
         if jolt > _JOLT:
             self._say_jolt(float(jolt), time)
         standing = bool(felt.standing[i].all())
@@ -232,8 +233,13 @@ class ContactWatch:
         moment = Moment(felt.position[i], cell)
         self._past.append(moment)
         switched = felt.switched[i]
-        if switched.any():
+        if self._stands and not standing:
+            # Motors have pushed against friction before the arm went: that is no change.
+            self._test.forget()
+            self._test.lose(np.ones(self.joints, bool), cell.residual)
+        elif switched.any():
             self._test.lose(switched, cell.residual)
+        self._stands = standing
         if self._touch is None:
             evidence = self._test.advance(cell)
             alarm = self._alarm(standing, evidence, time)

@@ -42,7 +42,6 @@ class StateSettings:
         settle: A joint that has not moved for this long stands [s].
         quiet: The arm is at rest when all joints have stood for this long [s].
         blind_change: After a start or stop of its own a joint says nothing for this long [s].
-        blind_start: After the arm starts no joint says anything for this long [s].
     """
 
     standstill: float = 1e-3
@@ -54,7 +53,6 @@ class StateSettings:
     settle: float = 0.1
     quiet: float = 0.5
     blind_change: float = 0.08
-    blind_start: float = 0.3
 
 
 class StateRows(NamedTuple):
@@ -88,7 +86,7 @@ class FrictionStates:
         self.joints, self.step = joints, step
         self.settings = own = settings or StateSettings()
         times = [own.slow_for, own.reversal, own.change, own.settle]
-        times += [own.quiet, own.blind_change, own.blind_start]
+        times += [own.quiet, own.blind_change]
         # Times in cells.
         self.numbers = np.array(
             [own.standstill, own.slow, own.displaced, *(t / step - 1e-9 for t in times)]
@@ -96,8 +94,8 @@ class FrictionStates:
         # Per joint: where it stood, direction, whether it stands; cells since it moved, started or
         # stopped, turned, was slow.
         self.memory = np.empty((7, joints))
-        # Whether there was a cell; cells since a joint did not stand, the arm started, it stopped.
-        self.arm = np.empty(4)
+        # Whether there was a cell; cells since a joint did not stand, and since the arm stopped.
+        self.arm = np.empty(3)
         self.clear()
 
     def clear(self) -> None:
@@ -132,7 +130,7 @@ class FrictionStates:
     ) -> tuple[Int[Array, " j"], Bool[Array, " j"], Bool[Array, " j"]]:
         """One cell; the kernel does the same."""
         standstill, slow, displaced = self.numbers[:3]
-        slow_for, reversal, change, settle, quiet, blind_change, blind_start = self.numbers[3:]
+        slow_for, reversal, change, settle, quiet, blind_change = self.numbers[3:]
         speed = np.abs(velocity)
         moves = speed >= standstill
         memory, arm = self.memory, self.arm
@@ -153,8 +151,7 @@ class FrictionStates:
         memory[6] = np.where(speed < slow, 0.0, memory[6] + 1.0)
 
         arm[1] = arm[1] + 1.0 if standing.all() else 0.0
-        arm[2] = 0.0 if stood.all() and not standing.all() else arm[2] + 1.0
-        arm[3] = 0.0 if standing.all() and not stood.all() else arm[3] + 1.0
+        arm[2] = 0.0 if standing.all() and not stood.all() else arm[2] + 1.0
 
         state = np.where(memory[6] <= slow_for, SLOW, FAST)
         # A joint that is about to stand has the friction of one that stands.
@@ -163,5 +160,4 @@ class FrictionStates:
         state = np.where(standing, REST if arm[1] >= quiet else STANDING, state)
         state = np.where(memory[4] < change, TURNING, state)
         sure = (memory[4] >= blind_change) & ~(standing & moves & (not standing.all()))
-        blind = arm[2] < blind_start or arm[3] < blind_change
-        return state, standing, sure & (not blind)
+        return state, standing, sure & bool(arm[2] >= blind_change)
