@@ -26,9 +26,8 @@ using List = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::c
 using Places = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 enum Fixed { ROTORS, OFFSETS, UNSURE, FASTEST, BASE, FIXED };
-// The last velocities, the newest first.
-constexpr size_t PATHS = 16;
-enum Last { LAG, STOOD_BEFORE, PATH, LASTS = PATH + PATHS };
+// From PATH on the last velocities, the newest first, as many as there are rows.
+enum Last { LAG, STOOD_BEFORE, PATH };
 enum Clock { RUNS, PLACE, WARM_TAPE, CLOCKS };
 enum Out { POSITION, VELOCITY, TORQUE, SMOOTH, CHANGE, MEASURED, RIGID, FRICTION, OUTS };
 enum Flag { STANDS, SURE, SWITCHED, FLAGS };
@@ -45,16 +44,16 @@ public:
       : operations(operations), registers(registers), results(results), moves(moves),
         travelled(travelled), numbers(numbers), states(states), arm(arm), fixed(fixed),
         memory(memory), clock(clock), over(over), step(step), share(share) {
-    const size_t j = fixed.shape(1);
+    const size_t j = fixed.shape(1), rows = memory.shape(0);
     if (operations.shape(1) != 5 || moves.shape(1) != 2 || results.shape(0) != j ||
         registers.shape(0) < INPUTS * j || numbers.shape(0) != STATE_NUMBERS ||
         states.shape(0) != MEMORIES || states.shape(1) != j || arm.shape(0) != ARMS ||
-        fixed.shape(0) != FIXED || memory.shape(0) != LASTS || memory.shape(1) != j ||
-        clock.shape(0) != CLOCKS || over.shape(0) < 1 || over.shape(1) != j || travelled.shape(0) % 2 || j < 1 ||
-        j > MOST_JOINTS || !(step > 0.0))
+        fixed.shape(0) != FIXED || rows <= PATH || memory.shape(1) != j ||
+        clock.shape(0) != CLOCKS || over.shape(0) < 1 || over.shape(1) != j ||
+        travelled.shape(0) % 2 || j < 1 || j > MOST_JOINTS || !(step > 0.0))
       throw std::invalid_argument("ExternalTorque: shapes do not agree, or too many joints");
     for (size_t i = 0; i < j; i++)
-      if (!(given(BASE)[i] >= 1.0 && given(BASE)[i] <= PATHS / 2.0))
+      if (!(given(BASE)[i] >= 1.0 && given(BASE)[i] <= static_cast<double>(rows - PATH) / 2.0))
         throw std::invalid_argument("ExternalTorque: acceleration over too many cells");
     tape = {operations.data(), results.data(), moves.data(), operations.shape(0), j, moves.shape(0)};
     check_tape(tape, registers.shape(0));
@@ -141,7 +140,7 @@ private:
 
   // Acceleration of each joint beyond the training's, the largest within the last moments.
   void beyond(const double *v, bool begun, double *out) {
-    const size_t j = fixed.shape(1), m = over.shape(0);
+    const size_t j = fixed.shape(1), m = over.shape(0), paths = memory.shape(0) - PATH;
     double *path = last(PATH);
     const double end = static_cast<double>(m - 1);
     const size_t place =
@@ -150,14 +149,14 @@ private:
     for (size_t i = 0; i < j; i++) {
       double most = 0.0;
       if (!begun)
-        for (size_t k = 0; k < PATHS; k++) path[k * j + i] = v[i];
+        for (size_t k = 0; k < paths; k++) path[k * j + i] = v[i];
       // Over as many cells as noise asks for, and over twice as many.
       for (const double cells : {given(BASE)[i], 2.0 * given(BASE)[i]}) {
         const size_t k = static_cast<size_t>(cells);
         const double off = std::fabs(v[i] - path[(k - 1) * j + i]) - given(UNSURE)[i];
         most = std::fmax(most, off / cells / given(FASTEST)[i]);
       }
-      for (size_t k = PATHS - 1; k > 0; k--) path[k * j + i] = path[(k - 1) * j + i];
+      for (size_t k = paths - 1; k > 0; k--) path[k * j + i] = path[(k - 1) * j + i];
       path[i] = v[i];
       over.data()[place * j + i] = most / step - 1.0;
       double largest = 0.0;

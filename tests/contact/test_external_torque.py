@@ -112,7 +112,7 @@ def test_noise_of_velocities_is_no_acceleration_beyond_the_training(arm, monkeyp
     def jolts(velocity):
         most = np.abs(a).max(axis=0)
         sensed = ExternalTorque(model, 1.0 / STEP, velocity_noise=noise)
-        sensed._fastest[:], sensed._base[:] = most, module._cells_of(noise, STEP * most)
+        sensed.fastest[:], sensed._base[:] = most, module._cells_of(noise, STEP * most)
         return sensed(time, cells_of(model, time, q, velocity, a)).jolt
 
     noisy = jolts(v + noise * rng.normal(size=v.shape))

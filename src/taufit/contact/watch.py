@@ -6,7 +6,7 @@ accepted rate of false alarms is a contact; from then on the level before it is 
 a force is found (`force`). A file is fed to the same class, so both say the same.
 
 This is no safety function: it is not rated, needs tens of milliseconds, and is blind to forces
-through the axes, to what friction holds at standstill, and for 0.3 s after a start.
+through the axes, to what friction holds at standstill, and hardly feels anything for 0.3 s after a start.
 """
 
 from __future__ import annotations

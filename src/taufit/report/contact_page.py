@@ -19,7 +19,7 @@ from taufit.statistics import NORMAL_95
 _NO_SAFETY = (
     "This is not a safety function: it is not rated, takes tens of milliseconds, and nothing here "
     "is a statement about ISO/TS 15066. It is blind to forces through the joints' axes, to what "
-    "friction holds at standstill, and for 0.3 s after a start."
+    "friction holds at standstill, and hardly feels anything for 0.3 s after a start."
 )
 
 
