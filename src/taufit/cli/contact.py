@@ -71,7 +71,8 @@ def command(
     step per joint, the share of 20 N pulses, the minutes that the stated rate rests on.
 
     This is no safety function: it is not rated and takes tens of milliseconds; it is blind to
-    forces through the axes, to what friction holds at standstill, and hardly feels anything for 0.3 s after a start.
+    forces through the axes and to what friction holds at standstill. For 0.3 s after a start it
+    hardly feels anything.
 
     Next: record more of the robot's work without contact and give it with --free, or export the
     thresholds to C with `taufit export MODEL --format c`.

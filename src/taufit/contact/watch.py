@@ -6,7 +6,8 @@ accepted rate of false alarms is a contact; from then on the level before it is 
 a force is found (`force`). A file is fed to the same class, so both say the same.
 
 This is no safety function: it is not rated, needs tens of milliseconds, and is blind to forces
-through the axes, to what friction holds at standstill, and hardly feels anything for 0.3 s after a start.
+through the axes and to what friction holds at standstill. For 0.3 s after a start it hardly feels
+anything.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from taufit.statistics import NORMAL_95
 
 _NO_SAFETY = (
     "This is not a safety function: it is not rated, takes tens of milliseconds, and nothing here "
-    "is a statement about ISO/TS 15066. It is blind to forces through the joints' axes, to what "
-    "friction holds at standstill, and hardly feels anything for 0.3 s after a start."
+    "is a statement about ISO/TS 15066. It is blind to forces through the joints' axes and to "
+    "what friction holds at standstill. For 0.3 s after a start it hardly feels anything."
 )
 
 
