@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from taufit.contact.external_torque import ExternalTorque
 from taufit.dynamics import coriolis_torque, gravity_torque, jacobian, mass_matrix
 from taufit.friction import Linear
 from taufit.model import TorqueModel
+from taufit.model.training_record import Range
 from taufit.robot import read_robot
 from taufit.sim import random_fourier
 
@@ -97,7 +99,7 @@ def test_a_stream_cut_anywhere_feels_the_same(arm, cuts):
     edges = [0, *cuts, len(time)]
     parts = [sensed(time[i:k], cells[i:k]) for i, k in itertools.pairwise(edges)]
     joined = type(whole).joined([part for part in parts if part is not None])
-    for name in ("torque", "smooth", "jolt", "state", "sure", "switched"):
+    for name in ("torque", "smooth", "jolts", "state", "sure", "switched"):
         np.testing.assert_allclose(
             getattr(joined, name).astype(float), getattr(whole, name).astype(float), atol=1e-9
         )
@@ -121,3 +123,21 @@ def test_noise_of_velocities_is_no_acceleration_beyond_the_training(arm, monkeyp
     sudden = jolts(v + 0.5 * (time > 2.0)[:, None])
     assert sudden[time[1:] > 2.0][5] > 1.0
     assert np.all(sudden[time[1:] < 2.0] == 0.0)
+
+
+def test_an_acceleration_beyond_the_training_is_that_of_its_joint(arm, monkeypatch):
+    model, time, q, v, a = arm
+    most = np.abs(a).max(axis=0)
+    sudden = v.copy()
+    sudden[time > 2.0, 1] += 0.5
+    found = []
+    for kernel in (module._kernel, None):
+        monkeypatch.setattr(module, "_kernel", kernel)
+        reach = replace(model.training.ranges, acceleration=Range(-most, most))
+        record = replace(model.training, ranges=reach)
+        sensed = ExternalTorque(replace(model, training=record), 1.0 / STEP)
+        found.append(sensed(time, cells_of(model, time, q, sudden, a)).jolts)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-9)
+    later = found[0][time[1:] > 2.0][:10]
+    assert later[5, 1] > 1.0
+    assert not np.delete(later, 1, axis=1).any()

@@ -20,10 +20,13 @@ from taufit.contact import (
 )
 from taufit.contact import change_test as module
 from taufit.contact.change_test import CLIP, CLIP_AT_REST, Cell, ChangeTest
+from taufit.contact.external_torque import ExternalTorque
 from taufit.contact.force import direction_names, find_force, point_jacobian
+from taufit.contact.run import felt_of
 from taufit.dynamics import forward_kinematics, jacobian
 from taufit.errors import TaufitError
 from taufit.friction import states
+from taufit.friction.states import FAST
 from taufit.model import friction_tape
 from taufit.payload import stream
 from taufit.recording import read_recording
@@ -203,6 +206,44 @@ def test_kernel_and_numpy_watch_alike(bench, free, monkeypatch):
             np.testing.assert_allclose(
                 getattr(one, name), getattr(other, name), rtol=1e-7, atol=1e-7, err_msg=name
             )
+
+
+def test_accelerations_beyond_training_are_noise_where_they_are_and_in_arms_that_stop(
+    bench, free, monkeypatch
+):
+    felt = felt_of(bench.model, stream(bench.model, bench.run(49).recording), free)[0]
+    jolts = np.zeros_like(felt.jolts)
+    jolts[:, 4] = 0.5
+    found = {}
+    for kernel in (module._kernel, None):
+        monkeypatch.setattr(cell_noise, "_kernel", kernel)
+        cells = cell_noise.CellNoise(ExternalTorque.of(bench.model, free), free, np.ones(6))
+        for name, one in (("calm", 0.0 * jolts), ("fifth", jolts)):
+            shaken = replace(felt, jolts=one)
+            rows = [cells.cell(shaken, i).rows for i in range(0, len(felt), 20)]
+            found[name, kernel is None] = np.array(rows)
+    for name in ("calm", "fifth"):
+        np.testing.assert_allclose(found[name, True], found[name, False], rtol=1e-9)
+    state, white = felt.state[::20], found["fifth", True][:, 1] / found["calm", True][:, 1]
+    fast, stops = (state == FAST).all(axis=1), (state != FAST).all(axis=1)
+    assert fast.sum() > 10 and stops.sum() > 10
+    # The base hardly feels that the wrist accelerates.
+    assert white[fast, 0].max() < 1.01 and white[fast, 4].min() > 1.3
+    assert white[stops].min() > 1.0
+
+
+def test_a_start_is_no_contact_and_a_strong_push_during_it_is(bench, free):
+    recording = bench.run(52).recording
+    watch = ContactWatch(bench.model, free)
+    fed(watch, stream(bench.model, recording))
+    assert watch.contacts == []
+    felt = felt_of(bench.model, stream(bench.model, recording), free)[0]
+    stood = felt.standing.all(axis=1)
+    start = float(felt.time[np.flatnonzero(stood[:-1] & ~stood[1:])[0]])
+    source, _ = pushed(bench, recording, start + 0.15, 0.1, (60.0, 0.0, 60.0))
+    watch = ContactWatch(bench.model, free)
+    fed(watch, source)
+    assert [start + 0.15 <= one.noticed < start + 0.3 for one in watch.contacts] == [True]
 
 
 def test_a_force_is_recovered_from_the_torque_it_makes():

@@ -19,6 +19,7 @@ from taufit.payload.filter.change import (
     quick_density,
 )
 from taufit.payload.filter.lowpass import CausalLowpass
+from taufit.payload.filter.readings import Readings
 from taufit.payload.filter.rival import LATEST_S, Rival
 from taufit.sim.payload import Carried
 from taufit.sim.random_motion import random_fourier
@@ -215,6 +216,24 @@ def test_a_contact_is_no_pick_and_the_payload_is_what_it_was(arm, model, force, 
     kinds = {event.kind for event in live.events}
     assert "contact" in kinds and not kinds & {"pick", "drop", "change"}
     assert live.estimate().mass_interval[1] < 0.3
+
+
+def test_a_push_while_the_payload_is_first_read_is_no_drop_when_it_ends():
+    def read(*past):
+        readings = Readings()
+        for time, mass in past:
+            readings.add(time, mass, 0.05)
+        return readings
+
+    # Nothing carried, a push from 9.8 s on, and the payload becomes known at 10.4 s.
+    pushed = read((9.2, 0.08), (9.4, 0.07), (9.9, 0.08), (10.2, 0.2), (10.4, 0.23))
+    assert pushed.ended_contact(10.5, 0.0, 0.1)
+    # What is carried now is not what was before; what changed was known for long.
+    assert not pushed.ended_contact(10.5, 1.0, 0.1)
+    assert not pushed.ended_contact(11.5, 0.0, 0.1)
+    # Nothing was read a second before.
+    assert not read((9.9, 0.08), (10.4, 0.23)).ended_contact(10.5, 0.0, 0.1)
+    assert not Readings().ended_contact(10.5, 0.0, 0.1)
 
 
 def test_differentiated_noise_scatters_over_tenths_of_a_second_as_it_is_taken_to():

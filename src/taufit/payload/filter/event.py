@@ -64,6 +64,12 @@ def contact(time: float, until: float) -> Event:
     return Event(time, "contact", text)
 
 
+def earlier_contact(time: float) -> Event:
+    """A change that was the end of a push, begun before the payload was known."""
+    text = "something touched the arm while the payload was read: the payload is read anew"
+    return Event(time, "contact", text)
+
+
 def gap(last: float, time: float) -> Event:
     """No samples between two times."""
     text = f"no samples from {last:.2f} s to {time:.2f} s: friction and low-pass start anew"

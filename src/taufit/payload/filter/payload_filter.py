@@ -31,6 +31,7 @@ from taufit.payload.filter.change import Belief, ChangeDetector, Chunk, quick_de
 from taufit.payload.filter.event import (
     Event,
     contact,
+    earlier_contact,
     gap,
     known_change,
     payload_change,
@@ -48,6 +49,7 @@ from taufit.payload.filter.posterior import (
     payload_alone,
 )
 from taufit.payload.filter.read_out import STRANGE, carried, lighter_arm, perhaps_nothing, warnings
+from taufit.payload.filter.readings import Readings
 from taufit.payload.filter.rival import Rival
 from taufit.payload.filter.training_coverage import Familiar, coverage_inflation, familiar_share
 from taufit.payload.filter.unknowns import unknowns
@@ -72,7 +74,7 @@ _LIGHTER = 0.2
 # What is known of payload, arm and noise: kept aside until a change is told from a contact.
 _KNOWN = (
     *("_sums", "_prior", "_prior_target", "_phi", "_gains", "_body", "_tied", "_faced", "_scale"),
-    *("_state", "_last", "_gain_inflation", "ready_at", "stopped_at"),
+    *("_state", "_last", "_gain_inflation", "_readings", "ready_at", "stopped_at"),
 )
 
 
@@ -144,6 +146,7 @@ class PayloadFilter:
         self._tied = False
         self._state = np.zeros(len(self.unknowns))
         self._faced = False
+        self._readings = Readings()
         self.template: Any = None
         self.kept: list[tuple[Array, Array, Array]] | None = None
         self.detector = ChangeDetector(max(settings.windows))
@@ -337,6 +340,9 @@ class PayloadFilter:
         if was_contact is None:
             return
         self._rival = None
+        if not was_contact and self._was_read_in_contact(rival):
+            self.events[rival.event] = earlier_contact(rival.time)
+            return
         if not was_contact:
             self.events[rival.event] = payload_change(rival.time, rival.mass)
             before = rival.kept["_last"]
@@ -348,6 +354,12 @@ class PayloadFilter:
             setattr(self, name, value)
         self.detector.clear()
         self._settle()
+
+    def _was_read_in_contact(self, rival: Rival) -> bool:
+        """Whether what has changed was no payload but a push while the payload was first read."""
+        mass, spread = self.posterior().linear()
+        readings: Readings = rival.kept["_readings"]
+        return readings.ended_contact(rival.time, float(mass[0]), float(np.sqrt(spread[0, 0])))
 
     def _belief(self) -> Belief:
         """What the last read-out says, column by column."""
@@ -403,6 +415,7 @@ class PayloadFilter:
         self._body = None
         self._tied = True
         self._faced = False
+        self._readings = Readings()
         self._settle()
         self._scale = np.maximum(self._scale, 1.0)
         self.ready_at = self.stopped_at = None
@@ -493,6 +506,8 @@ class PayloadFilter:
         elif seen:
             self._phi = np.where(std < 0.5 * mass, 1.0, 0.0) * out.parameters
         accurate = self.stopped_at is not None or (ready and self._accurate(out))
+        if seen and self.ready_at is None:
+            self._readings.add(self.time, mass, std)
         if ready and self.ready_at is None:
             self.ready_at = self.time
         if ready and self._unmeasured is not None and self._rival is None:
