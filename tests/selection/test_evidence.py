@@ -126,3 +126,25 @@ def test_waves_longer_than_the_travel_are_kept_only_where_they_are_plain_to_see(
     }
     longer = {order for order in orders if order * travel < 2.0 * np.pi}
     assert bool(longer) is long_ones
+
+
+def test_more_motion_leaves_less_to_what_was_believed():
+    model, _, _, samples = simulated(Presliding(), seed=4, noise=0.5)
+    short, whole = (
+        weigh_evidence(model, samples.rows(slice(0, n))).from_data for n in (120, len(samples))
+    )
+
+    assert np.all(whole.links >= short.links - 1e-6) and whole.links.sum() > short.links.sum() + 0.1
+    assert np.all((whole.links >= 0.0) & (whole.links <= 1.0))
+    coulomb = model.layout.terms.index("coulomb")
+    assert np.all(whole.terms[:, coulomb] > 0.9)
+    assert np.mean(whole.terms) > np.mean(short.terms)
+
+
+def test_what_a_motion_does_not_show_did_not_come_from_it():
+    model, _, _, samples = simulated(Presliding(), seed=4, noise=0.5)
+    still = samples.keep.copy()
+    still[:, -1] = False
+    fit_of = weigh_evidence(model, replace(samples, keep=still)).from_data
+
+    np.testing.assert_allclose(fit_of.terms[-1], 0.0, atol=1e-6)

@@ -13,6 +13,8 @@ import taufit
 from taufit.cli.app import main
 from taufit.errors import RecordingError, TaufitError
 from taufit.fitting import automatic_model
+from taufit.model.from_data import known_speed
+from taufit.report import fit_page
 from taufit.sim import random_fourier
 from taufit.workflow.conditioned import condition_like
 
@@ -141,3 +143,19 @@ def test_friction_models_go_by_their_names():
     assert automatic_model(robot, friction="none").friction is None
     with pytest.raises(TaufitError, match="there is no friction model 'stribek'"):
         automatic_model(robot, friction="stribek")
+
+
+def test_the_fit_says_what_came_from_the_data_and_where_friction_is_a_guess(folder, done, capsys):
+    words = (folder / "run.parquet", "--holdout", folder / "other.parquet")
+    told = command(capsys, "fit", "ur3e", *words, "-o", folder / "again.json", "--json")
+    shares, model = done.model.training.from_data, taufit.read_model(folder / "again.json")
+
+    assert list(told["from_data"]["links"].values()) == np.round(shares.links, 3).tolist()
+    assert told["from_data"]["friction"][0].keys() == set(done.model.layout.terms)
+    np.testing.assert_array_equal(model.training.from_data.terms, shares.terms)
+    assert told["friction_seen_to"] == done.model.training.ranges.velocity.largest.tolist()
+    known = known_speed(model)
+    slow = [j for j in range(6) if known.seen[j] < 0.95 * known.rated[j]]
+    assert list(known.guessed) == slow and ("is a guess" in known.words) == bool(slow)
+    page = fit_page(done)
+    assert "What came from the data" in page and known.words in page

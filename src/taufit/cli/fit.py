@@ -233,6 +233,8 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
             highlight=False,
             markup=False,
         )
+    for text in _rests_on(done):
+        console.print(text, highlight=False, markup=False)
     zeros = done.to_dict()["joint_zeros"] or {}
     for name, zero in zeros.items():
         value, std = math.degrees(zero["value"]), math.degrees(zero["std"])
@@ -263,6 +265,24 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
         highlight=False,
         markup=False,
     )
+
+
+def _rests_on(done: Identification) -> list[str]:
+    """What came from the data, and from which speed on friction is a guess."""
+    from taufit.model.from_data import known_speed
+
+    out = []
+    shares = done.model.training.from_data
+    if shares is not None:
+        links = " ".join(f"{100 * x:.0f}" for x in shares.links)
+        out.append(
+            f"From the data, in percent of each link's parameters: {links}; the rest is the "
+            "nominal robot."
+        )
+    known = known_speed(done.model)
+    if known is not None and known.words:
+        out.append(known.words)
+    return out
 
 
 def score_table(title: str, done: Identification) -> Table:

@@ -211,7 +211,12 @@ def fit(
     if evidence is not None:
         settings["correlation_samples"] = evidence.correlation_samples
     return replace(
-        estimate, values=values, tied=bound.tied, warnings=tuple(warnings), settings=settings
+        estimate,
+        values=values,
+        tied=bound.tied,
+        warnings=tuple(warnings),
+        settings=settings,
+        from_data=None if evidence is None else evidence.from_data,
     )
 
 
@@ -260,6 +265,7 @@ def fitted_model(
             ),
             residuals=residuals,
             friction_scatter=estimate.friction_scatter,
+            from_data=estimate.from_data,
             thermal=thermal,
             warnings=estimate.warnings,
         )

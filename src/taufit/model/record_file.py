@@ -7,7 +7,7 @@ under "score", and the correlation of residuals among the settings of the estima
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.fields import Field
 from taufit.friction.states import STATES
+from taufit.model.from_data import from_data_of
 from taufit.model.noise_by_state import AlarmTail, NoiseByState
 from taufit.model.score import Score
 from taufit.model.training_record import (
@@ -45,16 +46,14 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     conditioning, score, residuals = record.conditioning, record.score, record.residuals
     out: dict[str, Any] = {}
     if record.base is not None:
-        out["base"] = {one.name: getattr(record.base, one.name) for one in fields(BaseRecord)}
+        out["base"] = _entries(record.base)
     spans = {one.name: getattr(record.ranges, one.name) for one in fields(Ranges)}
     out["range"] = {
         name: {"low": span.low, "high": span.high}
         for name, span in spans.items()
         if span is not None
     }
-    out["conditioning"] = {
-        one.name: getattr(conditioning, one.name) for one in fields(conditioning)
-    }
+    out["conditioning"] = _entries(conditioning)
     if score is not None:
         out["score"] = {key: x for key, x in score.to_dict().items() if key != "findings"}
     out["residuals"] = {
@@ -66,19 +65,13 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
             state: residuals.by_state[k] for k, state in enumerate(STATES)
         }
     if residuals.structure is not None:
-        out["residuals"]["structure"] = {
-            one.name: getattr(residuals.structure, one.name) for one in fields(ResidualStructure)
-        }
+        out["residuals"]["structure"] = _entries(residuals.structure)
     if record.noise is not None:
         out["noise_by_state"] = _noise_to_dict(record.noise)
-    if record.friction_scatter is not None:
-        out["friction_scatter"] = record.friction_scatter
-    if record.joint_zero_std is not None:
-        out["joint_zero_std"] = record.joint_zero_std
-    if record.thermal is not None:
-        out["thermal"] = {
-            one.name: getattr(record.thermal, one.name) for one in fields(ThermalState)
-        }
+    for name in ("friction_scatter", "joint_zero_std", "from_data", "thermal"):
+        own = getattr(record, name)
+        if own is not None:
+            out[name] = _entries(own) if is_dataclass(own) else own
     if record.simple_terms is not None:
         out["simple_terms"] = _simple_terms_to_dict(record.simple_terms)
     if record.provenance is not None:
@@ -87,6 +80,10 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     if record.contradictions:
         out["contradictions"] = record.contradictions
     return plain(out)
+
+
+def _entries(noun: Any) -> dict[str, Any]:
+    return {one.name: getattr(noun, one.name) for one in fields(noun)}
 
 
 def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> TrainingRecord:
@@ -111,6 +108,7 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
         residuals=_residuals(data, joints, names, conditioning.rate_hz),
         noise=_noise(data["noise_by_state"], joints),
         friction_scatter=_optional(data["friction_scatter"], joints, low=0.0),
+        from_data=from_data_of(data["from_data"], joints, _terms(names)),
         joint_zero_std=_optional(data["joint_zero_std"], joints, low=0.0),
         score=_score(data["score"], joints),
         thermal=_thermal(data["thermal"], joints),
@@ -337,8 +335,7 @@ def _nine_digits(value: Any) -> Any:
 def _simple_terms(data: Field, joints: int, names: tuple[str, ...]) -> SimpleTerms | None:
     if data.missing:
         return None
-    first = [parse_name(name) for name in names if name.startswith("joint_1.")]
-    width = sum(one.what not in ("rotor", "offset") for one in first)
+    width = _terms(names)
     roll, pitch, yaw = data["mounting"].required().numbers(3)
     return SimpleTerms(
         (float(roll), float(pitch), float(yaw)),
@@ -346,6 +343,12 @@ def _simple_terms(data: Field, joints: int, names: tuple[str, ...]) -> SimpleTer
         _triangles(data["set_aside"], joints),
         data["effect"].required().matrix(joints, width, low=0.0),
     )
+
+
+def _terms(names: tuple[str, ...]) -> int:
+    """Friction terms of a joint."""
+    first = [parse_name(name) for name in names if name.startswith("joint_1.")]
+    return sum(one.what not in ("rotor", "offset") for one in first)
 
 
 def _triangles(data: Field, joints: int) -> tuple[TermTriangle, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
+from taufit.model.from_data import FromData
 from taufit.model.noise_by_state import NoiseByState
 from taufit.model.score import Score
 from taufit.signals.samples import Samples
@@ -316,6 +317,7 @@ class TrainingRecord:
         residuals: What the fit left unexplained.
         noise: Residuals by friction state, where nothing touches the arm, or None.
         friction_scatter: Relative standard deviation of friction from run to run, or None.
+        from_data: How much of each link and friction term came from the data, or None.
         joint_zero_std: Of the zeros that the robot has, where they were estimated [rad or m].
         score: On the training data, or None.
         thermal: Heat stores where temperature is estimated, or None.
@@ -333,6 +335,7 @@ class TrainingRecord:
     residuals: Residuals = field(default_factory=Residuals)
     noise: NoiseByState | None = None
     friction_scatter: Float[Array, " j"] | None = None
+    from_data: FromData | None = None
     joint_zero_std: Float[Array, " j"] | None = None
     score: Score | None = None
     thermal: ThermalState | None = None

@@ -9,6 +9,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import BaseParameters
+from taufit.model.from_data import FromData
 from taufit.regression.base import expression
 from taufit.regression.information import Information
 from taufit.statistics import NORMAL_95
@@ -38,6 +39,8 @@ class Estimate:
             or None where friction does not depend on it.
         joint_weights: Factor each joint's rows were given.
         friction_scatter: Relative standard deviation of friction from run to run, per joint.
+        from_data: How much of each link and friction term came from the data, where there was a
+            prior; else None.
         dropped: Terms set to zero because the data do not support them.
         tied: Parameters that are one column on this motion: known in their sum, not by themselves.
         settings: What the estimator chose from the data.
@@ -56,6 +59,7 @@ class Estimate:
     load: Literal["measured"] | Float[Array, " p"] | None = None
     joint_weights: Float[Array, " j"] | None = None
     friction_scatter: Float[Array, " j"] | None = None
+    from_data: FromData | None = None
     dropped: tuple[str, ...] = ()
     tied: tuple[str, ...] = ()
     settings: dict[str, float] = field(default_factory=dict)

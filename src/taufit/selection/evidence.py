@@ -25,6 +25,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.friction import needs
+from taufit.model.from_data import FromData
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
 from taufit.regression.rows import Load, RowsOf, SampleRows
@@ -71,6 +72,7 @@ class Evidence:
             search: they are nearer to the fit that follows than an unconstrained fit's.
         ripple: Prior std of ripple terms per joint over the friction seen; 0 without.
         theta: The parameters the evidence was evaluated at.
+        from_data: How much of each link and friction term came from the data.
     """
 
     link_weight: Float[Array, " j"]
@@ -79,6 +81,7 @@ class Evidence:
     load: Float[Array, " p"] | None
     ripple: Float[Array, " j"]
     theta: Float[Array, " p"]
+    from_data: FromData
 
 
 def weigh_evidence(
@@ -110,6 +113,7 @@ def weigh_evidence(
         search.theta if needs(model.friction, "load") else None,
         np.sqrt(search.ripple) if rippled else np.zeros(model.layout.joints),
         search.theta,
+        search.from_data(),
     )
 
 
@@ -293,6 +297,19 @@ class Search:
         links = self.believed()
         total = self.square + links + np.diag(self.precision())
         return solve_normal(total, self.right + links @ self.centre, self.model.nonnegative, used)
+
+    def from_data(self) -> FromData:
+        """Shares of links and friction terms that the data determine, by the settled scales."""
+        layout = self.model.layout
+        precision, links = self.precision(), self.believed()
+        total = self.square + links + np.diag(precision)
+        free = self.used & ((self.theta != 0.0) | ~self.model.nonnegative) & (np.diag(total) > 0.0)
+        covariance = _inverse(total, free)
+        shown = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
+        own = [layout.link(k) for k in range(layout.joints)]
+        kept = [np.trace(links[at, at] @ covariance[at, at]) / (at.stop - at.start) for at in own]
+        terms = shown[layout.friction].reshape(layout.joints, len(layout.terms))
+        return FromData(np.clip(1.0 - np.array(kept), 0.0, 1.0), np.clip(terms, 0.0, 1.0))
 
     def _round(self) -> None:
         model, s = self.model, self.scales

@@ -11,6 +11,7 @@ import numpy as np
 from taufit.estimators import is_consistent
 from taufit.friction import friction_to_dict
 from taufit.model.fitted_model import FittedModel
+from taufit.model.from_data import known_speed
 from taufit.recording import Finding
 from taufit.regression import Estimate
 from taufit.signals import Samples
@@ -118,6 +119,10 @@ class Identification(Shown):
             "mean_inside": self.training.mean_inside,
             "joint_zeros": _zeros(self.model),
             "friction_scatter": None if e.friction_scatter is None else e.friction_scatter.tolist(),
+            "from_data": _from_data(self.model),
+            "friction_seen_to": None
+            if (known := known_speed(self.model)) is None
+            else known.seen.tolist(),
             "cutoff_hz": conditioning.cutoff_hz,
             "rate_hz": conditioning.rate_hz,
             "gains": None if conditioning.gain is None else conditioning.gain.tolist(),
@@ -144,6 +149,20 @@ class Identification(Shown):
         if self.signs is not None:
             out |= self.signs.to_dict()
         return out
+
+
+def _from_data(model: FittedModel) -> dict[str, Any] | None:
+    """Shares by link and by friction term of each joint; None where nothing was believed before."""
+    shares = model.training.from_data
+    if shares is None:
+        return None
+    links = [link.name for link in model.robot.links]
+    return {
+        "links": dict(zip(links, shares.to_dict()["links"], strict=True)),
+        "friction": [
+            dict(zip(model.layout.terms, own, strict=True)) for own in shares.to_dict()["terms"]
+        ],
+    }
 
 
 def _zeros(model: FittedModel) -> dict[str, dict[str, float]] | None:

@@ -10,6 +10,7 @@ from taufit.report.model_view import ModelView
 from taufit.report.page import Section
 from taufit.report.sections.friction import friction
 from taufit.report.sections.friction_and_temperature import friction_and_temperature
+from taufit.report.sections.from_data import from_data
 from taufit.report.sections.identifiability import identifiability
 from taufit.report.sections.nominal_robot import nominal_robot
 from taufit.report.sections.parameters import parameters
@@ -31,6 +32,7 @@ MODEL_SECTIONS: tuple[Callable[[ModelView], Section | None], ...] = (
     friction_and_temperature,
     parameters,
     identifiability,
+    from_data,
     nominal_robot,
     recordings,
     provenance,
