@@ -8,6 +8,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import PoorExcitationError, RecordingError
+from taufit.friction.compensated import absent_terms
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import require_joints
 from taufit.signals.sample_source import SampleSource, source_of
@@ -50,7 +51,9 @@ class Amount:
         return cls(
             seen.moving / source.rate_hz,
             float(seen.kept_moving.sum()) / source.correlation_guess,
-            6 * joints + joints * (model.rotor_inertia + terms + model.offset),
+            6 * joints
+            + joints * (model.rotor_inertia + terms + model.offset)
+            - len(absent_terms(model.friction, joints)),
         )
 
     @property
