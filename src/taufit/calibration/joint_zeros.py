@@ -141,8 +141,21 @@ def estimate_joint_zeros(
             f"joint zeros need motion; {len(rows)} samples of this recording move. Record a motion "
             "in which all joints accelerate and reverse (`taufit design`)."
         )
-    search = _Search(model, samples, rows[:: -(-len(rows) // _MOST_ROWS)], chosen, expected_std)
-    return search.run()
+    told = chosen[~np.isin(chosen, hidden_joints(robot))]
+    search = _Search(model, samples, rows[:: -(-len(rows) // _MOST_ROWS)], told, expected_std)
+    found = search.run()
+    searched = np.isin(np.arange(robot.joints), chosen)
+    std = np.where(searched & ~found.searched, expected_std, found.std)
+    return replace(found, std=std, searched=searched)
+
+
+def hidden_joints(robot: Robot) -> tuple[int, ...]:
+    """Joints whose zero no torque shows: the last one, and the first one about a vertical axis."""
+    first = robot.links[0]
+    axis = first.placement[:3, :3] @ first.screw[:3]
+    size = float(np.linalg.norm(robot.gravity))
+    upright = bool(np.any(axis)) and np.linalg.norm(np.cross(axis, robot.gravity)) < 1e-9 * size
+    return (0, robot.joints - 1) if upright else (robot.joints - 1,)
 
 
 class _Search:
@@ -171,6 +184,7 @@ class _Search:
         robot = self.model.robot
         start = np.array(robot.joint_zeros) if robot.joint_zeros else np.zeros(robot.joints)
         zeros, values = start.copy(), np.zeros(self.model.layout.size)
+        covariance = np.zeros((len(self.chosen), len(self.chosen)))
         for turn in range(_ROUNDS):
             columns = self._columns(zeros)
             if turn == 0:
