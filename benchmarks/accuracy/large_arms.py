@@ -34,7 +34,7 @@ def _kr300() -> Iterator[Row]:
 
     folder, map = DATA / "kuka_kr300", MAPS / "kr300_csv.yaml"
     first, second = (read_recording(folder / f"kr300_run{x}.csv.gz", map=map) for x in "AB")
-    robot = read_robot(ARMS / "kr300_r2500.yaml")
+    robot = read_robot(ARMS / "kr300.yaml")
     note = "10 s runs, mean of A -> B and B -> A, 10 Hz"
     for name, arm in (
         ("without compensator", replace(robot, compensators=())),
