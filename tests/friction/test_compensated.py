@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.export.compiled import Compiled
 
 import taufit
 from taufit.errors import RobotError, TaufitError
@@ -14,8 +15,10 @@ from taufit.fitting import automatic_model
 from taufit.friction import Compensated, FrictionInput, Linear, Ripple, level, of_joint
 from taufit.friction.compensated import TERMS, absent_terms, balance_columns
 from taufit.model.friction_tape import FrictionTape
+from taufit.payload import PayloadFilter, stream
 from taufit.robot import Compensator, Robot, from_yaml, to_yaml
 from taufit.sim import Twin
+from taufit.sim.payload import Carried
 from taufit.sim.random_motion import random_fourier
 
 SPRING = Compensator(1, "spring", base_arm=0.45, link_arm=0.16, angle=1.9)
@@ -152,6 +155,42 @@ def test_consumers_have_the_same_torque(sprung):
     found = [tape(*row) for row in zip(v, q, 0 * q, strict=True)]
     np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
     assert tape.compiled
+
+
+def test_a_payload_is_weighed_beside_the_spring(sprung):
+    model, (run, _) = sprung
+    fitted = taufit.identify(model.robot, [run]).model
+    part = Carried.lump(3.0, (0.02, 0.0, 0.05))
+    work = Twin.from_model(model).run(random_fourier(model.robot, seed=5), payload=part).recording
+    live = PayloadFilter(fitted)
+    for time, position, velocity, torque, _ in stream(fitted, work).samples():
+        live.update(time, position, velocity, torque)
+    found = live.estimate()
+    assert found.ready
+    assert found.mass == pytest.approx(3.0, abs=0.1)
+
+
+@pytest.mark.parametrize("one", [SPRING, GAS, UNKNOWN], ids=lambda one: one.kind)
+def test_c_has_the_compensator_and_the_zeros(one, tmp_path):
+    """Compiled, with friction that remembers its path, at positions as they are recorded."""
+    zeros = np.radians([0.0, 2.0, -1.0, 0.5, 0.0, 0.0])
+    robot = replace(taufit.read_robot("kr5"), compensators=(one,)).with_joint_zeros(zeros)
+    structure = automatic_model(robot)
+    rng = np.random.default_rng(0)
+    values = structure.nominal
+    values[structure.layout.friction] = rng.uniform(0.0, 3.0, 6 * len(structure.layout.terms))
+    model = structure.with_values(values)
+    phase = np.linspace(0.0, 6.0, 200)[:, None] + np.arange(6)
+    q, v, a = np.sin(phase), 3.0 * np.cos(phase), -9.0 * np.sin(phase)
+    samples = taufit.Samples.from_arrays(q, v, a, 0.0 * q, rate_hz=100.0)
+    from taufit.model.predict import rigid_torque
+
+    columns = model.columns
+    rigid = rigid_torque(model, samples)
+    motor = columns.motor_friction(FrictionInput(v, q, rigid, step=0.01))
+    wanted = rigid + columns.rest_torque(model.values, a, motor)
+    found = Compiled(tmp_path, model).run(q, v, a, 0.01)
+    np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
 
 
 def test_urdf_says_that_it_has_no_compensator(sprung):
