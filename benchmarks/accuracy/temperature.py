@@ -349,6 +349,13 @@ def rows() -> Iterator[Row]:
             f"smallest of cold, half warm, warm; {', '.join(STATES)}: {_told(blind)} / "
             f"{_told(own)} N m",
         )
+        yield Row(
+            f"{label}, pre-sliding width not told: error",
+            float(np.delete(own, STATES.index("half time")).max()),
+            "N m",
+            "<= 0.03",
+            "largest of cold, half warm, warm",
+        )
         heat, blind = without_sensor(found[0][0])
         yield Row(
             f"{label} without a sensor: thermal model over blind fit",
