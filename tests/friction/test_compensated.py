@@ -137,6 +137,19 @@ def test_a_fit_finds_the_spring_and_predicts_unseen_motion(sprung):
         assert abs(fitted.values[k] - true) < 3.0 * fitted.training.std[k]
 
 
+def test_friction_known_from_elsewhere_leaves_the_compensator(sprung):
+    model, (run, _) = sprung
+    structure = taufit.TorqueModel(replace(model.robot, compensators=()), Linear())
+    values = [value for name, value in zip(model.names, model.values, strict=True)
+              if "balance" not in name]  # fmt: skip
+    tested = structure.with_values(np.array(values))
+    std = np.full(len(values), 0.1)
+    tested = tested.with_training(replace(tested.training, std=std))
+    done = taufit.identify(model.robot, [run], friction=tested)
+    assert done.model.friction == Compensated(Linear(), (SPRING,))
+    assert done.training.nrmse[1] < 0.01
+
+
 def test_consumers_have_the_same_torque(sprung):
     model, _ = sprung
     rng = np.random.default_rng(0)

@@ -13,6 +13,8 @@ import numpy as np
 
 from taufit.arrays import Array, Bool, Float
 from taufit.errors import TaufitError
+from taufit.friction import Compensated, NoFriction
+from taufit.friction.compensated import compensated
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 
@@ -81,13 +83,16 @@ class KnownFriction:
 
 
 def with_tested_friction(model: TorqueModel, tested: FittedModel) -> TorqueModel:
-    """The structure with the tested friction's model and shapes."""
+    """The structure with the tested friction's model and shapes, beside its own compensators."""
     if tested.robot.joints != model.robot.joints:
         raise TaufitError(
             f"the friction test is of an arm with {tested.robot.joints} joints, this one has "
             f"{model.robot.joints}."
         )
-    return replace(model, friction=tested.friction, shape=tested.shape)
+    friction = tested.friction
+    if isinstance(model.friction, Compensated) and compensated(friction) is None:
+        friction = replace(model.friction, model=friction or NoFriction())
+    return replace(model, friction=friction, shape=tested.shape)
 
 
 def unlike_tested(
