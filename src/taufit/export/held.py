@@ -72,7 +72,7 @@ class Held:
     Attributes:
         model: With the format's terms alone; what the format's files say.
         dropped: A phrase for each part of the whole model that is not among them.
-        refitted: Whether parameters differ from the whole model's, to make up for that.
+        refitted: Whether the terms kept were fitted anew, to make up for that.
         rmse: On the training rows per joint, or None where those are not known [N m].
     """
 
@@ -111,7 +111,7 @@ def held(model: FittedModel, terms: Terms) -> Held:
         copied = structure.with_values(solution.values)
     form = replace(copied, training=model.training)
     rmse = None if rows is None else rows.rmse(form.values)
-    return Held(form, dropped, refitted or bool(missing), rmse)
+    return Held(form, dropped, refitted, rmse)
 
 
 def _copied(model: FittedModel, structure: TorqueModel) -> Float[Array, " p"]:
