@@ -15,7 +15,7 @@ from taufit.arrays import Array, Float
 from taufit.model.noise_by_state import AlarmTail
 
 # Of arms in general, where no contact-free recording is given: chosen on recordings of one UR10e
-# (benchmarks/accuracy/contact.py says which), so a guess for other arms: give --free runs.
+# (benchmarks/accuracy/contact_found.py says which), so a guess for other arms: give --free runs.
 DEFAULT_TAIL = AlarmTail(15.0, 9.0)
 BLOCK_S = 2.0
 SHARE = 0.1
