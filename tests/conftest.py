@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import numpy as np
 import pytest
+import threadpoolctl
+
+# Plugins of pytest may have loaded NumPy before these lines: its threads would wait for each other
+# where two workers share two cores.
+assert np.__version__
+threadpoolctl.threadpool_limits(1)
 
 # TAUFIT_SHAPES=0 leaves the check of annotations out: a little faster, and a debugger steps better.
 if os.environ.get("TAUFIT_SHAPES", "1") != "0":
@@ -58,6 +66,8 @@ def browser():
 @pytest.fixture(autouse=True)
 def _no_shape_check_for_wrong_shapes(request):
     """Tests of our own messages about wrong input get past the check of annotations."""
+    if "tests.shapes" in sys.modules:
+        sys.modules["tests.shapes"].begin_test()
     if request.node.get_closest_marker("unchecked") is None:
         yield
         return
