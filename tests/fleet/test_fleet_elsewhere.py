@@ -44,9 +44,13 @@ def cluster(tmp_path):
     ]  # fmt: skip
     try:
         end = time.monotonic() + 120.0
-        while not where.exists() and time.monotonic() < end:
+        # The file is there before its text is.
+        found = None
+        while found is None and time.monotonic() < end:
             time.sleep(0.1)
-        address = re.search(r"tcp://[\d.:]+", where.read_text())[0]
+            found = re.search(r"tcp://[\d.:]+\d", where.read_text() if where.exists() else "")
+        assert found is not None, "the scheduler never said where it is"
+        address = found[0]
         from distributed import Client
 
         with Client(address, timeout=60) as client:
