@@ -181,8 +181,7 @@ class _Search:
         self.apart = 1.0
 
     def run(self) -> JointZeros:
-        robot = self.model.robot
-        start = np.array(robot.joint_zeros) if robot.joint_zeros else np.zeros(robot.joints)
+        robot, start = self.model.robot, self._known()
         zeros, values = start.copy(), np.zeros(self.model.layout.size)
         covariance = np.zeros((len(self.chosen), len(self.chosen)))
         for turn in range(_ROUNDS):

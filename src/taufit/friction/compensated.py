@@ -117,9 +117,6 @@ class Compensated(Friction):
     def _balance(self, inputs: FrictionInput) -> list[Any]:
         raise TaufitError("compensators differ from joint to joint: ask `of_joint` for columns.")
 
-    def _zeros(self, like: Any) -> list[Any]:
-        return [0.0 * like for kind in self.kinds for _ in TERMS[kind]]
-
 
 @dataclass(frozen=True, slots=True)
 class _OfJoint(Compensated):
@@ -137,7 +134,7 @@ class _OfJoint(Compensated):
             if own is not None and own.kind == kind:
                 out += balance_columns(own, inputs.position)
             else:
-                out += [0.0 * inputs.velocity for _ in TERMS[kind]]
+                out += _nothing(kind, inputs.velocity)
         return out
 
 
@@ -153,7 +150,12 @@ class _Level(Compensated):
         return self
 
     def _balance(self, inputs: FrictionInput) -> list[Any]:
-        return self._zeros(inputs.velocity)
+        return [zero for kind in self.kinds for zero in _nothing(kind, inputs.velocity)]
+
+
+def _nothing(kind: str, like: Any) -> list[Any]:
+    """Columns of a compensator that is not there."""
+    return [0.0 * like for _ in TERMS[kind]]
 
 
 def compensated(friction: Any) -> Compensated | None:

@@ -4,7 +4,7 @@ Left to others: resampling, filtering, derivatives and gains (signals).
 """
 
 from taufit.recording.column_map import ColumnMap, read_map
-from taufit.recording.cut import cut, ending, split
+from taufit.recording.cut import cut, ending, share_of_runs, split
 from taufit.recording.finding import Finding
 from taufit.recording.joint_order import in_order, require_joints
 from taufit.recording.live import RecordingWriter, compact
@@ -33,6 +33,7 @@ __all__ = [
     "read_recording",
     "read_recordings",
     "require_joints",
+    "share_of_runs",
     "split",
     "timing",
     "write_recording",

@@ -48,6 +48,13 @@ def split(recording: Recording, share: float) -> tuple[Recording, Recording]:
     return first, replace(last, meta={**last.meta, "file": label})
 
 
+def share_of_runs(runs: list[Recording], share: float, *, end: bool) -> list[Recording]:
+    """The first part of each run, or its last `share`; a single run's end knows what was before."""
+    if end and len(runs) == 1:
+        return [ending(runs[0], share)]
+    return [split(run, share)[end] for run in runs]
+
+
 def ending(recording: Recording, share: float) -> Recording:
     """The last `share` of the time, with what was before it: low-pass and friction depend on that.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from taufit.errors import RecordingError
-from taufit.recording import Recording, ending, read_recordings, split
+from taufit.recording import Recording, read_recordings, share_of_runs
 from taufit.recording.column_map import read_map
 from taufit.recording.files import HoldoutFiles, RecordingFiles, find_recordings
 from taufit.recording.read import Map
@@ -49,11 +49,7 @@ class Reader:
             if isinstance(one, Recording)
             else read_recordings(one, map=self.map, effort=self.effort)
         )
-        if not self.share:
-            return runs
-        if self.end and len(runs) == 1:
-            return [ending(runs[0], self.share)]
-        return [split(run, self.share)[self.end] for run in runs]
+        return share_of_runs(runs, self.share, end=self.end) if self.share else runs
 
     @property
     def settings(self) -> tuple[Any, ...]:

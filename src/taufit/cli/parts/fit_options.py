@@ -235,13 +235,10 @@ class _Part:
     end: bool = False
 
     def __call__(self, path: Path) -> list[Recording]:
-        from taufit.recording import ending, split
+        from taufit.recording import share_of_runs
 
         assert self.share is not None
-        runs = self.source.read(path)
-        if self.end and len(runs) == 1:
-            return [ending(runs[0], self.share)]
-        return [split(one, self.share)[self.end] for one in runs]
+        return share_of_runs(self.source.read(path), self.share, end=self.end)
 
 
 def _is_share(path: Path) -> bool:
