@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import taufit
-from taufit.calibration.joint_zeros import estimate_joint_zeros, joint_numbers
+from taufit.calibration.joint_zeros import estimate_joint_zeros, hidden_joints, joint_numbers
 from taufit.cli import main
 from taufit.dynamics import inverse_dynamics
 from taufit.errors import RecordingError, RobotError
 from taufit.export import to_urdf
 from taufit.fitting import automatic_model
+from taufit.model.fitted_zeros import fitted_zeros
 from taufit.robot import from_urdf, from_yaml, to_yaml
 from taufit.robot.robot import Robot
 from taufit.sim import Twin
@@ -137,3 +139,75 @@ def test_the_command_prints_zeros(clean, tmp_path, capsys):
     zeros = json.loads(capsys.readouterr().out)["joint_zeros"]
     assert list(zeros) == ["joint_a2", "joint_a3", "joint_a4", "joint_a5"]
     assert zeros["joint_a2"]["value"] == pytest.approx(ZEROS[1], abs=np.radians(0.02))
+
+
+def slider():
+    """Turns, lifts, slides its forearm out and turns a heavy wrist."""
+    inertia = "inertia: {xx: 0.4, xy: 0, yy: 0.4, xz: 0, yz: 0, zz: 0.3}"
+    turning = "lower: -2.5, upper: 2.5, velocity: 2.5"
+    return from_yaml(f"""
+name: slider
+convention: modified
+joints:
+  - {{name: pan, link: post, d: 0.4, a: 0, alpha: 0, {turning},
+     mass: 12, com: [0, 0, 0.1], {inertia}}}
+  - {{name: lift, link: head, d: 0, a: 0.1, alpha: -pi/2, {turning},
+     mass: 8, com: [0.1, 0, 0], {inertia}}}
+  - {{name: rail, link: boom, type: prismatic, d: 0.4, a: 0, alpha: pi/2, lower: -0.2, upper: 0.4,
+     velocity: 1.0, mass: 6, com: [0, 0.05, 0.2], {inertia}}}
+  - {{name: bend, link: hand, d: 0, a: 0.1, alpha: -pi/2, {turning},
+     mass: 5, com: [0.2, 0, 0.1], {inertia}}}
+  - {{name: roll, link: tool, d: 0.1, a: 0, alpha: pi/2, {turning},
+     mass: 3, com: [0.1, 0.05, 0.1], {inertia}}}
+""")
+
+
+SLIDER_ZEROS = np.array([0.0, np.radians(1.5), 0.004, np.radians(-1.0), 0.0])
+
+
+def test_a_sliding_joint_has_its_zero_in_millimetres(tmp_path, capsys):
+    robot = slider()
+    run = recorded(robot, SLIDER_ZEROS)
+    taufit.write_recording(run, tmp_path / "run.parquet")
+    (tmp_path / "slider.yaml").write_text(to_yaml(robot))
+    files = [str(tmp_path / "slider.yaml"), str(tmp_path / "run.parquet")]
+    options = ["--joint-zeros", "all", "--joint-zero-std", "2", "--slide-zero-std", "10"]
+    with pytest.raises(SystemExit) as ended:
+        main(["fit", *files, *options, "-o", str(tmp_path / "model.json")])
+    assert ended.value.code == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Zero of pan: not identifiable from this motion; it stays at 0.00 deg" in said
+    assert "Zero of roll: not identifiable from this motion; it stays at 0.00 deg" in said
+    assert "Zero of pan: +" not in said
+    value, std = re.search(r"rail: (\S+) mm \(standard deviation (\S+) mm\)", said).groups()
+    assert float(value) == pytest.approx(4.0, abs=0.2) and 0.0 <= float(std) < 0.3
+    zeros = {zero.joint: zero for zero in fitted_zeros(taufit.read_model(tmp_path / "model.json"))}
+    assert [zero.identifiable for zero in zeros.values()] == [False, True, True, True, False]
+    assert (zeros["rail"].unit, zeros["lift"].unit) == ("m", "rad")
+    # What is expected of hidden ones comes from the option in their own unit.
+    assert zeros["pan"].std == pytest.approx(np.radians(2.0))
+
+
+def test_each_kind_of_joint_has_its_own_expectation_and_limit():
+    robot = slider()
+    model = automatic_model(robot)
+    samples = taufit.condition(recorded(robot, SLIDER_ZEROS))
+    found = estimate_joint_zeros(model, samples, expected_std=0.03, expected_slide_std=0.01)
+    np.testing.assert_array_equal(found.expected_std, [0.03, 0.03, 0.01, 0.03, 0.03])
+    assert found.values[2] == pytest.approx(0.004, abs=2e-4)
+    far = taufit.condition(recorded(robot, [0.0, 0.0, 0.14, 0.0, 0.0]))
+    with pytest.raises(RecordingError, match="rail would be more than 100 mm off"):
+        estimate_joint_zeros(model, far, expected_std=0.03, expected_slide_std=1.0)
+    with pytest.raises(RobotError, match="above 0"):
+        estimate_joint_zeros(model, samples, expected_slide_std=0.0)
+
+
+def test_zeros_that_no_torque_shows_are_known_beforehand():
+    robot = slider()
+    assert hidden_joints(robot) == (0, 4)
+    assert hidden_joints(robot.with_mounting("wall")) == (4,)
+    # On an upright slide turning about the vertical is the same; on a level one it is not.
+    for axis, hidden in (([0.0, 0.0, 1.0], (0, 1, 4)), ([1.0, 0.0, 0.0], (0, 4))):
+        rail = replace(robot.links[2], placement=np.eye(4), screw=np.array([0.0, 0.0, 0.0, *axis]))
+        moved = replace(robot, links=(rail, *robot.links[:2], *robot.links[3:]))
+        assert hidden_joints(moved) == hidden

@@ -28,15 +28,17 @@ from taufit.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
 
+# Of turning joints [rad], and of sliding ones [m].
 EXPECTED_STD: float = float(np.radians(1.0))
+EXPECTED_SLIDE_STD = 5e-3
 _MOST_ROWS = 3000
 _ROUNDS = 8
-# Step of the central difference, and the step below which the search has ended [rad].
+# Step of the central difference, and the step below which the search has ended [rad or m].
 _SLOPE, _SETTLED = 1e-4, 1e-6
 # A zero whose standard deviation is still this share of the expected one was not shown.
 _SHOWN = 0.7
-# Zeros further off are no misalignment: another pose, or another arm.
-_FAR = np.radians(15.0)
+# Zeros further off are no misalignment: another pose, or another arm [rad], [m].
+_FAR, _FAR_SLIDE = float(np.radians(15.0)), 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,26 +49,30 @@ class JointZeros:
         values: Added to recorded positions [rad or m].
         std: Standard deviation; that of the expectation where the motion says nothing.
         shown: Which of them the recording determines; those not asked for are not.
-        expected_std: What was expected of them before [rad or m].
+        expected_std: What was expected of each before [rad or m].
         searched: Which were asked for.
     """
 
     values: Float[Array, " j"]
     std: Float[Array, " j"]
     shown: Bool[Array, " j"]
-    expected_std: float
+    expected_std: Float[Array, " j"]
     searched: Bool[Array, " j"]
+
+    def hidden(self, robot: Robot) -> tuple[str, ...]:
+        """Joints whose zero was asked for and is not identifiable."""
+        return tuple(robot.joint_names[k] for k in np.flatnonzero(self.searched & ~self.shown))
 
     def warnings(self, robot: Robot) -> tuple[str, ...]:
         """What of this a user has to know."""
-        hidden = np.flatnonzero(self.searched & ~self.shown)
-        if not len(hidden):
+        hidden = self.hidden(robot)
+        if not hidden:
             return ()
-        names = ", ".join(robot.joint_names[k] for k in hidden)
         return (
-            f"the zero of {names} is not identifiable from this motion and is left where it was: "
-            "the first joint's is hidden when its axis is vertical, the last joint's always. "
-            "Others need a motion in which the joints before and behind accelerate.",
+            f"the zero of {', '.join(hidden)} is not identifiable from this motion and is left "
+            "where it was: the first joint's is hidden when its axis is vertical or slides, the "
+            "last joint's always. Others need a motion in which the joints before and behind "
+            "accelerate.",
         )
 
 
@@ -91,6 +97,7 @@ def found_zeros(
     source: SampleSource,
     wanted: str | Sequence[str] | None,
     expected_std: float = EXPECTED_STD,
+    expected_slide_std: float = EXPECTED_SLIDE_STD,
 ) -> JointZeros | None:
     """Zeros of the joints asked for; None where none is."""
     if not wanted:
@@ -101,7 +108,9 @@ def found_zeros(
         raise RecordingError(
             "joint zeros need torque with its sign. Fit without them, or record signed torque."
         )
-    return estimate_joint_zeros(model, samples, joints, expected_std=expected_std)
+    return estimate_joint_zeros(
+        model, samples, joints, expected_std=expected_std, expected_slide_std=expected_slide_std
+    )
 
 
 def with_zeros(model: TorqueModel, zeros: Float[Array, " j"]) -> TorqueModel:
@@ -119,6 +128,7 @@ def estimate_joint_zeros(
     joints: Sequence[int] | None = None,
     *,
     expected_std: float = EXPECTED_STD,
+    expected_slide_std: float = EXPECTED_SLIDE_STD,
 ) -> JointZeros:
     """Zeros that explain the torque best, together with all other parameters of the model.
 
@@ -126,15 +136,18 @@ def estimate_joint_zeros(
         model: Robot and friction; zeros the robot has already are where the search begins.
         samples: Conditioned motion and torque.
         joints: Those whose zero is unknown, from 0; by default all.
-        expected_std: Standard deviation of a zero before anything is measured [rad or m].
+        expected_std: Standard deviation of a zero before anything is measured [rad].
+        expected_slide_std: The same of joints that slide [m].
 
     Raises:
         RecordingError: Too little motion, or zeros too far off for a search of this kind.
     """
     robot = model.robot
     chosen = np.arange(robot.joints) if joints is None else np.array(sorted(joints), int)
-    if not expected_std > 0.0:
+    if not (expected_std > 0.0 and expected_slide_std > 0.0):
         raise RobotError("the expected standard deviation of joint zeros must be above 0.")
+    slides = np.array([link.prismatic for link in robot.links])
+    expected = np.where(slides, expected_slide_std, expected_std)
     rows = np.flatnonzero(samples.in_motion & samples.keep.any(axis=1))
     if len(rows) < 20 * robot.joints:
         raise RecordingError(
@@ -142,20 +155,46 @@ def estimate_joint_zeros(
             "in which all joints accelerate and reverse (`taufit design`)."
         )
     told = chosen[~np.isin(chosen, hidden_joints(robot))]
-    search = _Search(model, samples, rows[:: -(-len(rows) // _MOST_ROWS)], told, expected_std)
+    search = _Search(model, samples, rows[:: -(-len(rows) // _MOST_ROWS)], told, expected)
     found = search.run()
     searched = np.isin(np.arange(robot.joints), chosen)
-    std = np.where(searched & ~found.searched, expected_std, found.std)
+    std = np.where(searched & ~found.searched, expected, found.std)
     return replace(found, std=std, searched=searched)
 
 
 def hidden_joints(robot: Robot) -> tuple[int, ...]:
-    """Joints whose zero no torque shows: the last one, and the first one about a vertical axis."""
-    first = robot.links[0]
-    axis = first.placement[:3, :3] @ first.screw[:3]
-    size = float(np.linalg.norm(robot.gravity))
-    upright = bool(np.any(axis)) and np.linalg.norm(np.cross(axis, robot.gravity)) < 1e-9 * size
-    return (0, robot.joints - 1) if upright else (robot.joints - 1,)
+    """Joints whose zero no torque shows.
+
+    The last one, since its shift is another choice of the last link's parameters. Sliding joints
+    that come first, since dynamics are the same everywhere. The first turning joint, where it and
+    all that slide before it are vertical.
+    """
+    out, turned, upright = {robot.joints - 1}, np.eye(3), True
+    down = robot.gravity / np.linalg.norm(robot.gravity)
+    for k, link in enumerate(robot.links):
+        turned = turned @ link.placement[:3, :3]
+        axis = turned @ (link.screw[3:] if link.prismatic else link.screw[:3])
+        upright = upright and bool(np.linalg.norm(np.cross(axis, down)) < 1e-9)
+        if link.prismatic or upright:
+            out.add(k)
+        if not link.prismatic:
+            break
+    return tuple(sorted(out))
+
+
+def _refuse_far(robot: Robot, moved: Float[Array, " j"]) -> None:
+    """RecordingError where a zero has gone further than any misalignment."""
+    slides = [link.prismatic for link in robot.links]
+    share = np.abs(moved) / np.where(slides, _FAR_SLIDE, _FAR)
+    worst = int(np.argmax(share))
+    if share[worst] <= 1.0:
+        return
+    limit = f"{1e3 * _FAR_SLIDE:.0f} mm" if slides[worst] else f"{np.degrees(_FAR):.0f} deg"
+    raise RecordingError(
+        f"the zero of {robot.joint_names[worst]} would be more than {limit} off: this is another "
+        "pose, sign or arm, or the motion does not show it. Correct the position offset in the "
+        "column map first."
+    )
 
 
 class _Search:
@@ -165,7 +204,7 @@ class _Search:
         samples: Samples,
         rows: Int[Array, " n"],
         chosen: Int[Array, " c"],
-        expected_std: float,
+        expected_std: Float[Array, " j"],
     ) -> None:
         self.model, self.chosen, self.expected_std = model, chosen, expected_std
         self.motion = samples.position[rows], samples.velocity[rows], samples.acceleration[rows]
@@ -192,13 +231,7 @@ class _Search:
             values, step, covariance = self._solved(columns, slopes, (zeros - start)[self.chosen])
             self._weigh(columns @ values + slopes @ step)
             zeros[self.chosen] += step
-            if np.abs(zeros - start).max() > _FAR:
-                worst = int(np.argmax(np.abs(zeros - start)))
-                raise RecordingError(
-                    f"the zero of {robot.joint_names[worst]} would be more than "
-                    f"{np.degrees(_FAR):.0f} deg off: this is another pose, sign or arm, or the "
-                    "motion does not show it. Correct the position offset in the column map first."
-                )
+            _refuse_far(robot, zeros - start)
             if turn > 1 and np.abs(step).max(initial=0.0) < _SETTLED:
                 break
         std = np.zeros(robot.joints)
@@ -206,7 +239,7 @@ class _Search:
         searched = np.isin(np.arange(robot.joints), self.chosen)
         shown = searched & (std < _SHOWN * self.expected_std)
         zeros = np.where(searched & ~shown, start, zeros)
-        return JointZeros(zeros, std, shown, float(self.expected_std), searched)
+        return JointZeros(zeros, std, shown, self.expected_std, searched)
 
     def _columns(self, zeros: Float[Array, " j"]) -> Float[Array, "n j p"]:
         """W with the joints' frames where these zeros put them."""
@@ -271,7 +304,8 @@ class _Search:
         square[:p, :p] += self.prior
         right[:p] += self.prior @ self.nominal
         expected = np.zeros(size)
-        expected[p:] = 1.0 / self.expected_std**2
+        if size > p:
+            expected[p:] = 1.0 / self.expected_std[self.chosen] ** 2
         square += np.diag(expected)
         right[p:] -= expected[p:] * moved
         unit = np.sqrt(np.diag(square))

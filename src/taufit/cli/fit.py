@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -194,6 +193,7 @@ def _report(done: Identification, path: Path) -> None:
 
 def _show(done: Identification, judged: Verdict, output: Path, refused: bool) -> None:
     from taufit.cli.common import headline, plain_console
+    from taufit.model.fitted_zeros import fitted_zeros
 
     console = plain_console()
     train, estimate = done.training, done.estimate
@@ -235,15 +235,8 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
         )
     for text in _rests_on(done):
         console.print(text, highlight=False, markup=False)
-    zeros = done.to_dict()["joint_zeros"] or {}
-    for name, zero in zeros.items():
-        value, std = math.degrees(zero["value"]), math.degrees(zero["std"])
-        console.print(
-            f"Zero of {name}: {value:+.2f} deg (standard deviation {std:.2f} deg) is added to "
-            "recorded positions.",
-            highlight=False,
-            markup=False,
-        )
+    for zero in fitted_zeros(done.model):
+        console.print(zero.words, highlight=False, markup=False)
     from taufit.temperature.apply import describe_slopes
 
     for text in describe_slopes(done.model):

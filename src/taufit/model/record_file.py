@@ -72,6 +72,8 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
         own = getattr(record, name)
         if own is not None:
             out[name] = _entries(own) if is_dataclass(own) else own
+    if record.hidden_zeros:
+        out["hidden_zeros"] = record.hidden_zeros
     if record.simple_terms is not None:
         out["simple_terms"] = _simple_terms_to_dict(record.simple_terms)
     if record.provenance is not None:
@@ -110,6 +112,7 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
         friction_scatter=_optional(data["friction_scatter"], joints, low=0.0),
         from_data=from_data_of(data["from_data"], joints, _terms(names)),
         joint_zero_std=_optional(data["joint_zero_std"], joints, low=0.0),
+        hidden_zeros=data["hidden_zeros"].texts(),
         score=_score(data["score"], joints),
         thermal=_thermal(data["thermal"], joints),
         simple_terms=_simple_terms(data["simple_terms"], joints, names),

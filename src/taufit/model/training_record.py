@@ -319,6 +319,7 @@ class TrainingRecord:
         friction_scatter: Relative standard deviation of friction from run to run, or None.
         from_data: How much of each link and friction term came from the data, or None.
         joint_zero_std: Of the zeros that the robot has, where they were estimated [rad or m].
+        hidden_zeros: Joints whose zero was looked for and is not identifiable.
         score: On the training data, or None.
         thermal: Heat stores where temperature is estimated, or None.
         simple_terms: For formats that hold less than the model, or None where not known.
@@ -337,6 +338,7 @@ class TrainingRecord:
     friction_scatter: Float[Array, " j"] | None = None
     from_data: FromData | None = None
     joint_zero_std: Float[Array, " j"] | None = None
+    hidden_zeros: tuple[str, ...] = ()
     score: Score | None = None
     thermal: ThermalState | None = None
     simple_terms: SimpleTerms | None = None

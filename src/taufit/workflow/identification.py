@@ -11,6 +11,7 @@ import numpy as np
 from taufit.estimators import is_consistent
 from taufit.friction import friction_to_dict
 from taufit.model.fitted_model import FittedModel
+from taufit.model.fitted_zeros import fitted_zeros
 from taufit.model.from_data import known_speed
 from taufit.recording import Finding
 from taufit.regression import Estimate
@@ -165,14 +166,16 @@ def _from_data(model: FittedModel) -> dict[str, Any] | None:
     }
 
 
-def _zeros(model: FittedModel) -> dict[str, dict[str, float]] | None:
+def _zeros(model: FittedModel) -> dict[str, dict[str, float | bool | str]] | None:
     """Joint zeros with their standard deviations, by joint; None where none was looked for."""
-    std, robot = model.training.joint_zero_std, model.robot
-    if std is None:
+    if model.training.joint_zero_std is None:
         return None
-    values = robot.joint_zeros or (0.0,) * robot.joints
     return {
-        name: {"value": float(value), "std": float(own)}
-        for name, value, own in zip(robot.joint_names, values, std, strict=True)
-        if own > 0.0
+        zero.joint: {
+            "value": zero.value,
+            "std": zero.std,
+            "unit": zero.unit,
+            "identifiable": zero.identifiable,
+        }
+        for zero in fitted_zeros(model)
     }

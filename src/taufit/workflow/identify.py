@@ -14,7 +14,13 @@ import numpy as np
 import taufit
 from taufit.arrays import Array, Float
 from taufit.cache import Cache, open_cache
-from taufit.calibration.joint_zeros import EXPECTED_STD, found_zeros, joint_numbers, with_zeros
+from taufit.calibration.joint_zeros import (
+    EXPECTED_SLIDE_STD,
+    EXPECTED_STD,
+    found_zeros,
+    joint_numbers,
+    with_zeros,
+)
 from taufit.contact.noise import training_noise
 from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
@@ -110,6 +116,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     compensator: str | Sequence[str] | None = None,
     joint_zeros: str | Sequence[str] | None = None,
     joint_zero_std: float = EXPECTED_STD,
+    slide_zero_std: float = EXPECTED_SLIDE_STD,
     provenance: Mapping[str, Any] | None = None,
     force: bool = False,
     processes: int | None = 1,
@@ -147,6 +154,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         joint_zeros: Joints whose encoder may have its zero elsewhere, by name or number, or "all":
             what is to be added to recorded positions is estimated, and the model contains it.
         joint_zero_std: What is expected of them before, as a standard deviation [rad].
+        slide_zero_std: The same of joints that slide [m].
         provenance: What the model file should say about where the data came from.
         force: Fit although the recording contradicts the robot or holds impossible numbers.
         processes: That share the files; None for one per processor. Results do not depend on it.
@@ -189,7 +197,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         if isinstance(friction, FittedModel):
             model = with_tested_friction(model, friction)
         check_enough(model, source, with_prior=estimator is None)
-        zeros = found_zeros(model, source, joint_zeros, joint_zero_std)
+        zeros = found_zeros(model, source, joint_zeros, joint_zero_std, slide_zero_std)
         if zeros is not None:
             robot = robot.with_joint_zeros(zeros.values)
             model = with_zeros(model, zeros.values)
@@ -277,6 +285,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             residuals=residual_structure(fitted, source),
             simple_terms=simple_terms(fitted, source),
             joint_zero_std=None if zeros is None else zeros.std,
+            hidden_zeros=() if zeros is None else zeros.hidden(robot),
             provenance=_provenance(robot, settings, provenance),
             warnings=tuple(warnings),
             contradictions=tuple(f.message for f in findings if f.severity == "error"),

@@ -92,9 +92,15 @@ class ModelOptions:
     joint_zero_std: Annotated[
         float,
         typer.Option(
-            help="How far off they may be: standard deviation expected.", metavar="DEG", min=1e-3
+            help="How far off they may be: standard deviation expected of joints that turn.",
+            metavar="DEG",
+            min=1e-3,
         ),
     ] = 1.0
+    slide_zero_std: Annotated[
+        float,
+        typer.Option(help="The same of joints that slide.", metavar="MM", min=1e-3),
+    ] = 5.0
     torque_signs: Annotated[
         str, typer.Option(help="recorded, or unknown where only magnitudes were.")
     ] = "recorded"
@@ -130,6 +136,7 @@ class ModelOptions:
             "compensator": self.compensator,
             "joint_zeros": self.joint_zeros,
             "joint_zero_std": math.radians(self.joint_zero_std),
+            "slide_zero_std": 1e-3 * self.slide_zero_std,
             "rotor_inertia": self.rotor_inertia,
             "offset": not self.no_offset,
             "temperature": one_of(self.temperature, TEMPERATURE_CHOICES, "--temperature"),

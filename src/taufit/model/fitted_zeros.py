@@ -1,0 +1,67 @@
+"""Zeros of encoders that a fit looked for, as its model has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.model.fitted_model import FittedModel
+
+
+@dataclass(frozen=True, slots=True)
+class FittedZero:
+    """What is added to one joint's recorded positions.
+
+    Attributes:
+        joint: Its name.
+        value: joint = recorded + value, in `unit`.
+        std: Standard deviation, in `unit`; that expected before where it is not identifiable.
+        slides: Whether the joint slides.
+        identifiable: Whether the motion showed it.
+    """
+
+    joint: str
+    value: float
+    std: float
+    slides: bool
+    identifiable: bool
+
+    @property
+    def unit(self) -> str:
+        """Of `value` and `std`."""
+        return "m" if self.slides else "rad"
+
+    @property
+    def shown(self) -> tuple[float, float, str]:
+        """Value and standard deviation as people read them, and their unit: deg or mm."""
+        scale, unit = (1e3, "mm") if self.slides else (180.0 / np.pi, "deg")
+        return scale * self.value, scale * self.std, unit
+
+    @property
+    def words(self) -> str:
+        """One sentence."""
+        value, std, unit = self.shown
+        if not self.identifiable:
+            return (
+                f"Zero of {self.joint}: not identifiable from this motion; it stays at "
+                f"{value:.2f} {unit}, where it was."
+            )
+        return (
+            f"Zero of {self.joint}: {value:+.2f} {unit} (standard deviation {std:.2f} {unit}) is "
+            "added to recorded positions."
+        )
+
+
+def fitted_zeros(model: FittedModel) -> tuple[FittedZero, ...]:
+    """Zeros that were looked for, joint by joint; none where none was."""
+    std, robot = model.training.joint_zero_std, model.robot
+    if std is None:
+        return ()
+    values = robot.joint_zeros or (0.0,) * robot.joints
+    hidden = model.training.hidden_zeros
+    return tuple(
+        FittedZero(link.joint, float(value), float(own), link.prismatic, link.joint not in hidden)
+        for link, value, own in zip(robot.links, values, std, strict=True)
+        if own > 0.0
+    )
