@@ -14,6 +14,7 @@ from taufit.export import EXPORTS, to_urdf
 from taufit.fitting import automatic_model
 from taufit.friction import Compensated, FrictionInput, Linear, Ripple, level, of_joint
 from taufit.friction.compensated import TERMS, absent_terms, balance_columns
+from taufit.model import friction_torque, predicted_torque, rigid_torque
 from taufit.model.friction_tape import FrictionTape
 from taufit.payload import PayloadFilter, stream
 from taufit.robot import Compensator, Robot, from_yaml, to_yaml
@@ -148,6 +149,20 @@ def test_friction_known_from_elsewhere_leaves_the_compensator(sprung):
     done = taufit.identify(model.robot, [run], friction=tested)
     assert done.model.friction == Compensated(Linear(), (SPRING,))
     assert done.training.nrmse[1] < 0.01
+
+
+def test_a_compensator_is_no_friction_where_friction_is_asked_for(sprung):
+    """Friction that differs from day to day is not the spring."""
+    model, (run, _) = sprung
+    samples = taufit.condition(run)
+    own = friction_torque(model, samples)
+    assert np.abs(own[:, 1]).max() < 4.0 + 3.0 * np.abs(samples.friction_velocity[:, 1]).max() + 0.5
+    spring = predicted_torque(model, samples) - rigid_torque(model, samples) - own
+    angle = samples.position[samples.in_motion, 1]
+    rate, force = balance_columns(SPRING, angle)
+    rotor = model.values[model.layout.index("joint_2.rotor")] * samples.acceleration[:, 1]
+    left = (spring[:, 1] - rotor)[samples.in_motion] - RATE * rate - FORCE * force
+    assert np.ptp(left) < 0.01 * np.ptp(RATE * rate + FORCE * force)
 
 
 def test_consumers_have_the_same_torque(sprung):

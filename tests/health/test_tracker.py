@@ -14,6 +14,7 @@ import simulated_arm
 
 from taufit.health import FrictionTracker, track
 from taufit.health.tracker import tracked_score
+from taufit.model.intervals import coulomb_level
 from taufit.model.model_file import write_model
 from taufit.model.predict import predicted_torque
 from taufit.recording import write_recording
@@ -49,6 +50,47 @@ def test_the_followed_friction_is_the_one_that_changed(truth, model, drifted):
     rise = 0.15 * truth.values[truth.layout.index("joint_2.coulomb")]
     assert end[1, 0] == pytest.approx(rise, rel=0.4)
     assert np.abs(np.delete(end[:, 0], 1)).max() < 0.3 * rise
+
+
+@pytest.mark.parametrize("rise", [-0.5, 0.6])
+def test_a_large_change_is_known_before_long(truth, model, rise):
+    """A filter that expects a few percent would need minutes."""
+    values = truth.values.copy()
+    at = truth.layout.index("joint_2.coulomb")
+    values[at] *= 1.0 + rise
+    changed = simulated_arm.recording(truth.with_values(values), 12.0, 5)
+    samples = condition_like(model, [changed])
+    predicted = predicted_torque(model, samples)
+    course = track(model, samples, predicted=predicted)
+    soon = (samples.time > 2.0) & (samples.time < 6.0)
+    left = (samples.torque - predicted)[soon, 1]
+    assert np.std(left - course.correction[soon, 1]) < 0.3 * np.std(left)
+
+
+@pytest.mark.parametrize("rise", [0.0, 0.3])
+def test_the_filter_whose_expectation_comes_true_is_the_one_that_counts(model, rise):
+    """Noise as the model has it, friction as it is or 30 % higher, ten seconds at 100 Hz."""
+    rng = np.random.default_rng(3)
+    tracker = FrictionTracker(model, 100.0)
+    level = coulomb_level(model)
+    rms = model.training.score.rmse
+    for i in range(1000):
+        velocity = np.sin(0.02 * i + np.arange(6.0))
+        friction = level * np.sign(velocity)
+        noise = rms * rng.normal(size=6)
+        tracker.correct(friction, velocity, rise * friction + noise, np.ones(6, bool))
+    assert np.abs(tracker.state[:, 0] / level - rise).max() < 0.05
+    assert set(tracker.odds.argmax(axis=0)) == ({3} if rise else {0})
+
+
+def test_where_there_is_nothing_to_follow_little_is_lost(truth, model):
+    ratios = []
+    for seed in (4, 5, 6):
+        samples = condition_like(model, [simulated_arm.recording(truth, 25.0, seed)])
+        predicted = predicted_torque(model, samples)
+        worth = tracked_score(samples, predicted, track(model, samples, predicted=predicted))
+        ratios.append(worth.second_half / worth.second_half_before)
+    assert np.mean(ratios) < 1.04
 
 
 def test_following_predicts_better_where_friction_has_changed(model, drifted):

@@ -7,7 +7,7 @@ Left to others: finding the parameters (regression, estimators, fitting).
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_file import read_model, write_model
 from taufit.model.noise_by_state import AlarmTail, NoiseByState
-from taufit.model.predict import predicted_rows, predicted_torque, rigid_torque
+from taufit.model.predict import friction_torque, predicted_rows, predicted_torque, rigid_torque
 from taufit.model.score import Score
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
@@ -39,6 +39,7 @@ __all__ = [
     "ThermalState",
     "TorqueModel",
     "TrainingRecord",
+    "friction_torque",
     "predicted_rows",
     "predicted_torque",
     "read_model",

@@ -17,7 +17,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.friction.states import STATES, FrictionStates, StateSettings
 from taufit.model.fitted_model import FittedModel
-from taufit.model.predict import predicted_torque, rigid_torque
+from taufit.model.predict import friction_torque, predicted_torque, rigid_torque
 from taufit.signals.samples import Samples
 from taufit.statistics import NORMAL_95
 
@@ -68,9 +68,7 @@ def predict_interval(
     columns, values = model.columns, model.values
     rigid = rigid_torque(model, samples)
     motor = columns.friction_at(samples, load=rigid)
-    only = np.zeros(len(values))
-    only[model.layout.friction] = values[model.layout.friction]
-    friction = columns.rest_torque(only, samples.acceleration, motor)[rows]
+    friction = friction_torque(model, samples, motor=motor)[rows]
     torque = (rigid + columns.rest_torque(values, samples.acceleration, motor))[rows]
     scatter = model.training.friction_scatter
     scatter = np.full(samples.joints, USUAL_SCATTER) if scatter is None else scatter

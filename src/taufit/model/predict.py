@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from taufit.arrays import Array, Float
 from taufit.dynamics import inverse_dynamics
 from taufit.model.fitted_model import FittedModel, require_fitted
@@ -26,6 +28,29 @@ def predicted_torque(model: FittedModel, samples: Samples) -> Float[Array, "n j"
     columns = model.columns
     motor = columns.friction_at(samples, load=rigid)
     return rigid + columns.rest_torque(model.values, samples.acceleration, motor)
+
+
+def friction_torque(
+    model: FittedModel,
+    samples: Samples,
+    *,
+    motor: Float[Array, "n j k"] | None = None,
+) -> Float[Array, "n j"]:
+    """The part of the predicted torque that is friction; a gravity compensator's is not.
+
+    Args:
+        model: Fitted.
+        samples: Conditioned like its training data.
+        motor: Friction columns at the samples, where they are at hand.
+    """
+    columns, layout = model.columns, model.layout
+    if motor is None:
+        motor = columns.friction_at(samples, load=rigid_torque(model, samples))
+    only = np.zeros(len(model.values))
+    only[layout.friction] = model.values[layout.friction]
+    balances = [i for i, name in enumerate(layout.what) if name.startswith("balance_")]
+    only[balances] = 0.0
+    return columns.rest_torque(only, samples.acceleration, motor)
 
 
 def predicted_rows(model: TorqueModel, samples: Samples) -> Float[Array, "n j p"]:
