@@ -61,6 +61,21 @@ def test_strong_drag_makes_no_load_dependence_likely():
     assert np.all(search.drag > 1.3) and np.all(search.load < 1.2)
 
 
+def test_offsets_are_expected_as_large_as_the_arm_shows_them():
+    model, theta, _, samples = simulated(Presliding(), seed=4, noise=0.2)
+    at = np.flatnonzero(np.asarray(model.layout.what) == "offset")
+    bare, spread = samples.torque - theta[at], samples.torque.std(axis=0)
+    offset = np.resize([2.0, -2.0], len(at)) * spread
+    without, with_some = (
+        searched(model, source_of(replace(samples, torque=bare + own)), ())
+        for own in (0.0 * offset, offset)
+    )
+
+    assert without.offset < 0.5 < 0.8 < with_some.offset
+    assert np.all(np.abs(without.theta[at]) < 0.1 * spread)
+    np.testing.assert_allclose(with_some.theta[at], offset, atol=0.1 * spread.min() + 0.3)
+
+
 def test_trust_in_a_wrong_link_falls_and_in_a_right_one_stays():
     model, _, _, samples = simulated(Presliding(), seed=2, noise=0.2)
     links = list(model.robot.parameters.reshape(-1, 10))

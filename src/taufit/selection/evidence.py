@@ -4,16 +4,17 @@
     drag            theta_i ~ N(0, (kappa_j s_i)^2)           s_i: all friction seen, at rated speed
     load            theta_i ~ N(0, (l_j s_i)^2)               the same, at rated torque
     ripple          theta_i ~ N(0, (a_j f_j)^2)
-    coulomb, offset theta_i ~ N(0, f_j^2)                     f_j: friction seen in joint j
+    coulomb         theta_i ~ N(0, f_j^2)                     f_j: friction seen in joint j
+    offset          theta_i ~ N(0, (o f_j)^2)                 o: of all joints together
     pre-sliding     theta_i ~ N(0, (b_j f_j)^2)               steps wider than the first
 
 Where a joint turned one way only, friction, offset and slow changes of either are nearly one
 column: there an offset is expected to be small beside friction, and v |v| to be next to nothing.
 
-w_k, kappa_j, l_j, a_j and b_j maximise the evidence (MacKay's fixed point) under weak hyperpriors;
-rows count as often as their residuals are independent. Nothing is dropped: a term that the data do
-not show has a small scale. Cross-validation inside one recording cannot do this: ten seconds hold a
-few dozen independent residuals per joint, and terms would be chosen by noise.
+w_k, kappa_j, l_j, o, a_j and b_j maximise the evidence (MacKay's fixed point) under weak
+hyperpriors; rows count as often as their residuals are independent. Nothing is dropped: a term that
+the data do not show has a small scale. Cross-validation inside one recording cannot do this: ten
+seconds hold a few dozen independent residuals per joint, and terms would be chosen by noise.
 """
 
 from __future__ import annotations
@@ -49,8 +50,10 @@ _DRAG = {"viscous": 1, "viscous2": 2, "viscous3": 3}
 _NU_LINK, _NU_DRAG = 10.0, 4.0
 # Trust in a link never falls below this share of the trust in a described one.
 _LEAST_TRUST = 0.1
-# Prior standard deviation of Coulomb friction and the offset over the friction seen.
-_COULOMB, _OFFSET = 1.0, 1.0
+# Prior standard deviation of Coulomb friction over the friction seen, and what offsets are expected
+# to be beside it before any is seen.
+_COULOMB = 1.0
+_OFFSET, _NU_OFFSET = 1.0, 2.0
 # The same of an offset, and v |v| over what it may be elsewhere, where a joint turned one way only.
 _ONE_WAY_OFFSET, _ONE_WAY_CURVED = 0.2, 0.1
 # The same of wider steps of pre-sliding where nothing shows them: a second of motion holds no more
@@ -164,8 +167,9 @@ class _Scales:
     Attributes:
         unit: 1 / s_i^2 of drag terms, else 0.
         load: The same of load terms.
-        fixed: Of Coulomb friction and offset, else 0.
+        fixed: Of Coulomb friction, else 0.
         wider: 1 / f_j^2 of wider steps of pre-sliding, else 0.
+        offset: The same of offsets.
         is_ripple: Which terms are ripple.
         friction: Spread of the friction seen.
         owner: Joint of every parameter.
@@ -175,6 +179,7 @@ class _Scales:
     load: Float[Array, " p"]
     fixed: Float[Array, " p"]
     wider: Float[Array, " p"]
+    offset: Float[Array, " p"]
     is_ripple: Bool[Array, " p"]
     friction: Float[Array, " j"]
     owner: Array
@@ -197,7 +202,7 @@ def _scales(
     speed = rated_speed(model, source)
     carried = np.abs(rigid).max(axis=0, initial=0.0)
     full = _at_least(model.robot.limits.torque, carried)
-    unit, load, fixed, wider = np.zeros((4, p))
+    unit, load, fixed, wider, offset = np.zeros((5, p))
     ripple = np.zeros(p, bool)
     for i in range(layout.rest.start, p):
         what, j = layout.what[i], int(layout.owner[i])
@@ -209,13 +214,13 @@ def _scales(
         elif what.startswith("ripple"):
             ripple[i] = True
         elif what == "offset":
-            fixed[i] = 1.0 / (_OFFSET * level[j]) ** 2
+            offset[i] = 1.0 / level[j] ** 2
         elif what == "coulomb":
             fixed[i] = 1.0 / (_COULOMB * level[j]) ** 2
         elif what.startswith("presliding"):
             wider[i] = 1.0 / level[j] ** 2
     assert len(friction) == joints
-    return _Scales(unit, load, fixed, wider, ripple, friction, np.asarray(layout.owner))
+    return _Scales(unit, load, fixed, wider, offset, ripple, friction, np.asarray(layout.owner))
 
 
 def _turned_one_way(scales: _Scales, model: TorqueModel, joints: tuple[int, ...]) -> _Scales:
@@ -225,7 +230,7 @@ def _turned_one_way(scales: _Scales, model: TorqueModel, joints: tuple[int, ...]
     return replace(
         scales,
         unit=scales.unit / np.where(here & (what == "viscous2"), _ONE_WAY_CURVED, 1.0) ** 2,
-        fixed=scales.fixed / np.where(here & (what == "offset"), _ONE_WAY_OFFSET, 1.0) ** 2,
+        offset=scales.offset / np.where(here, _ONE_WAY_OFFSET, 1.0) ** 2,
     )
 
 
@@ -242,7 +247,7 @@ class Search:
     Attributes:
         first: Parameters of a fit with hardly any prior.
         correlation: Rows whose residuals are correlated.
-        trust, drag, load, ripple, wider: w_k, kappa_j^2, l_j^2, a_j^2 and b_j^2.
+        trust, drag, load, ripple, wider, offset: w_k, kappa_j^2, l_j^2, a_j^2, b_j^2 and o^2.
         theta: Parameters under them.
         used: Which parameters are not held at zero.
     """
@@ -271,7 +276,8 @@ class Search:
         s = self.scales
         ripple = np.where(s.is_ripple, 1.0 / (self.ripple * s.friction**2)[s.owner], 0.0)
         drag, load = s.unit / self.drag[s.owner], s.load / self.load[s.owner]
-        return s.fixed + drag + load + s.wider / self.wider[s.owner] + ripple
+        wider, offset = s.wider / self.wider[s.owner], s.offset / self.offset
+        return s.fixed + drag + load + wider + offset + ripple
 
     def run(self) -> None:
         """To the fixed point."""
@@ -280,6 +286,7 @@ class Search:
         self.drag, self.load = np.ones(joints), np.ones(joints)
         self.ripple = np.full(joints, 0.01)
         self.wider = np.full(joints, _WIDER**2)
+        self.offset = _OFFSET**2
         for _ in range(_ROUNDS):
             self._round()
 
@@ -321,6 +328,8 @@ class Search:
         covariance = _inverse(total, free)
         self.theta = theta
         explained = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
+        every = np.ones(layout.size, bool)
+        self.offset = _scale(s.offset, every, theta, explained, _NU_OFFSET, _OFFSET**2)
         for k in range(layout.joints):
             own = layout.link(k)
             q = self.prior[own, own]
