@@ -9,6 +9,7 @@ import pytest
 from tests.export.compiled import Compiled
 
 import taufit
+from taufit.contact.external_torque import ExternalTorque
 from taufit.errors import RobotError, TaufitError
 from taufit.export import EXPORTS, to_urdf
 from taufit.fitting import automatic_model
@@ -183,6 +184,28 @@ def test_consumers_have_the_same_torque(sprung):
     found = [tape(*row) for row in zip(v, q, 0 * q, strict=True)]
     np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
     assert tape.compiled
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_standing_arm_feels_no_spring(sprung, compiled):
+    """The spring acts on a joint that stands, where friction may be anything."""
+    model, _ = sprung
+    rest = np.array([0.0, -1.0, 1.3, 0.2, 0.4, 0.0])
+    step = 0.004
+    angles = rest + 0.4 * np.sin(np.clip(np.arange(600) * step - 1.0, 0.0, None))[:, None] ** 3
+    speeds = np.gradient(angles, step, axis=0)
+    torque = model.torque(angles, speeds, np.gradient(speeds, step, axis=0))
+    torque[speeds == 0.0] += 1.5
+    external = ExternalTorque(model, 1.0 / step)
+    external.compiled = external.compiled and compiled
+    felt = external(np.arange(600) * step, np.concatenate([angles, speeds, torque], axis=1))
+    assert felt.standing[:200].all()
+    # At rest up to Coulomb friction is left, in motion nothing.
+    assert np.abs(felt.torque[:200]).max() < 5.6
+    assert np.abs(felt.torque[380:590]).max() < 0.5
+    whole = felt.predicted[380:590, 1] - 0.5 * (torque[381:591, 1] + torque[380:590, 1])
+    assert np.abs(whole).max() < 0.5
+    assert np.abs(felt.friction[:, 1]).max() < 4.0 + 3.0 * np.abs(speeds[:, 1]).max() + 0.1
 
 
 def test_a_payload_is_weighed_beside_the_spring(sprung):

@@ -25,10 +25,12 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float, Int
 from taufit.dynamics import Engine
 from taufit.friction import needs
+from taufit.friction.compensated import balance_torque
 from taufit.friction.states import FAST, FrictionStates, StateSettings
 from taufit.model.fitted_model import FittedModel
 from taufit.model.friction_tape import FrictionTape
 from taufit.model.noise_by_state import NoiseByState
+from taufit.model.predict import without_balance
 from taufit.signals.recursive import filter_rows
 
 try:
@@ -71,7 +73,7 @@ class Felt:
             last 0.4 s.
         acceleration: Of the joints over the step.
         measured: Torque of the joints as measured [N m].
-        rigid: What the model expects of the links and what they carry [N m].
+        rigid: What the model expects of the links, what they carry and what balances them [N m].
         friction: What it expects of friction, also where the joint stands [N m].
     """
 
@@ -140,8 +142,11 @@ class ExternalTorque:
         self.warm = needs(model.friction, "temperature")
         self.channels = self.joints * (4 if self.warm else 3)
         self.engine = Engine(model.robot)
-        self._friction = FrictionTape(model, self.step)
         parts = model.layout.split(np.asarray(model.values, float))
+        # A gravity compensator is no friction: it acts on a standing joint too, so it is taken off
+        # the measured torque.
+        self._balances = balance_torque(model.friction, parts.friction)
+        self._friction = FrictionTape(without_balance(model), self.step)
         self._rotors, self._offsets = parts.rotors, parts.offsets
         self._coupling = model.columns.coupling
         self.states = FrictionStates(self.joints, self.step, states)
@@ -212,9 +217,15 @@ class ExternalTorque:
             return None
         ends = np.empty((n + 1, self.channels))
         ends[0], ends[1:] = self._last, cells
-        self._last = ends[-1]
+        self._last = np.array(ends[-1]) if self._balances else ends[-1]
         time = time - 0.5 * self.step
-        return self._repeat(time, ends) if self.compiled else self._steps(time, ends)
+        for joint, balance in self._balances.items():
+            ends[:, 2 * self.joints + joint] -= balance(ends[:, joint])
+        felt = self._repeat(time, ends) if self.compiled else self._steps(time, ends)
+        for joint, balance in self._balances.items():
+            felt.measured[:, joint] += balance(felt.position[:, joint])
+            felt.rigid[:, joint] += balance(felt.position[:, joint])
+        return felt
 
     def _repeat(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> Felt:
         """`_steps`, compiled."""

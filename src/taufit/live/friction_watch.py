@@ -6,7 +6,6 @@ import numpy as np
 
 from taufit.arrays import Array
 from taufit.contact.external_torque import Felt
-from taufit.friction.compensated import balance_torque
 from taufit.friction.states import STATES
 from taufit.health import FrictionTracker
 from taufit.model.fitted_model import FittedModel
@@ -33,10 +32,6 @@ class FrictionWatch:
         joints = model.robot.joints
         self._skip = max(1, round(_EVERY_S * rate_hz))
         self._tracker = FrictionTracker(model, rate_hz / self._skip)
-        self._balances = {}
-        if model.friction is not None:
-            own = model.layout.split(np.asarray(model.values)).friction
-            self._balances = balance_torque(model.friction, own)
         level = np.maximum(friction_level(model), 1e-3)
         span = model.training.ranges.velocity
         fastest = np.ones(joints) if span is None else np.maximum(-span.low, span.high)
@@ -66,10 +61,7 @@ class FrictionWatch:
         state, velocity = felt.state[i], felt.velocity[i]
         moves = (state == _SLIDES[0]) | (state == _SLIDES[1])
         residual = -felt.smooth[i]
-        friction = np.array(felt.friction[i])
-        for joint, balance in self._balances.items():
-            friction[joint] -= balance(felt.position[i, joint])
-        self._tracker.correct(friction, velocity, residual, moves)
+        self._tracker.correct(felt.friction[i], velocity, residual, moves)
         own, weight = self._tracker, self._weight
         self.index = 1.0 + (weight * own.state).sum(axis=1)
         reach = (own.covariance @ weight[:, :, None])[:, :, 0]

@@ -47,10 +47,16 @@ def friction_torque(
     if motor is None:
         motor = columns.friction_at(samples, load=rigid_torque(model, samples))
     only = np.zeros(len(model.values))
-    only[layout.friction] = model.values[layout.friction]
-    balances = [i for i, name in enumerate(layout.what) if name.startswith("balance_")]
-    only[balances] = 0.0
+    only[layout.friction] = without_balance(model).values[layout.friction]
     return columns.rest_torque(only, samples.acceleration, motor)
+
+
+def without_balance(model: FittedModel) -> FittedModel:
+    """The model with the torque of its gravity compensators left out."""
+    of_balance = np.array([name.startswith("balance_") for name in model.layout.what])
+    if not of_balance.any():
+        return model
+    return model.with_values(np.where(of_balance, 0.0, model.values))
 
 
 def predicted_rows(model: TorqueModel, samples: Samples) -> Float[Array, "n j p"]:
