@@ -17,6 +17,8 @@ from benchmarks.accuracy.real_robots import DATA, MAPS, ROOT
 
 ARMS = ROOT / "examples" / "arms"
 SEEDS = range(10)
+# Intervals are counted on more; none of these arms was looked at when they were made.
+COUNTED = range(2000, 2100)
 
 
 def rows() -> Iterator[Row]:
@@ -83,12 +85,12 @@ def _zeros() -> Iterator[Row]:
     from taufit.sim import Twin
     from taufit.sim.random_motion import random_fourier
 
-    for name, make in (("clean", Twin), ("typical", Twin.typical)):
+    for name, make, seeds in (("clean", Twin, SEEDS), ("typical", Twin.typical, COUNTED)):
         off, inside, shown = [0.0], [], 0
-        for seed in SEEDS:
+        for seed in seeds:
             robot = taufit.read_robot(("kr5", "ur10e", "ur5", "iiwa14", "panda")[seed % 5])
             true = np.radians(np.random.default_rng(seed).uniform(-3.0, 3.0, robot.joints))
-            run = make(robot).run(random_fourier(robot, seed=100 + seed)).recording
+            run = make(robot).run(random_fourier(robot, seed=100 + seed), seed=seed).recording
             samples = taufit.condition(replace(run, position=run.position - true))
             found = estimate_joint_zeros(
                 automatic_model(robot), samples, expected_std=float(np.radians(2.0))
@@ -97,12 +99,13 @@ def _zeros() -> Iterator[Row]:
             off += error.tolist()
             inside += (error < 1.96 * found.std[found.shown]).tolist()
             shown += len(error)
-        note = f"10 simulated arms, zeros within 3 deg, {shown} zeros identifiable"
+        note = f"{len(seeds)} simulated arms, zeros within 3 deg, {shown} zeros identifiable"
         yield Row(
             f"zeros, {name} drives: worst error", float(np.degrees(max(off))), "deg", "", note
         )
+        aim = ">= 93" if name == "typical" else ""
         share = float(np.mean(inside)) if inside else float("nan")
-        yield Row(f"zeros, {name} drives: inside 95 %", 100.0 * share, "%", "", note)
+        yield Row(f"zeros, {name} drives: inside 95 %", 100.0 * share, "%", aim, note)
 
 
 def _spring() -> Iterator[Row]:

@@ -84,6 +84,24 @@ def test_right_zeros_stay_within_their_interval():
     assert np.all(np.abs(found.values) < 3.0 * found.std)
 
 
+def test_intervals_hold_the_truth_although_the_model_lacks_ripple():
+    """Drives with ripple, which looks like a shifted joint, and noise that is not white."""
+    robot = taufit.read_robot("kr5")
+    twin = Twin.typical(robot)
+    ripple = replace(twin.effects.ripple, amplitude=2.0 * twin.effects.ripple.amplitude)
+    twin = replace(twin, effects=replace(twin.effects, ripple=ripple))
+    inside = []
+    for seed in range(6):
+        true = np.radians(np.random.default_rng(seed).uniform(-3.0, 3.0, 6))
+        run = twin.run(random_fourier(robot, seed=seed), seed=seed).recording
+        samples = taufit.condition(replace(run, position=run.position - true))
+        found = estimate_joint_zeros(automatic_model(robot), samples, expected_std=0.035)
+        inside += (np.abs(found.values - true) < 1.96 * found.std)[found.shown].tolist()
+    # Of 24 intervals 22.8 hold it on average, and fewer than 21 in 3 of 100 cases. With noise alone
+    # in mind 18 did.
+    assert len(inside) == 24 and sum(inside) >= 21
+
+
 def test_a_fit_contains_the_zeros_it_found(clean, tmp_path):
     robot, run = clean
     done = taufit.identify(robot, [run], joint_zeros="2,3,4,5")

@@ -14,31 +14,23 @@ Such zeros stay at what is expected of them, with its standard deviation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.arrays import Array, Bool, Float
+from taufit.calibration.zero_search import Search
 from taufit.errors import RecordingError, RobotError
-from taufit.friction import Compensated
-from taufit.friction.compensated import balance_torque, compensated
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
-from taufit.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
 
 # Of turning joints [rad], and of sliding ones [m].
 EXPECTED_STD: float = float(np.radians(1.0))
 EXPECTED_SLIDE_STD = 5e-3
-_MOST_ROWS = 3000
-_ROUNDS = 8
-# Step of the central difference, and the step below which the search has ended [rad or m].
-_SLOPE, _SETTLED = 1e-4, 1e-6
 # A zero whose standard deviation is still this share of the expected one was not shown.
 _SHOWN = 0.7
-# Zeros further off are no misalignment: another pose, or another arm [rad], [m].
-_FAR, _FAR_SLIDE = float(np.radians(15.0)), 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,15 +105,6 @@ def found_zeros(
     )
 
 
-def with_zeros(model: TorqueModel, zeros: Float[Array, " j"]) -> TorqueModel:
-    """The model of the same arm with other zeros, its compensators included."""
-    robot = model.robot.with_joint_zeros(zeros)
-    friction = model.friction
-    if isinstance(friction, Compensated):
-        friction = replace(friction, compensators=robot.compensators)
-    return replace(model, robot=robot, friction=friction)
-
-
 def estimate_joint_zeros(
     model: TorqueModel,
     samples: Samples,
@@ -148,18 +131,20 @@ def estimate_joint_zeros(
         raise RobotError("the expected standard deviation of joint zeros must be above 0.")
     slides = np.array([link.prismatic for link in robot.links])
     expected = np.where(slides, expected_slide_std, expected_std)
-    rows = np.flatnonzero(samples.in_motion & samples.keep.any(axis=1))
-    if len(rows) < 20 * robot.joints:
+    moving = int(np.count_nonzero(samples.in_motion & samples.keep.any(axis=1)))
+    if moving < 20 * robot.joints:
         raise RecordingError(
-            f"joint zeros need motion; {len(rows)} samples of this recording move. Record a motion "
+            f"joint zeros need motion; {moving} samples of this recording move. Record a motion "
             "in which all joints accelerate and reverse (`taufit design`)."
         )
     told = chosen[~np.isin(chosen, hidden_joints(robot))]
-    search = _Search(model, samples, rows[:: -(-len(rows) // _MOST_ROWS)], told, expected)
-    found = search.run()
+    found = Search(model, samples, tuple(told), expected).run()
     searched = np.isin(np.arange(robot.joints), chosen)
-    std = np.where(searched & ~found.searched, expected, found.std)
-    return replace(found, std=std, searched=searched)
+    std = np.where(searched, expected, 0.0)
+    std[told] = np.sqrt(np.diag(found.covariance))
+    shown = np.isin(np.arange(robot.joints), told) & (std < _SHOWN * expected)
+    own = np.array(robot.joint_zeros) if robot.joint_zeros else np.zeros(robot.joints)
+    return JointZeros(np.where(shown, found.zeros, own), std, shown, expected, searched)
 
 
 def hidden_joints(robot: Robot) -> tuple[int, ...]:
@@ -180,147 +165,3 @@ def hidden_joints(robot: Robot) -> tuple[int, ...]:
         if not link.prismatic:
             break
     return tuple(sorted(out))
-
-
-def _refuse_far(robot: Robot, moved: Float[Array, " j"]) -> None:
-    """RecordingError where a zero has gone further than any misalignment."""
-    slides = [link.prismatic for link in robot.links]
-    share = np.abs(moved) / np.where(slides, _FAR_SLIDE, _FAR)
-    worst = int(np.argmax(share))
-    if share[worst] <= 1.0:
-        return
-    limit = f"{1e3 * _FAR_SLIDE:.0f} mm" if slides[worst] else f"{np.degrees(_FAR):.0f} deg"
-    raise RecordingError(
-        f"the zero of {robot.joint_names[worst]} would be more than {limit} off: this is another "
-        "pose, sign or arm, or the motion does not show it. Correct the position offset in the "
-        "column map first."
-    )
-
-
-class _Search:
-    def __init__(
-        self,
-        model: TorqueModel,
-        samples: Samples,
-        rows: Int[Array, " n"],
-        chosen: Int[Array, " c"],
-        expected_std: Float[Array, " j"],
-    ) -> None:
-        self.model, self.chosen, self.expected_std = model, chosen, expected_std
-        self.motion = samples.position[rows], samples.velocity[rows], samples.acceleration[rows]
-        self.keep, self.run_of = samples.keep[rows], samples.run[rows]
-        self.torque = np.where(self.keep, samples.torque[rows], 0.0)
-        load = np.where(np.isfinite(samples.torque), samples.torque, 0.0)
-        self._samples, self._rows, self._load = samples, rows, load
-        self.rest = self._rest(model)
-        self.scale = np.maximum(self.torque.std(axis=0), 1e-9)
-        prior, self.nominal, _ = gaussian_prior(model)
-        self.prior = prior if np.any(model.robot.parameters) else np.zeros_like(prior)
-        # Rows over independent ones; residuals of neighbouring rows are correlated.
-        self.apart = 1.0
-
-    def run(self) -> JointZeros:
-        robot, start = self.model.robot, self._known()
-        zeros, values = start.copy(), np.zeros(self.model.layout.size)
-        covariance = np.zeros((len(self.chosen), len(self.chosen)))
-        for turn in range(_ROUNDS):
-            columns = self._columns(zeros)
-            if turn == 0:
-                values = self._solved(columns, self.rest[..., :0], np.zeros(0))[0]
-            slopes = self._slopes(zeros, values)
-            values, step, covariance = self._solved(columns, slopes, (zeros - start)[self.chosen])
-            self._weigh(columns @ values + slopes @ step)
-            zeros[self.chosen] += step
-            _refuse_far(robot, zeros - start)
-            if turn > 1 and np.abs(step).max(initial=0.0) < _SETTLED:
-                break
-        std = np.zeros(robot.joints)
-        std[self.chosen] = np.sqrt(np.diag(covariance))
-        searched = np.isin(np.arange(robot.joints), self.chosen)
-        shown = searched & (std < _SHOWN * self.expected_std)
-        zeros = np.where(searched & ~shown, start, zeros)
-        return JointZeros(zeros, std, shown, self.expected_std, searched)
-
-    def _columns(self, zeros: Float[Array, " j"]) -> Float[Array, "n j p"]:
-        """W with the joints' frames where these zeros put them."""
-        q, v, a = self.motion
-        if compensated(self.model.friction) is not None:
-            self.rest = self._rest(self._moved(zeros))
-        return np.concatenate(
-            [self.model.columns.links(q + zeros - self._known(), v, a), self.rest], -1
-        )
-
-    def _rest(self, model: TorqueModel) -> Float[Array, "n j m"]:
-        motor = model.columns.friction_at(self._samples, load=self._load)[self._rows]
-        return model.columns.rest(self.motion[2], motor)
-
-    def _moved(self, zeros: Float[Array, " j"]) -> TorqueModel:
-        return with_zeros(self.model, zeros)
-
-    def _known(self) -> Float[Array, " j"]:
-        """Zeros that the robot's own frames contain."""
-        own = self.model.robot.joint_zeros
-        return np.array(own) if own else np.zeros(self.model.robot.joints)
-
-    def _slopes(
-        self, zeros: Float[Array, " j"], values: Float[Array, " p"]
-    ) -> Float[Array, "n j c"]:
-        """d tau / d q_k of the links."""
-        q, v, a = self.motion
-        links = values[self.model.layout.links]
-        at = q + zeros - self._known()
-        out = np.empty((*q.shape, len(self.chosen)))
-        for c, k in enumerate(self.chosen):
-            step = np.zeros(q.shape[1])
-            step[k] = _SLOPE
-            above, below = (
-                self.model.columns.links(at + side * step, v, a) @ links for side in (1.0, -1.0)
-            )
-            out[..., c] = (above - below) / (2.0 * _SLOPE)
-        moved = self._moved(zeros)
-        own = moved.layout.split(values).friction
-        for joint, torque in balance_torque(moved.friction, own).items():
-            above, below = (torque(q[:, joint] + side * _SLOPE) for side in (1.0, -1.0))
-            slope = (above - below) / (2.0 * _SLOPE)
-            out[:, joint, self.chosen == joint] += slope[:, None]
-        return out
-
-    def _solved(
-        self,
-        columns: Float[Array, "n j p"],
-        slopes: Float[Array, "n j c"],
-        moved: Float[Array, " c"],
-    ) -> tuple[Float[Array, " p"], Float[Array, " c"], Float[Array, "c c"]]:
-        """Parameters, the step of the zeros and the zeros' covariance."""
-        whole = np.concatenate([columns, slopes], -1)
-        p, size = columns.shape[-1], whole.shape[-1]
-        square, right = np.zeros((size, size)), np.zeros(size)
-        for j, scale in enumerate(self.scale):
-            own = whole[self.keep[:, j], j] / scale
-            square += own.T @ own
-            right += own.T @ (self.torque[self.keep[:, j], j] / scale)
-        square, right = square / self.apart, right / self.apart
-        # The nominal links to about their own size: what no motion shows stays sensible.
-        square[:p, :p] += self.prior
-        right[:p] += self.prior @ self.nominal
-        expected = np.zeros(size)
-        if size > p:
-            expected[p:] = 1.0 / self.expected_std[self.chosen] ** 2
-        square += np.diag(expected)
-        right[p:] -= expected[p:] * moved
-        unit = np.sqrt(np.diag(square))
-        unit[unit == 0.0] = 1.0
-        scaled = square / np.outer(unit, unit)
-        # Columns that depend on each other share what they explain.
-        scaled[np.diag_indices(size)] += 1e-10
-        inverse = np.linalg.inv(scaled) / np.outer(unit, unit)
-        found = inverse @ right
-        return found[:p], found[p:], inverse[p:, p:]
-
-    def _weigh(self, explained: Float[Array, "n j"]) -> None:
-        """Joints by their residuals, rows by how many are independent."""
-        left = np.where(self.keep, self.torque - explained, 0.0)
-        count = np.maximum(self.keep.sum(axis=0), 1)
-        floor = 1e-6 * np.maximum(self.torque.std(axis=0), 1e-9)
-        self.scale = np.maximum(np.sqrt(np.sum(left**2, axis=0) / count), floor)
-        self.apart = max(float(np.mean(correlation_samples(left, self.keep, self.run_of))), 1.0)

@@ -19,8 +19,8 @@ from taufit.calibration.joint_zeros import (
     EXPECTED_STD,
     found_zeros,
     joint_numbers,
-    with_zeros,
 )
+from taufit.calibration.zero_search import with_zeros
 from taufit.contact.noise import training_noise
 from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
