@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -102,3 +103,56 @@ def test_thinning_keeps_the_extremes():
     short, (kept,) = thin(time, [signal], 500)
     assert len(short) <= 500 and np.all(np.diff(short) >= 0)
     assert kept.max() == 50.0 and kept.min() == -60.0
+
+
+@pytest.fixture(scope="module")
+def zeros_page(tmp_path_factory):
+    """A fit of an arm with shifted encoders, a spring and a compensator nobody described."""
+    import taufit
+    from taufit.robot import Compensator
+    from taufit.sim import Twin
+    from taufit.sim.random_motion import random_fourier
+
+    spring = Compensator(1, "spring", base_arm=0.45, link_arm=0.16, angle=1.9)
+    robot = replace(read_robot("kr5"), compensators=(spring,))
+    run = Twin.typical(robot).run(random_fourier(robot, seed=1)).recording
+    shifted = replace(run, position=run.position - np.radians([0.0, 0.0, 0.0, 3.0, 0.0, 0.0]))
+    done = taufit.identify(
+        robot, [shifted], friction="linear", joint_zeros="1,3,4", compensator="3", force=True
+    )
+    text = fit_page(done)
+    file = tmp_path_factory.mktemp("zeros") / "fit.html"
+    file.write_text(text, encoding="utf-8")
+    return file, text, done
+
+
+def test_zeros_and_compensators_are_on_the_page_with_what_to_do(zeros_page):
+    _, text, done = zeros_page
+    section = text.split("Encoder zeros and gravity compensators</h2>")[1].split("</section>")[0]
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in section.split("<tr>")[1:]]
+    rows = {tuple(row[:2]) if "balance" in row[1] else row[0]: row for row in cells if row}
+    value = done.model.robot.joint_zeros[3]
+    assert rows["joint_a4"][1] == f"{np.degrees(value):.4g}" and rows["joint_a4"][3] == "deg"
+    assert f"zero: {value:.6g} (rad)" in rows["joint_a4"][4]
+    assert rows["joint_a1"][2] == "–" and "Not identifiable" in rows["joint_a1"][4]
+    assert "joint_a2" not in rows
+    k = done.model.layout.index("joint_2.balance_rate")
+    assert rows["joint_a2", "balance_rate"][2] == f"{done.model.values[k]:.4g}"
+    assert rows["joint_a2", "balance_rate"][4] == "N/m"
+    assert "--compensator 3" in rows["joint_a3", "balance_sin"][5]
+
+
+def test_a_fit_without_zeros_and_compensators_does_not_mention_them(pages):
+    assert "gravity compensators" not in pages[1]["fit"]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_table_of_zeros_fits_the_page(zeros_page, browser, look):
+    with opened(browser, zeros_page[0].as_uri(), **LOOKS[look]) as page:
+        page.wait_for_timeout(200)
+        assert serious_findings(page) == []
+        assert too_wide(page) == 0
+        page.get_by_role("heading", name="Encoder zeros and gravity compensators").evaluate(
+            "h => h.scrollIntoView()"
+        )
+        photograph(page, f"report_zeros_{look}.png")

@@ -21,6 +21,7 @@ from taufit.report.sections.run_by_run import run_by_run_section
 from taufit.report.sections.torque import torque
 from taufit.report.sections.torque_signs import torque_signs
 from taufit.report.sections.verdict import verdict_section
+from taufit.report.sections.zeros_and_compensators import zeros_and_compensators
 
 MODEL_SECTIONS: tuple[Callable[[ModelView], Section | None], ...] = (
     verdict_section,
@@ -30,6 +31,7 @@ MODEL_SECTIONS: tuple[Callable[[ModelView], Section | None], ...] = (
     residuals,
     friction,
     friction_and_temperature,
+    zeros_and_compensators,
     parameters,
     identifiability,
     from_data,
