@@ -23,8 +23,10 @@ from taufit.friction import (
     StribeckLoad,
     StribeckLoadSmooth,
     TemperatureDependent,
+    Wrapper,
     friction_from_dict,
     friction_to_dict,
+    level,
     start_shape,
 )
 
@@ -207,3 +209,14 @@ def test_motors_share_what_the_joints_do():
     np.testing.assert_allclose(motors.travel, 0.1 * v @ coupling.T)
     # What a motor carries, spread over the joints again, is what the joints carry.
     np.testing.assert_allclose(motors.load @ coupling, load)
+
+
+@each
+def test_a_wrapper_that_changes_nothing_is_the_model_inside(model):
+    around = Wrapper(model)
+    for what in ("terms", "shapes", "needs", "memory", "by_load"):
+        assert getattr(around, what) == getattr(model, what)
+    shape = start_shape(model)
+    pairs = [(around, model), (around.steady(), model.steady()), (around.level(), level(model))]
+    for one, other in pairs:
+        np.testing.assert_array_equal(one.columns(INPUTS, shape), other.columns(INPUTS, shape))

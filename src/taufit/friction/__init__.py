@@ -30,6 +30,7 @@ from taufit.friction.settings import friction_from_dict, friction_to_dict
 from taufit.friction.stribeck import Stribeck
 from taufit.friction.stribeck_load import StribeckLoad, StribeckLoadSmooth
 from taufit.friction.temperature_dependent import TemperatureDependent
+from taufit.friction.wrapper import Wrapper
 
 FRICTION_MODELS = {
     "none": NoFriction,
@@ -70,6 +71,7 @@ __all__ = [
     "StribeckLoadSmooth",
     "TemperatureDependent",
     "Term",
+    "Wrapper",
     "friction_from_dict",
     "friction_to_dict",
     "level",

@@ -9,7 +9,7 @@ friction alone takes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ import numpy as np
 from taufit.arrays import Array, Float
 from taufit.errors import TaufitError
 from taufit.friction.input import FrictionInput
-from taufit.friction.linear import Linear
-from taufit.friction.model import Friction, Shape, State, Term, level
+from taufit.friction.model import Term, level
+from taufit.friction.wrapper import Wrapper
 from taufit.parameters import joint_parameter
 from taufit.robot.compensator import Compensator
 
@@ -49,7 +49,7 @@ def balance_columns(own: Compensator, angle: Any) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Compensated(Friction):
+class Compensated(Wrapper):
     """f(v, ...) of every joint, and the compensators' torque of the joints that have one.
 
     Joints have different compensators, so columns are those of `of_joint(k)`. All have the same
@@ -60,7 +60,6 @@ class Compensated(Friction):
         compensators: At most one per joint.
     """
 
-    model: Any = field(default_factory=Linear)
     compensators: tuple[Compensator, ...] = ()
 
     def __post_init__(self) -> None:
@@ -74,31 +73,12 @@ class Compensated(Friction):
         return tuple(kind for kind in TERMS if any(c.kind == kind for c in self.compensators))
 
     @property
-    def terms(self) -> tuple[Term, ...]:
-        return (*self.model.terms, *(term for kind in self.kinds for term in TERMS[kind]))
+    def own_terms(self) -> tuple[Term, ...]:
+        return tuple(term for kind in self.kinds for term in TERMS[kind])
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
-        return self.model.shapes
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return self.model.needs | {"position"} if self.compensators else self.model.needs
-
-    @property
-    def memory(self) -> tuple[float, ...]:
-        return self.model.memory
-
-    @property
-    def by_load(self) -> tuple[int, ...] | None:
-        inner: tuple[int, ...] | None = self.model.by_load
-        return inner
-
-    def start(self, shape: Float[Array, " s"]) -> State:
-        return self.model.start(shape)
-
-    def steady(self) -> Compensated:
-        return replace(self, model=self.model.steady())
+    def own_needs(self) -> frozenset[str]:
+        return frozenset({"position"}) if self.compensators else frozenset()
 
     def level(self) -> Compensated:
         return _Level(level(self.model), self.compensators)
@@ -106,13 +86,12 @@ class Compensated(Friction):
     def of_joint(self, joint: int) -> Compensated:
         return _OfJoint(self.model, self.compensators, joint)
 
-    def scan(
-        self, state: State, inputs: FrictionInput, shape: Float[Array, " s"]
-    ) -> tuple[Float[Array, "n k"], State]:
-        inner, state = self.model.advance(state, inputs, shape)
+    def changed(
+        self, inner: Float[Array, "n k"], inputs: FrictionInput, own: Float[Array, " o"]
+    ) -> Float[Array, "n m"]:
         if not self.compensators:
-            return inner, state
-        return np.concatenate([inner, np.stack(self._balance(inputs), -1)], -1), state
+            return inner
+        return np.concatenate([inner, np.stack(self._balance(inputs), -1)], -1)
 
     def _balance(self, inputs: FrictionInput) -> list[Any]:
         raise TaufitError("compensators differ from joint to joint: ask `of_joint` for columns.")
@@ -143,8 +122,8 @@ class _Level(Compensated):
     """Friction alone: compensators take nothing on the whole."""
 
     @property
-    def needs(self) -> frozenset[str]:
-        return self.model.needs
+    def own_needs(self) -> frozenset[str]:
+        return frozenset()
 
     def of_joint(self, joint: int) -> Compensated:
         return self

@@ -16,8 +16,8 @@ are analytic in the shape, so derivatives with respect to it come exactly from a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -167,14 +167,11 @@ class Friction:
 
     def of_joint(self, joint: int) -> Any:
         """The same for one joint, where joints differ in more than coefficients and shape."""
-        inner = getattr(self, "model", None)
-        own = inner if inner is None else of_joint(inner, joint)
-        return self if own is inner else replace(cast(Any, self), model=own)
+        return self
 
     def level(self) -> Any:
         """`steady`, of friction alone: no term that depends on position."""
-        inner = getattr(self, "model", None)
-        return self.steady() if inner is None else replace(self.steady(), model=level(inner))
+        return self.steady()
 
 
 def of_joint(model: FrictionModel, joint: int) -> FrictionModel:

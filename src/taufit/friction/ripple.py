@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.friction.input import FrictionInput
-from taufit.friction.linear import Linear
-from taufit.friction.model import Friction, Shape, State, Term
+from taufit.friction.model import Term
+from taufit.friction.wrapper import Wrapper
 
 
 @dataclass(frozen=True, slots=True)
-class Ripple(Friction):
+class Ripple(Wrapper):
     """f(v, ...) + sum_k A_k sin(o_k q) + B_k cos(o_k q).
 
     Gears, bearings and torque sensors that are not perfectly round give a torque that comes back at
@@ -26,7 +26,6 @@ class Ripple(Friction):
         orders: o_k, waves per radian of the joint.
     """
 
-    model: Any = field(default_factory=Linear)
     orders: tuple[float, ...] = (1.0, 2.0, 3.0)
 
     def __post_init__(self) -> None:
@@ -34,38 +33,19 @@ class Ripple(Friction):
             raise ValueError("orders are positive and differ")
 
     @property
-    def terms(self) -> tuple[Term, ...]:
-        waves = (
+    def own_terms(self) -> tuple[Term, ...]:
+        return tuple(
             Term(f"ripple_{wave}_{order:g}") for order in self.orders for wave in ("sin", "cos")
         )
-        return (*self.model.terms, *waves)
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
-        return self.model.shapes
+    def own_needs(self) -> frozenset[str]:
+        return frozenset({"position"})
 
-    @property
-    def needs(self) -> frozenset[str]:
-        return self.model.needs | {"position"}
-
-    @property
-    def memory(self) -> tuple[float, ...]:
-        return self.model.memory
-
-    @property
-    def by_load(self) -> tuple[int, ...] | None:
-        inner: tuple[int, ...] | None = self.model.by_load
-        return inner
-
-    def start(self, shape: Float[Array, " s"]) -> State:
-        return self.model.start(shape)
-
-    def scan(
-        self, state: State, inputs: FrictionInput, shape: Float[Array, " s"]
-    ) -> tuple[Float[Array, "n k"], State]:
-        inner, state = self.model.advance(state, inputs, shape)
-        waves = self._waves(inputs)
-        return np.concatenate([inner, np.stack(waves, -1)], -1), state
+    def changed(
+        self, inner: Float[Array, "n k"], inputs: FrictionInput, own: Float[Array, " o"]
+    ) -> Float[Array, "n m"]:
+        return np.concatenate([inner, np.stack(self._waves(inputs), -1)], -1)
 
     def steady(self) -> Ripple:
         return MeanRipple(self.model.steady(), self.orders)
@@ -80,8 +60,8 @@ class MeanRipple(Ripple):
     """`Ripple` at constant speed, averaged over a turn: its waves are zero."""
 
     @property
-    def needs(self) -> frozenset[str]:
-        return self.model.needs
+    def own_needs(self) -> frozenset[str]:
+        return frozenset()
 
     def _waves(self, inputs: FrictionInput) -> list[Any]:
         return [0.0 * inputs.velocity for _ in range(2 * len(self.orders))]

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.friction.input import FrictionInput
-from taufit.friction.linear import Linear
-from taufit.friction.model import Friction, Shape, State, Term
+from taufit.friction.model import Shape, Term
+from taufit.friction.wrapper import Wrapper
 
 LAWS = ("linear", "exponential", "arrhenius")
 _KELVIN = 273.15
 
 
 @dataclass(frozen=True, slots=True)
-class TemperatureDependent(Friction):
+class TemperatureDependent(Wrapper):
     """f(T) of chosen coefficients f0 of another model, T in degC.
 
     linear:       f0 + f1 (T - Tref)                 one more column per term, no shape
@@ -34,7 +33,6 @@ class TemperatureDependent(Friction):
         affected: Terms that follow temperature; by default every viscous one.
     """
 
-    model: Any = field(default_factory=Linear)
     law: str = "linear"
     reference: float = 25.0
     affected: tuple[str, ...] = ()
@@ -57,33 +55,23 @@ class TemperatureDependent(Friction):
         )
 
     @property
-    def terms(self) -> tuple[Term, ...]:
-        inner = self.model.terms
+    def own_terms(self) -> tuple[Term, ...]:
         if self.law != "linear":
-            return inner
-        slopes = (
-            Term(f"{inner[i].name}_per_degree", False, f"{inner[i].unit}/K") for i in self._affected
-        )
-        return (*inner, *slopes)
+            return ()
+        followed = [self.model.terms[i] for i in self._affected]
+        return tuple(Term(f"{x.name}_per_degree", False, f"{x.unit}/K") for x in followed)
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
-        return (
-            *self.model.shapes,
-            *{
-                "linear": (),
-                "exponential": (Shape("temperature_rate", (0.005, 0.02, 0.06), 1e-4, 0.5, "1/K"),),
-                "arrhenius": (Shape("activation", (500.0, 2000.0, 5000.0), 10.0, 5e4, "K"),),
-            }[self.law],
-        )
+    def own_shapes(self) -> tuple[Shape, ...]:
+        return {
+            "linear": (),
+            "exponential": (Shape("temperature_rate", (0.005, 0.02, 0.06), 1e-4, 0.5, "1/K"),),
+            "arrhenius": (Shape("activation", (500.0, 2000.0, 5000.0), 10.0, 5e4, "K"),),
+        }[self.law]
 
     @property
-    def needs(self) -> frozenset[str]:
-        return self.model.needs | {"temperature"}
-
-    @property
-    def memory(self) -> tuple[float, ...]:
-        return self.model.memory
+    def own_needs(self) -> frozenset[str]:
+        return frozenset({"temperature"})
 
     @property
     def by_load(self) -> tuple[int, ...] | None:
@@ -94,26 +82,18 @@ class TemperatureDependent(Friction):
         slopes = (first + k for k, i in enumerate(self._affected) if i in inner)
         return (*inner, *slopes)
 
-    def start(self, shape: Float[Array, " s"]) -> State:
-        return self.model.start(shape[: len(self.model.shapes)])
-
-    def steady(self) -> TemperatureDependent:
-        return replace(self, model=self.model.steady())
-
-    def scan(
-        self, state: State, inputs: FrictionInput, shape: Float[Array, " s"]
-    ) -> tuple[Float[Array, "n k"], State]:
+    def changed(
+        self, inner: Float[Array, "n k"], inputs: FrictionInput, own: Float[Array, " o"]
+    ) -> Float[Array, "n m"]:
         above = inputs.temperature - self.reference
-        own = len(self.model.shapes)
-        inner, state = self.model.advance(state, inputs, shape[:own])
         affected = list(self._affected)
         if self.law == "linear":
-            return np.concatenate([inner, inner[:, affected] * above[:, None]], -1), state
+            return np.concatenate([inner, inner[:, affected] * above[:, None]], -1)
         if self.law == "exponential":
-            factor = np.exp(-shape[own] * above)
+            factor = np.exp(-own[0] * above)
         else:
             cold = self.reference + _KELVIN
-            factor = np.exp(-shape[own] * above / (cold * (cold + above)))
+            factor = np.exp(-own[0] * above / (cold * (cold + above)))
         out = inner.astype(np.result_type(inner, factor))
         out[:, affected] *= factor[:, None]
-        return out, state
+        return out
