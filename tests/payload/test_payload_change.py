@@ -173,7 +173,7 @@ def test_what_is_taken_back_was_there(arm, model):
         live.update(time, *sample)
         if live.samples % 12 == 0:
             live.estimate()
-            squares = [sums.square for sums in live._sums]
+            squares = [sums.square for sums in live.known.sums]
             lowest += [np.linalg.eigvalsh(s)[0] / max(np.abs(s).max(), 1e-9) for s in squares]
 
     # The recording ends before a pick can be told from a contact.
@@ -184,10 +184,10 @@ def test_what_is_taken_back_was_there(arm, model):
 
 def test_a_joint_that_turned_one_way_is_not_listened_to(model):
     live = PayloadFilter(model)
-    live._last = live.estimate()
-    for sums in live._sums:
+    live.known.last = live.estimate()
+    for sums in live.known.sums:
         sums.forward = sums.backward = 1.0
-    live._sums[4].backward = 0.0
+    live.known.sums[4].backward = 0.0
 
     density = live._belief().density
 

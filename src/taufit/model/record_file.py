@@ -1,7 +1,6 @@
 """A training record as plain data for a model file, and back with every value checked.
 
-`record_from_dict(record_to_dict(r))` is r. Files of version 0.1 keep what is known of residuals
-under "score", and the correlation of residuals among the settings of the estimator; both are read.
+`record_from_dict(record_to_dict(r))` is r. What is known of residuals is in `residuals_file`.
 """
 
 from __future__ import annotations
@@ -14,12 +13,17 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.fields import Field
-from taufit.friction.states import STATES
 from taufit.model.from_data import from_data_of
-from taufit.model.noise_by_state import AlarmTail, NoiseByState
+from taufit.model.residuals_file import (
+    entries,
+    noise_from,
+    noise_to_dict,
+    optional,
+    residuals_from,
+    residuals_to_dict,
+)
 from taufit.model.score import Score
 from taufit.model.training_record import (
-    DEFAULT_CORRELATION_S,
     DEFAULT_CUTOFF_HZ,
     DEFAULT_RATE_HZ,
     BaseRecord,
@@ -28,8 +32,6 @@ from taufit.model.training_record import (
     Provenance,
     Range,
     Ranges,
-    Residuals,
-    ResidualStructure,
     SimpleTerms,
     TermTriangle,
     ThermalState,
@@ -43,35 +45,26 @@ _VERSIONS = ("taufit", "python", "numpy", "created", "robot")
 
 def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     """Sections of a model file, all but the parameters' own entries."""
-    conditioning, score, residuals = record.conditioning, record.score, record.residuals
+    conditioning, score = record.conditioning, record.score
     out: dict[str, Any] = {}
     if record.base is not None:
-        out["base"] = _entries(record.base)
+        out["base"] = entries(record.base)
     spans = {one.name: getattr(record.ranges, one.name) for one in fields(Ranges)}
     out["range"] = {
         name: {"low": span.low, "high": span.high}
         for name, span in spans.items()
         if span is not None
     }
-    out["conditioning"] = _entries(conditioning)
+    out["conditioning"] = entries(conditioning)
     if score is not None:
         out["score"] = {key: x for key, x in score.to_dict().items() if key != "findings"}
-    out["residuals"] = {
-        "noise_density": residuals.noise_density,
-        "correlation_s": residuals.correlation_s,
-    }
-    if residuals.by_state is not None:
-        out["residuals"]["by_state"] = {
-            state: residuals.by_state[k] for k, state in enumerate(STATES)
-        }
-    if residuals.structure is not None:
-        out["residuals"]["structure"] = _entries(residuals.structure)
+    out["residuals"] = residuals_to_dict(record.residuals)
     if record.noise is not None:
-        out["noise_by_state"] = _noise_to_dict(record.noise)
+        out["noise_by_state"] = noise_to_dict(record.noise)
     for name in ("friction_scatter", "joint_zero_std", "from_data", "thermal"):
         own = getattr(record, name)
         if own is not None:
-            out[name] = _entries(own) if is_dataclass(own) else own
+            out[name] = entries(own) if is_dataclass(own) else own
     if record.hidden_zeros:
         out["hidden_zeros"] = record.hidden_zeros
     if record.simple_terms is not None:
@@ -82,10 +75,6 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     if record.contradictions:
         out["contradictions"] = record.contradictions
     return plain(out)
-
-
-def _entries(noun: Any) -> dict[str, Any]:
-    return {one.name: getattr(noun, one.name) for one in fields(noun)}
 
 
 def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> TrainingRecord:
@@ -107,11 +96,11 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
         std=np.array([x.number(missing=np.inf, low=0.0) for x in spread]) if known else None,
         verdicts=words if any(words) else (),
         base=_base(data["base"], names),
-        residuals=_residuals(data, joints, names, conditioning.rate_hz),
-        noise=_noise(data["noise_by_state"], joints),
-        friction_scatter=_optional(data["friction_scatter"], joints, low=0.0),
+        residuals=residuals_from(data, joints, names, conditioning.rate_hz),
+        noise=noise_from(data["noise_by_state"], joints),
+        friction_scatter=optional(data["friction_scatter"], joints, low=0.0),
         from_data=from_data_of(data["from_data"], joints, _terms(names)),
-        joint_zero_std=_optional(data["joint_zero_std"], joints, low=0.0),
+        joint_zero_std=optional(data["joint_zero_std"], joints, low=0.0),
         hidden_zeros=data["hidden_zeros"].texts(),
         score=_score(data["score"], joints),
         thermal=_thermal(data["thermal"], joints),
@@ -133,7 +122,7 @@ def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
 def _conditioning(data: Field, joints: int) -> Conditioning:
     # null is how a file says that there was no low-pass.
     absent = DEFAULT_CUTOFF_HZ if "cutoff_hz" not in data.mapping() else math.inf
-    gain = _optional(data["gain"], joints, missing=math.nan)
+    gain = optional(data["gain"], joints, missing=math.nan)
     if gain is not None and np.any(gain == 0.0):
         data["gain"].fail("gains that are not zero")
     return Conditioning(
@@ -141,7 +130,7 @@ def _conditioning(data: Field, joints: int) -> Conditioning:
         data["rate_hz"].number(DEFAULT_RATE_HZ, low=0.1, most=1e6),
         data["delay_s"].number(0.0, most=10.0),
         gain,
-        _optional(data["gain_std"], joints, missing=math.nan, low=0.0),
+        optional(data["gain_std"], joints, missing=math.nan, low=0.0),
     )
 
 
@@ -173,48 +162,6 @@ def _base(data: Field, names: tuple[str, ...]) -> BaseRecord | None:
     return BaseRecord(own, expressions, data["values"].required().numbers(b), matrix)
 
 
-def _residuals(data: Field, joints: int, names: tuple[str, ...], rate_hz: float) -> Residuals:
-    section, old = data["residuals"], data["score"]
-    settings = data["provenance"]["settings"]["estimator_settings"]
-    density = old["noise_density"] if section["noise_density"].missing else section["noise_density"]
-    structure = old["doubt"] if section["structure"].missing else section["structure"]
-    correlation = section["correlation_s"].number(0.0, low=0.0)
-    if not correlation:
-        correlation = settings["correlation_samples"].number(0.0, low=0.0) / rate_hz
-    return Residuals(
-        _optional(density, joints, above=0.0),
-        correlation or DEFAULT_CORRELATION_S,
-        _structure(structure, names),
-        _by_state(section["by_state"], joints),
-    )
-
-
-def _by_state(data: Field, joints: int) -> Float[Array, "s j"] | None:
-    if data.missing:
-        return None
-    return np.array([data[state].required().numbers(joints, low=0.0) for state in STATES])
-
-
-def _structure(data: Field, names: tuple[str, ...]) -> ResidualStructure | None:
-    if data.missing:
-        return None
-    own = data["names"].required().texts()
-    # Base parameters come first; what repeats with position, speed or load follows, as a term of a
-    # joint, which a friction term of the model may be called too.
-    known = True
-    for item, name in zip(data["names"].items(), own, strict=True):
-        known = known and name in names
-        if not known and parse_name(name).kind != "joint":
-            item.fail("a parameter of this model, or after all of those a term of a joint")
-    size = len(own)
-    mean = data["mean"].required().numbers(size)
-    factor = data["factor"].required().numbers(size * (size + 1) // 2)
-    pivots = np.cumsum([0, *range(size, 1, -1)])
-    if np.any(factor[pivots] == 0.0):
-        data["factor"].fail("the rows of an upper triangle without zeros on its diagonal")
-    return ResidualStructure(own, mean, factor)
-
-
 def _score(data: Field, joints: int) -> Score | None:
     if data.missing or data["rmse"].missing:
         return None
@@ -234,64 +181,10 @@ def _score(data: Field, joints: int) -> Score | None:
         bias=each("bias"),
         largest=each("largest"),
         e_n=data["e_n"].number(math.nan),
-        inside=_optional(data["inside"], joints, missing=math.nan),
-        moving_nrmse=_optional(data["moving_nrmse"], joints, missing=math.nan),
-        standing_share=_optional(data["standing_share"], joints, missing=math.nan),
-        standing_rmse=_optional(data["standing_rmse"], joints, missing=math.nan),
-    )
-
-
-_BY_STATE = ("level", "white", "walk", "velocity", "seconds")
-
-
-def _noise_to_dict(noise: NoiseByState) -> dict[str, Any]:
-    """One entry per friction state, by name."""
-    tail = noise.tail
-    return {
-        "rate_hz": noise.rate_hz,
-        "cutoff_hz": noise.cutoff_hz,
-        "standstill": noise.standstill,
-        "runs": noise.runs,
-        "states": {
-            state: {name: getattr(noise, name)[k] for name in _BY_STATE}
-            for k, state in enumerate(STATES)
-        },
-        "tail": None if tail is None else {o.name: getattr(tail, o.name) for o in fields(tail)},
-    }
-
-
-def _noise(data: Field, joints: int) -> NoiseByState | None:
-    if data.missing:
-        return None
-    rows = [data["states"].required()[state].required() for state in STATES]
-
-    def each(name: str, **limits: float) -> Float[Array, "s j"]:
-        return np.array([row[name].required().numbers(joints, **limits) for row in rows])
-
-    return NoiseByState(
-        data["rate_hz"].required().number(above=0.0, most=1e6),
-        data["cutoff_hz"].required().number(above=0.0),
-        data["standstill"].required().number(above=0.0),
-        each("level", above=0.0),
-        each("white", above=0.0),
-        each("walk", above=0.0),
-        # Models written before velocity noise was told apart have it in `white`.
-        np.zeros((len(rows), joints)) if rows[0]["velocity"].missing else each("velocity", low=0.0),
-        each("seconds", low=0.0),
-        _tail(data["tail"]),
-        int(data["runs"].number(0.0, low=0.0)),
-    )
-
-
-def _tail(data: Field) -> AlarmTail | None:
-    if data.missing:
-        return None
-    return AlarmTail(
-        data["start"].required().number(),
-        data["scale"].required().number(above=0.0),
-        data["share"].required().number(above=0.0, most=1.0),
-        data["block"].required().number(above=0.0),
-        data["minutes"].required().number(low=0.0),
+        inside=optional(data["inside"], joints, missing=math.nan),
+        moving_nrmse=optional(data["moving_nrmse"], joints, missing=math.nan),
+        standing_share=optional(data["standing_share"], joints, missing=math.nan),
+        standing_rmse=optional(data["standing_rmse"], joints, missing=math.nan),
     )
 
 
@@ -422,7 +315,3 @@ def _known_names(data: Field, names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(own)) < len(own):
         data.fail("names that differ from each other")
     return own
-
-
-def _optional(data: Field, joints: int, **limits: float) -> Float[Array, " j"] | None:
-    return None if data.missing else data.numbers(joints, **limits)

@@ -15,7 +15,7 @@ nothing: that time does not count.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from taufit.payload.filter.change import (
     squares,
     variance_of_changes,
 )
+
+if TYPE_CHECKING:
+    from taufit.payload.filter.knowledge import Knowledge
 
 # A change that lasts this long in motion is none of a contact; nothing is waited for longer [s].
 DECIDED_S, LATEST_S = 1.0, 4.0
@@ -58,7 +61,7 @@ class Rival:
     )
 
     def __init__(
-        self, time: float, event: int, found: Change, belief: Belief, light: float, kept: Any
+        self, time: float, event: int, found: Change, belief: Belief, light: float, kept: Knowledge
     ) -> None:
         self.time, self.event, self.mass, self.kept = time, event, found.mass, kept
         self._belief = belief
