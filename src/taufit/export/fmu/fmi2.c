@@ -1,15 +1,8 @@
 /* The functions of FMI 2.0 for co-simulation, about one `unit`. Declared here as the standard has
    them, so that the sources need no header of another. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
-
-#if defined _WIN32
-#define EXPORTED __declspec(dllexport)
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#endif
 
 typedef enum { fmi2OK, fmi2Warning, fmi2Discard, fmi2Error, fmi2Fatal, fmi2Pending } fmi2Status;
 typedef enum { fmi2ModelExchange, fmi2CoSimulation } fmi2Type;
@@ -21,7 +14,6 @@ typedef char fmi2Char;
 typedef const fmi2Char *fmi2String;
 typedef char fmi2Byte;
 typedef void *fmi2Component;
-typedef void *fmi2FMUstate;
 
 typedef struct {
   void (*logger)(void *, fmi2String, fmi2Status, fmi2String, fmi2String, ...);
@@ -46,38 +38,33 @@ static fmi2Status refused(instance *one, const char *why) {
   return fmi2Error;
 }
 
-static fmi2Status absent(fmi2Component c, size_t count, const char *kind) {
-  return count == 0 ? fmi2OK : refused(c, kind);
-}
+#define FMI(NAME) fmi2##NAME
+#define FMI_STATE FMUstate
+#define FMI_STATE_SIZE fmi2SerializedFMUstateSize
+#define FMI_DESERIALIZE fmi2DeSerializeFMUstate
+#define OK fmi2OK
+typedef fmi2Status status;
+typedef fmi2Component handle;
+typedef fmi2Boolean truth;
+typedef fmi2Byte byte;
+
+#include "fmi_common.h"
 
 EXPORTED const char *fmi2GetTypesPlatform(void) { return "default"; }
 
 EXPORTED const char *fmi2GetVersion(void) { return "2.0"; }
 
-EXPORTED fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean on, size_t count,
-                                        const fmi2String categories[]) {
-  (void)count, (void)categories;
-  ((instance *)c)->logs = on;
-  return fmi2OK;
-}
-
 EXPORTED fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String token,
                                        fmi2String resources,
                                        const fmi2CallbackFunctions *callbacks, fmi2Boolean visible,
                                        fmi2Boolean logs) {
-  instance *one;
+  instance *one = type == fmi2CoSimulation ? made(token, logs) : NULL;
   (void)resources, (void)visible;
-  if (type != fmi2CoSimulation || !token || strcmp(token, UNIT_TOKEN) != 0) return NULL;
-  one = calloc(1, sizeof *one);
   if (!one) return NULL;
-  unit_reset(&one->unit);
-  one->logs = logs;
   one->callbacks = callbacks;
   if (name) strncpy(one->name, name, sizeof one->name - 1);
   return one;
 }
-
-EXPORTED void fmi2FreeInstance(fmi2Component c) { free(c); }
 
 EXPORTED fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean tolerant, fmi2Real tolerance,
                                         fmi2Real begin, fmi2Boolean ends, fmi2Real end) {
@@ -91,32 +78,14 @@ EXPORTED fmi2Status fmi2EnterInitializationMode(fmi2Component c) {
   return fmi2OK;
 }
 
-EXPORTED fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
-  return unit_begin(&((instance *)c)->unit) ? fmi2OK : refused(c, "a start value is not possible");
-}
-
-EXPORTED fmi2Status fmi2Terminate(fmi2Component c) {
-  (void)c;
-  return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2Reset(fmi2Component c) {
-  unit_reset(&((instance *)c)->unit);
-  return fmi2OK;
-}
-
 EXPORTED fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t count,
                                 fmi2Real value[]) {
-  return unit_get(&((instance *)c)->unit, vr, count, value)
-             ? fmi2OK
-             : refused(c, "a value reference is not that of a variable");
+  return got(c, vr, count, value);
 }
 
 EXPORTED fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t count,
                                 const fmi2Real value[]) {
-  return unit_set(&((instance *)c)->unit, vr, count, value)
-             ? fmi2OK
-             : refused(c, "only finite values of inputs and parameters can be set");
+  return put(c, vr, count, value);
 }
 
 /* All variables are real. */
@@ -135,47 +104,6 @@ EXPORTED fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], 
 OTHER_TYPE(Integer)
 OTHER_TYPE(Boolean)
 OTHER_TYPE(String)
-
-EXPORTED fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
-  if (!*state) *state = malloc(sizeof(unit));
-  if (!*state) return refused(c, "there is no memory for a state");
-  memcpy(*state, &((instance *)c)->unit, sizeof(unit));
-  return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
-  memcpy(&((instance *)c)->unit, state, sizeof(unit));
-  return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
-  (void)c;
-  free(*state);
-  *state = NULL;
-  return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t *size) {
-  (void)c, (void)state;
-  *size = sizeof(unit);
-  return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[],
-                                          size_t size) {
-  if (size != sizeof(unit)) return refused(c, "the bytes are not a state of this unit");
-  memcpy(bytes, state, size);
-  return fmi2OK;
-}
-
-EXPORTED fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size,
-                                            fmi2FMUstate *state) {
-  if (size != sizeof(unit)) return refused(c, "the bytes are not a state of this unit");
-  if (!*state) *state = malloc(size);
-  if (!*state) return refused(c, "there is no memory for a state");
-  memcpy(*state, bytes, size);
-  return fmi2OK;
-}
 
 EXPORTED fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference of[],
                                                  size_t many, const fmi2ValueReference by[],
@@ -201,9 +129,7 @@ EXPORTED fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2Valu
 
 EXPORTED fmi2Status fmi2DoStep(fmi2Component c, fmi2Real at, fmi2Real span, fmi2Boolean keeps) {
   (void)keeps;
-  return unit_advance(&((instance *)c)->unit, at, span)
-             ? fmi2OK
-             : refused(c, "the arm runs away, or the step is not possible");
+  return advanced(c, at, span);
 }
 
 EXPORTED fmi2Status fmi2CancelStep(fmi2Component c) { return refused(c, "no step is under way"); }

@@ -2,21 +2,11 @@
    them, so that the sources need no header of another. */
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unit.h"
-
-#if defined _WIN32
-#define EXPORTED __declspec(dllexport)
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#endif
 
 typedef enum { fmi3OK, fmi3Warning, fmi3Discard, fmi3Error, fmi3Fatal } fmi3Status;
 typedef void *fmi3Instance;
 typedef void *fmi3InstanceEnvironment;
-typedef void *fmi3FMUState;
 typedef uint32_t fmi3ValueReference;
 typedef float fmi3Float32;
 typedef double fmi3Float64;
@@ -51,31 +41,28 @@ static fmi3Status refused(instance *one, const char *why) {
   return fmi3Error;
 }
 
-static fmi3Status absent(fmi3Instance i, size_t count, const char *why) {
-  return count == 0 ? fmi3OK : refused(i, why);
-}
+#define FMI(NAME) fmi3##NAME
+#define FMI_STATE FMUState
+#define FMI_STATE_SIZE fmi3SerializedFMUStateSize
+#define FMI_DESERIALIZE fmi3DeserializeFMUState
+#define OK fmi3OK
+typedef fmi3Status status;
+typedef fmi3Instance handle;
+typedef fmi3Boolean truth;
+typedef fmi3Byte byte;
+
+#include "fmi_common.h"
 
 EXPORTED const char *fmi3GetVersion(void) { return "3.0"; }
-
-EXPORTED fmi3Status fmi3SetDebugLogging(fmi3Instance i, fmi3Boolean on, size_t count,
-                                        const fmi3String categories[]) {
-  (void)count, (void)categories;
-  ((instance *)i)->logs = on;
-  return fmi3OK;
-}
 
 EXPORTED fmi3Instance fmi3InstantiateCoSimulation(
     fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible, fmi3Boolean logs,
     fmi3Boolean events, fmi3Boolean early, const fmi3ValueReference wanted[], size_t count,
     fmi3InstanceEnvironment environment, fmi3LogMessageCallback log,
     fmi3IntermediateUpdateCallback update) {
-  instance *one;
+  instance *one = events ? NULL : made(token, logs);
   (void)name, (void)resources, (void)visible, (void)early, (void)wanted, (void)count, (void)update;
-  if (events || !token || strcmp(token, UNIT_TOKEN) != 0) return NULL;
-  one = calloc(1, sizeof *one);
   if (!one) return NULL;
-  unit_reset(&one->unit);
-  one->logs = logs;
   one->log = log;
   one->environment = environment;
   return one;
@@ -99,8 +86,6 @@ EXPORTED fmi3Instance fmi3InstantiateScheduledExecution(
   return NULL;
 }
 
-EXPORTED void fmi3FreeInstance(fmi3Instance i) { free(i); }
-
 EXPORTED fmi3Status fmi3EnterInitializationMode(fmi3Instance i, fmi3Boolean tolerant,
                                                 fmi3Float64 tolerance, fmi3Float64 begin,
                                                 fmi3Boolean ends, fmi3Float64 end) {
@@ -109,32 +94,16 @@ EXPORTED fmi3Status fmi3EnterInitializationMode(fmi3Instance i, fmi3Boolean tole
   return fmi3OK;
 }
 
-EXPORTED fmi3Status fmi3ExitInitializationMode(fmi3Instance i) {
-  return unit_begin(&((instance *)i)->unit) ? fmi3OK : refused(i, "a start value is not possible");
-}
-
-EXPORTED fmi3Status fmi3Terminate(fmi3Instance i) {
-  (void)i;
-  return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3Reset(fmi3Instance i) {
-  unit_reset(&((instance *)i)->unit);
-  return fmi3OK;
-}
-
 EXPORTED fmi3Status fmi3GetFloat64(fmi3Instance i, const fmi3ValueReference vr[], size_t count,
                                    fmi3Float64 value[], size_t values) {
-  return values == count && unit_get(&((instance *)i)->unit, vr, count, value)
-             ? fmi3OK
-             : refused(i, "a value reference is not that of a variable");
+  return values == count ? got(i, vr, count, value)
+                         : refused(i, "every variable has one value");
 }
 
 EXPORTED fmi3Status fmi3SetFloat64(fmi3Instance i, const fmi3ValueReference vr[], size_t count,
                                    const fmi3Float64 value[], size_t values) {
-  return values == count && unit_set(&((instance *)i)->unit, vr, count, value)
-             ? fmi3OK
-             : refused(i, "only finite values of inputs and parameters can be set");
+  return values == count ? put(i, vr, count, value)
+                         : refused(i, "every variable has one value");
 }
 
 /* All variables are Float64. */
@@ -197,47 +166,6 @@ EXPORTED fmi3Status fmi3GetVariableDependencies(fmi3Instance i, fmi3ValueReferen
                                                 size_t by_index[], int kinds[], size_t count) {
   (void)of, (void)of_index, (void)by, (void)by_index, (void)kinds, (void)count;
   return refused(i, "dependencies are those of the description");
-}
-
-EXPORTED fmi3Status fmi3GetFMUState(fmi3Instance i, fmi3FMUState *state) {
-  if (!*state) *state = malloc(sizeof(unit));
-  if (!*state) return refused(i, "there is no memory for a state");
-  memcpy(*state, &((instance *)i)->unit, sizeof(unit));
-  return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3SetFMUState(fmi3Instance i, fmi3FMUState state) {
-  memcpy(&((instance *)i)->unit, state, sizeof(unit));
-  return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3FreeFMUState(fmi3Instance i, fmi3FMUState *state) {
-  (void)i;
-  free(*state);
-  *state = NULL;
-  return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3SerializedFMUStateSize(fmi3Instance i, fmi3FMUState state, size_t *size) {
-  (void)i, (void)state;
-  *size = sizeof(unit);
-  return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3SerializeFMUState(fmi3Instance i, fmi3FMUState state, fmi3Byte bytes[],
-                                          size_t size) {
-  if (size != sizeof(unit)) return refused(i, "the bytes are not a state of this unit");
-  memcpy(bytes, state, size);
-  return fmi3OK;
-}
-
-EXPORTED fmi3Status fmi3DeserializeFMUState(fmi3Instance i, const fmi3Byte bytes[], size_t size,
-                                            fmi3FMUState *state) {
-  if (size != sizeof(unit)) return refused(i, "the bytes are not a state of this unit");
-  if (!*state) *state = malloc(size);
-  if (!*state) return refused(i, "there is no memory for a state");
-  memcpy(*state, bytes, size);
-  return fmi3OK;
 }
 
 /* Functions with (instance, references, count, ...) about what this unit does not have. */
@@ -317,12 +245,10 @@ EXPORTED fmi3Status fmi3ExitConfigurationMode(fmi3Instance i) {
 EXPORTED fmi3Status fmi3DoStep(fmi3Instance i, fmi3Float64 at, fmi3Float64 span, fmi3Boolean keeps,
                                fmi3Boolean *event, fmi3Boolean *ends, fmi3Boolean *early,
                                fmi3Float64 *last) {
-  instance *one = i;
+  status done;
   (void)keeps;
   *event = *ends = *early = false;
-  *last = at;
-  if (!unit_advance(&one->unit, at, span))
-    return refused(one, "the arm runs away, or the step is not possible");
-  *last = at + span;
-  return fmi3OK;
+  done = advanced(i, at, span);
+  *last = done == OK ? at + span : at;
+  return done;
 }

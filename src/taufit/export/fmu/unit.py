@@ -71,6 +71,7 @@ def unit_of(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> Unit
         "unit.c": "unit.c",
         "motion.c": f"{kind}.c",
         "fmi.c": f"fmi{fmi[0]}.c",
+        "fmi_common.h": "fmi_common.h",
     }
     sources = {"arm.h": texts.header, "arm.c": texts.source}
     sources |= {
