@@ -3,7 +3,9 @@
 Every run has its own truth: links that differ from the description by up to 20 %, friction between
 a fifth and five times the usual, and every third one a tool that nobody mentioned. The five random
 arms are what descriptions of users look like at their oddest: one to three horizontal axes with
-friction above gravity, slides, a SCARA, a crane of 50 m, seven joints at random angles.
+friction above gravity, slides, a SCARA, a crane of 50 m, seven joints at random angles. A loaded run
+carries a body that nobody mentioned off its flange's axis, on arms whose last link is described, is
+next to nothing, or is nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from taufit.errors import InfeasibleError
 from taufit.recording import Recording
 from taufit.robot import Limits, Robot, bundled_robots, from_dh, read_robot
 from taufit.robot.inertia import from_centre_of_mass
@@ -103,6 +106,11 @@ RANDOM: dict[str, Callable[[np.random.Generator], Robot]] = {
     "seven": seven,
 }
 ARMS = (*bundled_robots(), *RANDOM)
+# Descriptions as users have them: with nothing, or next to nothing, for a last link.
+LIGHT = {"weightless": 0.0, "light": 0.02}
+# What arms carry [kg], and no more than this share of their own mass.
+LOADS, _MOST_LOAD = (0.5, 2.0, 5.0), 0.4
+LOADED = ("ur10", "ur5e", "kr5", "panda", "iiwa7", "scara", "seven", *LIGHT)
 
 
 def clean_run(name: str, seed: int, *, periods: float = 2.0) -> tuple[Robot, Recording]:
@@ -118,8 +126,6 @@ def clean_runs(
 
     A random arm that the twin's controller cannot hold is drawn again.
     """
-    from taufit.errors import InfeasibleError
-
     rng = np.random.default_rng([seed, *name.encode()])
     for _ in range(20):
         try:
@@ -129,8 +135,30 @@ def clean_runs(
     raise InfeasibleError(f"no arm of the kind {name} could be held.")
 
 
+def loaded_run(
+    name: str, seed: int, mass: float, *, periods: float = 2.0
+) -> tuple[Robot, Recording, float]:
+    """A description, a recording of the arm with a load that it does not have, and that mass."""
+    rng = np.random.default_rng([seed, *name.encode(), int(1000 * mass)])
+    known = "ur10" if name in LIGHT else name
+    for _ in range(20):
+        try:
+            nominal, (recording,) = _drawn(known, seed, 1, rng, periods, mass)
+        except InfeasibleError:
+            continue
+        carried = min(mass, _MOST_LOAD * float(nominal.parameters[::10].sum()))
+        if name not in LIGHT:
+            return nominal, recording, carried
+        last = replace(
+            nominal.links[-1], parameters=LIGHT[name] * nominal.links[-1].parameters
+        )
+        described = replace(nominal, name=name, links=(*nominal.links[:-1], last), urdf=None)
+        return described, recording, carried
+    raise InfeasibleError(f"no arm of the kind {name} could carry {mass:g} kg.")
+
+
 def _drawn(
-    name: str, seed: int, count: int, rng: np.random.Generator, periods: float
+    name: str, seed: int, count: int, rng: np.random.Generator, periods: float, load: float = 0.0
 ) -> tuple[Robot, list[Recording]]:
     from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
     from taufit.sim.payload import Carried
@@ -145,7 +173,13 @@ def _drawn(
     level = np.exp(rng.uniform(np.log(0.2), np.log(5.0), (truth.joints, 1)))
     effects = replace(effects, friction=replace(usual, coefficients=usual.coefficients * level))
     tool: tuple[Carried, ...] = ()
-    if name not in RANDOM and seed % 3 == 0:
+    if load > 0.0:
+        # Off the axis, up to 20 cm away.
+        centre = rng.normal(size=3)
+        centre *= rng.uniform(0.03, 0.2) / np.linalg.norm(centre)
+        most = _MOST_LOAD * float(nominal.parameters[::10].sum())
+        tool = (Carried.lump(min(load, most), centre),)
+    elif name not in RANDOM and seed % 3 == 0:
         tool = (Carried.lump(0.1 * float(truth.parameters[::10].sum()) * rng.uniform(0.3, 1.0),
                              (0.0, 0.02, 0.08)),)  # fmt: skip
     twin = replace(Twin(truth, name="clean"), effects=effects)

@@ -237,6 +237,10 @@ def _shows(evidence: Evidence, change: Change) -> bool:
 
 
 def _convincing(change: Change, compared: Comparison) -> bool:
+    if _mild(change) and change.scale < 1.0:
+        # A load makes gravity larger, too, and does not leave the other links as described.
+        nearer = compared.changed.prior < BACK * compared.plain.prior
+        return nearer and compared.gained > ARM_ODDS
     if change.kind in _SHOWN_KINDS:
         return compared.gained > (-0.5 * BACK_ODDS if change.kind == "unit" else 0.0)
     if change.small:

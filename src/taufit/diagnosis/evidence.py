@@ -3,7 +3,8 @@ compared by.
 
 A hypothesis is worth the least cost of `taufit.diagnosis.normal`: what it leaves of the torque,
 with friction, rotor and offset of each joint's own, and how far the links lie from the nominal ones
-(100 % each). `compared` looks at one of them more closely: on the rows by which it and the
+(100 % each); the last link may carry something that its description does not have, where that is
+worth more than it costs. `compared` looks at one of them more closely: on the rows by which it and the
 recording as it is can both be judged, and on quarters of those rows that were left out of the fit.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
+from taufit.diagnosis.carried import carried_covariance
 from taufit.diagnosis.change import Change, Rows
 from taufit.diagnosis.normal import FLOOR, Normal, Solution, normal_equations, own_squares, solve
 from taufit.dynamics import inverse_dynamics, regressor
@@ -31,12 +33,17 @@ _LEAST_SECONDS = 5.0
 _PER_SECOND = 2.0
 # Displacements over which friction builds up after a reversal [rad].
 _WIDTHS = (3e-3, 3e-2)
-# What the last link carries is nobody's nominal: trust in it beside that in the others.
+# Trust in the last link beside that in the others.
 _TOOL = 0.05
+# Log odds (twice) against a load that the description does not have.
+LOAD_ODDS = 6.0
 # Parts that are left out in turn, each made of pieces this long [s].
 FOLDS, _PIECE_S = 4, 2.5
 # A joint that moves for less than this cannot be judged [s].
 _LEAST_MOVING = 3.0
+
+# Precision of the links as described and with a load, and the nominal links.
+Priors = tuple[Float[Array, "p p"], Float[Array, "p p"], Float[Array, " p"]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +56,7 @@ class Worth:
         prior: The part of the cost that is distance from the nominal links.
         links: theta.
         friction: phi, per joint: direction, speed, drag, load, after reversals, rotor, offset.
+        loaded: Whether the last link carries what its description does not have.
     """
 
     shares: Float[Array, " j"]
@@ -56,6 +64,7 @@ class Worth:
     prior: float
     links: Float[Array, " p"]
     friction: Float[Array, "j f"]
+    loaded: bool = False
 
     @property
     def share(self) -> float:
@@ -124,7 +133,7 @@ class Evidence:
         self.seconds = len(moving) / samples.rate_hz
         self.fold = _folds(samples, at, self.seconds)
         # By identity; the links are kept so that no other object gets their address.
-        self._priors: dict[int, tuple[Float[Array, "p p"], Float[Array, " p"]]] = {}
+        self._priors: dict[int, Priors] = {}
         self._links: list[object] = []
         self._rigid = _rigid(self.rows) if len(at) else np.zeros((0, 0, 0))
         self.plain = self.worth()
@@ -284,8 +293,13 @@ class Evidence:
         )
 
     def _solved(self, rows: Rows, sums: Normal) -> Solution:
-        prior, centre = self._prior(rows.robot)
-        return solve(sums, self._independent(rows), prior, centre)
+        """The fit of the links as described, or with a load where that is worth it."""
+        bare, loaded, centre = self._prior(rows.robot)
+        independent = self._independent(rows)
+        fits = solve(sums, independent, (bare, loaded), centre)
+        costs = [_cost(independent, fit) for fit in fits]
+        carries = costs[1] + LOAD_ODDS < costs[0]
+        return replace(fits[carries], loaded=carries)
 
     def _independent(self, rows: Rows) -> Float[Array, " j"]:
         """Rows per joint that say something of their own."""
@@ -298,22 +312,25 @@ class Evidence:
 
     def _worth(self, rows: Rows, sums: Normal, fitted: Solution) -> Worth:
         known = rows.keep.any(axis=0)
-        independent = self._independent(rows)[known]
-        cost = float(np.sum(independent * np.log(fitted.squares[known]))) + fitted.distance
+        cost = _cost(self._independent(rows), fitted) + fitted.loaded * LOAD_ODDS
         shares = np.where(known, np.sqrt(fitted.squares / sums.spread), np.nan)
-        return Worth(shares, cost, fitted.distance, fitted.links, fitted.own)
+        return Worth(shares, cost, fitted.distance, fitted.links, fitted.own, fitted.loaded)
 
-    def _prior(self, robot: Robot) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
+    def _prior(self, robot: Robot) -> Priors:
         """Of the links alone: a change of mounting or motion leaves it as it is."""
         known = self._priors.get(id(robot.links))
         if known is not None:
             return known
         model = TorqueModel(robot, None, rotor_inertia=False, offset=False)
-        prior, centre, guessed = gaussian_prior(model)
+        bare, centre, guessed = gaussian_prior(model)
         last = model.layout.link(-1)
-        prior[last, last] *= _TOOL
+        bare[last, last] *= _TOOL
+        loaded = bare.copy()
+        carried = carried_covariance(robot, model.layout.split(centre).links)
+        loaded[last, last] = _with_room(bare[last, last], carried)
+        trust = 1e-3 if guessed else 1.0
         self._links.append(robot.links)
-        self._priors[id(robot.links)] = (prior * (1e-3 if guessed else 1.0), centre)
+        self._priors[id(robot.links)] = (trust * bare, trust * loaded, centre)
         return self._priors[id(robot.links)]
 
 
@@ -323,6 +340,23 @@ def residual(rows: Rows, fitted: Solution) -> Float[Array, "n j"]:
     rigid = inverse_dynamics(robot, rows.position, rows.velocity, rows.acceleration)
     own = np.einsum("njo,jo->nj", _own(rows), fitted.own)
     return np.where(rows.keep, rows.torque - rigid - own, 0.0)
+
+
+def _cost(independent: Float[Array, " j"], fitted: Solution) -> float:
+    """Of a fit, by the joints that have rows."""
+    known = independent > 0.0
+    return float(independent[known] @ np.log(fitted.squares[known])) + fitted.distance
+
+
+def _with_room(
+    prior: Float[Array, "10 10"], carried: Float[Array, "10 10"]
+) -> Float[Array, "10 10"]:
+    """The precision of a link that differs from its description, and carries something."""
+    size = np.sqrt(np.diag(prior))
+    scale = np.outer(size, size)
+    covariance = np.linalg.inv(prior / scale) + carried * scale
+    out: Array = np.linalg.inv(0.5 * (covariance + covariance.T)) * scale
+    return 0.5 * (out + out.T)
 
 
 def _ratio(over: Array, under: Array) -> Array:

@@ -12,6 +12,7 @@ are left out. Sums over folds add up, so leaving one out is a subtraction.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,36 +125,53 @@ def normal_equations(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """Parameters, what they leave unexplained (squared, per joint), and their distance from Q."""
+    """Parameters, what they leave unexplained (squared, per joint), and their distance from Q;
+    whether the last link was given room for a load.
+    """
 
     links: Float[Array, " p"]
     own: Float[Array, "j o"]
     squares: Float[Array, " j"]
     distance: float
+    loaded: bool = False
 
 
 def solve(
     sums: Normal,
     independent: Float[Array, " j"],
+    priors: Sequence[Float[Array, "p p"]],
+    centre: Float[Array, " p"],
+) -> list[Solution]:
+    """The parameters of least cost, for each Q."""
+    one = sums.whole if len(sums.power) > 1 else sums
+    known: dict[tuple[int, bytes], _Reduced] = {}
+
+    def reduced(j: int, allowed: Bool[Array, " o"]) -> _Reduced:
+        key = (j, allowed.tobytes())
+        if key not in known:
+            known[key] = _reduced(one, j, allowed, len(centre))
+        return known[key]
+
+    return [_solved(one, independent, prior, centre, reduced) for prior in priors]
+
+
+def _solved(
+    one: Normal,
+    independent: Float[Array, " j"],
     prior: Float[Array, "p p"],
     centre: Float[Array, " p"],
+    reduced: Callable[[int, Bool[Array, " o"]], _Reduced],
 ) -> Solution:
-    """The parameters of least cost."""
-    one = sums.whole if len(sums.power) > 1 else sums
     spread = one.spread
     squares = 0.05 * spread
     joints = len(spread)
     allowed = np.ones((joints, OWN), bool)
-    reduced = [_reduced(one, j, allowed[j], len(centre)) for j in range(joints)]
     theta, phi = centre, np.zeros((joints, OWN))
     for _ in range(_ROUNDS):
-        theta, phi = _weighted(reduced, independent / squares, prior, centre)
-        driven = np.einsum("jd,jd->j", one.drag[0], phi[:, :DRAG]) < 0.0
-        negative = phi[:, DRAG] < 0.0
-        allowed[driven, :DRAG] = False
-        allowed[negative, DRAG] = False
-        for j in np.flatnonzero(driven | negative):
-            reduced[j] = _reduced(one, int(j), allowed[j], len(centre))
+        each = [reduced(j, allowed[j]) for j in range(joints)]
+        theta, phi = _weighted(each, independent / squares, prior, centre)
+        allowed[np.einsum("jd,jd->j", one.drag[0], phi[:, :DRAG]) < 0.0, :DRAG] = False
+        allowed[phi[:, DRAG] < 0.0, DRAG] = False
         squares = np.maximum(one.left(theta, phi), FLOOR**2 * spread)
     distance = float((theta - centre) @ prior @ (theta - centre))
     return Solution(theta, phi, squares, distance)
