@@ -22,6 +22,7 @@ from taufit.diagnosis.normal import FLOOR, Normal, Solution, normal_equations, o
 from taufit.dynamics import inverse_dynamics, regressor
 from taufit.friction.presliding import dahl_state
 from taufit.model.torque_model import TorqueModel
+from taufit.parameters import PER_LINK
 from taufit.robot import Robot
 from taufit.selection.friction_terms import gaussian_prior
 from taufit.signals.filtering import lowpass
@@ -35,8 +36,9 @@ _PER_SECOND = 2.0
 _WIDTHS = (3e-3, 3e-2)
 # Trust in the last link beside that in the others.
 _TOOL = 0.05
-# Log odds (twice) against a load that the description does not have.
-LOAD_ODDS = 6.0
+# Log odds (twice) against a load that the description does not have; one that lies further than
+# this from none (squared, in standard deviations of loads) is none that an arm carries.
+LOAD_ODDS, _UNLIKELY_LOAD = 6.0, 20.0
 # Parts that are left out in turn, each made of pieces this long [s].
 FOLDS, _PIECE_S = 4, 2.5
 # A joint that moves for less than this cannot be judged [s].
@@ -298,7 +300,9 @@ class Evidence:
         independent = self._independent(rows)
         fits = solve(sums, independent, (bare, loaded), centre)
         costs = [_cost(independent, fit) for fit in fits]
-        carries = costs[1] + LOAD_ODDS < costs[0]
+        away = (fits[1].links - centre)[-PER_LINK:]
+        likely = away @ loaded[-PER_LINK:, -PER_LINK:] @ away < _UNLIKELY_LOAD
+        carries = bool(likely and costs[1] + LOAD_ODDS < costs[0])
         return replace(fits[carries], loaded=carries)
 
     def _independent(self, rows: Rows) -> Float[Array, " j"]:
