@@ -3,9 +3,10 @@
 Every run has its own truth: links that differ from the description by up to 20 %, friction between
 a fifth and five times the usual, and every third one a tool that nobody mentioned. The five random
 arms are what descriptions of users look like at their oddest: one to three horizontal axes with
-friction above gravity, slides, a SCARA, a crane of 50 m, seven joints at random angles. A loaded run
-carries a body that nobody mentioned off its flange's axis, on arms whose last link is described, is
-next to nothing, or is nothing.
+friction above gravity, slides, a SCARA, a crane of 50 m, seven joints at random angles.
+
+A loaded run carries a body that nobody mentioned, off the flange's axis, on arms whose last link is
+described, is next to nothing, or is nothing.
 """
 
 from __future__ import annotations
@@ -149,9 +150,7 @@ def loaded_run(
         carried = min(mass, _MOST_LOAD * float(nominal.parameters[::10].sum()))
         if name not in LIGHT:
             return nominal, recording, carried
-        last = replace(
-            nominal.links[-1], parameters=LIGHT[name] * nominal.links[-1].parameters
-        )
+        last = replace(nominal.links[-1], parameters=LIGHT[name] * nominal.links[-1].parameters)
         described = replace(nominal, name=name, links=(*nominal.links[:-1], last), urdf=None)
         return described, recording, carried
     raise InfeasibleError(f"no arm of the kind {name} could carry {mass:g} kg.")

@@ -4,8 +4,8 @@ compared by.
 A hypothesis is worth the least cost of `taufit.diagnosis.normal`: what it leaves of the torque,
 with friction, rotor and offset of each joint's own, and how far the links lie from the nominal ones
 (100 % each); the last link may carry something that its description does not have, where that is
-worth more than it costs. `compared` looks at one of them more closely: on the rows by which it and the
-recording as it is can both be judged, and on quarters of those rows that were left out of the fit.
+worth more than it costs. `compared` looks at one of them more closely: on the rows by which it and
+the recording as it is can both be judged, and on quarters of those rows, left out of the fit.
 """
 
 from __future__ import annotations
@@ -16,15 +16,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float, Int
-from taufit.diagnosis.carried import carried_covariance
 from taufit.diagnosis.change import Change, Rows
-from taufit.diagnosis.normal import FLOOR, Normal, Solution, normal_equations, own_squares, solve
+from taufit.diagnosis.normal import (
+    FLOOR,
+    Normal,
+    Solution,
+    covariance,
+    normal_equations,
+    own_squares,
+    solve,
+)
+from taufit.diagnosis.priors import Priors, link_priors
 from taufit.dynamics import inverse_dynamics, regressor
 from taufit.friction.presliding import dahl_state
-from taufit.model.torque_model import TorqueModel
 from taufit.parameters import PER_LINK
 from taufit.robot import Robot
-from taufit.selection.friction_terms import gaussian_prior
+from taufit.selection.friction_terms import NOMINAL_WEIGHT
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
 
@@ -34,8 +41,6 @@ _LEAST_SECONDS = 5.0
 _PER_SECOND = 2.0
 # Displacements over which friction builds up after a reversal [rad].
 _WIDTHS = (3e-3, 3e-2)
-# Trust in the last link beside that in the others.
-_TOOL = 0.05
 # Log odds (twice) against a load that the description does not have; one that lies further than
 # this from none (squared, in standard deviations of loads) is none that an arm carries.
 LOAD_ODDS, _UNLIKELY_LOAD = 6.0, 20.0
@@ -43,9 +48,6 @@ LOAD_ODDS, _UNLIKELY_LOAD = 6.0, 20.0
 FOLDS, _PIECE_S = 4, 2.5
 # A joint that moves for less than this cannot be judged [s].
 _LEAST_MOVING = 3.0
-
-# Precision of the links as described and with a load, and the nominal links.
-Priors = tuple[Float[Array, "p p"], Float[Array, "p p"], Float[Array, " p"]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,6 +246,28 @@ class Evidence:
         right = np.einsum("nja,nj,nj->a", columns, weight, left)
         return float(np.linalg.norm(np.linalg.lstsq(square, right, rcond=1e-9)[0]))
 
+    @property
+    def without_load(self) -> float:
+        """Log odds (twice) against a last link that carries nothing undescribed."""
+        sums, independent = self._sums(self.rows, 1), self._independent(self.rows)
+        priors = self._prior(self.rows.robot)
+        (bare,) = solve(sums, independent, (priors.described,), priors.centre)
+        return _cost(independent, bare) - self.plain.cost
+
+    def load(self) -> tuple[Float[Array, " 10"], Float[Array, "10 10"]]:
+        """What the last link has more than its description, and the covariance of that.
+
+        The other links are taken to be described to about 30 %.
+        """
+        rows, priors = self.rows, self._prior(self.rows.robot)
+        sums, independent = self._sums(rows, 1), self._independent(rows)
+        last = slice(-PER_LINK, None)
+        prior = NOMINAL_WEIGHT * priors.loaded
+        prior[last, last] = priors.loaded[last, last]
+        (fitted,) = solve(sums, independent, (prior,), priors.centre)
+        values = fitted.links[last] - rows.robot.parameters[last]
+        return values, covariance(sums, independent, prior, fitted)[last, last]
+
     def without_each(
         self, part: Int[Array, " n"], parts: int
     ) -> tuple[list[Solution], list[Solution]]:
@@ -296,14 +320,11 @@ class Evidence:
 
     def _solved(self, rows: Rows, sums: Normal) -> Solution:
         """The fit of the links as described, or with a load where that is worth it."""
-        bare, loaded, centre = self._prior(rows.robot)
-        independent = self._independent(rows)
-        fits = solve(sums, independent, (bare, loaded), centre)
-        costs = [_cost(independent, fit) for fit in fits]
-        away = (fits[1].links - centre)[-PER_LINK:]
-        likely = away @ loaded[-PER_LINK:, -PER_LINK:] @ away < _UNLIKELY_LOAD
-        carries = bool(likely and costs[1] + LOAD_ODDS < costs[0])
-        return replace(fits[carries], loaded=carries)
+        priors, independent = self._prior(rows.robot), self._independent(rows)
+        each = solve(sums, independent, (priors.described, priors.loaded), priors.centre)
+        bare, loaded = (_cost(independent, fit) for fit in each)
+        carries = loaded + LOAD_ODDS < bare and priors.of_load(each[1].links) < _UNLIKELY_LOAD
+        return replace(each[1], loaded=True) if carries else each[0]
 
     def _independent(self, rows: Rows) -> Float[Array, " j"]:
         """Rows per joint that say something of their own."""
@@ -321,21 +342,11 @@ class Evidence:
         return Worth(shares, cost, fitted.distance, fitted.links, fitted.own, fitted.loaded)
 
     def _prior(self, robot: Robot) -> Priors:
-        """Of the links alone: a change of mounting or motion leaves it as it is."""
         known = self._priors.get(id(robot.links))
-        if known is not None:
-            return known
-        model = TorqueModel(robot, None, rotor_inertia=False, offset=False)
-        bare, centre, guessed = gaussian_prior(model)
-        last = model.layout.link(-1)
-        bare[last, last] *= _TOOL
-        loaded = bare.copy()
-        carried = carried_covariance(robot, model.layout.split(centre).links)
-        loaded[last, last] = _with_room(bare[last, last], carried)
-        trust = 1e-3 if guessed else 1.0
-        self._links.append(robot.links)
-        self._priors[id(robot.links)] = (trust * bare, trust * loaded, centre)
-        return self._priors[id(robot.links)]
+        if known is None:
+            known = self._priors[id(robot.links)] = link_priors(robot)
+            self._links.append(robot.links)
+        return known
 
 
 def residual(rows: Rows, fitted: Solution) -> Float[Array, "n j"]:
@@ -350,17 +361,6 @@ def _cost(independent: Float[Array, " j"], fitted: Solution) -> float:
     """Of a fit, by the joints that have rows."""
     known = independent > 0.0
     return float(independent[known] @ np.log(fitted.squares[known])) + fitted.distance
-
-
-def _with_room(
-    prior: Float[Array, "10 10"], carried: Float[Array, "10 10"]
-) -> Float[Array, "10 10"]:
-    """The precision of a link that differs from its description, and carries something."""
-    size = np.sqrt(np.diag(prior))
-    scale = np.outer(size, size)
-    covariance = np.linalg.inv(prior / scale) + carried * scale
-    out: Array = np.linalg.inv(0.5 * (covariance + covariance.T)) * scale
-    return 0.5 * (out + out.T)
 
 
 def _ratio(over: Array, under: Array) -> Array:

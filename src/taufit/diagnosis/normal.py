@@ -177,6 +177,21 @@ def _solved(
     return Solution(theta, phi, squares, distance)
 
 
+def covariance(
+    sums: Normal, independent: Float[Array, " j"], prior: Float[Array, "p p"], fitted: Solution
+) -> Float[Array, "p p"]:
+    """Of the links, with each joint's own columns, as far as they were accepted, beside them."""
+    one = sums.whole
+    square = prior.copy()
+    for j, own in enumerate(fitted.own):
+        reduced = _reduced(one, j, own != 0.0, len(prior))
+        square += independent[j] / fitted.squares[j] * reduced.square
+    size = np.sqrt(np.maximum(np.diag(square), 1e-30))
+    scale = np.outer(size, size)
+    out: Array = np.linalg.inv(square / scale + 1e-10 * np.eye(len(size))) / scale
+    return out
+
+
 def own_squares(sums: Normal) -> Float[Array, " j"]:
     """What each joint's rows leave unexplained with links of its own: no parameters leave less."""
     one = sums.whole

@@ -24,6 +24,7 @@ from taufit.calibration.zero_search import with_zeros
 from taufit.contact.noise import training_noise
 from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
+from taufit.diagnosis.load import load_finding
 from taufit.engines import Processes
 from taufit.errors import RecordingError, TaufitError
 from taufit.estimators import Estimator, Pbpr
@@ -209,7 +210,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         )
         refuse(causes, force)
         findings = [*known, *(cause.finding for cause in causes), *data.findings]
-        findings += one_way_findings(excerpt)
+        findings += one_way_findings(excerpt) + _load(data, evidence, findings)
         signs, source = _with_signs(model, source, sign_hints, sign_method)
         unsigned = signs is not None
         if unsigned and sign_method == "tree":
@@ -414,6 +415,18 @@ def _opened(cache: Cache | File | None) -> AbstractContextManager[Cache | None]:
     if cache is None or isinstance(cache, Cache):
         return nullcontext(cache)
     return open_cache(cache)
+
+
+def _load(data: TrainingData, evidence: Evidence | None, known: Sequence[Finding]) -> list[Finding]:
+    """A load that nobody mentioned; where something else is wrong, no load can be told."""
+    signed = data.source.head.signed
+    unsigned = signed is not None and not np.all(signed)
+    unclear = any(f.severity == "error" or f.kind == "gains_unknown" for f in known)
+    described = bool(np.any(data.robot.parameters)) and not any(r.payload for r in data.recordings)
+    if evidence is None or unsigned or unclear or not described:
+        return []
+    found = load_finding(evidence)
+    return [] if found is None else [found]
 
 
 def _noticed(data: TrainingData) -> list[Finding]:

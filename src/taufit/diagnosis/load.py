@@ -1,0 +1,36 @@
+"""A load that the torque shows and the description does not have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taufit.diagnosis.evidence import Evidence
+from taufit.recording.finding import Finding
+
+# A mass is named from this many standard deviations on, and from these shares of the arm's mass and
+# of the last link's own: less is a description that is a little off. Without one, a first moment
+# from this many log odds (twice) on.
+_SIGMAS, _OF_ARM, _OF_LINK, _ODDS = 3.0, 0.015, 0.5, 20.0
+
+
+def load_finding(evidence: Evidence) -> Finding | None:
+    """What the last link carries beyond its description, or None where nothing of it shows."""
+    if not evidence.enough:
+        return None
+    values, covariance = evidence.load()
+    mass, std = float(values[0]), np.sqrt(np.diag(covariance))
+    described = evidence.rows.robot.parameters[evidence.rows.robot.layout.masses]
+    if mass > max(_SIGMAS * std[0], _OF_ARM * described.sum(), _OF_LINK * described[-1]):
+        what = f"about {mass:.1f} kg (+- {2.0 * std[0]:.1f} kg)"
+    elif evidence.without_load > _ODDS:
+        moment, most = float(np.linalg.norm(values[1:4])), 2.0 * float(std[1:4].max())
+        what = f"a first moment of about {moment:.2f} kg m (+- {most:.2f} kg m; mass not shown)"
+    else:
+        return None
+    return Finding(
+        "undescribed_load",
+        "warning",
+        f"the last link carries what its description does not have: {what}. The model contains it. "
+        "To weigh loads with `taufit payload`, fit a recording without it",
+        value=mass,
+    )
