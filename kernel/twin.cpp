@@ -122,6 +122,7 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
   const double *cycles = in.real("ripple_cycles", waves);
   const double *wave = in.real("ripple_amplitude", j * waves);
   const double *phase = in.real("ripple_phase", j * waves);
+  const size_t heating = size_t(in.real("heating_waves", 1)[0]); // those of compensators do not
   const double *rotor = in.real("rotor", j), *spring_k = in.real("spring", j);
   const double *spring_d = in.real("spring_damping", j);
   const double *heat_inner = in.real("heat_capacity", j), *heat_outer = in.real("heat_capacity_housing", j);
@@ -222,9 +223,12 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
             drag += slow[i * ladder + w] * (slow_state[i * ladder + w] - bristle[i]);
         }
         before[i] = at;
-        for (size_t w = 0; w < waves; ++w)
-          drag += wave[i * waves + w] * std::sin(cycles[w] * at + phase[i * waves + w]);
+        const auto turn = [&](size_t w) {
+          return wave[i * waves + w] * std::sin(cycles[w] * at + phase[i * waves + w]);
+        };
+        for (size_t w = 0; w < heating; ++w) drag += turn(w);
         loss[i] += std::fabs(drag * speed) / double(substeps);
+        for (size_t w = heating; w < waves; ++w) drag += turn(w);
         at_drive[i] = at, speed_drive[i] = speed, drag_drive[i] = drag;
       }
       for (size_t i = 0; i < j; ++i) {

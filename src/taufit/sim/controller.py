@@ -27,7 +27,8 @@ class Controller:
         integral_hz: Corner of the integral action; 0 for none.
         delay: From command to reference [s].
         friction: Share of the true friction it compensates.
-        model: The arm it assumes; the true one (without payload) where None.
+        model: The arm it assumes; the true one (without payload) where None. It knows gravity
+            compensators if this robot has some.
         knows_payload: Whether its model carries the payload.
     """
 

@@ -8,15 +8,12 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError, TaufitError
-from taufit.friction import FrictionInput, FrictionModel, level, needs, remembers
-from taufit.friction.compensated import balance_torque
+from taufit.friction import FrictionInput, level, needs, remembers
 from taufit.sim.effects import Friction, Thermal, per_joint
 
 SPEEDS, LOADS = 600, 33
 WARMTH = (-20.0, 120.0)
 WARMS = 29
-# Points per turn of which a compensator's Fourier series is made.
-WAVES = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,47 +139,6 @@ def slow_parts(friction: Friction, joints: int) -> tuple[Float[Array, "j e"], Fl
         torque = np.concatenate([torque, np.asarray(friction.coefficients, float)[:, own]], 1)
         widths = np.concatenate([widths, friction.model.memory[1:]])
     return torque, widths
-
-
-def ripple_parts(
-    friction: Friction, joints: int
-) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
-    """Cycles, amplitudes and phases of the model's own ripple:
-
-    A sin(o q) + B cos(o q) = hypot(A, B) sin(o q + atan2(B, A)).
-    """
-    orders: tuple[float, ...] = ()
-    model: FrictionModel | None = friction.model
-    while not orders and model is not None:
-        orders, model = getattr(model, "orders", ()), getattr(model, "model", None)
-    names = [term.name for term in friction.model.terms]
-    values = np.asarray(friction.coefficients, float)
-    sine, cosine = (
-        values[:, [names.index(f"ripple_{wave}_{order:g}") for order in orders]]
-        for wave in ("sin", "cos")
-    )
-    return np.array(orders, float), np.hypot(sine, cosine), np.arctan2(cosine, sine)
-
-
-def balance_parts(
-    friction: Friction, joints: int
-) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
-    """Cycles, amplitudes and phases of the compensators' torque, a Fourier series of the angle.
-
-    It comes back with every turn and is analytic, so its series ends soon.
-    """
-    curves = balance_torque(friction.model, np.asarray(friction.coefficients, float))
-    if not curves:
-        return np.zeros(0), np.zeros((joints, 0)), np.zeros((joints, 0))
-    angle = 2.0 * np.pi * np.arange(WAVES) / WAVES
-    series = np.zeros((joints, WAVES // 2), complex)
-    for joint, torque in curves.items():
-        series[joint] = 2.0 * np.fft.rfft(torque(angle))[: WAVES // 2] / WAVES
-    series[:, 0] *= 0.5
-    size = np.abs(series)
-    kept = np.flatnonzero((size > 1e-9 * size.max(axis=1, keepdims=True, initial=0.0)).any(axis=0))
-    # c = r e^(i p) stands for r cos(o q + p) = r sin(o q + p + pi/2).
-    return kept.astype(float), size[:, kept], np.angle(series[:, kept]) + 0.5 * np.pi
 
 
 def steady_friction(

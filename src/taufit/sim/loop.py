@@ -148,9 +148,13 @@ def _substep(
         at, speed = coupling @ q, coupling @ data.qvel
     drag = _rubbing(x, at, speed, h) if rubs else np.zeros(arm.joints)
     x["drive_before"][:] = at
-    for w, cycles in enumerate(x["ripple_cycles"]):
-        drag += x["ripple_amplitude"][:, w] * np.sin(cycles * at + x["ripple_phase"][:, w])
+    cycles, amplitude, phase = (x[f"ripple_{part}"] for part in ("cycles", "amplitude", "phase"))
+    waves = [amplitude[:, w] * np.sin(c * at + phase[:, w]) for w, c in enumerate(cycles)]
+    heating = int(x["heating_waves"][0])
+    drag = sum(waves[:heating], drag)
+    # Compensators give back what they take: no heat.
     x["loss"] += np.abs(drag * speed) * (h / TICK)
+    drag = sum(waves[heating:], drag)
     drag = (coupling.T @ drag if coupled else drag) + x["offset"]
     if elastic:
         spring = x["spring"] * (theta - q) + x["spring_damping"] * (turning - data.qvel)

@@ -19,15 +19,14 @@ from taufit.sim.effects_check import check_effects
 from taufit.sim.friction_table import (
     WARMTH,
     FrictionTable,
-    balance_parts,
     no_friction,
-    ripple_parts,
     slow_parts,
     steady_friction,
     tabulate,
 )
 from taufit.sim.loop import OUTPUTS, TICK, advance, views
 from taufit.sim.mujoco_arm import build_arm, principal
+from taufit.sim.waves import Waves, compensators_torque
 
 # Standstill before the first row, in which the servo takes up the weight [s].
 SETTLE = 0.4
@@ -202,10 +201,29 @@ class Plant:
         acceleration: Float[Array, "n j"],
     ) -> Float[Array, "n j"]:
         """What the controller's model says the motors must give."""
-        forward = self.model_arm.torque(position, velocity, acceleration)
+        forward = self.target_torque(position, velocity, acceleration)
         if self.effects.friction is not None and self.controller.friction:
             forward = forward + self.controller.friction * self.steady(velocity)
         return forward
+
+    def target_torque(
+        self,
+        position: Float[Array, "n j"],
+        velocity: Float[Array, "n j"],
+        acceleration: Float[Array, "n j"],
+    ) -> Float[Array, "n j"]:
+        """The same without friction: the arm that the controller assumes, with its compensators.
+
+        A controller with a model of its own knows compensators where that robot has some.
+        """
+        torque = self.model_arm.torque(position, velocity, acceleration)
+        assumed = self.controller.model
+        knows = assumed is None or bool(assumed.compensators)
+        return torque + self.held(position) if knows else torque
+
+    def held(self, position: Float[Array, "n j"]) -> Float[Array, "n j"]:
+        """Torque that gravity compensators ask of the joints' drives; negative where they help."""
+        return compensators_torque(self.effects.friction, self.robot.drives.coupling, position)
 
     def carry(self, parameters: Float[Array, " 10"]) -> None:
         """From now on the last link carries this body (zeros for none)."""
@@ -291,7 +309,7 @@ class Plant:
                 otherwise.copy() if part is None else per_joint(getattr(part, name), joints, name)
             )
 
-        waves = self._waves()
+        waves = Waves.of(effects, self.scale)
         limit = np.full(joints, np.inf)
         if effects.saturation is not None:
             limit = effects.saturation * robot.limits.torque
@@ -342,9 +360,10 @@ class Plant:
                 [1.0, 1.0] if friction is None else [friction.dwell, friction.distance]
             ),
             "offset": each(friction, "offset", zero),
-            "ripple_cycles": waves[0],
-            "ripple_amplitude": waves[1],
-            "ripple_phase": waves[2],
+            "ripple_cycles": waves.cycles,
+            "ripple_amplitude": waves.amplitude,
+            "ripple_phase": waves.phase,
+            "heating_waves": np.array([float(waves.heating)]),
             "rotor": self.rotor,
             "spring": each(elastic, "stiffness", zero),
             "spring_damping": each(elastic, "damping", zero),
@@ -378,25 +397,6 @@ class Plant:
             "command": np.zeros(joints),
             "loss": np.zeros(joints),
         }
-
-    def _waves(self) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
-        """Cycles, amplitudes and phases of all ripple: the effect's, and the friction model's."""
-        ripple, friction, joints = self.effects.ripple, self.effects.friction, self.joints
-        cycles = np.array(() if ripple is None else ripple.cycles, float)
-        shape = (joints, len(cycles))
-        amplitude = np.zeros(shape)
-        if ripple is not None:
-            amplitude = np.broadcast_to(np.asarray(ripple.amplitude, float), shape).copy()
-        arm = 1 if ripple is None else int(ripple.arm)
-        phase = measure.stream(arm, "ripple").uniform(0, 2 * np.pi, shape)
-        if friction is None:
-            return cycles, amplitude, phase
-        own, held = ripple_parts(friction, joints), balance_parts(friction, joints)
-        return (
-            np.concatenate([cycles, own[0], held[0]]),
-            np.ascontiguousarray(np.hstack([amplitude, own[1] * self.scale[:, None], held[1]])),
-            np.ascontiguousarray(np.hstack([phase, own[2], held[2]])),
-        )
 
     def steady(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
         """Friction the controller expects at the joints, from its drives' speeds."""

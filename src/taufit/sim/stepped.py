@@ -106,7 +106,7 @@ class SteppedTwin:
         """Command one control step, a row per millisecond; the sample at its beginning."""
         plant, robot = self.plant, self.twin.robot
         now = plant.tick
-        torque = plant.model_arm.torque(position, velocity, acceleration)
+        torque = plant.target_torque(position, velocity, acceleration)
         forward = torque
         if self.twin.effects.friction is not None:
             forward = torque + self.twin.controller.friction * plant.steady(velocity)

@@ -270,7 +270,8 @@ class _Simulation:
         time = np.linspace(0.0, self.motion.duration, len(envelope.position))
         limit = self.twin.robot.limits.torque
         still = 0.0 * envelope.position
-        holding = np.abs(self.plant.loaded.torque(envelope.position, still, still))
+        weight = self.plant.loaded.torque(envelope.position, still, still)
+        holding = np.abs(weight + self.plant.held(envelope.position))
         if np.any(holding > limit):
             row, joint = np.unravel_index(int((holding / limit).argmax()), holding.shape)
             heaviest = max(float(total[0]) for _, total in self.timeline)
@@ -343,7 +344,7 @@ class _Simulation:
             seed,
         )
         commanded = self.motion.at(ticks * TICK - self.before + self.lead)
-        target = self.plant.model_arm.torque(*commanded)
+        target = self.plant.target_torque(*commanded)
         current = target
         if effects.friction is not None:
             current = target + twin.controller.friction * self.plant.steady(commanded[1])
