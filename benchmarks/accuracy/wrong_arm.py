@@ -29,10 +29,11 @@ def recordings() -> Iterator[list[Recording]]:
 
     for path in sorted((RUNS / "identification_data").glob("*.csv.gz")):
         if not any(word in path.name for word in _NOT_CLEAN):
-            yield [_nameless(one) for one in read_recordings(path, map="ur10e_csv")]
+            yield [nameless(one) for one in read_recordings(path, map="ur10e_csv")]
 
 
-def _nameless(recording: Recording) -> Recording:
+def nameless(recording: Recording) -> Recording:
+    """A recording that does not say of which robot it is."""
     meta = {key: value for key, value in recording.meta.items() if key != "robot"}
     return replace(recording, meta=meta)
 
