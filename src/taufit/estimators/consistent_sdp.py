@@ -34,6 +34,7 @@ class ConsistentSdp:
         expected: What that variance is about, one per parameter; zero by default.
         speeds: Up to which each joint's friction must take energy, never give it [rad/s]; by
             default the robot's rated speeds.
+        rising: Whether friction must not fall with speed up to there, either.
         least_noise: Below which no joint's noise is taken to be [N m]; none by default.
         margin: Smallest eigenvalue of every pseudo-inertia [kg and kg m^2].
         mass, centre, ellipsoid, total_mass: Bounds, as `constraints_of` takes them.
@@ -45,6 +46,7 @@ class ConsistentSdp:
     precision: tuple[float, ...] = ()
     expected: tuple[float, ...] = ()
     speeds: tuple[float, ...] = ()
+    rising: bool = False
     least_noise: tuple[float, ...] = ()
     margin: float = 1e-6
     mass: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class ConsistentSdp:
             ellipsoid=self.ellipsoid,
             total_mass=self.total_mass,
             speeds=self.speeds,
+            rising=self.rising,
         )
         warnings: list[str] = []
         settings: dict[str, float] = {}

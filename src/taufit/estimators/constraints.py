@@ -13,7 +13,7 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.errors import InfeasibleError
-from taufit.friction import FrictionInput, FrictionModel, level
+from taufit.friction import level_columns
 from taufit.model.torque_model import TorqueModel
 from taufit.parameters import PER_LINK, ParameterLayout, link_name
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
@@ -22,7 +22,7 @@ from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 # the end, Stribeck's dip is near standstill.
 # A solver stops within this share of the terms that cancel.
 _ENERGY = 1e-6
-_SPEEDS = np.array([0.02, 0.1, 0.25, 0.5, 0.75, 1.0])
+_SPEEDS = np.array([0.02, 0.1, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
 
 # P is linear in the ten parameters: P = sum_k theta_k UNIT[k].
 UNIT = pseudo_inertia(np.eye(10))
@@ -64,6 +64,7 @@ def constraints_of(
     total_mass: tuple[float, float] | None = None,
     signs: bool = True,
     speeds: Sequence[float] = (),
+    rising: bool = False,
 ) -> Constraints:
     """Physics plus the user's bounds.
 
@@ -77,13 +78,14 @@ def constraints_of(
         signs: Rotor inertia and dissipative friction terms >= 0, and friction that takes energy at
             every speed up to `speeds`.
         speeds: One per joint [rad/s]; by default the robot's rated speeds.
+        rising: Whether friction must not fall with speed up to there, either.
     """
     layout, joints = model.layout, model.robot.joints
     rows = _Rows(len(model.names))
     if signs:
         for i in np.flatnonzero(model.nonnegative):
             rows.demand({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
-        for entries, label in passive_rows(model, speeds):
+        for entries, label in passive_rows(model, speeds, rising=rising):
             rows.demand(entries, 0.0, label)
     for name, limits in (mass or {}).items():
         at = layout.link(_link_index(model, name)).start
@@ -175,41 +177,35 @@ def _ellipsoid_block(
 
 
 def passive_rows(
-    model: TorqueModel, speeds: Sequence[float] = ()
+    model: TorqueModel, speeds: Sequence[float] = (), *, rising: bool = False
 ) -> Iterator[tuple[dict[int, float], str]]:
     """Linear conditions for friction that takes energy: f(v) sign(v) >= 0 up to a speed.
 
     In steady motion without load, at a few speeds of either direction; conditions that follow from
-    the signs of single terms are left out. Friction without a known speed has no condition.
+    the signs of single terms are left out. Friction without a known speed has no condition. Where
+    it must be `rising`, f at each of the speeds is at least what it is at the one before.
     """
     if model.friction is None:
         return
-    steady = level(model.friction)
     rated = np.asarray(speeds if len(speeds) else model.robot.limits.velocity, float)
     for joint in np.flatnonzero(np.isfinite(rated) & (rated > 0.0)).tolist():
         at = model.layout.friction_of(joint)
         signed = model.nonnegative[at]
-        velocity = rated[joint] * np.concatenate([_SPEEDS, -_SPEEDS])
-        columns = _columns_at(steady, velocity, model.joint_shape[joint])
-        rows = columns * np.sign(velocity)[:, None]
         kept: list[Float[Array, " k"]] = []
-        for v, row in zip(velocity, rows, strict=True):
-            implied = np.all(row[signed] >= 0.0) and not np.any(row[~signed])
-            if implied or any(np.allclose(row, other, rtol=1e-9, atol=0.0) for other in kept):
-                continue
-            kept.append(row)
-            entries = {at.start + k: float(x) for k, x in enumerate(row) if x != 0.0}
-            yield entries, f"friction of joint {joint + 1} at {v:.3g} rad/s takes energy"
-
-
-def _columns_at(
-    friction: FrictionModel, velocity: Float[Array, " n"], shape: Float[Array, " s"]
-) -> Float[Array, "n k"]:
-    """Steady columns at the model's reference temperature, without load."""
-    nothing = np.zeros_like(velocity)
-    warm = np.full_like(velocity, getattr(friction, "reference", 25.0))
-    inputs = FrictionInput(velocity, position=nothing, load=nothing, temperature=warm)
-    return friction.columns(inputs, shape)
+        for way in (1.0, -1.0):
+            velocity = way * rated[joint] * _SPEEDS
+            rows = way * level_columns(model.friction, velocity, model.joint_shape[joint])
+            asked = [(v, row, "takes energy") for v, row in zip(velocity, rows, strict=True)]
+            if rising:
+                steps = np.diff(rows, axis=0)
+                asked += [(v, row, "rises") for v, row in zip(velocity[1:], steps, strict=True)]
+            for v, row, what in asked:
+                implied = np.all(row[signed] >= 0.0) and not np.any(row[~signed])
+                if implied or any(np.allclose(row, other, rtol=1e-9, atol=0.0) for other in kept):
+                    continue
+                kept.append(row)
+                entries = {at.start + k: float(x) for k, x in enumerate(row) if x != 0.0}
+                yield entries, f"friction of joint {joint + 1} at {v:.3g} rad/s {what}"
 
 
 def moved_inside(

@@ -105,7 +105,10 @@ def held(model: FittedModel, terms: Terms) -> Held:
             model.offset and not terms.offset
         )
         speeds = _rated(model)
-        estimator = ConsistentSdp(prior_weight=FREE if lacks else NEAR, speeds=tuple(speeds))
+        # Simulators take friction that falls with speed for a drive.
+        estimator = ConsistentSdp(
+            prior_weight=FREE if lacks else NEAR, speeds=tuple(speeds), rising=True
+        )
         _lean_on_curve(rows, model, structure)
         solution, _, _ = solve_rows(rows, structure, estimator)
         copied = structure.with_values(solution.values)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.arrays import Array, Bool, Float
+from taufit.model.columns import terms_at
 from taufit.model.torque_model import TorqueModel
 
 _SPEED = 0.5
@@ -54,6 +55,7 @@ def level_rows(
     layout = model.layout
     speed = np.asarray(model.robot.limits.velocity, float)
     speed = at * np.where(np.isfinite(speed) & (speed > 0.0), speed, 2.0)
+    drag = terms_at(model, speed)
     out = np.zeros((layout.joints, layout.size))
     for i in range(layout.rest.start, layout.size):
         what, j = layout.what[i], int(layout.owner[i])
@@ -62,7 +64,7 @@ def level_rows(
         elif what == "load":
             out[j, i] = usual_load[j]
         elif what.startswith("viscous"):
-            out[j, i] = speed[j] ** int(what.removeprefix("viscous") or 1)
+            out[j, i] = drag[j, layout.terms.index(what)]
     return out
 
 

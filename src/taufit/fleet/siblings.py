@@ -25,6 +25,7 @@ from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Problem
 from taufit.fleet.condensed import Condensed
+from taufit.model.columns import terms_at
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 from taufit.regression.regression import spread_out
@@ -234,13 +235,13 @@ def _sizes(model: TorqueModel, level: Float[Array, " j"]) -> Float[Array, " p"]:
     """About how large friction terms, rotors and offsets are where joints have so much friction."""
     layout = model.layout
     out = np.ones(layout.size)
-    speed = _rated(model.robot.limits.velocity, 2.0)
+    drag = terms_at(model, _rated(model.robot.limits.velocity, 2.0))
     for i in range(layout.rest.start, layout.size):
         what, j = layout.what[i], int(layout.owner[i])
         if what == "load":
             out[i] = _LOAD
         elif what.startswith("viscous"):
-            out[i] = level[j] / speed[j] ** int(what.removeprefix("viscous") or 1)
+            out[i] = level[j] / drag[j, layout.terms.index(what)]
         elif layout.kind[i] == "rotor":
             out[i] = 0.1 * level[j]
         else:

@@ -186,6 +186,17 @@ def level(model: FrictionModel) -> FrictionModel:
     return own
 
 
+def level_columns(
+    model: FrictionModel, velocity: Float[Array, " n"], shape: Float[Array, " s"]
+) -> Float[Array, "n k"]:
+    """Columns of `level` at the model's reference temperature, without load."""
+    own = level(model)
+    nothing = np.zeros_like(velocity)
+    warm = np.full_like(velocity, getattr(own, "reference", 25.0))
+    inputs = FrictionInput(velocity, position=nothing, load=nothing, temperature=warm)
+    return own.columns(inputs, shape)
+
+
 def start_shape(model: FrictionModel) -> Float[Array, " s"]:
     """A shape to begin with: the middle of each starting grid."""
     return np.array([shape.start[len(shape.start) // 2] for shape in model.shapes])

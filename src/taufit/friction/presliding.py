@@ -35,28 +35,34 @@ class DahlState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Presliding(Friction):
-    """F z_1 + sum_k P_k (z_k - z_1) + Fv v + Fv2 v |v| + k |tau| z_1.
+    """F z_1 + sum_k P_k (z_k - z_1) + Fv v + Fv2 v |v| / (1 + |v| / b) + k |tau| z_1.
 
     z_k in [-1, 1] is Dahl's state of an element that yields over a displacement w_k: along the
     path x of the joint
 
         dz/dx = (1 - z sign(dx)) / w,       so z -> sign(v) after a few w in one direction.
 
-    F is the Coulomb friction of steady motion; the P_k say how much of it builds up slowly.
+    F is the Coulomb friction of steady motion; the P_k say how much of it builds up slowly. The
+    drag of grease and gears bends with speed, but not for ever: well beyond b it is straight again,
+    so that a curve seen at low speed does not turn down before the rated one.
 
     Attributes:
         widths: w_1 < w_2 < ..., displacement over which each element yields [rad or m].
         load: Whether Coulomb friction grows with the torque the gear carries (k).
-        quadratic: Whether drag grows with the square of velocity (Fv2).
+        quadratic: Whether drag bends (Fv2).
+        bend: b, about where it ceases to [rad/s or m/s]; 0 for v |v| at all speeds.
     """
 
     widths: tuple[float, ...] = WIDTHS
     load: bool = True
     quadratic: bool = True
+    bend: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.widths or min(self.widths) <= 0.0 or sorted(self.widths) != list(self.widths):
             raise ValueError("widths are positive and rise")
+        if self.bend < 0.0:
+            raise ValueError("bend is a speed, or 0")
 
     @property
     def needs(self) -> frozenset[str]:
@@ -94,14 +100,16 @@ class Presliding(Friction):
         return self._beside(inputs, first, slow), after
 
     def steady(self) -> SteadyPresliding:
-        return SteadyPresliding(self.widths, self.load, self.quadratic)
+        return SteadyPresliding(self.widths, self.load, self.quadratic, self.bend)
 
     def _beside(self, inputs: FrictionInput, first: Any, slow: list[Any]) -> Float[Array, "n k"]:
         """The columns, given z_1 and z_k - z_1."""
         velocity = inputs.velocity
         columns = [first, *slow, velocity]
         if self.quadratic:
-            columns.append(np.abs(velocity) * velocity)
+            speed = np.abs(velocity)
+            square = speed * velocity
+            columns.append(square / (1.0 + speed / self.bend) if self.bend else square)
         if self.load:
             columns.append(np.abs(inputs.load) * first)
         return np.stack(columns, -1)

@@ -12,6 +12,9 @@ from taufit.fields import Field
 from taufit.robot.compensator import Compensator
 from taufit.robot.from_data import compensators_from
 
+# Settings that came later, as models without them had it.
+_BEFORE = {"presliding": {"bend": 0.0}}
+
 
 def friction_to_dict(model: Any) -> dict[str, Any]:
     """{"name": ..., settings...}; `friction_from_dict` returns the same model."""
@@ -50,7 +53,7 @@ def friction_from_dict(data: Mapping[str, Any] | Field) -> Any:
     kind = FRICTION_MODELS[name.text()]
     usual = kind()
     known = [entry.name for entry in fields(usual)]
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = dict(_BEFORE.get(name.text(), {}))
     for key in file.mapping():
         if key == "name":
             continue

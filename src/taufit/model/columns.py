@@ -17,12 +17,31 @@ import numpy as np
 
 from taufit.arrays import Array, Float
 from taufit.dynamics import regressor
-from taufit.friction import FrictionInput, NoFriction, State, of_joint, remembers
+from taufit.friction import (
+    FrictionInput,
+    NoFriction,
+    State,
+    level_columns,
+    of_joint,
+    remembers,
+)
 from taufit.parameters import ParameterLayout
 
 if TYPE_CHECKING:
     from taufit.model.torque_model import TorqueModel
     from taufit.signals.samples import Samples
+
+
+def terms_at(model: TorqueModel, speed: Float[Array, " j"]) -> Float[Array, "j k"]:
+    """Torque per unit of each friction term at a steady speed of every joint, without load."""
+    if model.friction is None:
+        return np.zeros((model.robot.joints, 0))
+    return np.concatenate(
+        [
+            level_columns(of_joint(model.friction, j), speed[j : j + 1], shape)
+            for j, shape in enumerate(model.joint_shape)
+        ]
+    )
 
 
 class Columns:

@@ -26,6 +26,7 @@ import numpy as np
 from taufit.arrays import Array, Bool, Float
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.friction import needs
+from taufit.model.columns import terms_at
 from taufit.model.from_data import FromData
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
@@ -43,8 +44,8 @@ from taufit.selection.friction_terms import (
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 
-# Powers of speed that drag terms grow with; what their column is at rated speed scales their prior.
-_DRAG = {"viscous": 1, "viscous2": 2, "viscous3": 3}
+# Terms that grow with speed; what their column is at rated speed scales their prior.
+_DRAG = ("viscous", "viscous2", "viscous3")
 # Weight of the hyperpriors "links known to 30 %" and "drag as large as all friction seen", in
 # parameters.
 _NU_LINK, _NU_DRAG = 10.0, 4.0
@@ -55,7 +56,7 @@ _LEAST_TRUST = 0.1
 _COULOMB = 1.0
 _OFFSET, _NU_OFFSET = 1.0, 2.0
 # The same of an offset, and v |v| over what it may be elsewhere, where a joint turned one way only.
-_ONE_WAY_OFFSET, _ONE_WAY_CURVED = 0.2, 0.1
+_ONE_WAY_OFFSET, _ONE_WAY_CURVED = 0.2, 0.03
 # The same of wider steps of pre-sliding where nothing shows them: a second of motion holds no more
 # than the beginning of such a step, and would make of it any friction at all.
 _WIDER, _NU_WIDER = 0.5, 4.0
@@ -202,13 +203,14 @@ def _scales(
     speed = rated_speed(model, source)
     carried = np.abs(rigid).max(axis=0, initial=0.0)
     full = _at_least(model.robot.limits.torque, carried)
+    drag = terms_at(model, speed)
     unit, load, fixed, wider, offset = np.zeros((5, p))
     ripple = np.zeros(p, bool)
     for i in range(layout.rest.start, p):
         what, j = layout.what[i], int(layout.owner[i])
         if what in _DRAG:
             # A joint that turned one way shows friction without a spread.
-            unit[i] = (speed[j] ** _DRAG[what] / level[j]) ** 2
+            unit[i] = (drag[j, layout.terms.index(what)] / level[j]) ** 2
         elif what == "load":
             load[i] = (full[j] / friction[j]) ** 2
         elif what.startswith("ripple"):
