@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taufit.friction import FrictionInput, Presliding
+from taufit.friction import FrictionInput, Presliding, friction_from_dict, friction_to_dict
 from taufit.friction.presliding import dahl_state, legs
 
 quiet = settings(deadline=None, derandomize=True, database=None, max_examples=50)
@@ -94,6 +94,27 @@ def test_steady_motion_is_coulomb_friction():
     np.testing.assert_allclose(with_path, without, atol=1e-10)
     assert model.terms[0].name == "coulomb"
     np.testing.assert_allclose(without, [1, 0, 0, 0, 0, 0.5, 0.25 / 1.5, 7.0], rtol=1e-15)
+
+
+def test_drag_bends_at_low_speed_and_is_straight_beyond():
+    drag = Presliding((1e-3,), load=False, bend=0.8).steady()
+    v = np.array([1e-4, 40.0, 41.0, 42.0])
+    column = drag.columns(FrictionInput(v), np.empty(0))[:, -1]
+    assert column[0] == pytest.approx(1e-8, rel=1e-3)
+    assert np.diff(column[1:]) == pytest.approx(0.8, rel=1e-3)
+    np.testing.assert_allclose(-column, drag.columns(FrictionInput(-v), np.empty(0))[:, -1])
+
+
+def test_a_model_written_before_drag_bent_keeps_its_square():
+    old = {"name": "presliding", "widths": [1e-3], "load": False, "quadratic": True}
+    model = friction_from_dict(old)
+    assert model.bend == 0.0
+    assert friction_from_dict(friction_to_dict(model)) == model
+    assert friction_from_dict(friction_to_dict(Presliding())) == Presliding()
+    column = model.steady().columns(FrictionInput(np.array([3.0])), np.empty(0))[:, -1]
+    np.testing.assert_array_equal(column, 9.0)
+    with pytest.raises(ValueError, match="bend"):
+        Presliding(bend=-1.0)
 
 
 def test_standing_still_keeps_the_state():

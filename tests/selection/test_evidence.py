@@ -11,7 +11,7 @@ from tests.simulated_samples import simulated
 from taufit.estimators import ConsistentSdp, is_consistent
 from taufit.estimators.constraints import passive_rows
 from taufit.fitting import fit, fit_samples
-from taufit.friction import FRICTION_MODELS, Presliding, Ripple
+from taufit.friction import FRICTION_MODELS, Presliding, Ripple, level_columns
 from taufit.model.torque_model import TorqueModel
 from taufit.selection.evidence import searched, weigh_evidence
 from taufit.selection.ripple import with_ripple
@@ -50,6 +50,40 @@ def test_possible_includes_friction():
 
     assert is_consistent(model, theta)
     assert not is_consistent(model, gives)
+
+
+def test_a_curve_seen_at_low_speed_does_not_turn_down_before_the_rated_one():
+    """Grease: friction like the square root of speed, seen up to a third of the rated speed."""
+    model, _, _, samples = simulated(Presliding(), seed=6, noise=0.05)
+    model = _rated(model, 3.0 * float(np.abs(samples.velocity).max()))
+    grease = 4.0 * np.sign(samples.velocity) * np.sqrt(np.abs(samples.velocity))
+    thick = replace(samples, torque=samples.torque + grease)
+    for bend, falls in ((1.0, False), (0.0, True)):
+        own = replace(model, friction=Presliding(bend=bend))
+        theta = fit(own, thick).values
+        speeds = np.linspace(0.1, float(own.robot.limits.velocity[0]), 40)
+        terms = own.layout.split(theta).friction
+        curves = [
+            level_columns(own.friction, speeds, shape) @ term
+            for shape, term in zip(own.joint_shape, terms, strict=True)
+        ]
+        assert np.any(np.diff(curves, axis=1) < -1e-9) == falls
+
+
+def test_friction_that_must_rise_does():
+    model, _, _, samples = simulated(Presliding(), seed=5, noise=0.2)
+    model = _rated(model, 4.0)
+    stribeck = 6.0 * np.tanh(samples.velocity / 0.01) * np.exp(-np.abs(samples.velocity))
+    falling = replace(samples, torque=samples.torque + stribeck)
+    slopes = []
+    for rising in (False, True):
+        estimator = ConsistentSdp(rising=rising)
+        theta = fit_samples(model, falling, estimator, require_excitation=False).values
+        terms = model.layout.split(theta).friction
+        speeds = np.linspace(0.08, 4.0, 60)
+        curves = level_columns(model.friction, speeds, model.joint_shape[0]) @ terms.T
+        slopes.append(np.diff(curves, axis=0).min() / curves.max())
+    assert slopes[0] < -1e-3 and slopes[1] > -1e-5
 
 
 def test_strong_drag_makes_no_load_dependence_likely():

@@ -62,11 +62,13 @@ def constraints_of(
     centre: Mapping[str, tuple[tuple[float, float], ...]] | None = None,
     ellipsoid: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] | None = None,
     total_mass: tuple[float, float] | None = None,
-    signs: bool = True,
     speeds: Sequence[float] = (),
     rising: bool = False,
 ) -> Constraints:
     """Physics plus the user's bounds.
+
+    Physics: every link is possible, rotor inertia and dissipative friction terms are not negative,
+    and friction takes energy.
 
     Args:
         model: Whose parameters.
@@ -75,18 +77,16 @@ def constraints_of(
         centre: Box for the centre of mass in the link frame, ((xlo, xhi), (ylo, yhi), (zlo, zhi)).
         ellipsoid: (centre, half axes) of an ellipsoid that holds the centre of mass [m].
         total_mass: Least and largest mass of all links together.
-        signs: Rotor inertia and dissipative friction terms >= 0, and friction that takes energy at
-            every speed up to `speeds`.
-        speeds: One per joint [rad/s]; by default the robot's rated speeds.
+        speeds: Up to which friction must take energy, one per joint [rad/s]; by default the robot's
+            rated speeds.
         rising: Whether friction must not fall with speed up to there, either.
     """
     layout, joints = model.layout, model.robot.joints
     rows = _Rows(len(model.names))
-    if signs:
-        for i in np.flatnonzero(model.nonnegative):
-            rows.demand({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
-        for entries, label in passive_rows(model, speeds, rising=rising):
-            rows.demand(entries, 0.0, label)
+    for i in np.flatnonzero(model.nonnegative):
+        rows.demand({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
+    for entries, label in passive_rows(model, speeds, rising=rising):
+        rows.demand(entries, 0.0, label)
     for name, limits in (mass or {}).items():
         at = layout.link(_link_index(model, name)).start
         rows.between({at: 1.0}, limits, f"mass of {name}")
