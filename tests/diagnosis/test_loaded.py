@@ -79,6 +79,14 @@ def test_a_fit_of_a_loaded_arm_says_what_it_contains(real):
     assert any("the arm carried 2.8 kg" in text for text in again.warnings)
 
 
+@pytest.mark.parametrize(("name", "seed"), [("ur5e", 1), ("light", 2)])
+def test_a_fit_contains_a_load_many_times_the_last_link(name, seed):
+    robot, recording, _ = loaded_run(name, seed, 5.0)
+    done = identify(robot, [recording], holdout="30%")
+    assert done.grades.overall == "good"
+    assert not [text for text in done.warnings if "physically consistent" in text]
+
+
 @pytest.mark.parametrize("name", ["ur5e", "ur3e"])
 def test_a_loaded_arm_described_as_another_is_found(real, name):
     nameless = replace(real, meta={k: v for k, v in real.meta.items() if k != "robot"})

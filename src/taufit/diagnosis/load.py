@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.diagnosis.evidence import Evidence
+from taufit.parameters import PER_LINK
 from taufit.recording.finding import Finding
+from taufit.robot import Robot
+from taufit.robot.inertia import from_centre_of_mass
 
 # A mass is named from this many standard deviations on, and from these shares of the arm's mass and
 # of the last link's own: less is a description that is a little off. Without one, a first moment
 # from this many log odds (twice) on.
 _SIGMAS, _OF_ARM, _OF_LINK, _ODDS = 3.0, 0.015, 0.5, 20.0
+
+# Radius of a load over its distance from the last link's origin.
+_SIZE = 0.3
 
 
 def load_finding(evidence: Evidence) -> Finding | None:
@@ -34,3 +40,19 @@ def load_finding(evidence: Evidence) -> Finding | None:
         "To weigh loads with `taufit payload`, fit a recording without it",
         value=mass,
     )
+
+
+def with_load(robot: Robot, evidence: Evidence) -> Robot:
+    """The robot as described, its last link with what it is found to carry.
+
+    A fit that leans on a last link of next to nothing cannot contain a load many times as heavy.
+    """
+    values, _ = evidence.load()
+    mass = float(values[0])
+    if mass <= 0.0:
+        return robot
+    centre = values[1:4] / mass
+    spread = mass * (_SIZE * float(np.linalg.norm(centre))) ** 2
+    links = robot.parameters.copy()
+    links[-PER_LINK:] += from_centre_of_mass(mass, centre, 2.0 * spread * np.eye(3))
+    return robot.with_parameters(links)

@@ -24,7 +24,7 @@ from taufit.calibration.zero_search import with_zeros
 from taufit.contact.noise import training_noise
 from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
-from taufit.diagnosis.load import load_finding
+from taufit.diagnosis.load import load_finding, with_load
 from taufit.engines import Processes
 from taufit.errors import RecordingError, TaufitError
 from taufit.estimators import Estimator, Pbpr
@@ -210,7 +210,10 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         )
         refuse(causes, force)
         findings = [*known, *(cause.finding for cause in causes), *data.findings]
-        findings += one_way_findings(excerpt) + _load(data, evidence, findings)
+        found_load = _load(data, evidence, findings)
+        findings += one_way_findings(excerpt) + found_load
+        if found_load and evidence is not None and estimator is None:
+            model = replace(model, robot=with_load(model.robot, evidence))
         signs, source = _with_signs(model, source, sign_hints, sign_method)
         unsigned = signs is not None
         if unsigned and sign_method == "tree":
