@@ -24,9 +24,8 @@ from taufit.calibration.zero_search import with_zeros
 from taufit.contact.noise import training_noise
 from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
-from taufit.diagnosis.load import load_finding, with_load
+from taufit.diagnosis.load import with_load
 from taufit.engines import Processes
-from taufit.errors import RecordingError, TaufitError
 from taufit.estimators import Estimator, Pbpr
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.enough import Amount, check_enough
@@ -46,9 +45,8 @@ from taufit.model.training_record import (
     Ranges,
     TrainingRecord,
 )
-from taufit.recording import Finding, Recording
+from taufit.recording import Recording
 from taufit.recording.read import Map
-from taufit.regression import Estimate
 from taufit.regression.near import near_model
 from taufit.regression.residual_structure import residual_structure
 from taufit.regression.simple_terms import simple_terms
@@ -56,13 +54,9 @@ from taufit.robot import Compensator, Robot
 from taufit.selection.ripple import with_ripple
 from taufit.selection.widths import with_fitted_width
 from taufit.signals import Samples
-from taufit.signals.sample_source import SamplesInMemory, SampleSource
-from taufit.signs.tree import nominal_bounds
+from taufit.signals.sample_source import SampleSource
 from taufit.signs.unknown_signs import (
     SignHint,
-    find_signs,
-    find_signs_by_tree,
-    fit_found,
     without_signs,
 )
 from taufit.temperature.over_parts import follow_parts
@@ -77,6 +71,8 @@ from taufit.validation.in_detail import in_detail
 from taufit.validation.score import Score, score, short_name
 from taufit.validation.score_sums import training_scores
 from taufit.workflow.conditioned import condition_like
+from taufit.workflow.findings import noticed, recording_warnings, undescribed_load
+from taufit.workflow.found_signs import fit_with_signs, with_signs
 from taufit.workflow.identification import Identification
 from taufit.workflow.inputs import (
     File,
@@ -89,7 +85,6 @@ from taufit.workflow.inputs import (
     share_of,
 )
 from taufit.workflow.training_data import (
-    TrainingData,
     training_data,
 )
 
@@ -210,11 +205,11 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         )
         refuse(causes, force)
         findings = [*known, *(cause.finding for cause in causes), *data.findings]
-        found_load = _load(data, evidence, findings)
+        found_load = undescribed_load(data, evidence, findings)
         findings += one_way_findings(excerpt) + found_load
         if found_load and evidence is not None and estimator is None:
             model = replace(model, robot=with_load(model.robot, evidence))
-        signs, source = _with_signs(model, source, sign_hints, sign_method)
+        signs, source = with_signs(model, source, sign_hints, sign_method)
         unsigned = signs is not None
         if unsigned and sign_method == "tree":
             estimator = estimator or Pbpr(weighting="none")
@@ -229,7 +224,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             chosen = source.of_excerpt(with_ripple, model)
             model, load, dropped = chosen.model, chosen.load, (*dropped, *chosen.dropped)
         if unsigned:
-            estimate = _with_found(model, signs, estimator, dropped, expected)
+            estimate = fit_with_signs(model, signs, estimator, dropped, expected)
         else:
             estimate = fit(model, source, estimator, dropped=dropped, load=load, known=expected)
         fitted = fitted_model(model, estimate, source, thermal=warmth.thermal)
@@ -269,7 +264,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
                 *estimate.warnings,
                 *(() if zeros is None else zeros.warnings(robot)),
                 *found,
-                *_recording_warnings(data),
+                *recording_warnings(data),
                 *([kept.warning] if kept is not None and kept.warning else []),
             ]
         )
@@ -306,7 +301,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             signs,
             scores.files,
             grades,
-            tuple(dict.fromkeys([*findings, *_noticed(data)])),
+            tuple(dict.fromkeys([*findings, *noticed(data)])),
         )
 
 
@@ -317,51 +312,6 @@ def _compensated(robot: Robot, wanted: str | Sequence[str] | None) -> Robot:
     known = {one.joint for one in robot.compensators}
     new = [Compensator(k) for k in joint_numbers(robot, wanted) if k not in known]
     return replace(robot, compensators=(*robot.compensators, *new))
-
-
-def _with_signs(
-    model: TorqueModel,
-    source: SampleSource,
-    hints: Sequence[SignHint],
-    method: str = "exact",
-) -> tuple[Any, SampleSource]:
-    """Torque signs where they were not recorded, and samples that have them."""
-    signed = source.head.signed
-    if signed is None or np.all(signed):
-        if hints:
-            raise RecordingError(
-                "signs of single segments were given, but the torque carries its sign everywhere. "
-                "Leave them out, or say that signs are unknown (--torque-signs unknown)."
-            )
-        return None, source
-    # Declared by a map, or asked for: the signs come first, then the same fit as always. The search
-    # looks at all samples at once.
-    samples = source.at_once("the search for torque signs")
-    if method == "tree":
-        if hints:
-            raise TaufitError(
-                "the tree search takes no signs of single segments: leave them out, or use the "
-                "exact method."
-            )
-        signs = find_signs_by_tree(model, samples, bounds=nominal_bounds(model))
-    else:
-        signs = find_signs(model, samples, hints=hints)
-    return signs, SamplesInMemory(signs.fit_samples)
-
-
-def _with_found(
-    model: TorqueModel,
-    signs: Any,
-    estimator: Estimator | None,
-    dropped: tuple[str, ...],
-    expected: KnownFriction | None,
-) -> Estimate:
-    """The fit to torque whose signs were found."""
-    try:
-        return fit_found(model, signs, estimator, dropped=dropped, known=expected)
-    except RecordingError as error:
-        # Uncertain signs are the likely reason why nothing fits them.
-        raise RecordingError("\n".join([str(error), *signs.warnings])) from None
 
 
 def _noise(fitted: FittedModel, source: SampleSource) -> NoiseByState | None:
@@ -418,37 +368,3 @@ def _opened(cache: Cache | File | None) -> AbstractContextManager[Cache | None]:
     if cache is None or isinstance(cache, Cache):
         return nullcontext(cache)
     return open_cache(cache)
-
-
-def _load(data: TrainingData, evidence: Evidence | None, known: Sequence[Finding]) -> list[Finding]:
-    """A load that nobody mentioned; where something else is wrong, no load can be told."""
-    signed = data.source.head.signed
-    unsigned = signed is not None and not np.all(signed)
-    unclear = any(f.severity == "error" or f.kind == "gains_unknown" for f in known)
-    described = bool(np.any(data.robot.parameters)) and not any(r.payload for r in data.recordings)
-    if evidence is None or unsigned or unclear or not described:
-        return []
-    found = load_finding(evidence)
-    return [] if found is None else [found]
-
-
-def _noticed(data: TrainingData) -> list[Finding]:
-    """What readers and conditioning noticed, gravest first."""
-    found = [*(f for r in data.recordings for f in r.findings), *data.source.head.findings]
-    return [f for f in found if f.severity == "error"] + [
-        f for f in found if f.severity == "warning"
-    ]
-
-
-def _recording_warnings(data: TrainingData) -> list[str]:
-    """Findings worth a warning, in words."""
-    grave = _noticed(data)
-    reasons = [str(finding) for finding in grave]
-    carried = {r.payload for r in data.recordings if r.payload}
-    if carried:
-        masses = ", ".join(f"{mass:g} kg" for mass in sorted(carried))
-        reasons.append(
-            f"the arm carried {masses}: the fitted last link contains that payload. Fit an empty "
-            "arm for `taufit payload`."
-        )
-    return reasons
