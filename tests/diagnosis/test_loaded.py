@@ -11,7 +11,7 @@ from benchmarks.clean_runs import LOADS, clean_run, loaded_run
 
 from taufit.diagnosis import sample_causes
 from taufit.diagnosis.evidence import Evidence
-from taufit.diagnosis.load import load_finding
+from taufit.diagnosis.load import load_finding, with_load
 from taufit.diagnosis.priors import carried_covariance, link_priors
 from taufit.recording import read_recording
 from taufit.robot import bundled_robots, read_robot
@@ -136,3 +136,17 @@ def test_what_an_arm_carries_has_the_moments_of_point_masses(name):
     trace = covariance[0, [4, 6, 9]].sum() / mass
     assert trace == pytest.approx(2.0 * np.trace(covariance[1:4, 1:4]) / mass)
     assert np.all(variance > 0.0) and np.linalg.eigvalsh(covariance)[0] > 0.0
+
+
+def test_a_moment_without_a_mass_puts_no_load_beyond_the_arm(monkeypatch):
+    """A gram that pulls like a kilogram at the flange is not a gram ten metres away."""
+    robot = read_robot("ur10")
+    values = np.zeros(10)
+    values[0], values[3] = 1e-3, 0.2
+    monkeypatch.setattr(Evidence, "load", lambda _: (values, np.eye(10)))
+    shown = Evidence.__new__(Evidence)
+
+    added = with_load(robot, shown).parameters[-10:] - robot.parameters[-10:]
+    np.testing.assert_allclose(added[1:4], values[1:4])
+    assert 0.1 < added[0] < 1.0
+    assert np.linalg.norm(added[1:4]) / added[0] < 1.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.diagnosis.evidence import Evidence
+from taufit.diagnosis.priors import reach
 from taufit.parameters import PER_LINK
 from taufit.recording.finding import Finding
 from taufit.robot import Robot
@@ -48,9 +49,13 @@ def with_load(robot: Robot, evidence: Evidence) -> Robot:
     A fit that leans on a last link of next to nothing cannot contain a load many times as heavy.
     """
     values, _ = evidence.load()
-    mass = float(values[0])
-    if mass <= 0.0:
+    if values[0] <= 0.0:
         return robot
+    # Where the torque shows a first moment and hardly a mass, the load is not beyond the arm.
+    described = robot.parameters[-PER_LINK:]
+    point = from_centre_of_mass(1.0, np.zeros(3), np.zeros((3, 3)))
+    far = reach(robot, described if described[0] > 0.0 else point)
+    mass = max(float(values[0]), float(np.linalg.norm(values[1:4])) / far)
     centre = values[1:4] / mass
     spread = mass * (_SIZE * float(np.linalg.norm(centre))) ** 2
     links = robot.parameters.copy()

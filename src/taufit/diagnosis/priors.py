@@ -73,7 +73,7 @@ def carried_covariance(robot: Robot, links: Float[Array, "j 10"]) -> Float[Array
         links: Its parameters, with masses.
     """
     centre = links[-1, 1:4] / links[-1, 0]
-    off = _OFF * _reach(robot, links[-1], centre)
+    off = _OFF * reach(robot, links[-1])
     # Three nodes on each axis are exact up to the fifth degree; phi phi' has the fourth.
     nodes, weights = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6.0
     out = np.zeros((PER_LINK, PER_LINK))
@@ -83,11 +83,12 @@ def carried_covariance(robot: Robot, links: Float[Array, "j 10"]) -> Float[Array
     return (_MASS * float(links[:, 0].sum())) ** 2 * out
 
 
-def _reach(robot: Robot, link: Float[Array, " 10"], centre: Float[Array, " 3"]) -> float:
+def reach(robot: Robot, link: Float[Array, " 10"]) -> float:
     """Half of the way that the last link's centre can be moved, and the link's own size.
 
     Independent of where frames of links are.
     """
+    centre = link[1:4] / link[0]
     slides = np.array([one.prismatic for one in robot.links])
     limits = robot.limits
     low = np.where(slides & np.isfinite(limits.lower), limits.lower, -_TURN)
