@@ -20,9 +20,9 @@ from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 
 # Shares of the rated speed at which friction must take energy: drag that bends down does so last at
 # the end, Stribeck's dip is near standstill.
+_SPEEDS = np.array([0.02, 0.1, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
 # A solver stops within this share of the terms that cancel.
 _ENERGY = 1e-6
-_SPEEDS = np.array([0.02, 0.1, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
 
 # P is linear in the ten parameters: P = sum_k theta_k UNIT[k].
 UNIT = pseudo_inertia(np.eye(10))

@@ -44,7 +44,7 @@ def tracking_page(model: FittedModel, runs: Sequence[TrackedRun]) -> str:
 
 def _table(runs: Sequence[TrackedRun]) -> str:
     words = paragraph(
-        "Mean nrmse over the second half of the motion: as fitted, and with Coulomb friction, "
+        "Mean nrmse over the second half of the motion: as fitted, and with the size of friction, "
         "viscous friction and offset followed from what was measured half a second before."
     )
     rows = [
@@ -67,7 +67,7 @@ def _charts(model: FittedModel, run: TrackedRun) -> str:
         own = run.course.parts[:, j]
         columns = [own[:, 0], own[:, 1] * speed[j], own[:, 2]]
         time, parts = thin(run.samples.time, [100.0 * x / level[j] for x in columns], _POINTS)
-        names = ("Coulomb", "viscous, at the largest speed", "offset")
+        names = ("friction as a whole", "viscous beside it, at the largest speed", "offset")
         out.append(
             chart(
                 time,
