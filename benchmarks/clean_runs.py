@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from taufit.errors import InfeasibleError
+from taufit.core.errors import InfeasibleError
 from taufit.recording import Recording
 from taufit.robot import Limits, Robot, bundled_robots, from_dh, read_robot
 from taufit.robot.inertia import from_centre_of_mass

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taufit.arrays import Array
 from taufit.contact import Felt
-from taufit.friction.states import STATES
+from taufit.core.arrays import Array
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.lowpass import CausalLowpass
+from taufit.terms.friction.states import STATES
 
 # Of inverse dynamics' low-pass [Hz].
 CUTOFF = 10.0

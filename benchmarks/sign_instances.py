@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from scipy.signal import butter, sosfiltfilt
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
 from taufit.dynamics import inverse_dynamics
-from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot, from_dh
 from taufit.robot.inertia import from_centre_of_mass, transform_parameters
 from taufit.robot.robot import Link
 from taufit.signals import Samples
+from taufit.terms.friction import Linear
 
 KR5_DH = (
     (0.0, 0.132, 0.075, -np.pi / 2),

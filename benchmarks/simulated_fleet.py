@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.recording import write_recording
 from taufit.robot import Robot, read_robot
 from taufit.sim import Twin, random_fourier
@@ -113,7 +113,7 @@ def _on_day(twin: Twin, plan: Plan, k: int, day: int) -> Twin:
 
 def friction_curve(twin: Twin) -> Float[Array, "j s"]:
     """Steady friction of each joint at `SPEEDS`, without load [N m]."""
-    from taufit.friction.input import FrictionInput
+    from taufit.terms.friction.input import FrictionInput
 
     friction = twin.effects.friction
     speed = np.asarray(twin.robot.limits.velocity)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import taufit
-from taufit import errors
+from taufit.core import errors
 from taufit.cli.app import VERBS, typer_app
 
 SOURCE = Path(taufit.__file__).parent

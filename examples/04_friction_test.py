@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.calibration import FrictionPairs, fit_friction, pairs_of
-from taufit.friction import FrictionInput, Stribeck, StribeckLoad
+from taufit.terms.friction import FrictionInput, Stribeck, StribeckLoad
 
 SPEEDS = np.radians([0.1, 0.2, 0.5, 1, 2, 3, 5, 8, 12, 20, 30])
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from taufit.core.files import write_json
 from taufit.dynamics import inverse_dynamics
-from taufit.files import write_json
 from taufit.recording import write_recording
 from taufit.sim import Carried, Effects, Twin, read_preset
 

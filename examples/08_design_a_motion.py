@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 import taufit
+from taufit.core.files import write_text
 from taufit.excitation import Plane, design, mounting_plane, scene_for, to_urscript, write_motion
-from taufit.files import write_text
 
 robot = taufit.read_robot("ur5e")
 wall = Plane("wall", np.array([1.0, 0.0, 0.0]), -0.45)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import taufit
-from taufit.files import write_text
+from taufit.core.files import write_text
 from taufit.fitting.fit_samples import fit_samples
 from taufit.report.temperature_page import temperature_page
 from taufit.sim import read_preset

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import taufit
-from taufit.files import write_text
+from taufit.core.files import write_text
 from taufit.fitting.fit_samples import fit_samples
 from taufit.health import judge, start_history, write_history
 from taufit.report.health_page import health_page

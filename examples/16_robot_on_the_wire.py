@@ -10,7 +10,7 @@ import numpy as np
 import taufit
 from taufit.excitation.programs import to_urscript
 from taufit.sim import random_fourier, read_preset
-from taufit.sim.virtual import UrController, VirtualUr
+from taufit.virtual.controllers import UrController, VirtualUr
 from taufit.wire import UrRtde
 from taufit.wire.recorder import record
 from taufit.wire.ur_player import UrPlayer

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.dynamics import inverse_dynamics
-from taufit.friction import StribeckLoadSmooth, start_shape
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import from_dh
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.signals.samples import Samples
+from taufit.terms.friction import StribeckLoadSmooth, start_shape
 
 ROWS = np.array(
     [[0, 0.3, 0.0, np.pi / 2], [0.1, 0.1, 0.4, 0], [0, 0.05, 0.1, -np.pi / 2], [0, 0.3, 0, 0.4]]

@@ -21,11 +21,6 @@ def name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=name)
-def test_no_room_has_more_than_twenty_files(room):
-    assert len(list(room.glob("*.py"))) <= 20
-
-
-@pytest.mark.parametrize("room", ROOMS, ids=name)
 def test_every_room_says_what_it_is_for(room):
     text = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
     assert text and len(text) > 40
@@ -50,11 +45,11 @@ def _matches(pattern: str, *, without: tuple[str, ...] = ()) -> list[str]:
 
 def test_only_the_layout_knows_that_a_link_has_ten_parameters():
     pattern = r"\b10 \* \w*(joints|links|\bj\b)|(joints|links)\b \* 10\b|\(10 \+ \w*rotor"
-    assert _matches(pattern, without=("parameters.py",)) == []
+    assert _matches(pattern, without=("core/parameters.py",)) == []
 
 
 def test_the_half_width_of_a_95_percent_interval_is_written_once():
-    assert _matches(r"\b1\.96\b|\b1\.9599", without=("statistics.py",)) == []
+    assert _matches(r"\b1\.96\b|\b1\.9599", without=("core/statistics.py",)) == []
 
 
 def test_colours_of_pages_come_from_the_palette():

@@ -16,7 +16,7 @@ import taufit
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"```(python|yaml)\n# (\S+?)(?:, in (\w+))?\n(.*?)```", re.S)
 ROOMS = {
-    "FRICTION_MODELS": "taufit.friction",
+    "FRICTION_MODELS": "taufit.terms.friction",
     "ESTIMATORS": "taufit.estimators",
     "READERS": "taufit.recording",
     "EXPORTS": "taufit.export",
@@ -70,8 +70,8 @@ def test_the_page_has_five_examples_and_every_new_file_is_new():
 
 
 def test_a_friction_model(added):
-    name = added("src/taufit/friction/arctangent.py", "FRICTION_MODELS")
-    from taufit.friction import FRICTION_MODELS
+    name = added("src/taufit/terms/friction/arctangent.py", "FRICTION_MODELS")
+    from taufit.terms.friction import FRICTION_MODELS
 
     room, model = laws("friction", "test_friction_models"), FRICTION_MODELS[name]()
     room.test_columns_are_one_per_term_finite_and_zero_at_standstill(model)
@@ -85,7 +85,7 @@ def test_a_friction_model(added):
 
 def test_an_estimator(added):
     name = added("src/taufit/estimators/ridge.py", "ESTIMATORS")
-    from taufit.friction import Linear, Stribeck
+    from taufit.terms.friction import Linear, Stribeck
 
     recovery = laws("estimators", "test_estimation_recovery")
     clean = {
@@ -129,8 +129,8 @@ def test_a_robot(tmp_path):
 
 def test_an_export(added, tmp_path):
     name = added("src/taufit/export/to_csv.py", "EXPORTS")
-    from taufit.friction import Linear
     from taufit.model import TorqueModel
+    from taufit.terms.friction import Linear
 
     room = laws("export", "test_listed_exports")
     structure = TorqueModel(taufit.read_robot("ur3"), Linear())

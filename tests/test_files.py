@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-import taufit.files
-from taufit.errors import TaufitError
-from taufit.files import discard_scratch, is_stream, locked, replacing, write_text
+import taufit.core.files
+from taufit.core.errors import TaufitError
+from taufit.core.files import discard_scratch, is_stream, locked, replacing, write_text
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
@@ -173,7 +173,7 @@ def test_directories_and_files_in_the_way_are_refused(tmp_path):
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     code = (
         "import os, signal, sys\n"
-        "from taufit.files import replacing\n"
+        "from taufit.core.files import replacing\n"
         "with replacing(sys.argv[1]) as t:\n"
         "    t.write_text('half')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -189,7 +189,9 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
 def test_what_a_running_process_has_under_way_is_left_alone(tmp_path):
     with replacing(tmp_path / "a.txt") as first:
         first.write_text("slow")
-        script = "import sys; from taufit.files import write_text; write_text(sys.argv[1], 'x')"
+        script = (
+            "import sys; from taufit.core.files import write_text; write_text(sys.argv[1], 'x')"
+        )
         subprocess.run([sys.executable, "-c", script, tmp_path / "b.txt"], check=True)
         assert first.exists()
     assert sorted(os.listdir(tmp_path)) == ["a.txt", "b.txt"]
@@ -217,8 +219,8 @@ def test_file_and_directory_are_flushed_before_and_after_the_rename(tmp_path, mo
         events.append("rename")
         rename(*names)
 
-    monkeypatch.setattr(taufit.files.os, "fsync", seen)
-    monkeypatch.setattr(taufit.files.os, "replace", renamed)
+    monkeypatch.setattr(taufit.core.files.os, "fsync", seen)
+    monkeypatch.setattr(taufit.core.files.os, "replace", renamed)
     write_text(tmp_path / "a.txt", "x")
     assert events == ["file", "rename", "directory"]
 
@@ -229,7 +231,7 @@ def test_a_lock_follows_the_file_that_replaces_the_locked_one(tmp_path):
     target.write_text("0")
     code = (
         "import sys\n"
-        "from taufit.files import locked, write_text\n"
+        "from taufit.core.files import locked, write_text\n"
         "for _ in range(25):\n"
         "    with locked(sys.argv[1]):\n"
         "        n = int(open(sys.argv[1]).read())\n"

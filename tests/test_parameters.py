@@ -11,8 +11,8 @@ import pytest
 
 import taufit
 from taufit import TorqueModel, read_robot
-from taufit.friction import FRICTION_MODELS
-from taufit.parameters import LINK_PARAMETERS, ParameterLayout, parse_name
+from taufit.core.parameters import LINK_PARAMETERS, ParameterLayout, parse_name
+from taufit.terms.friction import FRICTION_MODELS
 
 SOURCE = Path(taufit.__file__).parent
 LAYOUTS = [

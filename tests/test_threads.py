@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import taufit
-from taufit import threads
+from taufit.core import threads
 
 
 def blas_threads():

@@ -16,8 +16,8 @@ from benchmarks.contact_runs import DATA, FREE, SCORED, fed, model, noise, recor
 from taufit.contact import Kind, find_contacts
 from taufit.contact.injection import with_contacts
 from taufit.contact.run import felt_of
-from taufit.friction.states import STATES
 from taufit.payload import PayloadFilter
+from taufit.terms.friction.states import STATES
 
 # Contacts that go through the payload filter, at least.
 CONTACTS = 100

@@ -26,12 +26,12 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.contact_rivals import RIVALS, Rival, blocks_of, levels_of, once_per_hour, score_of
 from benchmarks.contact_runs import DATA, FREE, MOVING, SCORED, model, noise, stream_of
-from taufit.arrays import Array
 from taufit.contact import ContactWatch, Kind
 from taufit.contact.injection import with_contacts
 from taufit.contact.run import felt_of
-from taufit.friction.states import STATES
+from taufit.core.arrays import Array
 from taufit.payload import Stream
+from taufit.terms.friction.states import STATES
 
 COUNT = int(os.environ.get("TAUFIT_CONTACTS", "250"))
 FORCES = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 50.0)

@@ -53,9 +53,9 @@ def _printed() -> Iterator[Row]:
     from taufit.excitation import FourierBasis, design, envelope_of
     from taufit.excitation.criteria import condition_number
     from taufit.excitation.objective import InformationOf
-    from taufit.friction import Linear
     from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
+    from taufit.terms.friction import Linear
 
     motion = printed_motion()
     if motion is None:
@@ -102,9 +102,9 @@ def _printed() -> Iterator[Row]:
 
 def _conditions() -> Iterator[Row]:
     from taufit.excitation import FourierBasis, design
-    from taufit.friction import Polynomial
     from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
+    from taufit.terms.friction import Polynomial
 
     ur10, panda = read_robot("ur10"), read_robot("panda")
     five = TorqueModel(panda, Polynomial(), rotor_inertia=False)
@@ -153,9 +153,9 @@ def _finite_differences() -> Iterator[Row]:
     from taufit.dynamics.base_parameters import base_parameters
     from taufit.excitation import FourierBasis, design
     from taufit.export import to_urdf
-    from taufit.friction import Linear
     from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
+    from taufit.terms.friction import Linear
 
     robot = read_robot("ur10")
     model = TorqueModel(robot, Linear(), rotor_inertia=False)
@@ -222,9 +222,9 @@ def _finite_differences() -> Iterator[Row]:
 def _criteria() -> Iterator[Row]:
     """Paper F's criteria side by side: its ranking, and ours beside it."""
     from taufit.excitation import FourierBasis, design
-    from taufit.friction import Polynomial
     from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
+    from taufit.terms.friction import Polynomial
 
     panda = read_robot("panda")
     model = TorqueModel(panda, Polynomial(), rotor_inertia=False)
@@ -265,9 +265,9 @@ def _mounting() -> Iterator[Row]:
     from taufit.excitation import Fourier, design
     from taufit.excitation.criteria import condition_number
     from taufit.excitation.objective import InformationOf
-    from taufit.friction import Linear
     from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
+    from taufit.terms.friction import Linear
 
     ground = read_robot("ur5")
     moments = (np.arange(2000) + 0.5) / 200
@@ -360,7 +360,7 @@ def _cell() -> Iterator[Row]:
 
 
 def _seeds() -> Iterator[Row]:
-    from taufit.errors import TaufitError
+    from taufit.core.errors import TaufitError
     from taufit.excitation import default_limits, design, mounting_plane, scene_for
     from taufit.robot import read_robot
 

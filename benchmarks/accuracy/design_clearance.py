@@ -123,7 +123,7 @@ def nearest(arm: str, motion) -> tuple[float, str]:
 
 def clearances(seeds: range) -> Iterator[tuple[str, int, float, str]]:
     """Least distance of every design with the default budget [m]; NaN where it was refused."""
-    from taufit.errors import InfeasibleError
+    from taufit.core.errors import InfeasibleError
     from taufit.excitation import Effort, plan
     from taufit.robot import read_robot
 

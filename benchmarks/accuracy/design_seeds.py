@@ -109,7 +109,7 @@ def cases(part: str, seeds: Sequence[int]) -> list[Case]:
 
 def run_one(case: Case) -> tuple[str, Outcome]:
     """The arm's name and one plan's figures, or the reason it was refused."""
-    from taufit.errors import TaufitError
+    from taufit.core.errors import TaufitError
     from taufit.excitation import Effort, plan
     from taufit.robot import read_robot
 

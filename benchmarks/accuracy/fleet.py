@@ -27,7 +27,7 @@ import numpy as np
 import taufit
 from benchmarks import Row
 from benchmarks.simulated_fleet import SPEEDS, Plan, make, name_of
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.fleet import study_fleet
 from taufit.fleet.levels import Curve
 from taufit.fleet.unlike_friction import unlike_friction

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks import Row
 from taufit.calibration import FrictionPairs, fit_friction
 from taufit.calibration.friction_curve import refined
-from taufit.friction import FrictionInput, Stribeck, StribeckLoad
+from taufit.terms.friction import FrictionInput, Stribeck, StribeckLoad
 
 SPEEDS = np.radians(
     [0.1, 0.2, 0.4, 0.5, 0.8, 1, 1.2, 1.5, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3, 3.5, 4, 4.5]

@@ -87,8 +87,8 @@ def judged(
     found: dict[str, Any], truth: dict[str, Any], model: Path, files: list[str]
 ) -> Iterator[Joint]:
     """Figures of every joint against the twin's own law and against random starts."""
-    from taufit.friction import FrictionInput
     from taufit.model.model_file import read_model
+    from taufit.terms.friction import FrictionInput
 
     fitted = read_model(model)
     steady = fitted.friction.steady()
@@ -116,7 +116,7 @@ def judged(
 
 def true_law(truth: dict[str, Any]) -> Callable[[int, Any], np.ndarray]:
     """Friction at constant speed by the twin's own settings, as its torque channel sees it."""
-    from taufit.friction import friction_from_dict
+    from taufit.terms.friction import friction_from_dict
 
     effects = truth["effects"]
     friction, thermal = effects["friction"], effects.get("thermal")
@@ -176,7 +176,7 @@ def random_starts(
 
 def columns_at(model: Any, pairs: Any, shape: Any) -> np.ndarray:
     """The model's columns at the pairs."""
-    from taufit.friction import FrictionInput
+    from taufit.terms.friction import FrictionInput
 
     inputs = FrictionInput(pairs.velocity, load=pairs.load, temperature=pairs.temperature)
     return model.steady().columns(inputs, shape)

@@ -83,7 +83,7 @@ def _split(robot: Any, path: Path, columns: Any) -> Pair:
 
 def judged(robot: Robot, first: Sequence[Recording], second: Sequence[Recording]) -> dict[str, Any]:
     """The grade, the error on the second recording and the least error there."""
-    from taufit.errors import TaufitError
+    from taufit.core.errors import TaufitError
     from taufit.workflow import identify
 
     try:

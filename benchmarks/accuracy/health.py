@@ -18,13 +18,13 @@ from benchmarks import Row
 from taufit.estimators.wls import Wls
 from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples
-from taufit.friction import Linear, TemperatureDependent
 from taufit.health import History, Judgement, friction_index, judge, start_history
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
 from taufit.signals import Samples
 from taufit.sim import random_fourier
+from taufit.terms.friction import Linear, TemperatureDependent
 
 COULOMB = np.array([6.5, 8.0, 6.0, 1.4, 1.4, 1.3])
 VISCOUS = np.array([11.18, 16.52, 11.12, 2.02, 2.37, 2.01])

@@ -17,9 +17,9 @@ import numpy as np
 from scipy.signal import lfilter
 
 from benchmarks import Row
+from taufit.core.statistics import NORMAL_95
 from taufit.fitting import fitted_model
 from taufit.fitting.fit import fit
-from taufit.friction import Linear, TemperatureDependent
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import predict_interval, residuals_by_state
 from taufit.model.torque_model import TorqueModel
@@ -28,7 +28,7 @@ from taufit.robot import Robot, read_robot
 from taufit.robot.from_dh import from_dh
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 from taufit.signals import Samples
-from taufit.statistics import NORMAL_95
+from taufit.terms.friction import Linear, TemperatureDependent
 
 ARMS, SLOPES, SAME = 200, 200, 30
 RATE_HZ = 50.0

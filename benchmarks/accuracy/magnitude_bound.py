@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.accuracy.unknown_signs import errors_of, least_errors, paired_ratio
 from benchmarks.sign_instances import Instance, instance
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.estimators import ConsistentSdp
 from taufit.signs.quadratic import joint_rows
 from taufit.signs.unknown_signs import find_signs, fit_unsigned

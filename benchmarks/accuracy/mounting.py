@@ -20,13 +20,13 @@ from taufit.calibration import estimate_gravity, move_model
 from taufit.estimators.wls import Wls
 from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples
-from taufit.friction import Presliding
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.robot.mounting import parse_mounting
 from taufit.signals import Samples, condition
 from taufit.sim import random_fourier, read_preset
+from taufit.terms.friction import Presliding
 from taufit.validation import score
 
 RECORDINGS = 50

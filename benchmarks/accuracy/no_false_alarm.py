@@ -46,7 +46,7 @@ def fitted(
     robot: Robot, recordings: Sequence[Recording], holdout: str | None = "30%"
 ) -> dict[str, Any]:
     """What is said when recordings are fitted, and how good the model is."""
-    from taufit.errors import TaufitError
+    from taufit.core.errors import TaufitError
     from taufit.workflow import identify
 
     try:

@@ -15,11 +15,11 @@ from benchmarks import Row
 from taufit.dynamics import inverse_dynamics
 from taufit.estimators import ConsistentSdp, Wls
 from taufit.fitting import fit_samples as fit_samples
-from taufit.friction import Linear, LinearLoad, Polynomial, Stribeck, StribeckLoadSmooth
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot, from_dh, read_robot
 from taufit.robot.inertia import from_centre_of_mass, to_centre_of_mass
 from taufit.signals.samples import Samples
+from taufit.terms.friction import Linear, LinearLoad, Polynomial, Stribeck, StribeckLoadSmooth
 
 UR5_DH = [
     [0.0, 0.089159, 0.0, np.pi / 2],

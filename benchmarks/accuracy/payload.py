@@ -17,14 +17,14 @@ import numpy as np
 from benchmarks import Row
 from taufit.excitation import FourierBasis, design, mounting_plane, scene_for
 from taufit.excitation.purpose import payload_columns
-from taufit.friction import Linear, PowerLaw
 from taufit.model.torque_model import TorqueModel
+from taufit.papers.xu2024_payload import held_poses
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
 from taufit.payload.template import Template
-from taufit.reproduce.xu2024_payload import held_poses
 from taufit.robot.inertia import pseudo_inertia
 from taufit.sim import random_fourier, read_preset
 from taufit.sim.payload import Carried
+from taufit.terms.friction import Linear, PowerLaw
 from taufit.workflow import identify
 
 RUNS = int(os.environ.get("TAUFIT_PAYLOAD_RUNS", "100"))

@@ -28,9 +28,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Row
-from taufit.arrays import Array
+from taufit.core.arrays import Array
+from taufit.core.errors import InfeasibleError
+from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import regressor
-from taufit.errors import InfeasibleError
 from taufit.live import Monitor
 from taufit.payload import PayloadSettings
 from taufit.payload.filter.unknowns import DRIFT_SHARE
@@ -38,7 +39,6 @@ from taufit.payload.run import RATED
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier
 from taufit.sim.payload import Carried
-from taufit.statistics import NORMAL_95
 from taufit.workflow import identify
 
 TRIALS = int(os.environ.get("TAUFIT_PAYLOAD_TRIALS", "10"))

@@ -40,10 +40,10 @@ def rows() -> Iterator[Row]:
 
 def _ur10e() -> Iterator[Row]:
     from taufit.fitting import automatic_model
-    from taufit.friction import Linear, LinearLoad
     from taufit.recording import read_recording
     from taufit.robot import read_robot
     from taufit.signals import condition
+    from taufit.terms.friction import Linear, LinearLoad
     from taufit.workflow import cross_validate, identify
 
     folder = DATA / "ur10e" / "identification_data"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks import Row
-from taufit.reproduce import PAPERS, read_paper
+from taufit.papers import PAPERS, read_paper
 
 
 def rows() -> Iterator[Row]:

@@ -31,18 +31,18 @@ from taufit.estimators.wls import Wls
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.fit import fit
 from taufit.fitting.fit_samples import solve_rows
-from taufit.friction import Presliding
+from taufit.fitting.selection.widths import with_fitted_width
 from taufit.model import predicted_torque
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import SampleRows
 from taufit.report.temperature_page import torque_change
-from taufit.selection.widths import with_fitted_width
 from taufit.signals import Samples, condition
 from taufit.sim import Twin, read_preset
 from taufit.temperature.heat_model import follow_heat, thermal_temperature
 from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
 from taufit.temperature.slopes import follow_temperature, friction_at
+from taufit.terms.friction import Presliding
 
 RUNS, PERIODS, MORNINGS = 59, 3, 2
 SEEDS = (40_000, 50_000, 60_000)

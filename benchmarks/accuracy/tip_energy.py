@@ -10,7 +10,7 @@ import taufit
 from benchmarks import Row
 from benchmarks.accuracy import intervals
 from benchmarks.pinocchio_arm import arrays_of, pinocchio_model
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.model.tip_energy import TipEnergy, tip_energy
 from taufit.model.torque_model import TorqueModel

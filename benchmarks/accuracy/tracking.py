@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import Row
 from benchmarks.accuracy.real_robots import DATA, MAPS, NINE
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.health.tracker import Course, track, tracked_score
 from taufit.model import FittedModel, friction_torque
 from taufit.model.predict import predicted_torque

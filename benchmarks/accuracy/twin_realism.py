@@ -12,7 +12,6 @@ from benchmarks import Row
 from taufit.dynamics import inverse_dynamics
 from taufit.estimators import Ols
 from taufit.fitting import fit_samples as fit_samples
-from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording, read_recording
 from taufit.regression import SampleRows
@@ -20,6 +19,7 @@ from taufit.robot import Robot, bundled_robots, read_robot
 from taufit.signals import condition
 from taufit.sim import Twin, random_fourier, read_preset, typical_rotor
 from taufit.sim.replay import replay
+from taufit.terms.friction import Linear
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data" / "ur10e" / "identification_data"

@@ -27,9 +27,8 @@ from benchmarks.sign_instances import (
     seven_joint_arm,
     weightless,
 )
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.estimators import ConsistentSdp, Problem
-from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording, read_recording
 from taufit.regression import SampleRows
@@ -43,6 +42,7 @@ from taufit.signs.rounds import search_rounds
 from taufit.signs.search import search_signs
 from taufit.signs.segments import noise_scale
 from taufit.signs.unknown_signs import FoundSigns, find_signs, fit_unsigned, without_signs
+from taufit.terms.friction import Linear
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 SEEDS, TREE_SEEDS, HARD_SEEDS = 50, 5, 20

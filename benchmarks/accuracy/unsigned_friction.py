@@ -10,7 +10,7 @@ import numpy as np
 import taufit
 from benchmarks import Row
 from benchmarks.accuracy.unknown_signs import real_recordings
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.fitting import automatic_model
 from taufit.recording import Recording
 from taufit.signals import condition

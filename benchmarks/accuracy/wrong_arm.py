@@ -74,8 +74,8 @@ class Outcome:
 
 def outcome(robot: Robot, runs: list[Recording]) -> Outcome:
     """Fit recordings with a description."""
+    from taufit.core.errors import TaufitError
     from taufit.diagnosis import RefusedError
-    from taufit.errors import TaufitError
     from taufit.workflow import identify
 
     try:

@@ -12,13 +12,13 @@ from benchmarks import Row
 from taufit.dynamics import base_parameters
 from taufit.estimators import ConsistentSdp, Ols, Pbpr, Problem, Tls, Wls
 from taufit.fitting.fit_samples import solve_rows
-from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.regression import ArrayRows, SampleRows
 from taufit.regression.regression import RowsInMemory
 from taufit.regression.weights import Weights
 from taufit.robot import read_robot
 from taufit.signals.samples import Samples
+from taufit.terms.friction import Linear
 
 
 def cpu(work: Callable[[], object], repeats: int = 7) -> float:

@@ -39,9 +39,9 @@ int main(void) {
 
 def rows() -> Iterator[Row]:
     from taufit.export import write_export
-    from taufit.friction import Presliding
     from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
+    from taufit.terms.friction import Presliding
 
     robot = read_robot("ur10e")
     model = TorqueModel(robot, Presliding())

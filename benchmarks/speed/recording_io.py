@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import Row
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording import Recording, read_recording, write_recording
 
 SAMPLES, JOINTS, KILLS = 60_000, 6, 100

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import Row
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.excitation.programs import to_urscript
 from taufit.recording import read_recording
 from taufit.sim import random_fourier, read_preset
-from taufit.sim.virtual import UrController
+from taufit.virtual.controllers import UrController
 from taufit.wire import UrPorts, UrRtde
 
 SECONDS, KILLS, AT_ONCE = 120.0, 100, 10

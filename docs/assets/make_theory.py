@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from taufit.friction import FrictionInput, Presliding
+from taufit.terms.friction import FrictionInput, Presliding
 
 mpl.use("svg")
 mpl.rcParams["svg.hashsalt"] = "taufit"

@@ -6,7 +6,7 @@
     taufit.write_model(done.model, "model.json")
 
 `__all__` lists the names a first script needs. Friction models, estimators and the steps in between
-are here by name as well; the rooms (`taufit.friction`, `taufit.estimators`, ...) have them all.
+are here by name as well; the rooms (`taufit.terms.friction`, `taufit.estimators`, ...) have more.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ _MORE = {
     "Estimate": "taufit.regression",
     "fit_samples": "taufit.fitting",
     "fit_friction": "taufit.calibration",
-    "Linear": "taufit.friction",
-    "PowerLaw": "taufit.friction",
-    "Polynomial": "taufit.friction",
-    "Stribeck": "taufit.friction",
-    "StribeckLoad": "taufit.friction",
-    "StribeckLoadSmooth": "taufit.friction",
-    "LinearLoad": "taufit.friction",
-    "Asymmetric": "taufit.friction",
-    "FittedWidth": "taufit.friction",
-    "TemperatureDependent": "taufit.friction",
-    "NoFriction": "taufit.friction",
-    "Presliding": "taufit.friction",
+    "Linear": "taufit.terms.friction",
+    "PowerLaw": "taufit.terms.friction",
+    "Polynomial": "taufit.terms.friction",
+    "Stribeck": "taufit.terms.friction",
+    "StribeckLoad": "taufit.terms.friction",
+    "StribeckLoadSmooth": "taufit.terms.friction",
+    "LinearLoad": "taufit.terms.friction",
+    "Asymmetric": "taufit.terms.friction",
+    "FittedWidth": "taufit.terms.friction",
+    "TemperatureDependent": "taufit.terms.friction",
+    "NoFriction": "taufit.terms.friction",
+    "Presliding": "taufit.terms.friction",
     "automatic_model": "taufit.fitting",
     "fitted_model": "taufit.fitting",
     "fit_unsigned": "taufit.signs.unknown_signs",
@@ -80,7 +80,7 @@ _MORE = {
     "read_motion": "taufit.excitation",
     "write_motion": "taufit.excitation",
     "write_urdf": "taufit.export",
-    "FRICTION_MODELS": "taufit.friction",
+    "FRICTION_MODELS": "taufit.terms.friction",
     "read_preset": "taufit.sim",
 }
 _NAMES = {**_FIRST, **_MORE}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import taufit
-from taufit.cache import digest
+from taufit.core.compute.cache import digest
 from taufit.fitting import automatic_model
 from taufit.regression.rows import RowsOf
 

@@ -9,8 +9,8 @@ import sqlite3
 import numpy as np
 import pytest
 
-from taufit.cache import MISSING, Cache, open_cache
-from taufit.cache.pack import _MARK, DamagedError, _sum, pack, unpack
+from taufit.core.compute.cache import MISSING, Cache, open_cache
+from taufit.core.compute.cache.pack import _MARK, DamagedError, _sum, pack, unpack
 from taufit.regression import Information
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from taufit.calibration import FrictionPairs, fit_friction, pairs_in, pairs_of
-from taufit.errors import PoorExcitationError, TaufitError
-from taufit.friction import FrictionInput, Linear, Polynomial, Stribeck, StribeckLoad
+from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.signals.samples import Samples
+from taufit.terms.friction import FrictionInput, Linear, Polynomial, Stribeck, StribeckLoad
 
 SPEEDS = np.radians([0.1, 0.2, 0.5, 0.8, 1, 1.5, 2, 2.5, 3, 4, 5, 8, 10, 15, 20, 30])
 

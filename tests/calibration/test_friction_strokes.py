@@ -12,9 +12,13 @@ from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, strokes_i
 from taufit.calibration.friction_test import fit_friction, least_rms
 from taufit.calibration.passive import passive_cone
 from taufit.cli.app import main
-from taufit.errors import PoorExcitationError
+from taufit.core.errors import PoorExcitationError
 from taufit.excitation import plan
-from taufit.friction import (
+from taufit.model.model_file import read_model
+from taufit.recording import Recording, write_recording
+from taufit.robot import read_robot
+from taufit.signals import Samples
+from taufit.terms.friction import (
     FrictionInput,
     Linear,
     LinearLoad,
@@ -22,10 +26,6 @@ from taufit.friction import (
     Stribeck,
     StribeckLoadSmooth,
 )
-from taufit.model.model_file import read_model
-from taufit.recording import Recording, write_recording
-from taufit.robot import read_robot
-from taufit.signals import Samples
 
 COULOMB, VISCOUS, FACTOR = 1.5, 0.8, 0.05
 

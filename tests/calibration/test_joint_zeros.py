@@ -12,8 +12,8 @@ import pytest
 import taufit
 from taufit.calibration.joint_zeros import estimate_joint_zeros, hidden_joints, joint_numbers
 from taufit.cli import main
+from taufit.core.errors import RecordingError, RobotError
 from taufit.dynamics import inverse_dynamics
-from taufit.errors import RecordingError, RobotError
 from taufit.export import to_urdf
 from taufit.fitting import automatic_model
 from taufit.model.fitted_zeros import fitted_zeros

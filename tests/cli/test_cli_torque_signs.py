@@ -11,12 +11,12 @@ from benchmarks.sign_instances import instance, kr5
 
 from taufit.cli import main
 from taufit.fitting import automatic_model
-from taufit.friction import Linear
 from taufit.model import read_model
 from taufit.recording import read_recording
 from taufit.robot import read_robot, write_robot
 from taufit.signals import condition
 from taufit.signs.unknown_signs import fit_unsigned, without_signs
+from taufit.terms.friction import Linear
 
 
 @pytest.fixture(scope="module")

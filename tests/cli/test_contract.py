@@ -288,7 +288,7 @@ def test_export_follows_the_ending(folder, tmp_path):
         dropped = taufit.export_model(model, tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000 and isinstance(dropped, tuple)
     assert (tmp_path / "arm.h").exists()
-    with pytest.raises(taufit.errors.TaufitError, match="format"):
+    with pytest.raises(taufit.core.errors.TaufitError, match="format"):
         taufit.export_model(model, tmp_path / "arm.step")
 
 

@@ -11,10 +11,10 @@ from typing import get_type_hints
 
 import pytest
 
-import taufit.files
+import taufit.core.files
 from taufit.cli import main
 from taufit.cli.app import VERBS, module_of, typer_app
-from taufit.cli.parts.spread import spread
+from taufit.cli.options.spread import spread
 
 BINARY = bytes(range(256)) * 40
 PRECIOUS = "precious"
@@ -273,7 +273,7 @@ def test_what_was_written_before_survives(folder, tmp_path, monkeypatch, capsys,
             raise KeyboardInterrupt
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(taufit.files.os, "replace", fail)
+    monkeypatch.setattr(taufit.core.files.os, "replace", fail)
     code, _, err = run(capsys, *filled)
     assert "Traceback" not in err
     if fault == "full":

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from taufit.cli import options
 from taufit.cli.app import VERBS, typer_app
-from taufit.cli.parts.spread import spread
+from taufit.cli.options.spread import spread
 
 
 @dataclass(frozen=True, slots=True)

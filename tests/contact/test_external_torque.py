@@ -11,11 +11,11 @@ import pytest
 from taufit.contact import external_torque as module
 from taufit.contact.external_torque import ExternalTorque
 from taufit.dynamics import coriolis_torque, gravity_torque, jacobian, mass_matrix
-from taufit.friction import Linear
 from taufit.model import TorqueModel
 from taufit.model.training_record import Range
 from taufit.robot import read_robot
 from taufit.sim import random_fourier
+from taufit.terms.friction import Linear
 
 STEP = 0.002
 

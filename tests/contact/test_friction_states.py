@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from taufit.friction import states as module
-from taufit.friction.states import FAST, REST, SLOW, STANDING, TURNING, FrictionStates
+from taufit.terms.friction import states as module
+from taufit.terms.friction.states import FAST, REST, SLOW, STANDING, TURNING, FrictionStates
 
 RATE = 100.0
 

@@ -11,11 +11,11 @@ import pytest
 from taufit.contact.external_torque import ExternalTorque
 from taufit.contact.noise import default_noise, free_noise
 from taufit.contact.noise_parts import hear, velocity_noise, white_and_walk
-from taufit.friction.states import FAST, REST, STANDING, STATES
 from taufit.model import AlarmTail
 from taufit.model.model_file import model_from_dict, model_to_dict
 from taufit.payload import stream
 from taufit.payload.filter.grid import Grid
+from taufit.terms.friction.states import FAST, REST, STANDING, STATES
 
 
 def felt(model, recording, noise):

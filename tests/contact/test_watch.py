@@ -23,15 +23,15 @@ from taufit.contact.change_test import CLIP, CLIP_AT_REST, Cell, ChangeTest
 from taufit.contact.external_torque import ExternalTorque
 from taufit.contact.force import direction_names, find_force, point_jacobian
 from taufit.contact.run import felt_of
+from taufit.core.errors import TaufitError
 from taufit.dynamics import forward_kinematics, jacobian
-from taufit.errors import TaufitError
-from taufit.friction import states
-from taufit.friction.states import FAST
 from taufit.model import friction_tape
 from taufit.payload import stream
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.sim import Push
+from taufit.terms.friction import states
+from taufit.terms.friction.states import FAST
 from taufit.workflow import identify
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from benchmarks.traps import TRAPS, Log, log_of, recordings_of
 
+from taufit.core.errors import RecordingError
 from taufit.diagnosis import Cause, RefusedError, declared_torque, recording_causes, sample_causes
 from taufit.dynamics import inverse_dynamics
-from taufit.errors import RecordingError
 from taufit.recording import Finding, Recording
 from taufit.recording.cut import cut
 from taufit.recording.map.remedy import MapEdit, Remedy, edited, together

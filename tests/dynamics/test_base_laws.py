@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from taufit.core.errors import TaufitError
 from taufit.dynamics import base_expressions, base_of_regressor, base_parameters, regressor
 from taufit.dynamics.base_parameters import sampled_regressor
-from taufit.errors import TaufitError
-from taufit.friction import FRICTION_MODELS, Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot, bundled_robots, from_dh, read_robot
+from taufit.terms.friction import FRICTION_MODELS, Linear
 
 LAW = settings(deadline=None, derandomize=True, database=None, max_examples=40)
 RULES = ("qr", "leftmost")

@@ -9,9 +9,9 @@ import pytest
 
 from taufit.cli import main
 from taufit.dynamics import base_parameters
-from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
+from taufit.terms.friction import Linear
 
 _LINK = {"m": "m", "mx": "hx", "my": "hy", "mz": "hz"}
 _JOINT = {"Ia": "rotor", "Fc": "coulomb", "Fv": "viscous", "B": "offset"}

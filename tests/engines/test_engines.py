@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taufit.engines import open_engine, tree
-from taufit.engines.tree import FAN, summed
+from taufit.core.compute.engines import open_engine, tree
+from taufit.core.compute.engines.tree import FAN, summed
 
 
 def power(a, b):

@@ -14,10 +14,10 @@ from taufit.estimators.cone import noise_level
 from taufit.estimators.constraints import constraints_of
 from taufit.estimators.entropic import entropic_least_squares, prior_links
 from taufit.fitting import fit_samples as fit_samples
-from taufit.friction import Linear
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.robot.inertia import pseudo_inertia
+from taufit.terms.friction import Linear
 from taufit.workflow import identify
 
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from tests.simulated_samples import simulated
 
-from taufit.errors import InfeasibleError
+from taufit.core.errors import InfeasibleError
 from taufit.estimators import ConsistentSdp, Pbpr, Problem, Wls, is_consistent, smallest_eigenvalues
 from taufit.estimators.cone import compressed, consistent_least_squares
 from taufit.estimators.constraints import constraints_of
 from taufit.fitting import fit_samples as fit_samples
-from taufit.friction import FRICTION_MODELS, Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
 from taufit.robot.inertia import pseudo_inertia
 from taufit.signals.samples import Samples
+from taufit.terms.friction import FRICTION_MODELS, Linear
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from tests.simulated_samples import simulated
 
 from taufit.estimators import ESTIMATORS, Wls, is_consistent
 from taufit.fitting import fit_samples as fit_samples
-from taufit.friction import (
+from taufit.terms.friction import (
     FRICTION_MODELS,
     FittedWidth,
     FrictionInput,

@@ -21,9 +21,9 @@ from taufit.excitation.design import Problem, _others, default_limits
 from taufit.excitation.gauge import Envelope, Gauge
 from taufit.excitation.objective import InformationOf, smoothed
 from taufit.excitation.scene import Clearances, Scene, mounting_plane, scene_for
-from taufit.friction import Linear, LinearLoad, Polynomial
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Drives, read_robot
+from taufit.terms.friction import Linear, LinearLoad, Polynomial
 
 CRITERIA = {
     "condition": Condition(8.0),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
-from taufit.errors import InfeasibleError, TaufitError
+from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.excitation import (
     CRITERIA,
     Fourier,
@@ -163,8 +163,8 @@ def test_tip_speed_and_torque_limits_hold():
 
 def test_a_second_motion_shows_what_the_first_did_not():
     from taufit.excitation.purpose import prior_information
-    from taufit.friction import Linear
     from taufit.model.torque_model import TorqueModel
+    from taufit.terms.friction import Linear
 
     robot = read_robot("ur5")
     model = TorqueModel(robot, Linear(), rotor_inertia=False)
@@ -325,7 +325,7 @@ def test_several_processes_give_the_best_of_their_motions():
 
 
 def test_searches_on_an_engine_start_elsewhere_and_the_best_is_taken():
-    from taufit.engines import Processes
+    from taufit.core.compute.engines import Processes
     from taufit.excitation.design import design_in_parallel
 
     class Noted(Processes):
@@ -360,8 +360,8 @@ def test_a_urdf_brings_its_own_collision_shapes(tmp_path):
     from taufit.excitation.scene import fit_capsules
     from taufit.excitation.scene.urdf_capsules import capsules_from_urdf
     from taufit.export import to_urdf
-    from taufit.friction import Linear
     from taufit.model.torque_model import TorqueModel
+    from taufit.terms.friction import Linear
 
     robot = read_robot("ur5")
     model = TorqueModel(robot, Linear(), rotor_inertia=False, offset=False)

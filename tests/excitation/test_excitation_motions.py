@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.excitation import Fourier, Motion, Sampled, read_motion, write_motion
 
 

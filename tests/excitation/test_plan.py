@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from taufit.cli.app import main
-from taufit.errors import InfeasibleError
+from taufit.core.errors import InfeasibleError
 from taufit.excitation import KINDS, Effort, InertiaGoal, default_limits, plan, scene_for
 from taufit.excitation import mounting_plane as surface
 from taufit.excitation.scene import Clearances

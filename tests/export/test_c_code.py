@@ -18,7 +18,9 @@ from taufit.dynamics import (
     inverse_dynamics,
     mass_matrix,
 )
-from taufit.friction import (
+from taufit.model.torque_model import TorqueModel
+from taufit.robot import Drives, from_dh, read_robot
+from taufit.terms.friction import (
     FRICTION_MODELS,
     Linear,
     Presliding,
@@ -26,9 +28,7 @@ from taufit.friction import (
     TemperatureDependent,
     start_shape,
 )
-from taufit.friction.temperature_dependent import LAWS
-from taufit.model.torque_model import TorqueModel
-from taufit.robot import Drives, from_dh, read_robot
+from taufit.terms.friction.temperature_dependent import LAWS
 
 STEP = 0.004
 MATHEMATICS = {"sin", "cos", "sincos", "exp", "expm1", "pow", "tanh", "sqrt", "fmax", "fmin"}

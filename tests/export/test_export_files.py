@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from taufit.export import EXPORTS, to_mjcf, to_urdf
-from taufit.friction import Linear
 from taufit.model.model_file import read_model, write_model
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
+from taufit.terms.friction import Linear
 
 URDF = """<?xml version="1.0"?>
 <robot name="two">

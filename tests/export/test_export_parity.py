@@ -11,18 +11,18 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from taufit.errors import InfeasibleError
+from taufit.core.errors import InfeasibleError
 from taufit.export import to_c, to_mjcf, to_urdf
-from taufit.friction import (
+from taufit.model.torque_model import TorqueModel
+from taufit.robot import Drives, from_dh
+from taufit.robot.inertia import from_pseudo_inertia
+from taufit.terms.friction import (
     FRICTION_MODELS,
     Linear,
     Presliding,
     TemperatureDependent,
     start_shape,
 )
-from taufit.model.torque_model import TorqueModel
-from taufit.robot import Drives, from_dh
-from taufit.robot.inertia import from_pseudo_inertia
 
 CC = ("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-shared", "-fPIC")
 ROWS = np.array(

@@ -16,10 +16,12 @@ from test_c_code import FRICTIONS, close, model_of, motion
 from units import beside_the_twin, moving_arm, signals, simulated, starts
 
 from taufit.cli import main
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.export.fmu import FMI_VERSIONS, KINDS, unit_of, write_fmu
 from taufit.export.fmu import write as fmu_write
-from taufit.friction import (
+from taufit.model import write_model
+from taufit.robot import Drives, from_dh, read_robot
+from taufit.terms.friction import (
     FRICTION_MODELS,
     Linear,
     Presliding,
@@ -27,8 +29,6 @@ from taufit.friction import (
     Stribeck,
     TemperatureDependent,
 )
-from taufit.model import write_model
-from taufit.robot import Drives, from_dh, read_robot
 
 fmpy = pytest.importorskip("fmpy")
 

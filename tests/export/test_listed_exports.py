@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import taufit
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.export import EXPORTS, export_model, write_export
-from taufit.friction import FRICTION_MODELS, Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
+from taufit.terms.friction import FRICTION_MODELS, Linear
 
 
 @pytest.fixture(scope="module")

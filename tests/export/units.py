@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taufit.friction import FrictionModel, start_shape
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
+from taufit.terms.friction import FrictionModel, start_shape
 
 fmpy = pytest.importorskip("fmpy")
 

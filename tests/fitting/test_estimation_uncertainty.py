@@ -9,12 +9,12 @@ import pytest
 from scipy.signal import lfilter
 from tests.simulated_samples import simulated
 
-from taufit.errors import InfeasibleError, PoorExcitationError, RecordingError, TaufitError
+from taufit.core.errors import InfeasibleError, PoorExcitationError, RecordingError, TaufitError
 from taufit.estimators import ConsistentSdp, Irls, Ols, Tls, Wls
 from taufit.fitting import fit_samples as fit_samples
-from taufit.friction import Linear, Polynomial, TemperatureDependent
 from taufit.regression import ArrayRows
 from taufit.regression.weights import ByMaximum, TorqueSums, Weights
+from taufit.terms.friction import Linear, Polynomial, TemperatureDependent
 
 
 @pytest.fixture(scope="module")

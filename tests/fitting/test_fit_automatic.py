@@ -12,16 +12,16 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "validation"))
 import simulated_arm
 
+from taufit.core.errors import RecordingError
 from taufit.dynamics import gravity_torque
-from taufit.errors import RecordingError
 from taufit.estimators import Wls, is_consistent
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting import fit as fit
 from taufit.fitting.fit import shown_by_data
-from taufit.friction import Linear
+from taufit.fitting.selection.friction_terms import choose, correlation_samples
 from taufit.robot import read_robot
-from taufit.selection.friction_terms import choose, correlation_samples
 from taufit.signals import condition
+from taufit.terms.friction import Linear
 from taufit.validation.score import score
 
 

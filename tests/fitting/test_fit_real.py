@@ -99,7 +99,7 @@ def test_lwr4_stays_a_sensible_arm_under_degenerate_motion(data_dir):
 
 
 def test_one_joint_at_a_time_is_refused(data_dir):
-    from taufit.errors import PoorExcitationError
+    from taufit.core.errors import PoorExcitationError
 
     path = data_dir / "ur10e" / "jointwise_motion" / "ur-20_01_22-joint_3.csv.gz"
     recording = read_recording(path, map=MAPS / "ur10e_csv.yaml")

@@ -12,12 +12,12 @@ from taufit.calibration.friction_identification import identify_friction
 from taufit.cli.app import main
 from taufit.excitation import plan
 from taufit.fitting.known_friction import KnownFriction
-from taufit.friction import Linear, Stribeck
 from taufit.model.model_file import read_model, write_model
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording, write_recording
 from taufit.robot import read_robot
 from taufit.signals import Samples
+from taufit.terms.friction import Linear, Stribeck
 
 # viscous, Coulomb, static of every joint.
 TERMS = np.array([[4.0, 3.0, 5.0]] * 3 + [[1.0, 0.8, 1.4]] * 3)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.simulated_samples import simulated
 
-from taufit.errors import PoorExcitationError
+from taufit.core.errors import PoorExcitationError
 from taufit.fitting import fit as fit
-from taufit.friction import Linear
+from taufit.terms.friction import Linear
 
 
 def test_unusable_and_still_are_told_apart():

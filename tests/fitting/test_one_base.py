@@ -10,8 +10,8 @@ import pytest
 import taufit
 from taufit.cli.app import main
 from taufit.fitting.fit_samples import fit_samples
-from taufit.friction import FRICTION_MODELS
 from taufit.signals import Samples
+from taufit.terms.friction import FRICTION_MODELS
 
 
 @pytest.mark.parametrize("friction", ["linear", "stribeck_load", "presliding"])

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.friction import Presliding
-from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.model import predicted_torque
 from taufit.model.torque_model import TorqueModel
 from taufit.signals import condition
 from taufit.sim import read_preset
+from taufit.terms.friction import Presliding
+from taufit.terms.friction.temperature_dependent import TemperatureDependent
 
 
 @pytest.mark.parametrize(("name", "most"), [("ur3", 0.006), ("ur5", 0.02)])

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from benchmarks.simulated_fleet import name_of
 
-from taufit.engines import open_engine
+from taufit.core.compute.engines import open_engine
 from taufit.fleet import study_fleet
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.fleet.places import find_places
 
 

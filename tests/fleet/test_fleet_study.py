@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from benchmarks.simulated_fleet import SPEEDS, name_of
 
-from taufit.cache import open_cache
-from taufit.engines import open_engine
+from taufit.core.compute.cache import open_cache
+from taufit.core.compute.engines import open_engine
 from taufit.fleet import study_fleet
 from taufit.model.model_file import read_model
 
@@ -146,8 +146,8 @@ def test_wrong_usage_is_refused(fleet, words):
 
 def test_a_scheduler_that_is_not_there_is_said(fleet, monkeypatch, arm):
     pytest.importorskip("distributed")
-    from taufit.engines import dask_cluster
-    from taufit.errors import TaufitError
+    from taufit.core.compute.engines import dask_cluster
+    from taufit.core.errors import TaufitError
 
     monkeypatch.setattr(dask_cluster, "_PATIENCE_S", 0.3)
     with pytest.raises(TaufitError, match="dask scheduler"):

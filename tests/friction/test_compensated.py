@@ -10,11 +10,9 @@ from tests.export.compiled import Compiled
 
 import taufit
 from taufit.contact.external_torque import ExternalTorque
-from taufit.errors import RobotError, TaufitError
+from taufit.core.errors import RobotError, TaufitError
 from taufit.export import EXPORTS, to_urdf
 from taufit.fitting import automatic_model
-from taufit.friction import Compensated, FrictionInput, Linear, Ripple, level, of_joint
-from taufit.friction.compensated import TERMS, absent_terms, balance_columns
 from taufit.model import friction_torque, predicted_torque, rigid_torque
 from taufit.model.friction_tape import FrictionTape
 from taufit.payload import PayloadFilter, stream
@@ -22,6 +20,8 @@ from taufit.robot import Compensator, Robot, from_yaml, to_yaml
 from taufit.sim import Twin
 from taufit.sim.payload import Carried
 from taufit.sim.random_motion import random_fourier
+from taufit.terms.friction import Compensated, FrictionInput, Linear, Ripple, level, of_joint
+from taufit.terms.friction.compensated import TERMS, absent_terms, balance_columns
 
 SPRING = Compensator(1, "spring", base_arm=0.45, link_arm=0.16, angle=1.9)
 GAS = Compensator(1, "gas", base_arm=0.45, link_arm=0.16, angle=1.9, gas_length=0.6)

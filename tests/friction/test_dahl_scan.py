@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taufit.friction import presliding
-from taufit.friction.presliding import WIDTHS, dahl_states
+from taufit.terms.friction import presliding
+from taufit.terms.friction.presliding import WIDTHS, dahl_states
 
 
 def _path(seed: int, n: int = 400) -> np.ndarray:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.dynamics import inverse_dynamics
-from taufit.friction import FRICTION_MODELS, FrictionInput, LinearLoad, PowerLaw
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import from_dh
+from taufit.terms.friction import FRICTION_MODELS, FrictionInput, LinearLoad, PowerLaw
 
 ROWS = np.array([[0, 0.3, 0.1, np.pi / 2], [0, 0, 0.4, 0], [0, 0.1, 0.2, -np.pi / 2]])
 

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from taufit.errors import MissingInputError, TaufitError
-from taufit.friction import (
+from taufit.core.errors import MissingInputError, TaufitError
+from taufit.terms.friction import (
     FRICTION_MODELS,
     Asymmetric,
     FittedWidth,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taufit.friction import FrictionInput, Presliding, friction_from_dict, friction_to_dict
-from taufit.friction.presliding import dahl_state, legs
+from taufit.terms.friction import FrictionInput, Presliding, friction_from_dict, friction_to_dict
+from taufit.terms.friction.presliding import dahl_state, legs
 
 quiet = settings(deadline=None, derandomize=True, database=None, max_examples=50)
 steps = st.lists(st.floats(-0.02, 0.02), min_size=1, max_size=200)

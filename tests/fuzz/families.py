@@ -223,7 +223,7 @@ def options(base: Path, work: Path, rng: np.random.Generator) -> list[str]:
 @cache
 def numeric_options() -> dict[str, list[str]]:
     """Options that take a number, by verb, as the commands declare them."""
-    from taufit.cli.parts.spread import spread
+    from taufit.cli.options.spread import spread
 
     out: dict[str, list[str]] = {}
     for verb in ("inspect", "design", "simulate", "convert", "fit", "check", "payload", "export",

@@ -29,18 +29,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import yaml
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
+from taufit.core.names import c_comment, clean_name
 from taufit.excitation.programs import to_joint_trajectory, to_urscript
 from taufit.export import to_mjcf, to_urdf
 from taufit.export.c import c_name, c_texts
 from taufit.export.fmu import Unit, unit_of
-from taufit.friction import Linear, Presliding, TemperatureDependent
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_file import model_from_dict, write_model
 from taufit.model.torque_model import TorqueModel
-from taufit.names import c_comment, clean_name
 from taufit.robot import read_robot
 from taufit.sim import random_fourier
+from taufit.terms.friction import Linear, Presliding, TemperatureDependent
 
 PIECES = (
     "*/", "/*", "//", "\\", "\\\n", "??/", "??/\n", "%:", "<:", "\n", "\r", "\r\n", "\t", "\x0b",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import worn_arm
 
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.health import cusum, judge, read_history, start_history, threshold_for, write_history
 from taufit.health.cusum import sudden_limit_for
 

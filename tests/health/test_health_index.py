@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import worn_arm
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.health import friction_index
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import worn_arm
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.health import add_runs, read_history, start_history, write_history
 
 ADD = """

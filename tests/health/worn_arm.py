@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.friction import Linear, TemperatureDependent
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording
 from taufit.robot import Robot, read_robot
 from taufit.signals import Samples
+from taufit.terms.friction import Linear, TemperatureDependent
 
 RATE = 50.0
 REFERENCE = 30.0

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import bombs
 
-from taufit.errors import RecordingError, TaufitError
-from taufit.limits import check_unpacked, large_files
+from taufit.core.errors import RecordingError, TaufitError
+from taufit.core.limits import check_unpacked, large_files
 from taufit.recording import read_recordings
 
 GIGABYTE = 1_000_000_000

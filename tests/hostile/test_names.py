@@ -17,8 +17,8 @@ import yaml
 from tests.browser import CHROMIUM, launched, opened
 
 from taufit.cli import main
-from taufit.errors import TaufitError
-from taufit.names import c_comment, c_header, c_identifier, clean_name, printable, yaml_scalar
+from taufit.core.errors import TaufitError
+from taufit.core.names import c_comment, c_header, c_identifier, clean_name, printable, yaml_scalar
 
 NAMES = {
     "comment": '*/\nint evil(void){return 1;}\n/*',

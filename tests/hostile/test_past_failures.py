@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from taufit.cli import main
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.excitation import read_motion
 from taufit.model.model_file import read_model
 from taufit.recording import read_recordings, write_recording
@@ -192,12 +192,12 @@ def test_names_as_long_as_the_file_system_allows_are_written(arm, tmp_path, caps
 
 
 def test_a_bag_that_cannot_be_written_leaves_nothing(arm, tmp_path, monkeypatch, capsys):
-    import taufit.files
+    import taufit.core.files
 
     def full(*_):
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(taufit.files.os, "replace", full)
+    monkeypatch.setattr(taufit.core.files.os, "replace", full)
     code, _, err = run(capsys, "convert", arm / "run.parquet", "-o", tmp_path / "bag")
     assert code == 1 and os.strerror(28) in err and os.listdir(tmp_path) == []
 

@@ -140,7 +140,7 @@ def test_the_record_button_starts_and_ends_a_file(tmp_path, monkeypatch):
 
 
 def test_what_ends_a_source_is_told():
-    from taufit.errors import WireError
+    from taufit.core.errors import WireError
 
     class Broken(Ticking):
         def read(self, seconds):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.live import Monitor
 from taufit.model import FittedModel
 from taufit.payload import identify_payload

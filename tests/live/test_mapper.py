@@ -16,7 +16,7 @@ pytest.importorskip("starlette")
 
 from test_server import ask
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.live.mapper.app import LIMITS, mapper
 from taufit.live.mapper.desk import Desk
 from taufit.live.mapper.gravity_check import gravity_check

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.live import KINDS, Monitor
 from taufit.payload import identify_payload
 from taufit.payload.filter.event import Event

@@ -11,7 +11,7 @@ import pytest
 
 import taufit
 from taufit import TorqueModel, read_robot
-from taufit.friction import FRICTION_MODELS, FrictionInput
+from taufit.terms.friction import FRICTION_MODELS, FrictionInput
 
 SOURCE = Path(taufit.__file__).parent
 JOINING = {"concatenate", "stack", "hstack", "block", "column_stack"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_file import model_from_dict, model_to_dict
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from taufit import FittedModel, TorqueModel, read_robot
-from taufit.errors import MissingInputError
-from taufit.friction import FRICTION_MODELS, Friction, FrictionInput, Presliding, Term
+from taufit.core.errors import MissingInputError
 from taufit.recording import Recording
 from taufit.robot import Drives, Limits
 from taufit.robot.inertia import from_centre_of_mass
+from taufit.terms.friction import FRICTION_MODELS, Friction, FrictionInput, Presliding, Term
 from taufit.workflow import identify
 
 RATE = 100.0

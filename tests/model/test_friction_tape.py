@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taufit.friction import FRICTION_MODELS, FrictionInput, NoFriction
 from taufit.model import TorqueModel
 from taufit.model import friction_tape as module
 from taufit.model.friction_tape import FrictionTape
 from taufit.robot import read_robot
+from taufit.terms.friction import FRICTION_MODELS, FrictionInput, NoFriction
 
 
 @pytest.mark.parametrize("name", sorted(FRICTION_MODELS))

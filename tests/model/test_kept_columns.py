@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taufit.friction import FRICTION_MODELS, Presliding, Ripple, TemperatureDependent
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
 from taufit.signals.samples import Samples
 from taufit.signals.stored.kept import Kept, KeptInFiles
+from taufit.terms.friction import FRICTION_MODELS, Presliding, Ripple, TemperatureDependent
 
 MODELS = [
     *(made() for made in FRICTION_MODELS.values()),

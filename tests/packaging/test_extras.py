@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import taufit
-from taufit.extras import EXTRAS, missing_extra
+from taufit.core.extras import EXTRAS, missing_extra
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

@@ -33,7 +33,7 @@ PROBES = {
     "ros2": "import cyclonedds.domain, taufit.wire.ros.middleware",
     "fleet": "import taufit\n"
     "from distributed import LocalCluster\n"
-    "from taufit.engines import open_engine\n"
+    "from taufit.core.compute.engines import open_engine\n"
     "from taufit.fleet import study_fleet\n"
     "with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, protocol='tcp://',\n"
     "                  host='127.0.0.1', dashboard_address=None) as cluster:\n"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.model import TrainingRecord
 from taufit.payload import PayloadSettings, identify_payload
 from taufit.payload.run import _too_heavy

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.errors import PoorExcitationError, RecordingError, TaufitError
+from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.payload import METHODS, PayloadFilter, PayloadSettings, identify_payload, stream
 from taufit.robot.inertia import pseudo_inertia
 from taufit.sim.payload import Carried

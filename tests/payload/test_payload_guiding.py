@@ -9,8 +9,8 @@ import pytest
 
 import taufit
 from taufit.cli.app import main
+from taufit.core.errors import RecordingError
 from taufit.dynamics import forward_kinematics
-from taufit.errors import RecordingError
 from taufit.payload.guiding import force_columns, guided_force
 from taufit.payload.linear import linear_estimate
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.sim import hand_guiding, read_preset
 from taufit.sim.hand_guiding import SENSOR_MASS, guide
 

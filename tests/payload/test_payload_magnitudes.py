@@ -10,7 +10,7 @@ import pytest
 
 import taufit
 from taufit.cli.app import main
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.payload import identify_payload
 from taufit.payload.magnitudes import widened, with_payload_signs
 from taufit.signs.samples import without_signs

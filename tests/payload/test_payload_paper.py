@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from taufit.core.errors import TaufitError
 from taufit.dynamics import base_parameters, regressor
-from taufit.errors import TaufitError
-from taufit.friction import PowerLaw
 from taufit.model.torque_model import TorqueModel
 from taufit.payload.difference import (
     RecursiveLeastSquares,
@@ -19,6 +18,7 @@ from taufit.robot import read_robot
 from taufit.robot.from_dh import from_dh
 from taufit.robot.inertia import pseudo_inertia
 from taufit.sim import read_preset
+from taufit.terms.friction import PowerLaw
 
 ORDER = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from taufit.errors import TaufitError
-from taufit.friction import FrictionInput
-from taufit.friction.presliding import dahl_state, legs
+from taufit.core.errors import TaufitError
 from taufit.payload import PayloadSettings
 from taufit.payload.filter.body import most_probable_body
 from taufit.payload.filter.body_search import _parameters
@@ -15,6 +13,8 @@ from taufit.payload.filter.grid import Grid
 from taufit.payload.filter.lowpass import CausalLowpass
 from taufit.payload.filter.sliding import Sliding
 from taufit.robot.inertia import from_centre_of_mass, pseudo_inertia
+from taufit.terms.friction import FrictionInput
+from taufit.terms.friction.presliding import dahl_state, legs
 
 
 @settings(deadline=None, derandomize=True, database=None, max_examples=30)

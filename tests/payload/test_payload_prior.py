@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
 from taufit.payload.filter.unknowns import prior_of, unknowns
 from taufit.payload.template import Template

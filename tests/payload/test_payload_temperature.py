@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.friction import TemperatureDependent
 from taufit.model.fitted_model import FittedModel
 from taufit.payload import identify_payload
+from taufit.terms.friction import TemperatureDependent
 
 
 def _with_law(model: FittedModel, law: str) -> FittedModel:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording import read_map, read_recording, read_recordings
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "examples" / "columns").glob("*.yaml"))

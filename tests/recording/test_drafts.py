@@ -8,8 +8,8 @@ import pytest
 from benchmarks.layouts import LAYOUTS, sines
 
 from taufit.cli.app import main
+from taufit.core.errors import RecordingError
 from taufit.dynamics import gravity_torque, inverse_dynamics
-from taufit.errors import RecordingError
 from taufit.recording import cut, ending, read_map, read_recording, read_recordings, split
 from taufit.recording.draft import draft_map, draft_text
 from taufit.recording.loggers import LOGGERS, logger_map

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording import Recording, RecordingWriter, read_recording, write_recording
 from taufit.recording.read import READERS
 from taufit.recording.writers.to_text import write_csv

@@ -13,7 +13,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.recording import Recording, read_recording, write_recording
 
 JOINTS, N = 3, 60

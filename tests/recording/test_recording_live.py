@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording import RecordingWriter, compact, read_recording
 
 # Forks writers, kills each at a random moment and tells what it had appended by then.

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from taufit.errors import MissingExtraError, RecordingError
+from taufit.core.errors import MissingExtraError, RecordingError
 from taufit.recording import read_recording, read_recordings
 
 MAP = {

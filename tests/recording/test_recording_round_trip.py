@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.recording import WRITERS, Finding, Recording, read_recording, write_recording
 from taufit.recording.canonical import to_columns
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.fitting.fit_samples import fit_samples
-from taufit.friction import Linear, TemperatureDependent
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.repeats import in_common, runs_alike
 from taufit.robot.from_dh import from_dh
 from taufit.signals import Samples
+from taufit.terms.friction import Linear, TemperatureDependent
 
 RATE = 50.0
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from taufit.core.errors import RecordingError
 from taufit.dynamics import base_parameters
-from taufit.errors import RecordingError
-from taufit.friction import FRICTION_MODELS, FrictionInput, Linear, Polynomial
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.accumulate import (
     FAST_CONDITION,
@@ -24,6 +23,7 @@ from taufit.regression.accumulate import (
 from taufit.regression.information import Information
 from taufit.robot import read_robot
 from taufit.signals import Samples
+from taufit.terms.friction import FRICTION_MODELS, FrictionInput, Linear, Polynomial
 
 LAW = settings(deadline=None, derandomize=True, database=None, max_examples=40)
 SEEDS = st.integers(0, 2**32 - 1)

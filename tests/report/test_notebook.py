@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import taufit
-from taufit.errors import MissingExtraError
+from taufit.core.errors import MissingExtraError
 from taufit.report import fit_page
 from taufit.sim import random_fourier
 

@@ -17,8 +17,6 @@ import worn_arm
 from taufit.estimators.wls import Wls
 from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples
-from taufit.friction import Linear, LinearLoad
-from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.health import start_history
 from taufit.model import ThermalState, TorqueModel
 from taufit.report.friction_map import friction_map, friction_torque, heat_map
@@ -28,6 +26,8 @@ from taufit.signals import Samples
 from taufit.temperature.changes import warm_up
 from taufit.temperature.repeated import repeat_identification
 from taufit.temperature.slopes import friction_at
+from taufit.terms.friction import Linear, LinearLoad
+from taufit.terms.friction.temperature_dependent import TemperatureDependent
 
 
 @pytest.fixture(scope="module")

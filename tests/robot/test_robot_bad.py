@@ -10,7 +10,7 @@ import pytest
 from arm_texts import ur10_urdf
 
 from taufit.cli import main
-from taufit.errors import MissingExtraError, RobotError
+from taufit.core.errors import MissingExtraError, RobotError
 from taufit.robot import bundled_robots, from_urdf, from_yaml, read_robot
 from taufit.robot.checks import checked, oddities
 

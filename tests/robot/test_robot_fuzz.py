@@ -8,8 +8,8 @@ import time
 import numpy as np
 from arm_texts import ur10_urdf
 
+from taufit.core.errors import TaufitError
 from taufit.dynamics import inverse_dynamics
-from taufit.errors import TaufitError
 from taufit.robot import read_robot, to_yaml
 
 TOKENS = [

@@ -9,10 +9,10 @@ import pytest
 from arm_texts import ur10_urdf
 
 from taufit.dynamics import base_parameters
-from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import from_urdf, read_robot
 from taufit.robot.pose import rotation, snap_angle
+from taufit.terms.friction import Linear
 
 
 @pytest.mark.parametrize("digits", [5, 6, 7, 9, 10, 15])

@@ -11,11 +11,11 @@ from tests.simulated_samples import simulated
 from taufit.estimators import ConsistentSdp, is_consistent
 from taufit.estimators.constraints import passive_rows
 from taufit.fitting import fit, fit_samples
-from taufit.friction import FRICTION_MODELS, Presliding, Ripple, level_columns
+from taufit.fitting.selection.evidence import searched, weigh_evidence
+from taufit.fitting.selection.ripple import with_ripple
 from taufit.model.torque_model import TorqueModel
-from taufit.selection.evidence import searched, weigh_evidence
-from taufit.selection.ripple import with_ripple
 from taufit.signals.sample_source import source_of
+from taufit.terms.friction import FRICTION_MODELS, Presliding, Ripple, level_columns
 
 
 def _rated(model: TorqueModel, speed: float) -> TorqueModel:

@@ -15,11 +15,11 @@ import worn_arm
 from taufit.estimators import is_consistent
 from taufit.fitting import fitted_model
 from taufit.fitting.fit import fit
-from taufit.friction import FRICTION_MODELS, FrictionInput, needs
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.signals import Samples
+from taufit.terms.friction import FRICTION_MODELS, FrictionInput, needs
 from taufit.workflow import identify
 
 ROOT = Path(__file__).parents[2]

@@ -13,11 +13,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "validation"))
 import simulated_arm
 
 from taufit.fitting import automatic_model
-from taufit.friction import Linear, Presliding, TemperatureDependent
+from taufit.fitting.selection.widths import with_fitted_width
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
-from taufit.selection.widths import with_fitted_width
 from taufit.signals import Samples
+from taufit.terms.friction import Linear, Presliding, TemperatureDependent
 
 
 def samples(widths, shares) -> tuple[TorqueModel, Samples]:

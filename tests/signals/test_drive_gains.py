@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from taufit.calibration.known_mass import METHODS, identify_gains
+from taufit.core.errors import PoorExcitationError, RecordingError
 from taufit.dynamics import regressor
-from taufit.errors import PoorExcitationError, RecordingError
 from taufit.robot import pseudo_inertia
 from taufit.signals import (
     KNOWN_GAINS,

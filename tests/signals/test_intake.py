@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.signals.intake import Intake, screen, spikes
 from taufit.signals.intake.velocities import slope
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording import read_recording, read_recordings
 from taufit.signals import (
     Gains,

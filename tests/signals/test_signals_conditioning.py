@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from taufit import condition
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.signals import DIFFERENTIATIONS, lowpass, tracking_delay
 from taufit.signals.resampling import decimate, interpolate

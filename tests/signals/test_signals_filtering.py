@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import butter, sosfiltfilt
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.signals import DIFFERENTIATIONS, Samples, lowpass, zero_phase
 from taufit.signals.filtering import smeared
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from taufit import condition
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.signals import quality_report
 
 

@@ -18,13 +18,13 @@ from benchmarks.sign_instances import (
     weightless,
 )
 
-from taufit.errors import PoorExcitationError, RecordingError, TaufitError
+from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.estimators import ConsistentSdp, is_consistent
 from taufit.fitting import fit_samples as fit_samples
-from taufit.friction import Stribeck
 from taufit.robot import from_dh
 from taufit.signs.unknown_signs import SignHint, find_signs, fit_unsigned, signed_samples
 from taufit.signs.weights import correlation_length
+from taufit.terms.friction import Stribeck
 
 LETTERS = {"m": 0, "mx": 1, "my": 2, "mz": 3, "Ixx": 4, "Ixy": 5, "Iyy": 6}
 LETTERS |= {"Ixz": 7, "Iyz": 8, "Izz": 9}

@@ -10,10 +10,10 @@ from benchmarks.accuracy.unsigned_friction import compare, twin, wrong_segments
 
 import taufit
 from taufit.fitting import automatic_model
-from taufit.friction import Linear
 from taufit.signals import condition
 from taufit.signs.unknown_signs import find_signs, without_signs
 from taufit.sim import random_fourier
+from taufit.terms.friction import Linear
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.sign_instances import boxes, instance, segment_truth
 
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.signs.data import prepare
 from taufit.signs.hints import read_hint
 from taufit.signs.unknown_signs import SignHint, find_signs, fit_unsigned

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from benchmarks.sign_instances import segment_sums
 
-from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.signals import condition
 from taufit.signs.segments import noise_scale
 from taufit.signs.unknown_signs import find_signs, without_signs
+from taufit.terms.friction import Linear
 
 MAPS = Path(__file__).resolve().parents[2] / "examples" / "columns"
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from benchmarks.sign_instances import boxes, instance, segment_truth
 
+from taufit.core.errors import InfeasibleError, PoorExcitationError
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.errors import InfeasibleError, PoorExcitationError
 from taufit.signs.tree import FeasibleDistance, search_tree, threshold_segments
 from taufit.signs.unknown_signs import fit_unsigned
 

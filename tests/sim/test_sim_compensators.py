@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.errors import InfeasibleError
-from taufit.friction import Compensated, Linear
-from taufit.friction.compensated import balance_torque
+from taufit.core.errors import InfeasibleError
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Compensator, read_robot
 from taufit.sim import Carried, Controller, Thermal, Twin, random_fourier
+from taufit.terms.friction import Compensated, Linear
+from taufit.terms.friction.compensated import balance_torque
 
 SPRING = Compensator(1, "spring", base_arm=0.45, link_arm=0.16, angle=1.9)
 

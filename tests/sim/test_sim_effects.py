@@ -9,7 +9,6 @@ import pytest
 
 from taufit.dynamics import inverse_dynamics, jacobian
 from taufit.excitation import Fourier
-from taufit.friction import FRICTION_MODELS, FrictionInput, Linear, Presliding, start_shape
 from taufit.robot import read_robot
 from taufit.sim import (
     Controller,
@@ -26,6 +25,7 @@ from taufit.sim import (
     random_fourier,
     typical_rotor,
 )
+from taufit.terms.friction import FRICTION_MODELS, FrictionInput, Linear, Presliding, start_shape
 
 ARM = typical_rotor(read_robot("ur10e"))
 MOTION = random_fourier(ARM, seed=3, frequency_hz=0.25)

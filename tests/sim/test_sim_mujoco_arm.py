@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from taufit.core.errors import InfeasibleError, RobotError
 from taufit.dynamics import gravity_torque, inverse_dynamics, mass_matrix
-from taufit.errors import InfeasibleError, RobotError
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Drives, Limits, Link, Robot, bundled_robots, read_robot
 from taufit.robot.inertia import from_centre_of_mass

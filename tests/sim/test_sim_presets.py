@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 import yaml
 
+from taufit.core.errors import TaufitError
 from taufit.dynamics import regressor
-from taufit.errors import TaufitError
 from taufit.estimators import Ols
 from taufit.fitting import fit_samples as fit_samples
-from taufit.friction import FrictionInput, Polynomial
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import read_recording
 from taufit.robot import pseudo_inertia, read_robot
@@ -23,6 +22,7 @@ from taufit.signals import condition
 from taufit.sim import presets, random_fourier, read_preset
 from taufit.sim.preset import preset_from_text
 from taufit.sim.replay import replay
+from taufit.terms.friction import FrictionInput, Polynomial
 
 MAP = Path(__file__).resolve().parents[2] / "examples" / "columns" / "ur10e_csv.yaml"
 

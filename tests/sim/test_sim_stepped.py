@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.robot import read_robot
 from taufit.sim import (
     Carried,

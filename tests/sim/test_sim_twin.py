@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from taufit.core.errors import InfeasibleError, MissingExtraError, TaufitError
 from taufit.dynamics import forward_kinematics, inverse_dynamics, mass_matrix
-from taufit.errors import InfeasibleError, MissingExtraError, TaufitError
 from taufit.excitation import Fourier
-from taufit.friction import FRICTION_MODELS, Linear, start_shape
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import write_recording
 from taufit.robot import bundled_robots, read_robot
@@ -36,6 +35,7 @@ from taufit.sim import (
     typical_rotor,
 )
 from taufit.sim.batch import run_many
+from taufit.terms.friction import FRICTION_MODELS, Linear, start_shape
 
 ARM = typical_rotor(read_robot("ur10e"))
 MOTION = random_fourier(ARM, seed=3, frequency_hz=0.25)

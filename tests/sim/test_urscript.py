@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from taufit.sim.urscript import ScriptError, complete, load
-from taufit.sim.urscript.machine import BUDGET, Builtin
+from taufit.virtual.urscript import ScriptError, complete, load
+from taufit.virtual.urscript.machine import BUDGET, Builtin
 
 
 class Tape:

@@ -13,11 +13,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "health"))
 
 import worn_arm
 
-from taufit.errors import PoorExcitationError, RecordingError, TaufitError
+from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.estimators.wls import Wls
 from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples
-from taufit.friction import FRICTION_MODELS, Linear, TemperatureDependent
 from taufit.model import predicted_torque
 from taufit.model.torque_model import TorqueModel
 from taufit.signals import Samples
@@ -29,6 +28,7 @@ from taufit.temperature.slopes import (
     stuck_sensors,
     temperature_spread,
 )
+from taufit.terms.friction import FRICTION_MODELS, Linear, TemperatureDependent
 
 # Joints of one arm warm at their own pace: the second early, the third late.
 STATES = [(20, 20, 20), (23, 30, 21), (27, 35, 24), (31, 37, 30), (35, 38, 38), (39, 39, 42)]

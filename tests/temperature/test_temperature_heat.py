@@ -13,11 +13,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "health"))
 
 import worn_arm
 
-from taufit.errors import PoorExcitationError
+from taufit.core.errors import PoorExcitationError
 from taufit.estimators.wls import Wls
 from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples
-from taufit.friction import Linear
 from taufit.model import predicted_torque
 from taufit.model.model_file import read_model, write_model
 from taufit.model.torque_model import TorqueModel
@@ -28,6 +27,7 @@ from taufit.temperature.heat_model import (
     session_clock,
     thermal_temperature,
 )
+from taufit.terms.friction import Linear
 
 RUNS = 12
 

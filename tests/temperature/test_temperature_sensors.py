@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.signals import condition
 from taufit.temperature.sensors import blind_fit, heat_power, heat_share, swapped_findings
+from taufit.terms.friction import Linear
 
 
 @pytest.fixture(scope="module")

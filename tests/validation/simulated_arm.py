@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.friction import Presliding
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
+from taufit.terms.friction import Presliding
 
 RATE = 100.0
 FRICTION = Presliding()

@@ -10,10 +10,10 @@ import simulated_arm
 
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.fit import fit
-from taufit.friction import Linear
 from taufit.model.intervals import USUAL_SCATTER, coulomb_level, predict_interval
 from taufit.robot import read_robot
 from taufit.signals import condition
+from taufit.terms.friction import Linear
 from taufit.validation.grades import grade
 from taufit.validation.in_detail import in_detail, stiction_lines
 from taufit.validation.score import score

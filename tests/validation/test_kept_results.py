@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import simulated_arm
 
-from taufit.cache import open_cache
+from taufit.core.compute.cache import open_cache
 from taufit.recording import read_recordings, write_recording
 from taufit.recording.files import RecordingFiles, find_recordings
 from taufit.signals import sample_source

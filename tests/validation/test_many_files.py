@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import simulated_arm
 
+from taufit.core.errors import RecordingError
 from taufit.dynamics.batch import Engine
-from taufit.errors import RecordingError
 from taufit.estimators import ConsistentSdp, Wls
 from taufit.fitting import automatic_model
 from taufit.fitting import fit_samples as fit_samples
-from taufit.friction import Presliding
 from taufit.recording import files as recording_files
 from taufit.recording import read_recordings, write_recording
 from taufit.recording.files import RecordingFiles
@@ -22,6 +21,7 @@ from taufit.regression import rows
 from taufit.regression.accumulate import accumulate_by_joint
 from taufit.report import fit_page
 from taufit.signals import condition, sample_source
+from taufit.terms.friction import Presliding
 from taufit.workflow import identify, training_data
 
 

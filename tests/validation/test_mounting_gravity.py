@@ -11,8 +11,8 @@ import simulated_arm
 
 from taufit.calibration import estimate_gravity, mounting_findings, move_model
 from taufit.calibration.mounting import mounting_name
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.dynamics import inverse_dynamics
-from taufit.errors import RecordingError, TaufitError
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
 from taufit.robot.mounting import gravity_in_base, parse_mounting

@@ -15,11 +15,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "health"))
 import worn_arm
 
 from taufit.cli.app import main
-from taufit.errors import PoorExcitationError
-from taufit.friction import Linear, TemperatureDependent
+from taufit.core.errors import PoorExcitationError
 from taufit.model.model_file import read_model, write_model
 from taufit.recording import write_recording
 from taufit.report import fit_page
+from taufit.terms.friction import Linear, TemperatureDependent
 from taufit.validation import score
 from taufit.workflow import condition_like, identify
 

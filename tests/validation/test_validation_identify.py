@@ -9,8 +9,8 @@ import pytest
 import simulated_arm
 
 from taufit.calibration import gravity_findings
-from taufit.engines import Processes
-from taufit.errors import PoorExcitationError, RecordingError
+from taufit.core.compute.engines import Processes
+from taufit.core.errors import PoorExcitationError, RecordingError
 from taufit.fitting import automatic_model
 from taufit.model import predicted_torque
 from taufit.model.model_file import read_model, write_model

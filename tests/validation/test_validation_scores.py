@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.model import predicted_torque
 from taufit.signals import Samples, condition
 from taufit.validation import Limits, check, range_findings, residual_spectrum, score, verdict

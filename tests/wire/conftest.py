@@ -13,7 +13,7 @@ import pytest
 
 from taufit.robot import read_robot
 from taufit.sim import Twin, read_preset, typical_rotor
-from taufit.sim.virtual import UrController, VirtualUr
+from taufit.virtual.controllers import UrController, VirtualUr
 
 
 @pytest.fixture(scope="session")

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
-from taufit.sim.virtual import PlayedArm, UrController, VirtualEgm, VirtualFranka, VirtualUr
+from taufit.virtual.controllers import PlayedArm, UrController, VirtualEgm, VirtualFranka, VirtualUr
 from taufit.wire import egm, franka
 from taufit.wire.open import host_and_port, open_source, parse
 from taufit.wire.recorder import record
@@ -147,7 +147,7 @@ def test_the_abb_client_decodes_the_virtual_robot():
 import json
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_rotor
-from taufit.sim.virtual import PlayedArm, VirtualEgm
+from taufit.virtual.controllers import PlayedArm, VirtualEgm
 from ABBRobotEGM import EGM
 robot = typical_rotor(read_robot("kr5"))
 arm = PlayedArm(Twin(robot), random_fourier(robot, seed=1, frequency_hz=0.25), 250.0)

@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.excitation import Sampled
 from taufit.excitation.motion_file import write_motion
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_rotor
-from taufit.sim.urscript.machine import Machine
-from taufit.sim.virtual import UrController, VirtualUr
+from taufit.virtual.controllers import UrController, VirtualUr
+from taufit.virtual.urscript.machine import Machine
 from taufit.wire import UrRtde
 from taufit.wire.player import APPROACH, FINISHED, PREPARATION, RECORDED, Playback
 from taufit.wire.recorder import record

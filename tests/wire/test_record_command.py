@@ -14,16 +14,16 @@ import pytest
 import yaml
 
 from taufit.cli import main
+from taufit.core.errors import WireError
 from taufit.dynamics import inverse_dynamics
-from taufit.errors import WireError
 from taufit.excitation import Sampled
 from taufit.excitation.motion_file import read_motion, write_motion
 from taufit.excitation.programs import to_urscript
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
-from taufit.sim.urscript import complete
-from taufit.sim.virtual import UrController, VirtualUr
+from taufit.virtual.controllers import UrController, VirtualUr
+from taufit.virtual.urscript import complete
 from taufit.wire import UrRtde
 from taufit.wire.recorder import record
 from taufit.wire.ur_player import UrPlayer, calibration, mounting_of

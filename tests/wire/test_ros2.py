@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.wire.recorder import record
 from taufit.wire.ros import JointState, Ros2JointStates
 

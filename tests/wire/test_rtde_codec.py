@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.wire import rtde, ur_state
 
 NUMBERS = {

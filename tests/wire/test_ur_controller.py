@@ -12,17 +12,17 @@ from taufit.excitation.programs import to_urscript
 from taufit.robot import bundled_robots, read_robot
 from taufit.robot.pose import rotation
 from taufit.sim import Effects, random_fourier
-from taufit.sim.urscript import ScriptError
-from taufit.sim.virtual import UrController
-from taufit.sim.virtual.dh import dh_table
-from taufit.sim.virtual.kinematics import (
+from taufit.virtual.controllers import UrController
+from taufit.virtual.controllers.dh import dh_table
+from taufit.virtual.controllers.kinematics import (
     Kinematics,
     from_pose,
     rotation_matrix,
     rotation_vector,
     to_pose,
 )
-from taufit.sim.virtual.ur_controller import NORMAL, PLAYING, PROTECTIVE_STOP, STOPPED
+from taufit.virtual.controllers.ur_controller import NORMAL, PLAYING, PROTECTIVE_STOP, STOPPED
+from taufit.virtual.urscript import ScriptError
 
 
 def played(controller, program, longest=60.0):
@@ -242,7 +242,7 @@ def test_the_dh_table_gives_the_flange(name):
 
 
 def test_seven_joints_are_refused():
-    from taufit.errors import TaufitError
+    from taufit.core.errors import TaufitError
     from taufit.sim import Twin, typical_rotor
 
     with pytest.raises(TaufitError, match="7 joints"):

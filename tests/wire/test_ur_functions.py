@@ -9,9 +9,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 from tests.dynamics.random_arms import pinocchio_model
 
-from taufit.sim.urscript import ScriptError
-from taufit.sim.urscript.values import UrList
-from taufit.sim.virtual.ur_functions import functions
+from taufit.virtual.controllers.ur_functions import functions
+from taufit.virtual.urscript import ScriptError
+from taufit.virtual.urscript.values import UrList
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from taufit.sim.virtual import UrController, VirtualUr
+from taufit.virtual.controllers import UrController, VirtualUr
 from taufit.wire import UrRtde, rtde, ur_state
 from taufit.wire.line import exchange
 from taufit.wire.ur_player import about
@@ -187,7 +187,7 @@ def test_programs_arrive_in_pieces_on_every_script_port(virtual_ur, port):
 
 
 def test_a_port_in_use_is_named(quiet_twin, virtual_ur):
-    from taufit.errors import TaufitError
+    from taufit.core.errors import TaufitError
 
     other = VirtualUr(UrController(quiet_twin), ports=virtual_ur.ports)
     with pytest.raises(TaufitError, match="cannot be opened"), other:

@@ -11,9 +11,9 @@ import time
 import numpy as np
 import pytest
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.recording import read_recording
-from taufit.sim.virtual import UrController, VirtualUr
+from taufit.virtual.controllers import UrController, VirtualUr
 from taufit.wire import UrPorts, UrRtde, rtde
 from taufit.wire.recorder import record
 from taufit.wire.source import Clock

@@ -11,12 +11,12 @@ from functools import partial
 
 import pytest
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.robot import read_robot
 from taufit.sim import Twin, typical_rotor
-from taufit.sim.urscript import ScriptError, complete
-from taufit.sim.virtual import UrController, ur_dashboard
-from taufit.sim.virtual.rtde_session import RtdeSession
+from taufit.virtual.controllers import UrController, ur_dashboard
+from taufit.virtual.controllers.rtde_session import RtdeSession
+from taufit.virtual.urscript import ScriptError, complete
 from taufit.wire import egm, franka, rtde, ur_state
 
 # `make fuzz` sets this to 1; the ordinary run takes a small share of it.

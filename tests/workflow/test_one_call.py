@@ -11,7 +11,7 @@ import pytest
 
 import taufit
 from taufit.cli.app import main
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.fitting import automatic_model
 from taufit.model.from_data import known_speed
 from taufit.report import fit_page

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.calibration.gravity_sign import gravity_findings
+from taufit.core.errors import RecordingError
 from taufit.dynamics import base_parameters, regressor
-from taufit.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.robot import Robot

@@ -10,10 +10,10 @@ from operator import itemgetter
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
 from taufit.calibration.friction_pairs import FrictionPairs
-from taufit.friction import FrictionInput, FrictionModel
-from taufit.selection.shapes import beyond_folds, near_folds
+from taufit.core.arrays import Array, Bool, Float
+from taufit.fitting.selection.shapes import beyond_folds, near_folds
+from taufit.terms.friction import FrictionInput, FrictionModel
 
 # Shapes that differ by a factor exp(+-0.5) in about two of three gears.
 _ALIKE = (("coulomb_velocity", "stribeck_velocity"), ("load_velocity", "stribeck_velocity"))

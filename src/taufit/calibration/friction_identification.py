@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
 from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, weighted
 from taufit.calibration.friction_test import (
     FrictionFit,
@@ -21,8 +20,22 @@ from taufit.calibration.friction_test import (
     least_rms,
     load_factor,
 )
-from taufit.errors import PoorExcitationError, TaufitError
-from taufit.friction import (
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import PoorExcitationError, TaufitError
+from taufit.core.parameters import joint_parameter
+from taufit.model.fitted_model import FittedModel
+from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import (
+    Conditioning,
+    FitSettings,
+    Provenance,
+    Ranges,
+    TrainingRecord,
+)
+from taufit.recording import require_joints
+from taufit.robot import Robot
+from taufit.signals.samples import Samples
+from taufit.terms.friction import (
     FRICTION_MODELS,
     FrictionModel,
     Linear,
@@ -35,19 +48,6 @@ from taufit.friction import (
     needs,
     start_shape,
 )
-from taufit.model.fitted_model import FittedModel
-from taufit.model.torque_model import TorqueModel
-from taufit.model.training_record import (
-    Conditioning,
-    FitSettings,
-    Provenance,
-    Ranges,
-    TrainingRecord,
-)
-from taufit.parameters import joint_parameter
-from taufit.recording import require_joints
-from taufit.robot import Robot
-from taufit.signals.samples import Samples
 
 # What `auto` chooses from, and the same curve for a joint that carries no load.
 AUTOMATIC = ("linear", "linear_load", "power_law", "polynomial", "stribeck", "stribeck_load_smooth")

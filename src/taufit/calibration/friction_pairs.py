@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.errors import PoorExcitationError, TaufitError
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.signals.samples import Samples
 
 # Velocity is averaged over the first window for slow strokes, over the second for fast ones.

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
 from taufit.calibration.friction_curve import (
     all_at_once,
     bic,
@@ -23,9 +22,10 @@ from taufit.calibration.friction_curve import (
 )
 from taufit.calibration.friction_pairs import FrictionPairs
 from taufit.calibration.passive import POWERS, Cone, passive_cone
-from taufit.errors import PoorExcitationError, TaufitError
-from taufit.friction import FrictionInput, FrictionModel, needs
-from taufit.threads import one_blas_thread
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import PoorExcitationError, TaufitError
+from taufit.core.threads import one_blas_thread
+from taufit.terms.friction import FrictionInput, FrictionModel, needs
 
 METHODS = ("variable_projection", "levenberg_marquardt")
 # How much extrapolated friction may differ between what the data allow.

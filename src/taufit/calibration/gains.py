@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
 from taufit.calibration.known_mass import identify_gains
-from taufit.errors import RecordingError
-from taufit.friction import Presliding
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 from taufit.model import predicted_rows
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording, require_joints
 from taufit.robot import Robot
 from taufit.signals import Gains, Samples, condition
+from taufit.terms.friction import Presliding
 
 # Rows per second handed on: after the low-pass neighbours repeat each other.
 _RATE_HZ = 25.0

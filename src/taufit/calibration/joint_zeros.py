@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
 from taufit.calibration.zero_search import Search
-from taufit.errors import RecordingError, RobotError
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import RecordingError, RobotError
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from taufit.arrays import Array, Float, Int
-from taufit.errors import InfeasibleError, PoorExcitationError, RecordingError
-from taufit.parameters import PER_LINK
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import InfeasibleError, PoorExcitationError, RecordingError
+from taufit.core.parameters import PER_LINK
 from taufit.robot.inertia import pseudo_inertia
 from taufit.signals.drive_gains import Gains
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.dynamics import BaseParameters, base_parameters, regressor
-from taufit.friction import Presliding
+from taufit.fitting.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
@@ -29,8 +29,8 @@ from taufit.robot.mounting import (
     gravity_in_base,
     parse_mounting,
 )
-from taufit.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.signals.samples import Samples
+from taufit.terms.friction import Presliding
 
 # Gravity this far from where it was declared is another mounting, if the recording shows it to
 # this many standard deviations and gains this much by it [deg, 1, squared noise levels].

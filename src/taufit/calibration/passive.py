@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.friction import FrictionModel
+from taufit.core.arrays import Array, Bool, Float
+from taufit.terms.friction import FrictionModel
 
 POWERS = {"viscous": 1, "viscous2": 2, "viscous3": 3}
 _GRID = 25

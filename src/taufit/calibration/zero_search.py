@@ -18,17 +18,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
-from taufit.friction import Compensated
-from taufit.friction.compensated import balance_torque, compensated
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
+from taufit.core.statistics import NORMAL_95, student_tail_value
+from taufit.fitting.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.repeats import BAND_HZ, repeated_power
 from taufit.robot import Robot
-from taufit.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.samples import Samples
-from taufit.statistics import NORMAL_95, student_tail_value
+from taufit.terms.friction import Compensated
+from taufit.terms.friction.compensated import balance_torque, compensated
 
 _MOST_ROWS = 3000
 _ROUNDS = 8

@@ -17,16 +17,15 @@ from typing import Any, NoReturn
 
 import taufit
 from taufit.cli.parts import process
-from taufit.errors import TaufitError
-from taufit.extras import EXTRAS, installed_extras
-from taufit.heap import keep_freed_memory
-from taufit.limits import large_files
-from taufit.names import printable
-from taufit.threads import VARIABLES
+from taufit.core.errors import TaufitError
+from taufit.core.extras import EXTRAS, installed_extras
+from taufit.core.heap import keep_freed_memory
+from taufit.core.limits import large_files
+from taufit.core.names import printable
+from taufit.core.threads import VARIABLES
 
-# In order of use. A verb has a file `cli/<verb>.py`, or one in a room of _ROOMS, with either a
-# function `command` or, for verbs with sub-verbs, a typer app called `app`.
-_ROOMS = ("", "pages.", "fleets.", "tip.")
+# In order of use. A verb has a file `cli/<verb>.py` with either a function `command` or, for verbs
+# with sub-verbs, a typer app called `app`.
 _IN_ORDER = {
     "demo": "Try taufit without a robot: simulate, fit, check, report",
     "inspect": "Show a robot: joints, limits, what its motion can tell about it",
@@ -52,11 +51,8 @@ _IN_ORDER = {
 
 
 def module_of(verb: str) -> str | None:
-    """Where a verb is, or None where it is not part of this installation."""
-    for room in _ROOMS:
-        if (Path(__file__).parent / room.rstrip(".") / f"{verb}.py").exists():
-            return f"taufit.cli.{room}{verb}"
-    return None
+    """Module of a verb, or None where it is not part of this installation."""
+    return f"taufit.cli.{verb}" if Path(__file__).with_name(f"{verb}.py").exists() else None
 
 
 VERBS = {verb: text for verb, text in _IN_ORDER.items() if module_of(verb) is not None}
@@ -155,7 +151,7 @@ def typer_app(verb: str) -> Any:
     """The verb as a typer app; the "Next: ..." of its docstring becomes the last line of help."""
     import typer
 
-    from taufit.cli.parts.spread import spread
+    from taufit.cli.options.spread import spread
 
     module = import_module(module_of(verb) or verb)
     if hasattr(module, "app"):

@@ -97,7 +97,7 @@ def command(
             )
             bar.advance(task)
     if report is not None:
-        from taufit.files import write_text
+        from taufit.core.files import write_text
         from taufit.report.tracking_page import tracking_page
 
         write_text(report, tracking_page(fitted, followed))
@@ -131,7 +131,7 @@ def command(
         _show(fitted, scores, files, judged, model)
         _show_followed(followed, report)
     if not judged.passed:
-        from taufit.errors import InfeasibleError
+        from taufit.core.errors import InfeasibleError
 
         why = "the model breaks the limits" if limits.given else "the model fails"
         raise InfeasibleError(f"{why}: {'; '.join(judged.reasons)}.")

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from taufit.names import printable
-from taufit.plain_data import plain
+from taufit.core.names import printable
+from taufit.core.plain_data import plain
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -30,7 +30,7 @@ class HowOptions:
     def settings(self) -> ContactSettings:
         """As the library takes them."""
         from taufit.contact import ContactSettings
-        from taufit.errors import TaufitError
+        from taufit.core.errors import TaufitError
 
         x, y, z = numbers(self.tool, "--tool", 3)
         try:
@@ -116,7 +116,7 @@ def command(
             fitted, carried, noise=noise, settings=settings, watch=lambda _: bar.update(task)
         )
     if report is not None:
-        from taufit.files import write_text
+        from taufit.core.files import write_text
         from taufit.report.contact_page import contact_page
 
         write_text(report, contact_page(done, fitted, str(recording)))
@@ -164,7 +164,7 @@ def _plain(found: Sensitivity) -> dict[str, Any]:
 
 
 def _noise(noise: NoiseByState) -> dict[str, Any]:
-    from taufit.friction.states import STATES
+    from taufit.terms.friction.states import STATES
 
     return {
         state: {

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taufit.cli.options import Json, RecordingOptions, mounting_given
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 
 
 @dataclass(frozen=True, slots=True)

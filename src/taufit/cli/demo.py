@@ -44,8 +44,8 @@ def command(
     Next: open the report it names in a browser.
     """
     from taufit.cli.common import headline, plain_console
-    from taufit.errors import MissingExtraError
-    from taufit.files import write_text
+    from taufit.core.errors import MissingExtraError
+    from taufit.core.files import write_text
 
     console = plain_console()
     if files:

@@ -9,7 +9,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, RobotName, RobotOptions, one_of
-from taufit.cli.parts.design_options import (
+from taufit.cli.options.design import (
     CellOptions,
     EffortOptions,
     FormOptions,

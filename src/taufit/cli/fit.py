@@ -14,13 +14,13 @@ from taufit.cli.options import (
     RobotName,
     RobotOptions,
 )
-from taufit.cli.parts.fit_options import (
+from taufit.cli.options.fit import (
     MANY_FILES,
     HoldoutOptions,
     ModelOptions,
     ResultOptions,
 )
-from taufit.parameters import parse_name
+from taufit.core.parameters import parse_name
 
 # Files are gone through about so often.
 _PASSES = 7
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from taufit.cache import Cache
     from taufit.cli.parts.mend import Mended
+    from taufit.core.compute.cache import Cache
     from taufit.recording import Finding
     from taufit.robot import Robot
     from taufit.validation import Verdict
@@ -120,7 +120,7 @@ def command(
         if mended is not None:
             print(f"Remedy: fit again with {mended.words}.")
     if refused:
-        from taufit.errors import InfeasibleError
+        from taufit.core.errors import InfeasibleError
 
         missed = "does not reach the limits" if limits.given else "is poor"
         raise InfeasibleError(
@@ -167,7 +167,7 @@ def _provenance(
     cache: Cache | None = None,
 ) -> dict[str, Any]:
     """Every input file with its hash."""
-    from taufit.cache.store import content_of
+    from taufit.core.compute.cache.store import content_of
 
     def named(path: Path) -> dict[str, str]:
         return {
@@ -185,7 +185,7 @@ def _provenance(
 
 
 def _report(done: Identification, path: Path) -> None:
-    from taufit.files import write_text
+    from taufit.core.files import write_text
     from taufit.report import fit_page
 
     write_text(path, fit_page(done))

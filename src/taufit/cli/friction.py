@@ -22,8 +22,8 @@ from taufit.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from taufit.arrays import Array
     from taufit.calibration.friction_identification import FrictionIdentification, JointFriction
+    from taufit.core.arrays import Array
     from taufit.signals import Samples
 
 
@@ -81,9 +81,9 @@ def command(
     payload` and `taufit export` read the file as it is.
     """
     from taufit.calibration.friction_identification import BESIDE, identify_friction
-    from taufit.friction import FRICTION_MODELS
     from taufit.model.model_file import read_model, write_model
     from taufit.signals import condition
+    from taufit.terms.friction import FRICTION_MODELS
 
     one_of(curve.friction, ("auto", *FRICTION_MODELS), "--friction")
     cutoff_given(curve.cutoff_hz)
@@ -114,7 +114,7 @@ def command(
         bar.advance(task)
     write_model(found.model, output)
     if report is not None:
-        from taufit.files import write_text
+        from taufit.core.files import write_text
         from taufit.report.friction_page import friction_page
 
         write_text(report, friction_page(arm, found))

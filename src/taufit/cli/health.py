@@ -9,7 +9,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, Model, RecordingOptions, Report, wrong
-from taufit.statistics import NORMAL_95
+from taufit.core.statistics import NORMAL_95
 
 if TYPE_CHECKING:
     from taufit.health import History, Judgement
@@ -51,10 +51,10 @@ def baseline(
 
     Next: `taufit health check HISTORY RECORDING` adds runs and says whether friction has risen.
     """
-    from taufit.friction import needs
     from taufit.health import judge, start_history, write_history
     from taufit.health.history import RECOMMENDED
     from taufit.model.model_file import read_model
+    from taufit.terms.friction import needs
 
     if not 0.0 < rate <= 0.1:
         wrong("--rate", f"must be above 0 and at most 0.1, got {rate:g}.")
@@ -135,7 +135,7 @@ def check(
 
     Next: `taufit health check HISTORY --report health.html` shows every joint over time.
     """
-    from taufit.errors import InfeasibleError
+    from taufit.core.errors import InfeasibleError
     from taufit.health import add_runs, judge, read_history
 
     known = read_history(history)
@@ -173,7 +173,7 @@ def _runs(
     model: FittedModel, files: list[Path], source: RecordingOptions, what: str
 ) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
     """Every run of every file, conditioned like the model's training data."""
-    from taufit.cache.store import content_of
+    from taufit.core.compute.cache.store import content_of
     from taufit.temperature.slopes import repaired_temperature
     from taufit.validation import range_findings
     from taufit.workflow import condition_like
@@ -244,7 +244,7 @@ def _show(history: History, found: Judgement, added: int, notes: list[str], path
 
 
 def _report(history: History, path: Path) -> None:
-    from taufit.files import write_text
+    from taufit.core.files import write_text
     from taufit.report.health_page import health_page
 
     write_text(path, health_page(history))

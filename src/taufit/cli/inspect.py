@@ -38,9 +38,9 @@ def command(
     Next: `taufit design ROBOT -o motion.json` plans a motion that shows them.
     """
     from taufit.dynamics.base_parameters import RULES, base_parameters
-    from taufit.friction import FRICTION_MODELS
     from taufit.model.torque_model import TorqueModel
     from taufit.robot import oddities
+    from taufit.terms.friction import FRICTION_MODELS
 
     if robot is None:
         _list(as_json)

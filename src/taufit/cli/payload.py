@@ -144,7 +144,7 @@ def command(
                 watch=lambda live, _: bar.update(task, completed=live.samples),
             )
     if report is not None:
-        from taufit.files import write_text
+        from taufit.core.files import write_text
         from taufit.report.payload_page import payload_page
 
         write_text(report, payload_page(done, fitted, str(recording)))

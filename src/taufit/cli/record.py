@@ -169,7 +169,7 @@ def _first(line: Source) -> Block:
     """The first samples: where the arm is, and in which state."""
     import time
 
-    from taufit.errors import WireError
+    from taufit.core.errors import WireError
 
     end = time.monotonic() + 10.0
     while time.monotonic() < end:
@@ -197,7 +197,7 @@ def _about(address: Address, ports: UrPorts, first: Block) -> dict[str, Any]:
 
 
 def _check(first: Block, meta: dict[str, Any]) -> None:
-    from taufit.errors import WireError
+    from taufit.core.errors import WireError
     from taufit.wire.ur_player import ready
 
     obstacles = ready(first)
@@ -222,7 +222,7 @@ def _ask(planned: Planned, first: Block, yes: bool) -> None:
 
 def _report(done: Recorded, planned: Planned | None, as_json: bool) -> None:
     """Counts, and how good the recording is."""
-    from taufit.errors import TaufitError
+    from taufit.core.errors import TaufitError
     from taufit.signals import quality_report
 
     findings = list(done.recording.findings)

@@ -31,7 +31,7 @@ def command(
 
     Next: open the page in a browser.
     """
-    from taufit.files import write_text
+    from taufit.core.files import write_text
     from taufit.model.model_file import read_model
     from taufit.report import Run, model_page
     from taufit.validation import score

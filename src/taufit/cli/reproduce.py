@@ -12,7 +12,7 @@ from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, Report, one_of
 
 if TYPE_CHECKING:
-    from taufit.reproduce import Exhibit
+    from taufit.papers import Exhibit
 
 
 def command(
@@ -30,7 +30,7 @@ def command(
 
     Next: `taufit reproduce kr5 --report kr5.html`, and open the page.
     """
-    from taufit.reproduce import PAPERS, paper_page, read_paper
+    from taufit.papers import PAPERS, paper_page, read_paper
 
     one_of(paper, tuple(PAPERS), "PAPER")
     start = time.process_time()
@@ -45,7 +45,7 @@ def command(
     entries = [entry for exhibit in exhibits for entry in exhibit.entries]
     differing = [entry for entry in entries if entry.agrees is False]
     if report is not None:
-        from taufit.files import write_text
+        from taufit.core.files import write_text
 
         write_text(report, paper_page(asked, exhibits))
     if as_json:

@@ -113,7 +113,7 @@ def command(
 
     from taufit.cli.common import plain
     from taufit.cli.parts.simulated_files import numbered, truth_path
-    from taufit.files import write_json
+    from taufit.core.files import write_json
     from taufit.recording import write_recording
     from taufit.sim.batch import run_many
     from taufit.sim.mujoco_arm import import_mujoco
@@ -242,7 +242,7 @@ def _mounted(twin: Twin, mounting: str) -> Twin:
 
 def _from_model(twin: Twin, path: Path) -> Twin:
     import taufit
-    from taufit.errors import TaufitError
+    from taufit.core.errors import TaufitError
     from taufit.sim import Twin
 
     fitted = taufit.read_model(path)
@@ -265,7 +265,7 @@ def _merged(twin: Twin, path: Path) -> Any:
     """The twin's effects with those of a file in their place; `name: null` switches one off."""
     from dataclasses import fields
 
-    from taufit.plain_data import parse_yaml, read_text
+    from taufit.core.plain_data import parse_yaml, read_text
     from taufit.sim import Effects, effects_from_dict
 
     data = parse_yaml(read_text(path, "YAML"), path, "YAML")
@@ -275,7 +275,7 @@ def _merged(twin: Twin, path: Path) -> Any:
 
 
 def _motion(twin: Twin, text: str, given: Any) -> Any:
-    from taufit.errors import TaufitError
+    from taufit.core.errors import TaufitError
     from taufit.excitation import read_motion
     from taufit.sim import random_fourier
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taufit.arrays import Array, Float
 from taufit.contact.change_test import Step
 from taufit.contact.settings import ContactSettings
 from taufit.contact.touch import Moment
+from taufit.core.arrays import Array, Float
 
 # A change that is still small this long after its first sign, or after its evidence was enough, is
 # friction that creeps [s].

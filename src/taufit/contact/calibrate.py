@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.model.noise_by_state import AlarmTail
 
 # Of arms in general, where no contact-free recording is given: chosen on recordings of one UR10e

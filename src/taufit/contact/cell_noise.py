@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
 from taufit.contact.change_test import CLIP, CLIP_AT_REST, Cell
 from taufit.contact.external_torque import ExternalTorque, Felt
-from taufit.friction.states import FAST, REST, SLOW, STATES, TURNING
+from taufit.core.arrays import Array, Float
 from taufit.model.noise_by_state import NoiseByState
+from taufit.terms.friction.states import FAST, REST, SLOW, STATES, TURNING
 
 try:
     from taufit import _kernel

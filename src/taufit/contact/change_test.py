@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 
 try:
     from taufit import _kernel

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
 from taufit.contact.force import Force, direction_names
-from taufit.friction.states import STATES
-from taufit.statistics import NORMAL_95
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.statistics import NORMAL_95
+from taufit.terms.friction.states import STATES
 
 KINDS = ("contact", "pick or contact", "contact ended", "gap", "stop beyond training")
 

@@ -22,16 +22,16 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.dynamics import Engine
-from taufit.friction import needs
-from taufit.friction.compensated import balance_torque
-from taufit.friction.states import FAST, FrictionStates, StateSettings
 from taufit.model.fitted_model import FittedModel
 from taufit.model.friction_tape import FrictionTape
 from taufit.model.noise_by_state import NoiseByState
 from taufit.model.predict import without_balance
 from taufit.signals.recursive import filter_rows
+from taufit.terms.friction import needs
+from taufit.terms.friction.compensated import balance_torque
+from taufit.terms.friction.states import FAST, FrictionStates, StateSettings
 
 try:
     from taufit import _kernel

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import engine
 from taufit.robot import Robot
-from taufit.statistics import NORMAL_95
 
 # Levers shorter than this are none [m]: joint and link cannot be told apart by a force there.
 _LEVER = 0.01

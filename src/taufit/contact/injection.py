@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
 from taufit.contact.contact import Contact
 from taufit.contact.force import point_jacobian
 from taufit.contact.settings import ContactSettings
 from taufit.contact.watch import ContactWatch
+from taufit.core.arrays import Array, Float
 from taufit.dynamics import forward_kinematics
 from taufit.model.fitted_model import FittedModel
 from taufit.model.noise_by_state import NoiseByState

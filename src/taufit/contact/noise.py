@@ -14,17 +14,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
 from taufit.contact.external_torque import FASTEST_HZ, WIDEST_HZ, ExternalTorque, Felt
 from taufit.contact.noise_parts import Heard, hear, velocity_noise, white_and_walk
-from taufit.friction import needs
-from taufit.friction.states import FAST, REST, SLOW, STANDING, STATES, TURNING, StateSettings
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.unknowns import friction_level
 from taufit.signals.noise import noise_std
 from taufit.signals.samples import Samples
-from taufit.statistics import NORMAL_95
+from taufit.terms.friction import needs
+from taufit.terms.friction.states import FAST, REST, SLOW, STANDING, STATES, TURNING, StateSettings
 
 # Windows from which the parts of the noise are learnt [s]; friction turns within less.
 _WINDOWS_S = (0.03, 0.04, 0.06, 0.08, 0.16)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 
 # Increments beyond this quantile count as much as it.
 _LARGEST = 0.999

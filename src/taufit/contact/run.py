@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
 from taufit.contact.calibrate import alarm_tail
 from taufit.contact.contact import Contact, ContactEvent, Seen
 from taufit.contact.external_torque import ExternalTorque, Felt
 from taufit.contact.noise import default_noise, free_noise
 from taufit.contact.settings import ContactSettings
 from taufit.contact.watch import ContactWatch
-from taufit.errors import RecordingError
-from taufit.friction.states import STATES
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intake import required_temperature
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.grid import Grid
 from taufit.payload.stream import Stream, stream
 from taufit.recording import Recording
+from taufit.terms.friction.states import STATES
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 
 
 @dataclass(frozen=True, slots=True)

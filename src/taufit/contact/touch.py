@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
 from taufit.contact.change_test import Cell
 from taufit.contact.settings import ContactSettings
+from taufit.core.arrays import Array, Bool, Float
 
 # Friction that a standing joint may keep after a push, in friction levels.
 _KEPT = 0.8

@@ -17,7 +17,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
 from taufit.contact.at_rest import AtRest
 from taufit.contact.calibrate import DEFAULT_TAIL
 from taufit.contact.cell_noise import CellNoise
@@ -28,13 +27,14 @@ from taufit.contact.force import find_force, touched_links
 from taufit.contact.noise import default_noise
 from taufit.contact.settings import ContactSettings
 from taufit.contact.touch import Moment, Touch
-from taufit.friction.states import FAST, TURNING
+from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.intake import intake_of, required_temperature
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.grid import Grid
 from taufit.payload.filter.unknowns import friction_level
 from taufit.signals.intake import Intake
+from taufit.terms.friction.states import FAST, TURNING
 
 # Size of contacts before anything is known, in friction levels and in levels of noise.
 _PRIOR_FRICTION, _PRIOR_NOISE = 0.7, 3.0

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.diagnosis.change import Change, described_by
 from taufit.diagnosis.evidence import Comparison, Evidence
 from taufit.dynamics import forward_kinematics

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
 from taufit.calibration.mounting import Gravity, estimate_gravity, spoken
+from taufit.core.arrays import Array, Float
 from taufit.diagnosis.alternatives import (
     ARM_ODDS,
     back,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.recording.map.remedy import EVERY, SIGNAL, MapEdit, Remedy
 from taufit.recording.quantity import MOTIONS, QUANTITIES
 from taufit.robot import Robot

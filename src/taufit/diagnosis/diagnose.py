@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from taufit.core.errors import RecordingError
 from taufit.diagnosis.by_model import by_model
 from taufit.diagnosis.cause import Cause
 from taufit.diagnosis.channels import channel_findings
 from taufit.diagnosis.evidence import Evidence
 from taufit.diagnosis.one_file import unlike_the_others
 from taufit.diagnosis.tested import evidence_of, explained_in_degrees, measured_gains, settled
-from taufit.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.parameters import PER_LINK
 from taufit.diagnosis.change import Change, Rows
 from taufit.diagnosis.normal import (
     FLOOR,
@@ -28,12 +29,11 @@ from taufit.diagnosis.normal import (
 )
 from taufit.diagnosis.priors import Priors, link_priors
 from taufit.dynamics import inverse_dynamics, regressor
-from taufit.friction.presliding import dahl_state
-from taufit.parameters import PER_LINK
+from taufit.fitting.selection.friction_terms import NOMINAL_WEIGHT
 from taufit.robot import Robot
-from taufit.selection.friction_terms import NOMINAL_WEIGHT
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
+from taufit.terms.friction.presliding import dahl_state
 
 _MOST_ROWS = 1200
 _LEAST_SECONDS = 5.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from taufit.core.parameters import PER_LINK
 from taufit.diagnosis.evidence import Evidence
 from taufit.diagnosis.priors import reach
-from taufit.parameters import PER_LINK
 from taufit.recording.finding import Finding
 from taufit.robot import Robot
 from taufit.robot.inertia import from_centre_of_mass

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 
 _ROUNDS = 3
 # Shares below this are noise; to reach one that is smaller still is no evidence.

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import ParameterLayout
 from taufit.diagnosis.cause import Cause
 from taufit.diagnosis.change import Rows, zero_offset
 from taufit.diagnosis.evidence import Evidence, residual
 from taufit.diagnosis.normal import Solution
 from taufit.dynamics import regressor
-from taufit.parameters import ParameterLayout
 from taufit.recording.finding import Finding
 from taufit.signals.samples import Samples
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 from taufit.dynamics import gravity_torque, inverse_dynamics
-from taufit.errors import RecordingError
 from taufit.recording import Recording, timing
 from taufit.recording.finding import Finding
 from taufit.robot import Robot

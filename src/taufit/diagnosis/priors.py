@@ -12,13 +12,13 @@ from itertools import product
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import PER_LINK
 from taufit.dynamics import forward_kinematics
+from taufit.fitting.selection.friction_terms import gaussian_prior
 from taufit.model.torque_model import TorqueModel
-from taufit.parameters import PER_LINK
 from taufit.robot import Robot
 from taufit.robot.inertia import from_centre_of_mass, pseudo_inertia
-from taufit.selection.friction_terms import gaussian_prior
 
 # Trust in the last link's description beside that in the others', and in links nobody described.
 _LAST, _GUESSED = 0.05, 1e-3

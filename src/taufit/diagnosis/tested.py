@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
 from taufit.diagnosis.evidence import Evidence
 from taufit.diagnosis.prepare import nominal_gains
-from taufit.errors import TaufitError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import MapEdit, Remedy

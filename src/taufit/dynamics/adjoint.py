@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.dynamics.recursion import (
     _cross,
     _hat,

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import parse_name
 from taufit.dynamics.base_parameters import (
     BaseParameters,
     Model,
@@ -26,7 +27,6 @@ from taufit.dynamics.base_parameters import (
     random_states,
 )
 from taufit.dynamics.batch import regressor
-from taufit.parameters import parse_name
 from taufit.robot import Robot
 
 # Relative error an expression may have at geometries it was not fitted to.

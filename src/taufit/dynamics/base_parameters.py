@@ -17,10 +17,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import TaufitError
+from taufit.core.parameters import LINK_PARAMETERS, parse_name
 from taufit.dynamics.batch import regressor
-from taufit.errors import TaufitError
-from taufit.parameters import LINK_PARAMETERS, parse_name
 from taufit.robot import Robot
 
 RULES = ("qr", "leftmost")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
 from taufit.dynamics import adjoint, recursion
 from taufit.robot import Robot
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.parameters import PER_LINK
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import PER_LINK
 from taufit.robot import Robot
 
 

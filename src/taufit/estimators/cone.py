@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
+from taufit.core.parameters import ParameterLayout
 from taufit.estimators.constraints import Constraints
 from taufit.estimators.estimator import Problem, column_scale
 from taufit.model.torque_model import TorqueModel
-from taufit.parameters import ParameterLayout
 from taufit.regression.information import Information
 
 _UPPER = np.triu_indices(4)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.errors import InfeasibleError
+from taufit.core.errors import InfeasibleError
 from taufit.estimators.cone import consistent_least_squares, noise_level
 from taufit.estimators.constraints import constraints_of, moved_inside
 from taufit.estimators.entropic import cross_validated_weight, entropic_least_squares

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
-from taufit.friction import level_columns
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
+from taufit.core.parameters import PER_LINK, ParameterLayout, link_name
 from taufit.model.torque_model import TorqueModel
-from taufit.parameters import PER_LINK, ParameterLayout, link_name
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
+from taufit.terms.friction import level_columns
 
 # Shares of the rated speed at which friction must take energy: drag that bends down does so last at
 # the end, Stribeck's dip is near standstill.

@@ -16,9 +16,9 @@ from operator import add
 import numpy as np
 import scipy.linalg
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.dynamics import base_of_regressor
-from taufit.errors import InfeasibleError
 from taufit.estimators.cone import consistent_least_squares, noise_level
 from taufit.estimators.constraints import UNIT, Constraints
 from taufit.estimators.estimator import Problem

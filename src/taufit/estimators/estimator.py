@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.dynamics.base_parameters import BaseParameters, base_parameters
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.estimators.estimator import Problem, Solution, column_scale
 from taufit.regression.base import nearest
 from taufit.regression.information import Information

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.estimators.cone import consistent_least_squares, noise_level
 from taufit.estimators.constraints import Constraints, constraints_of, moved_inside
 from taufit.estimators.estimator import Problem, Solution, column_scale

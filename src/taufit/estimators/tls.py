@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.errors import InfeasibleError
+from taufit.core.errors import InfeasibleError
 from taufit.estimators.estimator import Problem, Solution, column_scale
 from taufit.estimators.ols import base_least_squares
 from taufit.regression.base import nearest

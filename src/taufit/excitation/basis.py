@@ -12,8 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.excitation.spline import Spline

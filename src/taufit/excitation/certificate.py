@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.dynamics import inverse_dynamics, jacobian
-from taufit.errors import InfeasibleError
 from taufit.excitation.gauge import Envelope
 from taufit.excitation.motion import Motion
 from taufit.excitation.scene import Clearances, Scene

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.compute.engines import Engine
+from taufit.core.errors import InfeasibleError, TaufitError
+from taufit.core.threads import one_blas_thread
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.engines import Engine
-from taufit.errors import InfeasibleError, TaufitError
 from taufit.excitation.basis import Basis, FourierBasis
 from taufit.excitation.certificate import Certificate, Check, require_rest_is_allowed
 from taufit.excitation.criteria import (
@@ -31,10 +32,9 @@ from taufit.excitation.objective import InformationOf, smoothed
 from taufit.excitation.problem import Problem
 from taufit.excitation.scene import Clearances, Scene, free_centre
 from taufit.excitation.search import Budget, Candidate, Goal, Search
-from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot
-from taufit.threads import one_blas_thread
+from taufit.terms.friction import Linear
 
 SAMPLES = 200
 REPORT_SAMPLES = 2000

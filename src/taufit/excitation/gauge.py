@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.robot import Limits
 
 _KNEE = 8.0

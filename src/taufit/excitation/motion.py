@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 
 
 @runtime_checkable

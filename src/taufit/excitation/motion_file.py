@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
+from taufit.core.files import write_json
+from taufit.core.limits import lifted
+from taufit.core.plain_data import read_json
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.excitation.sampled import Sampled
 from taufit.excitation.spline import Spline
 from taufit.excitation.stroke_motion import Strokes
-from taufit.files import write_json
-from taufit.limits import lifted
-from taufit.plain_data import read_json
 
 # Two hours: what is computed along a motion takes memory in proportion.
 LONGEST = 7200.0

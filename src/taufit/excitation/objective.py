@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
 from taufit.dynamics import Engine
-from taufit.friction import FrictionInput, needs
 from taufit.model.torque_model import TorqueModel
+from taufit.terms.friction import FrictionInput, needs
 
 # Inside the search a sign of velocity turns over within this speed, so that it has a slope.
 SMOOTH_WIDTH = 0.05

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.excitation.basis import FourierBasis
 from taufit.excitation.design import Design, design_in_parallel
 from taufit.excitation.objective import InformationOf

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.excitation.basis import Basis, FourierBasis, SplineBasis
 from taufit.excitation.design import Design, default_limits, design_in_parallel, free_centre
 from taufit.excitation.motion import Motion
@@ -24,9 +24,9 @@ from taufit.excitation.payload_inertia import InertiaGoal, InertiaPlan, plan_ine
 from taufit.excitation.purpose import payload_columns, prior_information, slow_arm, warm_up
 from taufit.excitation.scene import Scene, mounting_plane, scene_for
 from taufit.excitation.strokes import FrictionTest, friction_test
-from taufit.friction import Linear
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot
+from taufit.terms.friction import Linear
 
 CLEARANCE = 0.02
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.excitation.certificate import predicted_torque
 from taufit.excitation.criteria import Criterion
 from taufit.excitation.gauge import Gauge

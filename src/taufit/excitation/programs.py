@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import TaufitError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
+from taufit.core.names import c_identifier, yaml_scalar
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
-from taufit.names import c_identifier, yaml_scalar
 from taufit.wire.player import APPROACH, FINISHED, PREPARATION, RECORDED
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import InfeasibleError
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.errors import InfeasibleError
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.excitation.objective import InformationOf

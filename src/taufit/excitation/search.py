@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
 from taufit.excitation.basis import Basis
 from taufit.excitation.certificate import Certificate, certify
 from taufit.excitation.criteria import (

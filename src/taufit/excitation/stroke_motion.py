@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
-from taufit.errors import TaufitError
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import TaufitError
 
 _SHORTEST_RAMP = 0.1
 _PAUSE = 0.2

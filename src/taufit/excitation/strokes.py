@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
+from taufit.core.limits import lifted
 from taufit.excitation.motion_file import LONGEST
 from taufit.excitation.scene import Clearances, Scene
 from taufit.excitation.stroke_motion import Strokes
-from taufit.friction import FrictionInput, Stribeck
-from taufit.limits import lifted
 from taufit.robot import Limits, Robot
+from taufit.terms.friction import FrictionInput, Stribeck
 
 # Constant speeds of paper F's friction tests [deg/s].
 PAPER_SPEEDS_DEG = (

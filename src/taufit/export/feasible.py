@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.errors import InfeasibleError
+from taufit.core.errors import InfeasibleError
 from taufit.robot import Robot, pseudo_inertia
 
 

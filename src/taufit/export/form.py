@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from taufit.core.files import write_text
 from taufit.export.held import Held, whole
-from taufit.files import write_text
 from taufit.model.fitted_model import FittedModel
 
 

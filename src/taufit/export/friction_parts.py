@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 
 

@@ -17,10 +17,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import joint_parameter
 from taufit.estimators import ConsistentSdp
 from taufit.fitting.fit_samples import solve_rows
-from taufit.friction import (
+from taufit.model.fitted_model import FittedModel
+from taufit.model.torque_model import TorqueModel
+from taufit.regression.simple_terms import RowsOfTraining
+from taufit.terms.friction import (
     FittedWidth,
     FrictionInput,
     FrictionModel,
@@ -30,10 +34,6 @@ from taufit.friction import (
     level,
     needs,
 )
-from taufit.model.fitted_model import FittedModel
-from taufit.model.torque_model import TorqueModel
-from taufit.parameters import joint_parameter
-from taufit.regression.simple_terms import RowsOfTraining
 
 # Weights of the model's links in a refit, in units of one squared noise level: near them where
 # the format has all that turns and pushes, free to move where it lacks rotors or offsets, which

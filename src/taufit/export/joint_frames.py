@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.robot import Robot
 from taufit.robot.inertia import to_centre_of_mass, transform_parameters
 from taufit.robot.pose import inverse_pose

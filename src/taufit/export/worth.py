@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.export.form import Form
 from taufit.model.fitted_model import FittedModel
 from taufit.signals.filtering import lowpass

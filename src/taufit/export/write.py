@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.export.c import c_name
 from taufit.export.c.files import write_c
 from taufit.export.fmu import fmu_form

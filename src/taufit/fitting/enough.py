@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import PoorExcitationError, RecordingError
-from taufit.friction.compensated import absent_terms
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import PoorExcitationError, RecordingError
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import require_joints
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
+from taufit.terms.friction.compensated import absent_terms
 
 # Fewer independent rows per parameter than this determine nothing by themselves.
 _ALONE = 4.0

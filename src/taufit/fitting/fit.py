@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import PoorExcitationError, RecordingError, TaufitError
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
+from taufit.core.threads import one_blas_thread
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Estimator
@@ -16,9 +17,8 @@ from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit_samples import fit_samples
 from taufit.fitting.known_friction import KnownFriction, unlike_tested
 from taufit.fitting.one_way import ties
-from taufit.friction import FRICTION_MODELS, Compensated, FrictionModel, NoFriction, Presliding
-from taufit.friction.compensated import absent_terms, compensated
-from taufit.friction.states import STATES
+from taufit.fitting.selection.evidence import Evidence, rated_speed, weigh_evidence
+from taufit.fitting.selection.friction_terms import choose, gaussian_prior
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
@@ -33,11 +33,17 @@ from taufit.model.training_record import (
 from taufit.regression.estimate import Estimate
 from taufit.regression.near import FIRST_LOAD, near_load
 from taufit.robot import Robot
-from taufit.selection.evidence import Evidence, rated_speed, weigh_evidence
-from taufit.selection.friction_terms import choose, gaussian_prior
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.threads import one_blas_thread
+from taufit.terms.friction import (
+    FRICTION_MODELS,
+    Compensated,
+    FrictionModel,
+    NoFriction,
+    Presliding,
+)
+from taufit.terms.friction.compensated import absent_terms, compensated
+from taufit.terms.friction.states import STATES
 
 # Data that leave more than this share of a base parameter's prior variance have not shown it.
 _SHOWN = 0.9

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import PoorExcitationError, TaufitError
+from taufit.core.threads import one_blas_thread
 from taufit.dynamics.base_parameters import BaseParameters, base_parameters, sampled_regressor
-from taufit.errors import PoorExcitationError, TaufitError
 from taufit.estimators.estimator import Estimator, Problem, Solution
 from taufit.estimators.irls import Irls
 from taufit.estimators.ols import Ols, base_least_squares
 from taufit.estimators.wls import Wls
-from taufit.friction import needs
+from taufit.fitting.selection.shapes import fit_shapes
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.base import base_factor
 from taufit.regression.covariance import base_covariance
@@ -23,10 +24,9 @@ from taufit.regression.regression import Regression, spread_out
 from taufit.regression.rows import Load, RowsOf, SampleRows, weighted_sum
 from taufit.regression.run_effect import run_effect
 from taufit.regression.weights import WEIGHTINGS, AtLeast, Weighting, Weights
-from taufit.selection.shapes import fit_shapes
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.threads import one_blas_thread
+from taufit.terms.friction import needs
 
 # Weighted column-scaled singular values below this share of the largest show nothing.
 UNSEEN = 1e-7

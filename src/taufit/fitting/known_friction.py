@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import TaufitError
-from taufit.friction import Compensated, NoFriction
-from taufit.friction.compensated import compensated
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
+from taufit.terms.friction import Compensated, NoFriction
+from taufit.terms.friction.compensated import compensated
 
 DAY_TO_DAY = 0.1
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import joint_parameter
 from taufit.dynamics import inverse_dynamics
 from taufit.model.torque_model import TorqueModel
-from taufit.parameters import joint_parameter
 from taufit.recording.finding import Finding
 from taufit.signals.samples import Samples
 

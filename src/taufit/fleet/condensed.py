@@ -14,13 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
 from taufit.calibration.mounting import estimate_gravity
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.diagnosis import declared_torque, recording_causes, sample_causes
 from taufit.dynamics import BaseParameters
-from taufit.errors import RecordingError, TaufitError
+from taufit.fitting.selection.friction_terms import (
+    NOMINAL_WEIGHT,
+    WEAKEST,
+    correlation_samples,
+    fit_with_prior,
+    gaussian_prior,
+)
 from taufit.fleet.places import Place
-from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording
 from taufit.recording.files import RecordingFiles
@@ -28,14 +34,8 @@ from taufit.recording.read import read_recordings
 from taufit.regression.information import Information
 from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import RowsOf, SampleRows, added
-from taufit.selection.friction_terms import (
-    NOMINAL_WEIGHT,
-    WEAKEST,
-    correlation_samples,
-    fit_with_prior,
-    gaussian_prior,
-)
 from taufit.signals import Samples, condition
+from taufit.terms.friction import needs
 from taufit.workflow.training_data import counted, in_robot_order, with_drives
 
 # Kinds of findings that say something about the robot, not about the file.

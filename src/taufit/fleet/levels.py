@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.model.columns import terms_at
 from taufit.model.torque_model import TorqueModel
 

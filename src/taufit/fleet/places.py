@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from taufit.errors import RecordingError
-from taufit.extras import missing_extra
+from taufit.core.errors import RecordingError
+from taufit.core.extras import missing_extra
 from taufit.recording.files import find_recordings, is_recording_name
 
 KEYS = ("robot", "day")

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.files import replacing
+from taufit.core.arrays import Array, Float
+from taufit.core.files import replacing
+from taufit.core.names import clean_name
+from taufit.core.parameters import joint_name
 from taufit.fleet.condensed import Failed
 from taufit.fleet.levels import Levels
 from taufit.fleet.siblings import Siblings
 from taufit.fleet.surprises import Surprise
 from taufit.fleet.trends import Trend
 from taufit.model.fitted_model import FittedModel
-from taufit.names import clean_name
-from taufit.parameters import joint_name
 
 
 @dataclass(frozen=True, slots=True, eq=False)

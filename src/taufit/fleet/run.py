@@ -10,13 +10,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.cache import MISSING, Cache
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.compute.cache import MISSING, Cache
+from taufit.core.compute.engines import Engine, Lost, Processes
+from taufit.core.errors import RecordingError, TaufitError
+from taufit.core.threads import one_blas_thread
 from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.engines import Engine, Lost, Processes
-from taufit.errors import RecordingError, TaufitError
 from taufit.fitting import automatic_model
+from taufit.fitting.selection.ripple import ORDERS
 from taufit.fleet.condensed import Condense, Condensed, Failed
 from taufit.fleet.levels import Curve, Levels, curve, curve_rows, friction_of, level_rows, levels
 from taufit.fleet.places import KEYS, Place, find_places, is_remote
@@ -25,14 +27,12 @@ from taufit.fleet.siblings import Evidence, Siblings, evidence_of, first_guess, 
 from taufit.fleet.surprises import Surprise, friction_surprises, tilted, unlike_tool
 from taufit.fleet.trends import Day, Trend, day_numbers, rising, trend, warmth_slopes
 from taufit.fleet.unlike_friction import named_from
-from taufit.friction import Ripple
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import Conditioning
 from taufit.recording import Recording
 from taufit.robot import Robot
-from taufit.selection.ripple import ORDERS
-from taufit.threads import one_blas_thread
+from taufit.terms.friction import Ripple
 from taufit.workflow.inputs import Reader
 from taufit.workflow.training_data import with_drives
 

@@ -19,18 +19,18 @@ from functools import lru_cache
 import numpy as np
 import scipy.linalg
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.dynamics import BaseParameters
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Problem
+from taufit.fitting.selection.friction_terms import NOMINAL_WEIGHT, gaussian_prior
 from taufit.fleet.condensed import Condensed
 from taufit.model.columns import terms_at
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 from taufit.regression.regression import spread_out
 from taufit.regression.rows import weighted_sum
-from taufit.selection.friction_terms import NOMINAL_WEIGHT, gaussian_prior
 
 # Rounds of expectation maximisation, and robots that take part at most.
 _ROUNDS, _MOST = 40, 400

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.statistics import chi2_tail_value
 from taufit.fleet.condensed import Condensed
 from taufit.fleet.levels import Curve, friction_of
 from taufit.fleet.siblings import Evidence, Siblings
 from taufit.fleet.unlike_friction import FEWEST, Unlike, unlike_friction
-from taufit.statistics import chi2_tail_value
 
 # How often a study of a fleet without any surprise may name a tool; 4.5 % are for friction.
 _CHANCE = 0.005

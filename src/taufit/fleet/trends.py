@@ -15,9 +15,9 @@ from datetime import date
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.statistics import normal_tail_value
 from taufit.fleet.levels import Levels
-from taufit.statistics import normal_tail_value
 
 _CHANCE = 0.01
 # Fewer days show no trend; smaller ones do not matter over the days seen [relative].

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.statistics import chi2_tail_value, student_tail_value
 from taufit.fleet.levels import Curve
-from taufit.statistics import chi2_tail_value, student_tail_value
 
 # How often a study of a fleet without any surprise may name one: for friction above the others',
 # which wear makes, and for friction below.

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from scipy.special import ndtr
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
 
 SLACK = 0.75
 # With more, changes of one and a half standard deviations would never be seen.

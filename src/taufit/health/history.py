@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.health.cusum import MOST_SLACK, SLACK, cusum, sudden_limit_for, threshold_for
 from taufit.health.index import FrictionIndex, friction_index
 from taufit.health.judgement import JointHealth, Judgement, trend_of

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import TaufitError
-from taufit.fields import Field
-from taufit.files import is_stream, locked, write_text
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
+from taufit.core.fields import Field
+from taufit.core.files import is_stream, locked, write_text
+from taufit.core.plain_data import read_json
 from taufit.health.cusum import MOST_SLACK
 from taufit.health.history import FEWEST, History, Run
 from taufit.model.model_file import model_from_dict, model_to_dict
-from taufit.plain_data import read_json
 from taufit.signals.samples import Samples
 
 FORMAT = "taufit-health"

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import RecordingError
-from taufit.friction import needs
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import RecordingError
+from taufit.fitting.selection.friction_terms import correlation_samples
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import rigid_torque
-from taufit.selection.friction_terms import correlation_samples
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
+from taufit.terms.friction import needs
 
 # Speed over which the sign of friction turns over in the index [rad/s].
 _WIDTH = 0.01

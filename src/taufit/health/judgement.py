@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.statistics import NORMAL_95
+from taufit.core.arrays import Array, Float
+from taufit.core.statistics import NORMAL_95
 
 
 @dataclass(frozen=True, slots=True)

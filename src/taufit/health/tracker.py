@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import coulomb_level
 from taufit.model.predict import friction_torque, predicted_torque

@@ -6,7 +6,7 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.live.hub import LISTENERS
 from taufit.live.packing import FIELDS, chain
 from taufit.live.server import Place, application, page

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array
 from taufit.contact.external_torque import Felt
-from taufit.friction.states import STATES
+from taufit.core.arrays import Array
 from taufit.health import FrictionTracker
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.filter.unknowns import friction_level
+from taufit.terms.friction.states import STATES
 
 _SLIDES = (STATES.index("fast"), STATES.index("slow"))
 # Friction is followed in steps of this length [s].

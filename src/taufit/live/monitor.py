@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
 from taufit.contact import ContactSettings, ContactWatch
 from taufit.contact.external_torque import Felt
-from taufit.friction.states import STATES
+from taufit.core.arrays import Array, Float
+from taufit.core.statistics import NORMAL_95
 from taufit.live.account import Account
 from taufit.live.friction_watch import FrictionWatch
 from taufit.live.prediction import LivePrediction
@@ -32,7 +32,7 @@ from taufit.payload.reader import PayloadReader
 from taufit.payload.run import at_least
 from taufit.recording import Recording
 from taufit.signals.intake import Sample
-from taufit.statistics import NORMAL_95
+from taufit.terms.friction.states import STATES
 from taufit.wire.source import Source
 
 _EVENTS_KEPT = 1000

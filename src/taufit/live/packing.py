@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taufit.plain_data import plain
+from taufit.core.plain_data import plain
 
 if TYPE_CHECKING:
     from taufit.live.monitor import Reading

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
 from taufit.contact.external_torque import Felt
+from taufit.core.arrays import Array, Float
+from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import Engine
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import GAIN_SCATTER, USUAL_SCATTER, coulomb_level
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload import PayloadEstimate
-from taufit.statistics import NORMAL_95
 
 try:
     from taufit import _kernel

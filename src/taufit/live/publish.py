@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from taufit.plain_data import plain
+from taufit.core.plain_data import plain
 
 if TYPE_CHECKING:
     from taufit.live.reading import Reading

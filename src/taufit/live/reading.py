@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
 from taufit.contact import Contact
+from taufit.core.arrays import Array, Float
 from taufit.payload import PayloadEstimate
 from taufit.signals.intake import NOTICES
 

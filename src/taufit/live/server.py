@@ -27,8 +27,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from taufit.errors import TaufitError
-from taufit.extras import missing_extra
+from taufit.core.errors import TaufitError
+from taufit.core.extras import missing_extra
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

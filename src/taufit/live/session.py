@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.live.hub import Hub
 from taufit.live.packing import pack
 from taufit.recording import Recording, RecordingWriter

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intake import intake_of
 from taufit.payload.stream import playback, require_side

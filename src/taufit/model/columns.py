@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import ParameterLayout
 from taufit.dynamics import regressor
-from taufit.friction import (
+from taufit.terms.friction import (
     FrictionInput,
     NoFriction,
     State,
@@ -25,7 +26,6 @@ from taufit.friction import (
     of_joint,
     remembers,
 )
-from taufit.parameters import ParameterLayout
 
 if TYPE_CHECKING:
     from taufit.model.torque_model import TorqueModel

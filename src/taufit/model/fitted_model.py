@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import TaufitError
-from taufit.friction import FrictionModel
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
+from taufit.core.parameters import ParameterLayout
+from taufit.core.views import Shown, drawn
 from taufit.model.columns import Columns
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import TrainingRecord
-from taufit.parameters import ParameterLayout
 from taufit.robot import Robot
-from taufit.views import Shown, drawn
+from taufit.terms.friction import FrictionModel
 
 if TYPE_CHECKING:
     from taufit.signals import Samples

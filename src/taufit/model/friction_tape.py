@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.friction import FrictionInput, of_joint
-from taufit.friction.symbols import record
+from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
+from taufit.terms.friction import FrictionInput, of_joint
+from taufit.terms.friction.symbols import record
 
 try:
     from taufit import _kernel

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.fields import Field
+from taufit.core.arrays import Array, Float
+from taufit.core.fields import Field
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import Range
 from taufit.signals.intake import Intake

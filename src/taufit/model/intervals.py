@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.friction.states import STATES, FrictionStates, StateSettings
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import friction_torque, predicted_torque, rigid_torque
 from taufit.signals.samples import Samples
-from taufit.statistics import NORMAL_95
+from taufit.terms.friction.states import STATES, FrictionStates, StateSettings
 
 # Standard deviation of a joint's friction from run to run, relative, where the training data are
 # too few runs to show it: drift over days and weeks of an arm at room temperature.

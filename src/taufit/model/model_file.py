@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from taufit.errors import TaufitError
-from taufit.fields import Field
-from taufit.files import write_text
-from taufit.friction import NoFriction, friction_from_dict, friction_to_dict
+from taufit.core.errors import TaufitError
+from taufit.core.fields import Field
+from taufit.core.files import write_text
+from taufit.core.plain_data import plain, read_json
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.record_file import record_from_dict, record_to_dict
 from taufit.model.torque_model import TorqueModel
-from taufit.plain_data import plain, read_json
 from taufit.robot.from_data import robot_from_field
+from taufit.terms.friction import NoFriction, friction_from_dict, friction_to_dict
 
 FORMAT = "taufit-model"
 VERSION = 1

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
-from taufit.friction.states import StateSettings
-from taufit.statistics import NORMAL_95
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.statistics import NORMAL_95
+from taufit.terms.friction.states import StateSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.dynamics import inverse_dynamics
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.torque_model import TorqueModel

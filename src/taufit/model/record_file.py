@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.fields import Field
+from taufit.core.arrays import Array, Float
+from taufit.core.fields import Field
+from taufit.core.parameters import parse_name
+from taufit.core.plain_data import plain
 from taufit.model.from_data import from_data_of
 from taufit.model.residuals_file import (
     entries,
@@ -37,8 +39,6 @@ from taufit.model.training_record import (
     ThermalState,
     TrainingRecord,
 )
-from taufit.parameters import parse_name
-from taufit.plain_data import plain
 
 _VERSIONS = ("taufit", "python", "numpy", "created", "robot")
 

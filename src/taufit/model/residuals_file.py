@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.fields import Field
-from taufit.friction.states import STATES
+from taufit.core.arrays import Array, Float
+from taufit.core.fields import Field
+from taufit.core.parameters import parse_name
 from taufit.model.noise_by_state import AlarmTail, NoiseByState
 from taufit.model.training_record import DEFAULT_CORRELATION_S, Residuals, ResidualStructure
-from taufit.parameters import parse_name
+from taufit.terms.friction.states import STATES
 
 _BY_STATE = ("level", "white", "walk", "velocity", "seconds")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

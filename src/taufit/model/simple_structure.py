@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.friction import Polynomial
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
+from taufit.terms.friction import Polynomial
 
 
 def simple_structure(robot: Robot) -> TorqueModel:

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import engine, jacobian, mass_matrix
 from taufit.model.fitted_model import FittedModel, require_fitted
-from taufit.statistics import NORMAL_95
 
 # Tip speed below which it has no direction worth speaking of [m/s].
 _STILL = 1e-6

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.friction import FrictionInput, FrictionModel, Linear, remembers, start_shape
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.parameters import ParameterLayout
 from taufit.model.columns import Columns
-from taufit.parameters import ParameterLayout
 from taufit.robot import Robot
+from taufit.terms.friction import FrictionInput, FrictionModel, Linear, remembers, start_shape
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.model.from_data import FromData
 from taufit.model.noise_by_state import NoiseByState
 from taufit.model.score import Score

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 
 FRAME = "flange (the robot's tip)"
 

@@ -21,17 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError, TaufitError
+from taufit.core.parameters import link_parameter
 from taufit.dynamics import engine
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.errors import RecordingError, TaufitError
-from taufit.friction import needs
 from taufit.model.fitted_model import FittedModel
-from taufit.parameters import link_parameter
 from taufit.payload.linear import linear_estimate
 from taufit.payload.run import Moment, PayloadRun
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
+from taufit.terms.friction import needs
 
 XI = 100.0
 START = 10.0

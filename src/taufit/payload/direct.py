@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array
+from taufit.core.arrays import Array
+from taufit.core.errors import PoorExcitationError
+from taufit.core.parameters import PER_LINK
+from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import engine
-from taufit.errors import PoorExcitationError
 from taufit.model.fitted_model import FittedModel
-from taufit.parameters import PER_LINK
 from taufit.payload.filter import PayloadFilter
 from taufit.payload.filter.unknowns import friction_level
 from taufit.payload.linear import linear_estimate
@@ -27,7 +28,6 @@ from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
 from taufit.signals.noise import noise_std
 from taufit.signals.windows import intervals, speed_threshold, standing_mask
-from taufit.statistics import NORMAL_95
 
 # Poses held still for this long count [s]; two poses differ by at least this much [rad or m].
 _HELD, _APART = 0.4, 0.05

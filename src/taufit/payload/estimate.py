@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.statistics import NORMAL_95
 from taufit.payload.controller_lines import FlangePayload
 from taufit.robot.inertia import tensor_entries
-from taufit.statistics import NORMAL_95
 
 # Half width of a 95 % interval in standard deviations.
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 from taufit.dynamics import forward_kinematics
-from taufit.errors import RecordingError
 from taufit.payload.estimate import PayloadEstimate
 from taufit.recording import Recording
 from taufit.recording.readers.from_csv import read_csv_table

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.parameters import PER_LINK
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import PER_LINK
 from taufit.payload.estimate import PayloadEstimate, interval
 from taufit.robot.inertia import pseudo_inertia, tensor_entries, to_centre_of_mass
 

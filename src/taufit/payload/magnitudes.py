@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import PoorExcitationError, RecordingError
+from taufit.core.parameters import PER_LINK
 from taufit.dynamics import engine
-from taufit.errors import PoorExcitationError, RecordingError
 from taufit.model.fitted_model import FittedModel
-from taufit.parameters import PER_LINK
 from taufit.payload.estimate import PayloadEstimate
 from taufit.recording import Recording, in_order
 from taufit.robot.inertia import tensor_entries

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import TaufitError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
+from taufit.core.threads import one_blas_thread
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter import Event, PayloadFilter
@@ -23,7 +24,6 @@ from taufit.payload.reader import PayloadReader
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream, stream
 from taufit.recording import Recording
-from taufit.threads import one_blas_thread
 
 # Rated payloads of arms that say so [kg].
 RATED = {

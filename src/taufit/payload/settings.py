@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 
 # Gains that are wrong by more than themselves say nothing about torque.
 _LARGEST_GAIN_STD = 1.0

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intake import intake_of
 from taufit.recording import Recording, in_order

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.stream import Stream
 

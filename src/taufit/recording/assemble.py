@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 from taufit.recording.column_map import ColumnMap, Columns, locate
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNAL_UNITS, SIGNALS, unit_factor

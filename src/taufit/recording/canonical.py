@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
-from taufit.plain_data import parse_json
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
+from taufit.core.plain_data import parse_json
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import QUANTITIES, SIGNAL_UNITS, SIGNALS
 from taufit.recording.recording import Recording

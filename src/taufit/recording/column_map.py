@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from taufit.errors import RecordingError
-from taufit.plain_data import parse_yaml, read_text
+from taufit.core.errors import RecordingError
+from taufit.core.plain_data import parse_yaml, read_text
 from taufit.recording.columns import ColumnMap, Columns, locate
 from taufit.recording.map.page import parse_map
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording.recording import Recording
 from taufit.recording.screen import rows_of
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording.readers.from_parquet import row_count
 from taufit.recording.recording import Recording
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
 from taufit.recording.screen import FIELDS

@@ -16,9 +16,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
-from taufit.errors import RecordingError
-from taufit.limits import check_unpacked, lifted
-from taufit.plain_data import LARGEST_YAML
+from taufit.core.errors import RecordingError
+from taufit.core.limits import check_unpacked, lifted
+from taufit.core.plain_data import LARGEST_YAML
 
 _PIECE = 1 << 14
 _FRAME_HEAD = 18

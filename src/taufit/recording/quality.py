@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
 from taufit.recording.timing import Timing, timing

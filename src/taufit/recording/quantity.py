@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 
 _ANGLE = {
     "rad": 1.0,

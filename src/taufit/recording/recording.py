@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from taufit.arrays import Array, Bool, Float
-from taufit.names import clean_name
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.names import clean_name
+from taufit.core.views import Shown, drawn
 from taufit.recording.finding import Finding
-from taufit.views import Shown, drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.errors import RecordingError
 from taufit.recording.finding import Finding, ranges
 from taufit.recording.quantity import QUANTITIES, SIGNAL_UNITS
 from taufit.recording.recording import Recording

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
 
 # A step longer than this many nominal periods is a gap.
 GAP_STEPS = 1.5

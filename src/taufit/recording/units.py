@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import MapEdit, Remedy
 from taufit.recording.recording import Recording

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from taufit.errors import RecordingError
-from taufit.files import is_stream
+from taufit.core.errors import RecordingError
+from taufit.core.files import is_stream
 from taufit.recording.recording import Recording
 from taufit.recording.writers.to_bag import write_mcap, write_ros2_bag
 from taufit.recording.writers.to_parquet import write_parquet

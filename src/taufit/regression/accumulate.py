@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import RecordingError
 from taufit.dynamics import engine
-from taufit.errors import RecordingError
-from taufit.friction import FrictionInput, remembers
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information, triangularise
 from taufit.signals.samples import Samples
+from taufit.terms.friction import FrictionInput, remembers
 
 # Samples per tile: one joint's columns of a six-axis arm then stay in a core's cache.
 TILE = 2048

@@ -20,7 +20,8 @@ from operator import add
 import numpy as np
 import scipy.linalg
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.statistics import NORMAL_95
 from taufit.regression.information import Information
 from taufit.regression.near import close, near_values
 from taufit.regression.noise_model import MOST_LAGS, Noise, lagged_products, noise_of
@@ -29,7 +30,6 @@ from taufit.regression.repeats import in_common, repeated_share, runs_alike
 from taufit.regression.rows import Rows, SampleRows
 from taufit.regression.weights import HUBER, TUKEY, Weights
 from taufit.signals.estimates.fourier import fast_length, rfft, rfftfreq
-from taufit.statistics import NORMAL_95
 
 # Per joint, which columns there are and their values, one row each.
 JointColumns = list[tuple[Int[Array, " c"], Float[Array, "c n"]]]

@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import BaseParameters
 from taufit.model.from_data import FromData
 from taufit.regression.base import expression
 from taufit.regression.information import Information
-from taufit.statistics import NORMAL_95
 
 # Half width of a 95 % interval in standard deviations.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 
 # Rows per QR: enough to make the triangle on top of them cheap, few enough for the cache.
 _ROWS = 2048

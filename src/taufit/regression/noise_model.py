@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.linalg
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.signals.estimates.fourier import fast_length, irfft, rfft
 from taufit.signals.recursive import filter_rows
 

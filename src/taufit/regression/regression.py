@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import RecordingError
 from taufit.dynamics import BaseParameters
-from taufit.errors import RecordingError
 from taufit.regression.information import Information
 from taufit.regression.rows import Rows, RowsOf, added, weighted_sum
 from taufit.regression.weights import TorqueSums, Weights, between_joints

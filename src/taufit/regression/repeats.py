@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.signals.estimates.fourier import rfft, rfftfreq
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.samples import Samples

@@ -23,10 +23,10 @@ from operator import add
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import Residuals, ResidualStructure
-from taufit.parameters import joint_parameter
 from taufit.regression.near import near_model
 from taufit.regression.repeats import BAND_HZ, repeated_power
 from taufit.regression.rows import RowsOf

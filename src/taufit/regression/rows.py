@@ -15,15 +15,15 @@ from typing import Literal
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.dynamics.batch import Engine
-from taufit.errors import RecordingError, TaufitError
-from taufit.friction import needs
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.accumulate import Batch, accumulate_by_joint, columns_by_joint
 from taufit.regression.information import Information
 from taufit.regression.weights import Weights
 from taufit.signals.samples import Samples
+from taufit.terms.friction import needs
 
 BLOCK = 4096
 

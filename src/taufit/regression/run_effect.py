@@ -17,13 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import ParameterLayout
+from taufit.core.statistics import NORMAL_95, student_tail_value
 from taufit.model.intervals import USUAL_SCATTER
-from taufit.parameters import ParameterLayout
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression
 from taufit.regression.weights import Weights
-from taufit.statistics import NORMAL_95, student_tail_value
 
 # How many runs the usual scatter is worth.
 _USUAL_RUNS = 3.0

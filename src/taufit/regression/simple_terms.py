@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
 from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import rigid_torque
 from taufit.model.simple_structure import simple_structure

@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.errors import InfeasibleError
 
 HUBER = 1.345  # 95 % efficiency on Gaussian noise
 TUKEY = 4.685  # likewise

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.report.palette import COLOURS
 
 

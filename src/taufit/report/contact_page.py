@@ -6,15 +6,15 @@ import html
 
 import numpy as np
 
-from taufit.arrays import Array, Float
 from taufit.contact import Contact, ContactRun
+from taufit.core.arrays import Array, Float
+from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import forward_kinematics
-from taufit.friction.states import STATES
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart, thin
 from taufit.report.page import Section, bullets, cards, page, paragraph, table, verdict
 from taufit.report.palette import INK, LIMIT, MODEL, OTHER, OUTLINE, PLOT, RESIDUAL
-from taufit.statistics import NORMAL_95
+from taufit.terms.friction.states import STATES
 
 _NO_SAFETY = (
     "This is not a safety function: it is not rated, takes tens of milliseconds, and nothing here "

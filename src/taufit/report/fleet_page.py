@@ -6,7 +6,7 @@ import html
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.fleet.result import FleetResult, RobotResult
 from taufit.report.charts import Series, chart
 from taufit.report.page import Raw, Section, bullets, cards, page, paragraph, table, verdict

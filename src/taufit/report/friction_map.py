@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.friction import FrictionInput, level, needs
-from taufit.friction.temperature_dependent import TemperatureDependent
+from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
 from taufit.report.page import paragraph
 from taufit.report.palette import COLOURS, PAPER
+from taufit.terms.friction import FrictionInput, level, needs
+from taufit.terms.friction.temperature_dependent import TemperatureDependent
 
 _COLUMNS, _ROWS = 24, 14
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 190, 44, 34

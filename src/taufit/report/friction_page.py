@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Bool
 from taufit.calibration.friction_identification import FrictionIdentification, JointFriction
+from taufit.core.arrays import Array, Bool
 from taufit.report.charts import COLOURS, Series, chart
 from taufit.report.page import Section, bullets, page, paragraph, table
 from taufit.robot import Robot

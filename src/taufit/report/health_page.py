@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from taufit.core.statistics import NORMAL_95
 from taufit.health import History, Judgement, judge
 from taufit.report.charts import Series, chart
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
 from taufit.report.palette import LIMIT, MEASURED, MODEL
-from taufit.statistics import NORMAL_95
 
 
 def health_page(history: History) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import rigid_torque
 from taufit.signals import Samples

@@ -7,13 +7,13 @@ import json
 
 import numpy as np
 
+from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.payload import PayloadRun
 from taufit.report.charts import Series, chart
 from taufit.report.page import Section, bullets, cards, page, paragraph, table, verdict
 from taufit.report.palette import CAPTION, GRID, INK, MODEL, PLOT
 from taufit.report.payload_sketch import sketch
-from taufit.statistics import NORMAL_95
 
 
 def payload_page(done: PayloadRun, model: FittedModel, source: str = "") -> str:

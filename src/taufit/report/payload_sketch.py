@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.report.palette import CAPTION, GRID, INK, MODEL
 
 _SIZE, _HALF = 220.0, 110.0

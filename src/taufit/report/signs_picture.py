@@ -6,7 +6,7 @@ import html
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.report.palette import INK, MODEL, OUTLINE, PAPER, RESIDUAL
 from taufit.signs.unknown_signs import FoundSigns, SignedSegment, UnsignedFit
 

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import TaufitError
-from taufit.friction.temperature_dependent import TemperatureDependent
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
+from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
 from taufit.report.palette import MEASURED, MODEL, RESIDUAL
 from taufit.signals.samples import Samples
-from taufit.statistics import NORMAL_95
 from taufit.temperature.changes import WarmUp, follows_temperature, torque_change, warm_up
 from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
 from taufit.temperature.slopes import friction_at
+from taufit.terms.friction.temperature_dependent import TemperatureDependent
 
 __all__ = ["run_by_run", "temperature_page", "torque_change"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RobotError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RobotError
 from taufit.robot.inertia import pseudo_inertia
 from taufit.robot.robot import Drives, Link, Robot
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.errors import RobotError
+from taufit.core.errors import RobotError
 
 KINDS = ("spring", "gas", "unknown")
 

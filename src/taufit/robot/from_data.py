@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RobotError
-from taufit.fields import Field
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RobotError
+from taufit.core.fields import Field
 from taufit.robot.compensator import Compensator
 from taufit.robot.robot import Drives, Limits, Link, Robot
 

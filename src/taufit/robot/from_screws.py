@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RobotError
-from taufit.parameters import PER_LINK, joint_name, link_name
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RobotError
+from taufit.core.parameters import PER_LINK, joint_name, link_name
 from taufit.robot.checks import unit_axis
 from taufit.robot.robot import Drives, Limits, Link, Robot
 

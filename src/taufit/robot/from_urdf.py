@@ -12,8 +12,8 @@ from xml.parsers import expat
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RobotError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RobotError
 from taufit.robot.checks import MOST_JOINTS, checked, number, unit_axis
 from taufit.robot.inertia import from_centre_of_mass, transform_parameters
 from taufit.robot.mounting import rotation_rpy

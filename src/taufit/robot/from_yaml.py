@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import yaml
 
-from taufit.arrays import Array, Float
-from taufit.errors import RobotError
-from taufit.parameters import joint_name, link_name
-from taufit.plain_data import parse_yaml
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RobotError
+from taufit.core.parameters import joint_name, link_name
+from taufit.core.plain_data import parse_yaml
 from taufit.robot.checks import MOST_JOINTS, checked, number, numbers, short
 from taufit.robot.compensator import Compensator
 from taufit.robot.from_dh import from_dh

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 
 # Position of (row, column) of the tensor in the six inertia entries.
 _TENSOR = np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RobotError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RobotError
 
 STANDARD_GRAVITY = 9.81
 MOUNTINGS = {

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from taufit.errors import MissingExtraError, RobotError
-from taufit.extras import missing_extra
-from taufit.files import write_text
+from taufit.core.errors import MissingExtraError, RobotError
+from taufit.core.extras import missing_extra
+from taufit.core.files import write_text
 from taufit.robot.from_urdf import from_urdf
 from taufit.robot.from_yaml import from_yaml, to_yaml
 from taufit.robot.robot import Robot

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RobotError
-from taufit.names import clean_name, printable
-from taufit.parameters import PER_LINK, ParameterLayout
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RobotError
+from taufit.core.names import clean_name, printable
+from taufit.core.parameters import PER_LINK, ParameterLayout
+from taufit.core.views import Shown
 from taufit.robot.compensator import Compensator
 from taufit.robot.mounting import MOUNTINGS, gravity_in_base
 from taufit.robot.pose import screw_motion
-from taufit.views import Shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.timing import Timing, timing

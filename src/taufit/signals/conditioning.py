@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.signals.clean import clean
 from taufit.signals.delay import estimate_delay

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from taufit.arrays import Array, Float, Int
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import RecordingError
 from taufit.signals.differentiation import central
 from taufit.signals.filtering import settling_time, zero_phase
 from taufit.signals.resampling import interpolate

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 
 
 def central(

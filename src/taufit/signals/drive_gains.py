@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.signals.filtering import smeared

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import RecordingError
 from taufit.signals.recursive import butterworth, filter_sections, resting_state
 from taufit.signals.samples import Samples
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import RecordingError
 from taufit.recording.finding import Finding
 from taufit.recording.timing import Timing
 from taufit.signals.clean import CleanRecording

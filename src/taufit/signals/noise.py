@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 
 _ORDERS = (2, 3, 4)
 # Sections that judge a recording of more rows than this as well as all of it.

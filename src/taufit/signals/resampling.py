@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.recording.timing import Timing
 
 try:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.engines.tree import scattered, summed, tree
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.compute.engines.tree import scattered, summed, tree
+from taufit.core.errors import RecordingError
 from taufit.signals.samples import Samples
 
 # Samples that are held in memory for what needs neighbours in time or many looks: friction shapes,

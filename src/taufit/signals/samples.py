@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.views import Shown, drawn
 from taufit.signals.stored.kept import Kept
-from taufit.views import Shown, drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.recording.finding import Finding
 from taufit.signals.resampling import interpolate
 

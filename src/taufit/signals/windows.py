@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 
 # Slower than this nothing counts as moving [rad/s or m/s].
 SLOWEST = 1e-3

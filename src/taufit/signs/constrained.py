@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.estimator import Estimator, Problem
 from taufit.model.torque_model import TorqueModel

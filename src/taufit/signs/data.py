@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import PoorExcitationError, RecordingError
-from taufit.friction import Linear, needs, remembers
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import PoorExcitationError, RecordingError
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import require_joints
 from taufit.signals import Samples
@@ -17,6 +16,7 @@ from taufit.signs.hints import SignHint, apply_hints
 from taufit.signs.quadratic import JointRows, joint_rows
 from taufit.signs.samples import recorded_joints
 from taufit.signs.segments import noise_scale
+from taufit.terms.friction import Linear, needs, remembers
 
 # A sample this many standard deviations from zero has the sign of its segment.
 CLEAR = 2.0

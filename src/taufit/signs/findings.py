@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.signals import Samples
 from taufit.signs.samples import signed_samples
 

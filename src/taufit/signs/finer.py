@@ -11,10 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import TaufitError
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import TaufitError
 from taufit.fitting.fit import fit, fitted_model
-from taufit.friction import Presliding
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import rigid_torque
 from taufit.model.torque_model import TorqueModel
@@ -25,6 +24,7 @@ from taufit.signs.folded_normal import folded_likelihood
 from taufit.signs.rounds import Round, search_rounds
 from taufit.signs.samples import magnitudes
 from taufit.signs.verdict import chi_squares
+from taufit.terms.friction import Presliding
 
 # Fits from the nominal robot on; magnitudes below the noise say little, and further ones would only
 # follow that noise.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.signals import Samples
 
 

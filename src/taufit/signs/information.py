@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import scipy.linalg
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.estimate import Estimate
 from taufit.regression.information import Information

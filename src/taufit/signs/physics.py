@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.friction import FrictionInput
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.signs.data import SearchData
 from taufit.signs.quadratic import SignForm
 from taufit.signs.search import SignSearch, signs_within
 from taufit.signs.segments import Segmentation
+from taufit.terms.friction import FrictionInput
 
 # Cost by which a runner-up must lose, in units of the noise variance: 5 standard deviations.
 RADIUS = 25.0

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
 
 # Columns whose part outside the span of the others is below 1e-5 of their length are dropped.
 _INDEPENDENT = 1e-10

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.errors import PoorExcitationError
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.errors import PoorExcitationError
 from taufit.signs.constrained import ConsistentCost, search_constrained
 from taufit.signs.data import SearchData, search_regressor
 from taufit.signs.folded_normal import FoldedFit, fit_folded, log_likelihood

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.recording import Recording

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.signals.recursive import butterworth
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.estimators.constraints import constraints_of
 from taufit.model.torque_model import TorqueModel

@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.errors import InfeasibleError, PoorExcitationError, TaufitError
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.errors import InfeasibleError, PoorExcitationError, TaufitError
+from taufit.core.parameters import link_name
+from taufit.core.threads import one_blas_thread
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.estimator import Estimator, Problem
 from taufit.fitting.fit import fit
 from taufit.fitting.fit_samples import fit_samples
 from taufit.fitting.known_friction import KnownFriction
-from taufit.friction import Linear
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
-from taufit.parameters import link_name
 from taufit.regression.covariance import base_covariance
 from taufit.regression.estimate import Estimate
 from taufit.regression.regression import RowsInMemory
@@ -48,7 +48,7 @@ from taufit.signs.samples import (
 from taufit.signs.segments import noise_scale
 from taufit.signs.tree import search_tree, segment_values
 from taufit.signs.verdict import chi_squares, judge
-from taufit.threads import one_blas_thread
+from taufit.terms.friction import Linear
 
 __all__ = [
     "FoundSigns",

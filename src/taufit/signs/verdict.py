@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.model.torque_model import TorqueModel
 from taufit.signs.data import SearchData
 from taufit.signs.findings import FoundSigns, SignedSegment

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.robot import Robot
 from taufit.sim.effects import PerJoint, per_joint
 

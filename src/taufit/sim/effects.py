@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import TaufitError
-from taufit.friction import FrictionModel, Linear
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
+from taufit.terms.friction import FrictionModel, Linear
 
 PerJoint = float | Float[Array, " j"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.sim.effects import Effects, Push, Ripple, Thermal, Timing, per_joint
 
 # What a number must be: (effect, setting, smallest, whether that is allowed itself).

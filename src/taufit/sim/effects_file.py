@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.errors import TaufitError
-from taufit.friction import FRICTION_MODELS, FrictionModel
+from taufit.core.errors import TaufitError
 from taufit.sim.effects import (
     Effects,
     Elasticity,
@@ -21,6 +20,7 @@ from taufit.sim.effects import (
     Thermal,
     Timing,
 )
+from taufit.terms.friction import FRICTION_MODELS, FrictionModel
 
 _PARTS: dict[str, Any] = {
     "friction": Friction,

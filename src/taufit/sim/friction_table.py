@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError, TaufitError
-from taufit.friction import FrictionInput, level, needs, remembers
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.sim.effects import Friction, Thermal, per_joint
+from taufit.terms.friction import FrictionInput, level, needs, remembers
 
 SPEEDS, LOADS = 600, 33
 WARMTH = (-20.0, 120.0)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.sim.mujoco_arm import MujocoArm, function_addresses, import_mujoco, kernel
 
 TICK = 1e-3

@@ -10,7 +10,7 @@ import zlib
 import numpy as np
 from scipy.linalg import solve_banded
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
 from taufit.sim.effects import Encoder, Sensing, Timing, per_joint
 from taufit.sim.loop import TICK
 

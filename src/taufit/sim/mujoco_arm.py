@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError, RobotError
-from taufit.extras import missing_extra
-from taufit.parameters import joint_name, link_name
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError, RobotError
+from taufit.core.extras import missing_extra
+from taufit.core.parameters import joint_name, link_name
 from taufit.robot import Robot, pseudo_inertia
 from taufit.robot.inertia import to_centre_of_mass
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.robot import Robot
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.sim.mujoco_arm import possible

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
-from taufit.errors import InfeasibleError, TaufitError
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.excitation import Motion
-from taufit.friction import remembers
 from taufit.robot import Robot
 from taufit.sim import measure
 from taufit.sim.controller import Controller, check_stable, effective_inertia, growth
@@ -27,6 +26,7 @@ from taufit.sim.friction_table import (
 from taufit.sim.loop import OUTPUTS, TICK, advance, views
 from taufit.sim.mujoco_arm import build_arm, principal
 from taufit.sim.waves import Waves, compensators_torque
+from taufit.terms.friction import remembers
 
 # Standstill before the first row, in which the servo takes up the weight [s].
 SETTLE = 0.4

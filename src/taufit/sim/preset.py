@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
+from taufit.core.fields import Field
+from taufit.core.plain_data import parse_yaml
 from taufit.excitation import Motion
 from taufit.excitation.motion_file import motion_from_dict
-from taufit.fields import Field
-from taufit.plain_data import parse_yaml
 from taufit.robot import Robot, read_robot
 from taufit.sim.controller import Controller
 from taufit.sim.effects import Effects, Encoder, Friction, Ripple, Sensing

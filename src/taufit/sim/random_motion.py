@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.excitation import Fourier
 from taufit.robot import Robot
 

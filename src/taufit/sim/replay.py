@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.excitation import Sampled
 from taufit.recording import Recording
 

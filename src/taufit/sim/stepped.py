@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import TaufitError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
 from taufit.sim import measure
 from taufit.sim.effects import per_joint
 from taufit.sim.loop import TICK

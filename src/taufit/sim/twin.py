@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
-from taufit.errors import InfeasibleError, TaufitError
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.excitation import Motion
-from taufit.friction import NoFriction
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.recording import Recording
 from taufit.robot import Robot
@@ -23,6 +22,7 @@ from taufit.sim.effects_file import effects_to_dict
 from taufit.sim.loop import OUTPUTS, TICK
 from taufit.sim.payload import Carried, check_payload, timeline
 from taufit.sim.plant import SETTLE, Envelope, Plant, PlantStart
+from taufit.terms.friction import NoFriction
 
 if TYPE_CHECKING:
     from taufit.sim.stepped import SteppedTwin

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.friction import FrictionModel
-from taufit.friction.compensated import balance_torque
+from taufit.core.arrays import Array, Float
 from taufit.sim import measure
 from taufit.sim.effects import Effects, Friction
+from taufit.terms.friction import FrictionModel
+from taufit.terms.friction.compensated import balance_torque
 
 # Points per turn of which a compensator's Fourier series is made.
 WAVES = 1024

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from taufit.friction import needs
-from taufit.friction.temperature_dependent import TemperatureDependent
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import Range
@@ -20,6 +18,8 @@ from taufit.temperature.slopes import (
     follow_temperature,
     friction_at,
 )
+from taufit.terms.friction import needs
+from taufit.terms.friction.temperature_dependent import TemperatureDependent
 
 TEMPERATURE_CHOICES = (*CHOICES, "thermal-model")
 

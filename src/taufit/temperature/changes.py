@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.friction.temperature_dependent import TemperatureDependent
+from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.signals.samples import Samples
 from taufit.temperature.slopes import friction_at
+from taufit.terms.friction.temperature_dependent import TemperatureDependent
 
 
 @dataclass(frozen=True, slots=True, eq=False)

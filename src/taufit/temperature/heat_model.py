@@ -19,9 +19,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import PoorExcitationError, TaufitError
-from taufit.friction import needs
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.model.torque_model import TorqueModel
@@ -30,6 +29,7 @@ from taufit.signals.sample_source import source_of
 from taufit.signals.samples import Samples
 from taufit.temperature.sensors import blind_fit, heat_power
 from taufit.temperature.slopes import SPREAD, TemperatureChoice, follow_temperature
+from taufit.terms.friction import needs
 
 AMBIENT = 25.0
 # What grease and gears of industrial arms lose per kelvin; sets the scale of the estimate.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState
 from taufit.signals.sample_source import SamplesInMemory, SampleSource

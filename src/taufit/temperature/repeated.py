@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
+from taufit.core.parameters import joint_parameter
 from taufit.estimators.estimator import Estimator
 from taufit.fitting.fit import fitted_model
 from taufit.fitting.fit_samples import fit_samples
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
-from taufit.parameters import joint_parameter
 from taufit.signals.samples import Samples
 
 

@@ -6,20 +6,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.parameters import joint_parameter
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.friction import needs
-from taufit.model.torque_model import TorqueModel
-from taufit.parameters import joint_parameter
-from taufit.regression.regression import Regression
-from taufit.regression.rows import RowsOf, SampleRows
-from taufit.selection.friction_terms import (
+from taufit.fitting.selection.friction_terms import (
     correlation_samples,
     fit_with_prior,
     gaussian_prior,
 )
+from taufit.model.torque_model import TorqueModel
+from taufit.regression.regression import Regression
+from taufit.regression.rows import RowsOf, SampleRows
 from taufit.signals.sample_source import source_of
 from taufit.signals.samples import Samples
+from taufit.terms.friction import needs
 
 # By friction a swap is reported when it explains this much more, in squared noise levels and as a
 # share; by heat when it explains this much more of the sensor's course.

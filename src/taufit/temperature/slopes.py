@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import PoorExcitationError, RecordingError, TaufitError
-from taufit.friction import needs
-from taufit.friction.temperature_dependent import LAWS, TemperatureDependent
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
+from taufit.core.parameters import joint_parameter
+from taufit.fitting.selection.friction_terms import choose
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState
-from taufit.parameters import joint_parameter
-from taufit.selection.friction_terms import choose
 from taufit.signals.samples import Samples
 from taufit.temperature.sensors import swapped_findings
+from taufit.terms.friction import needs
+from taufit.terms.friction.temperature_dependent import LAWS, TemperatureDependent
 
 CHOICES = ("none", "auto", *LAWS)
 

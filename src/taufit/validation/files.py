@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from taufit.arrays import Array
+from taufit.core.arrays import Array
 from taufit.model.score import Score
 from taufit.recording.finding import Finding
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.diagnosis.evidence import Evidence
 from taufit.model.score import Score
 from taufit.recording.finding import Finding

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import coulomb_level, predict_interval
 from taufit.model.score import Score

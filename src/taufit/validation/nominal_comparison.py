@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.model.torque_model import TorqueModel

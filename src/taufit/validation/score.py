@@ -7,14 +7,14 @@ from pathlib import PurePath
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import RecordingError
+from taufit.core.threads import one_blas_thread
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.model.score import Score
 from taufit.recording import require_joints
 from taufit.signals.samples import Samples
-from taufit.threads import one_blas_thread
 
 # A joint that turns less than this stands still [rad or m].
 _SMALLEST_RANGE = 0.02

@@ -7,8 +7,8 @@ from functools import reduce
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.score import Score
 from taufit.model.torque_model import TorqueModel

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 from taufit.validation.grades import Grades
 from taufit.validation.score import Score, short_name
 

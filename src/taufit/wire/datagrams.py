@@ -7,7 +7,7 @@ import select
 import socket
 import time
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 
 # Read this much at most at a time: then samples are handed on.
 _MOST = 2000

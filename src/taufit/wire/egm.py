@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.wire.datagrams import Datagrams
 from taufit.wire.mending import Mending
 from taufit.wire.source import Block, Clock, Description

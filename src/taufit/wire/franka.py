@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array
-from taufit.errors import WireError
+from taufit.core.arrays import Array
+from taufit.core.errors import WireError
 from taufit.wire.datagrams import Datagrams
 from taufit.wire.line import Line
 from taufit.wire.mending import Mending

@@ -7,7 +7,7 @@ import select
 import socket
 import time
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 
 
 class Line:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import WireError
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import WireError
 from taufit.wire.source import Clock, Gap
 
 # Messages kept, the latest.

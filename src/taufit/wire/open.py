@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.wire import egm, franka
 from taufit.wire.source import EFFORTS, Source
 from taufit.wire.ur import UrPorts, UrRtde

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
 from taufit.wire.source import Block
 
 # What a player is at: on the way to the start, slow and warming up, in what counts, through.

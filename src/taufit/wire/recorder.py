@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.recording import Recording, RecordingWriter
 from taufit.recording.finding import Finding
 from taufit.wire.player import Player

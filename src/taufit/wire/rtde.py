@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array
-from taufit.errors import WireError
+from taufit.core.arrays import Array
+from taufit.core.errors import WireError
 
 HEADER = struct.Struct(">HB")
 VERSION = 2

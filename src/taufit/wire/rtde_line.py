@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.wire import rtde
 from taufit.wire.line import Line
 

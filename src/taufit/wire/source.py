@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 
 # What a torque channel can be. "torque_without_gravity" is a torque from which the controller has
 # taken the weight of the arm it assumes.

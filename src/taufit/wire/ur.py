@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array
-from taufit.errors import WireError
+from taufit.core.arrays import Array
+from taufit.core.errors import WireError
 from taufit.wire import rtde
 from taufit.wire.mending import Mending
 from taufit.wire.rtde_line import RtdeLine

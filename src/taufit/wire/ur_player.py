@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import WireError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import WireError
 from taufit.wire import ur_state
 from taufit.wire.line import Line, exchange
 from taufit.wire.player import APPROACH, RECORDED, Notes, rows

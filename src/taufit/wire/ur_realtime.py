@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.wire import ur_state
 from taufit.wire.line import Line
 from taufit.wire.mending import Mending

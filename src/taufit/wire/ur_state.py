@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import WireError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import WireError
 
 ROBOT_STATE, ROBOT_MESSAGE = 16, 20
 MODE, JOINTS, KINEMATICS = 0, 1, 5

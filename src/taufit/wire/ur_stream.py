@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import WireError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import WireError
 from taufit.wire import rtde
 from taufit.wire.player import APPROACH, FINISHED, PREPARATION, Playback
 from taufit.wire.rtde_line import RtdeLine

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from taufit.arrays import Array, Float
 from taufit.calibration.mounting import Gravity, estimate_gravity
+from taufit.core.arrays import Array, Float
+from taufit.core.threads import one_blas_thread
 from taufit.diagnosis import recording_causes, sample_causes
 from taufit.diagnosis.evidence import Evidence
 from taufit.model.fitted_model import FittedModel
@@ -14,7 +15,6 @@ from taufit.model.score import Score
 from taufit.recording import Finding, Recording
 from taufit.robot import Robot
 from taufit.signals import Samples
-from taufit.threads import one_blas_thread
 from taufit.validation import floors, score
 from taufit.validation.in_detail import in_detail
 from taufit.workflow.conditioned import condition_like

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taufit.engines import Engine, Lost, Processes
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.compute.engines import Engine, Lost, Processes
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.estimators import Estimator
 from taufit.fitting import fitted_model
 from taufit.fitting.fit import fit

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.errors import RecordingError, TaufitError
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.estimators import Estimator
 from taufit.fitting.known_friction import KnownFriction
 from taufit.model.torque_model import TorqueModel

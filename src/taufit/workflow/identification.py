@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from taufit.core.views import Shown, drawn
 from taufit.estimators import is_consistent
-from taufit.friction import friction_to_dict
 from taufit.model.fitted_model import FittedModel
 from taufit.model.fitted_zeros import fitted_zeros
 from taufit.model.from_data import known_speed
@@ -18,10 +18,10 @@ from taufit.regression import Estimate
 from taufit.signals import Samples
 from taufit.temperature.apply import slopes_of
 from taufit.temperature.changes import WarmUp, warm_up
+from taufit.terms.friction import friction_to_dict
 from taufit.validation.grades import Grades
 from taufit.validation.nominal_comparison import Before
 from taufit.validation.score import Score
-from taufit.views import Shown, drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)

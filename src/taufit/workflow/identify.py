@@ -12,8 +12,6 @@ from typing import Any, Literal
 import numpy as np
 
 import taufit
-from taufit.arrays import Array, Float
-from taufit.cache import Cache, open_cache
 from taufit.calibration.joint_zeros import (
     EXPECTED_SLIDE_STD,
     EXPECTED_STD,
@@ -22,17 +20,21 @@ from taufit.calibration.joint_zeros import (
 )
 from taufit.calibration.zero_search import with_zeros
 from taufit.contact.noise import training_noise
+from taufit.core.arrays import Array, Float
+from taufit.core.compute.cache import Cache, open_cache
+from taufit.core.compute.engines import Processes
+from taufit.core.threads import one_blas_thread
 from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
 from taufit.diagnosis.load import with_load
-from taufit.engines import Processes
 from taufit.estimators import Estimator, Pbpr
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit import fit
 from taufit.fitting.known_friction import KnownFriction, with_tested_friction
 from taufit.fitting.one_way import one_way_findings
-from taufit.friction import FrictionModel, friction_to_dict
+from taufit.fitting.selection.ripple import with_ripple
+from taufit.fitting.selection.widths import with_fitted_width
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import residuals_by_state
 from taufit.model.noise_by_state import NoiseByState
@@ -51,8 +53,6 @@ from taufit.regression.near import near_model
 from taufit.regression.residual_structure import residual_structure
 from taufit.regression.simple_terms import simple_terms
 from taufit.robot import Compensator, Robot
-from taufit.selection.ripple import with_ripple
-from taufit.selection.widths import with_fitted_width
 from taufit.signals import Samples
 from taufit.signals.sample_source import SampleSource
 from taufit.signs.unknown_signs import (
@@ -60,7 +60,7 @@ from taufit.signs.unknown_signs import (
     without_signs,
 )
 from taufit.temperature.over_parts import follow_parts
-from taufit.threads import one_blas_thread
+from taufit.terms.friction import FrictionModel, friction_to_dict
 from taufit.validation.files import unlike_files
 from taufit.validation.grades import (
     floors,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording import Recording, read_recordings, share_of_runs
 from taufit.recording.column_map import read_map
 from taufit.recording.files import HoldoutFiles, RecordingFiles, find_recordings

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from taufit.arrays import Array
-from taufit.cache import MISSING, Cache, digest
-from taufit.engines import Engine
+from taufit.core.arrays import Array
+from taufit.core.compute.cache import MISSING, Cache, digest
+from taufit.core.compute.engines import Engine
 from taufit.recording import Finding, Recording
 from taufit.recording.files import FileSection, RecordingFiles
 from taufit.signals.stored.results import KeptResults

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from taufit.cache import Cache
+from taufit.core.compute.cache import Cache
+from taufit.core.compute.engines import Engine, Processes
+from taufit.core.errors import RecordingError
 from taufit.diagnosis import declared_torque, recording_causes, refuse, suitable_cutoff
-from taufit.engines import Engine, Processes
-from taufit.errors import RecordingError
 from taufit.recording import Finding, Recording, in_order
 from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot

@@ -15,7 +15,7 @@ def write_draft(
     recording: Path, output: Path, *, robot: str | None, topic: str | None, as_json: bool
 ) -> None:
     """Draft a map for a recording, read the recording with it, write it."""
-    from taufit.files import write_text
+    from taufit.core.files import write_text
     from taufit.recording import read_map, read_recordings
     from taufit.recording.draft import draft_text
 

@@ -60,7 +60,7 @@ def mend(
         return Mended(remedy, None)
     import yaml
 
-    from taufit.files import write_text
+    from taufit.core.files import write_text
 
     page = edited(_page(paths[0], source, robot), remedy.edits)
     write_text(output, yaml.safe_dump(page, sort_keys=False, default_flow_style=None))

@@ -95,7 +95,7 @@ def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | N
 
     import numpy as np
 
-    from taufit.errors import InfeasibleError, TaufitError
+    from taufit.core.errors import InfeasibleError, TaufitError
     from taufit.excitation import read_motion
     from taufit.robot import read_robot
     from taufit.wire.player import Reach

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TextIO
 
-from taufit.files import discard_scratch
-from taufit.names import printable
+from taufit.core.files import discard_scratch
+from taufit.core.names import printable
 
 # Outside of this rich prints nothing, or pads lines by the megabyte.
 _WIDTHS = range(10, 10_001)

@@ -104,7 +104,7 @@ _Parts = tuple[_Run, Callable[[], None], Callable[[], dict[str, Any]]]
 
 
 def _franka(what: Served) -> _Parts:
-    from taufit.sim.virtual import PlayedArm, VirtualFranka
+    from taufit.virtual.controllers import PlayedArm, VirtualFranka
     from taufit.wire.franka import PORT
 
     options = what.options
@@ -116,7 +116,7 @@ def _franka(what: Served) -> _Parts:
 
 
 def _egm(what: Served) -> _Parts:
-    from taufit.sim.virtual import PlayedArm, VirtualEgm
+    from taufit.virtual.controllers import PlayedArm, VirtualEgm
     from taufit.wire.egm import PORT
 
     options = what.options
@@ -138,7 +138,7 @@ def _thread(robot: Any, ended: threading.Event, options: ServeOptions) -> _Run:
 
 
 def _ur(what: Served) -> _Parts:
-    from taufit.sim.virtual import UrController, VirtualUr
+    from taufit.virtual.controllers import UrController, VirtualUr
     from taufit.wire import UrPorts
 
     options = what.options

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
 
 if TYPE_CHECKING:
     from taufit.sim import Twin
@@ -49,8 +49,8 @@ def going_on(twin: Twin, run: Path) -> Twin:
         )
     truth = truth_path(run)
     if truth.exists():
-        from taufit.fields import Field
-        from taufit.plain_data import read_json
+        from taufit.core.fields import Field
+        from taufit.core.plain_data import read_json
 
         page = Field(read_json(truth, "the truth of a simulated run"), str(truth))
         joints = twin.robot.joints

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.excitation.scene.capsule import Capsule
 from taufit.robot import Robot
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import InfeasibleError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.excitation.scene.clearances import Clearances
 from taufit.excitation.scene.scene import Scene
 from taufit.robot import Limits, Robot

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.excitation.scene.capsule import Capsule
 from taufit.robot import Robot
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.excitation.scene.capsule import Capsule
 from taufit.excitation.scene.clearances import BodyKinematics, pair_distances
 from taufit.excitation.scene.link_bodies import arm_length, fit_capsules

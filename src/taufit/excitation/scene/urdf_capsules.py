@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RobotError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RobotError
 from taufit.excitation.scene.capsule import Capsule
 from taufit.robot import Robot
 from taufit.robot.mounting import rotation_rpy

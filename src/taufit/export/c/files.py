@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
+from taufit.core.files import is_stream, write_text
 from taufit.export.c.texts import c_texts
 from taufit.export.form import Written
-from taufit.files import is_stream, write_text
 from taufit.model.fitted_model import FittedModel
 
 

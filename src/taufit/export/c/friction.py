@@ -6,8 +6,8 @@ import numpy as np
 
 from taufit.export.c.traced import FrictionProgram, friction_program
 from taufit.export.friction_parts import friction_coefficients
-from taufit.friction import FrictionModel, of_joint, remembers
 from taufit.model.fitted_model import FittedModel
+from taufit.terms.friction import FrictionModel, of_joint, remembers
 
 
 def memory_entries(model: FittedModel) -> int:

@@ -8,10 +8,10 @@ import numpy as np
 
 from taufit.contact.external_torque import observer_gain
 from taufit.contact.noise import default_noise
+from taufit.core.parameters import PER_LINK
 from taufit.export.friction_parts import offsets
 from taufit.model.fitted_model import FittedModel
 from taufit.model.noise_by_state import NoiseByState
-from taufit.parameters import PER_LINK
 from taufit.robot import Link
 
 

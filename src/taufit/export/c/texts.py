@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from taufit.core.names import c_comment, c_header
 from taufit.export.c.friction import friction_functions, memory_entries
 from taufit.export.c.names import c_name, renamed, template
 from taufit.export.c.tables import noise_of, tables
-from taufit.friction import needs
 from taufit.model.fitted_model import FittedModel
-from taufit.names import c_comment, c_header
+from taufit.terms.friction import needs
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.errors import TaufitError
-from taufit.friction import FrictionModel
-from taufit.friction.symbols import record
+from taufit.core.errors import TaufitError
+from taufit.terms.friction import FrictionModel
+from taufit.terms.friction.symbols import record
 
 _IN_C = {
     "add": "({} + {})",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+from taufit.core.names import clean_name
 from taufit.export.fmu.variables import Variable, Variables
-from taufit.names import clean_name
 
 # Exponents of the base units, and the offset of degrees Celsius.
 BASE_UNITS: dict[str, dict[str, str]] = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
 from taufit.dynamics import inverse_dynamics, mass_matrix
-from taufit.errors import InfeasibleError
 from taufit.export.c.tables import table, vector
 from taufit.export.c.traced import friction_program
 from taufit.export.friction_parts import friction_coefficients, offsets
-from taufit.friction import FrictionInput, NoFriction, level, of_joint, remembers
 from taufit.model.fitted_model import FittedModel
+from taufit.terms.friction import FrictionInput, NoFriction, level, of_joint, remembers
 
 # The longest step of the integration in forward.c [s].
 TICK = 1e-3

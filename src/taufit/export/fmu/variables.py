@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.friction import needs
+from taufit.core.arrays import Array, Float
+from taufit.core.names import clean_name
 from taufit.model.fitted_model import FittedModel
-from taufit.names import clean_name
+from taufit.terms.friction import needs
 
 # Units of a quantity of hinges and of slides.
 UNITS = {

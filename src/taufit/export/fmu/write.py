@@ -11,11 +11,11 @@ import zipfile
 from functools import partial
 from pathlib import Path
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
+from taufit.core.files import replacing
 from taufit.export.feasible import require_feasible
 from taufit.export.fmu.unit import FMI_VERSIONS, KINDS, SOURCES, Unit, unit_of
 from taufit.export.form import Form, Written
-from taufit.files import replacing
 from taufit.model.fitted_model import FittedModel, require_fitted
 
 _COMPILERS = ("cc", "gcc", "clang")

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from taufit.errors import TaufitError
+from taufit.core.errors import TaufitError
+from taufit.core.plain_data import plain
 from taufit.live.mapper.desk import DESCRIPTIONS, Desk
 from taufit.live.mapper.roles import ROLES, Role
 from taufit.live.server import Place, application, page
-from taufit.plain_data import plain
 from taufit.recording.quantity import QUANTITIES
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taufit.core.errors import RecordingError, RobotError, TaufitError
+from taufit.core.files import write_text
 from taufit.dynamics import gravity_torque
-from taufit.errors import RecordingError, RobotError, TaufitError
-from taufit.files import write_text
 from taufit.live.mapper.gravity_check import GravityCheck, gravity_check
 from taufit.live.mapper.roles import Role, page_of, roles_of, units_of
 from taufit.recording import Recording, read_map, read_recordings

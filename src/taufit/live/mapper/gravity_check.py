@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.dynamics import gravity_torque, inverse_dynamics
 from taufit.recording import Recording
 from taufit.robot import Robot

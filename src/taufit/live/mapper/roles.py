@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording import read_map
 from taufit.recording.columns import locate
 from taufit.recording.quantity import QUANTITIES

@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.parameters import PER_LINK
 from taufit.dynamics import Engine
-from taufit.friction import FrictionInput, needs
-from taufit.friction.model import State
 from taufit.model.fitted_model import FittedModel
-from taufit.parameters import PER_LINK
 from taufit.payload.filter.lowpass import CausalLowpass
 from taufit.payload.filter.sliding import Sliding
 from taufit.payload.filter.unknowns import Unknowns
 from taufit.regression.residual_structure import EXTRAS, extra_columns
+from taufit.terms.friction import FrictionInput, needs
+from taufit.terms.friction.model import State
 
 # Step of the difference quotient: far below any load that matters, far above rounding [N m].
 _SMALL_LOAD = 1e-3

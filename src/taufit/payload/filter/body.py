@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import TaufitError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
 from taufit.payload.filter import body_search
 from taufit.payload.settings import PayloadSettings
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.parameters import PER_LINK
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import PER_LINK
 
 _ROUNDS = 25
 # A step smaller than this in standard deviations changes nothing.

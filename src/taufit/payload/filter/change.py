@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.payload.filter.lowpass import BANDWIDTH
 
 # Standard deviations of a change of a light payload, per kilogram of it: mass, first moments [m].

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import TaufitError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.settings import PayloadSettings
 

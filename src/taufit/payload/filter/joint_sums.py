@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.parameters import PER_LINK
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.parameters import PER_LINK
 
 # A joint is to be seen this long in both directions before it tells friction from load [s].
 _BOTH_WAYS = 0.3

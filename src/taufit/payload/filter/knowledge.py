@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.parameters import PER_LINK, parse_name
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import PER_LINK, parse_name
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.arm_rows import Rows
 from taufit.payload.filter.body import Body, most_probable_body

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.signals.filtering import ORDER
 from taufit.signals.recursive import butterworth, filter_sections, resting_state
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
-from taufit.parameters import PER_LINK
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.parameters import PER_LINK
 
 try:
     from taufit import _kernel

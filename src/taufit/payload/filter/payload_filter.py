@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intake import intake_of, required_temperature
-from taufit.parameters import joint_parameter
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.arm_rows import ArmRows, Rows
 from taufit.payload.filter.change import Belief, ChangeDetector, Chunk, quick_density

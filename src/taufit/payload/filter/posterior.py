@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from taufit.arrays import Array, Bool, Float, Int
-from taufit.parameters import PER_LINK
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.parameters import PER_LINK
 from taufit.payload.filter.marginal import without_own
 from taufit.payload.filter.unknowns import Unknowns
 

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
+from taufit.core.statistics import NORMAL_95
 from taufit.payload.estimate import PayloadEstimate, interval
 from taufit.payload.filter.body import TYPICAL_DENSITY, Body
 from taufit.payload.filter.event import Event
 from taufit.payload.filter.training_coverage import ENOUGH
 from taufit.robot.inertia import tensor_entries
-from taufit.statistics import NORMAL_95
 
 # Inertia with more than this share of prior in it is called so.
 _PRIOR_SHARE = 0.7

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.friction import FrictionModel, remembers
-from taufit.friction.presliding import dahl_states, legs
+from taufit.core.arrays import Array, Float
+from taufit.terms.friction import FrictionModel, remembers
+from taufit.terms.friction.presliding import dahl_states, legs
 
 # Displacements over which a break-away fades where the friction model has no memory of its own
 # [rad or m], and how much of the friction level it may be.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.filter.joint_sums import JointSums, carrying
 

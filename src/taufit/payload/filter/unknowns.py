@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taufit.arrays import Array, Float, Int
-from taufit.friction import FrictionInput, level, needs, remembers
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.model.fitted_model import FittedModel, require_fitted
-from taufit.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.payload.filter.sliding import BREAKAWAY_SHARES, fading_widths
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS, LOW_SPEEDS
+from taufit.terms.friction import FrictionInput, level, needs, remembers
 
 # Typical speed at which friction terms are compared [rad/s or m/s].
 TYPICAL_SPEED = 0.5

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 from taufit.recording.draft.names import Group, groups, run_column, time_column
 from taufit.recording.draft.numbers import Layout, layout, time_by_numbers, unit_of_step
 from taufit.recording.draft.resting import resting_layout

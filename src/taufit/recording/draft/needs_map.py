@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording.table import Table
 
 

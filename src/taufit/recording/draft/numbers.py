@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.recording.draft.names import Group
 from taufit.recording.timing import USUAL_HZ
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 from taufit.recording.draft.names import Group
 from taufit.recording.draft.numbers import Layout, integral_pairs
 

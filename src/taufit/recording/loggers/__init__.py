@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording.column_map import ColumnMap, locate, read_map
 from taufit.recording.table import Table
 

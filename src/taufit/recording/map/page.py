@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import RecordingError
 from taufit.recording.columns import ColumnMap, Columns, Key, is_pattern
 from taufit.recording.map.values import MapValues
 from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNALS, unit_factor

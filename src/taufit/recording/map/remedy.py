@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording.quantity import QUANTITIES, SIGNALS
 
 Value = str | float | bool | tuple[float, ...] | None

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 
 # No gain, offset or rate of a robot comes near.
 _LARGEST = 1e30

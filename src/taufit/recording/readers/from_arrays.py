@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array
-from taufit.errors import RecordingError
-from taufit.extras import missing_extra
-from taufit.limits import LARGEST_UNPACKED, check_unpacked, lifted
+from taufit.core.arrays import Array
+from taufit.core.errors import RecordingError
+from taufit.core.extras import missing_extra
+from taufit.core.limits import LARGEST_UNPACKED, check_unpacked, lifted
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap

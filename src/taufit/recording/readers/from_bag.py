@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.errors import RecordingError
-from taufit.extras import missing_extra
+from taufit.core.errors import RecordingError
+from taufit.core.extras import missing_extra
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map

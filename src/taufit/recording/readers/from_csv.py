@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from taufit.errors import RecordingError
-from taufit.limits import lifted
+from taufit.core.errors import RecordingError
+from taufit.core.limits import lifted
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
 from taufit.recording.packed_size import check_counted, gzip_sizes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.errors import RecordingError
+from taufit.core.errors import RecordingError
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap

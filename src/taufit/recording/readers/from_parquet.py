@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
-from taufit.limits import check_unpacked
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
+from taufit.core.limits import check_unpacked
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap

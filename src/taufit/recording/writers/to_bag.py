@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from taufit.errors import TaufitError
-from taufit.extras import missing_extra
-from taufit.files import replacing
-from taufit.parameters import joint_name
+from taufit.core.errors import TaufitError
+from taufit.core.extras import missing_extra
+from taufit.core.files import replacing
+from taufit.core.parameters import joint_name
 from taufit.recording.canonical import to_columns, to_text
 from taufit.recording.readers.from_bag import META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC
 from taufit.recording.recording import Recording

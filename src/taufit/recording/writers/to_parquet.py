@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from taufit.files import replacing
+from taufit.core.files import replacing
 from taufit.recording.canonical import to_columns, to_text
 from taufit.recording.readers.from_parquet import META_KEY
 from taufit.recording.recording import Recording

@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-from taufit.files import replacing
+from taufit.core.files import replacing
 from taufit.recording.canonical import to_columns, to_text
 from taufit.recording.readers.from_arrays import META_NAME
 from taufit.recording.readers.from_csv import META_MARK

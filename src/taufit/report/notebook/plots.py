@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.extras import missing_extra
+from taufit.core.arrays import Array, Float
+from taufit.core.extras import missing_extra
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Recording
 from taufit.report.model_view import predict

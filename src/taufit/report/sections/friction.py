@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import MissingInputError
-from taufit.friction import FrictionInput, level, needs
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import MissingInputError
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph
 from taufit.report.palette import MEASURED, MODEL, SECOND_MODEL
+from taufit.terms.friction import FrictionInput, level, needs
 
 _POINTS, _CURVE = 700, 401
 # Quantiles of the load in motion at which a load-dependent curve is drawn.

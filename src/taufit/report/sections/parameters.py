@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from taufit.core.statistics import NORMAL_95
 from taufit.report.model_view import ModelView
 from taufit.report.page import Raw, Section, paragraph, table
-from taufit.statistics import NORMAL_95
 
 
 def parameters(view: ModelView) -> Section:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.friction.compensated import TERMS, compensated
+from taufit.core.parameters import joint_parameter
+from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.model.fitted_zeros import FittedZero, fitted_zeros
-from taufit.parameters import joint_parameter
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph, table
 from taufit.robot import Compensator
-from taufit.statistics import NORMAL_95
+from taufit.terms.friction.compensated import TERMS, compensated
 
 _HEADS = ("joint", "value", "± (95 %)", "unit", "what to do with it")
 _WORDS = (0, 3, 4)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 
 LOWEST_HZ, LEAST_CAP_HZ, HIGHEST_HZ = 1.0, 5.0, 30.0
 

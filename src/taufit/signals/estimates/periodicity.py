@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 from taufit.recording.finding import Finding
 from taufit.signals.estimates.fourier import fast_length, irfft, rfft
 from taufit.signals.resampling import interpolate

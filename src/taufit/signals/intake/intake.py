@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import RecordingError
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
 from taufit.signals.intake.sample import Notice, Sample
 from taufit.signals.intake.screen import HELD, MEASURED, MOVES, Screen
 from taufit.signals.intake.shift import MotionShift

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 
 # Kinds of notices: a single impossible value; a sample older than the last; one that lacks a value;
 # one that repeats torques to the last digit while the arm moves; a clock that has started anew; no

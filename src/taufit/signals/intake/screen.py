@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 
 try:
     from taufit import _kernel

@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 
-from taufit.arrays import Array
+from taufit.core.arrays import Array
 from taufit.signals.intake.sample import Sample
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.signals.noise import noise_std, too_noisy
 
 # Samples after which noise is judged for the first time, and from then on again.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from taufit.arrays import Array, Float
+from taufit.core.arrays import Array, Float
 
 # In memory columns of no more samples than this are kept, of the friction models used last.
 _MOST_SAMPLES, _MOST_MODELS = 2**17, 2

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from taufit.cache import MISSING, Cache, digest
-from taufit.engines.tree import Node
+from taufit.core.compute.cache import MISSING, Cache, digest
+from taufit.core.compute.engines.tree import Node
 
 Made = Callable[[Sequence[int]], Iterator[Any]]
 

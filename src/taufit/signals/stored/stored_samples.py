@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from taufit.arrays import Array
-from taufit.engines import Engine, tree
-from taufit.errors import TaufitError
+from taufit.core.arrays import Array
+from taufit.core.compute.engines import Engine, tree
+from taufit.core.errors import TaufitError
 from taufit.signals.sample_source import Add, SampleSource, Step, Summary, canonical
 from taufit.signals.samples import Samples
 from taufit.signals.stored.kept import KeptInFiles

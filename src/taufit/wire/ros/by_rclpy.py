@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.wire.ros.middleware import JointState, Trajectory
 
 

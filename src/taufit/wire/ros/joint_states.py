@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from taufit.errors import WireError
+from taufit.core.errors import WireError
 from taufit.wire.ros.middleware import JointState, Listener, listener_for
 from taufit.wire.source import EFFORTS, Block, Description, Gap
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from taufit.arrays import Array, Float
-from taufit.extras import missing_extra
+from taufit.core.arrays import Array, Float
+from taufit.core.extras import missing_extra
 
 
 @dataclass(frozen=True, slots=True)

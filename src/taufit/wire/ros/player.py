@@ -11,9 +11,9 @@ import contextlib
 
 import numpy as np
 
-from taufit.arrays import Array, Float
-from taufit.errors import WireError
-from taufit.names import yaml_scalar
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import WireError
+from taufit.core.names import yaml_scalar
 from taufit.wire.player import RECORDED, Notes, Playback, rows
 from taufit.wire.ros.middleware import Talker, Trajectory, talker_for
 from taufit.wire.source import Block

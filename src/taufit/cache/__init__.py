@@ -1,9 +1,0 @@
-"""Results that are wanted again. In: what decides a result, by content. Out: the result, if known.
-
-Left to others: which results are worth keeping (signals, workflow).
-"""
-
-from taufit.cache.digest import digest
-from taufit.cache.store import MISSING, Cache, open_cache
-
-__all__ = ["MISSING", "Cache", "digest", "open_cache"]

@@ -1,0 +1,180 @@
+"""`taufit energy`: what a collision at the tip would meet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taufit.cli.common import print_json
+from taufit.cli.options import Json, Model, RecordingOptions
+
+if TYPE_CHECKING:
+    from taufit.core.arrays import Array, Float
+    from taufit.model import FittedModel
+    from taufit.model.tip_energy import TipEnergy
+
+# States per second at which a motion file is looked at.
+_RATE_HZ = 200.0
+
+
+def command(
+    model: Model,
+    motion: Annotated[
+        Path,
+        typer.Argument(help="A recording, or a motion file of `taufit design`.", metavar="MOTION"),
+    ],
+    source: RecordingOptions,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Energies at every state, as CSV.", metavar="FILE.csv"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Kinetic energy of the arm and effective mass and energy at its tip, with 95 % intervals.
+
+    The effective mass is what a body feels that the tip runs into along its own velocity; half of
+    it times the squared tip speed is the effective energy. Intervals come from the covariance of
+    the fitted parameters. A model of torque measured behind the gear knows no rotors: its
+    energies are the links' alone, and it says so.
+
+    This is no safety function and no assessment: clamping, edges and the controller's reaction
+    are not in it.
+
+    Next: slow the motion down where it peaks, or plan another with `taufit design --tip-speed`.
+    """
+    from taufit.model.model_file import read_model
+    from taufit.model.tip_energy import tip_energy
+
+    fitted = read_model(model)
+    time, position, velocity = _states(fitted, motion, source)
+    energy = tip_energy(fitted, position, velocity)
+    if output is not None:
+        _write(output, time, energy)
+    page = {
+        "model": str(model),
+        "motion": str(motion),
+        "robot": fitted.robot.name,
+        "rotors_included": bool(fitted.layout.rotor_inertia),
+        "states": len(time),
+        **_peaks(time, energy),
+        "warnings": _warnings(fitted),
+    }
+    if output is not None:
+        page["written"] = str(output)
+    if as_json:
+        print_json(page)
+    else:
+        _show(page, output)
+
+
+def _states(
+    model: FittedModel, path: Path, source: RecordingOptions
+) -> tuple[Float[Array, " n"], Float[Array, "n j"], Float[Array, "n j"]]:
+    """Time, position and velocity of a motion file or a recording."""
+    import numpy as np
+
+    from taufit.core.errors import TaufitError
+
+    if path.suffix == ".json":
+        from taufit.excitation import read_motion
+
+        planned = read_motion(path)
+        if planned.joints != model.robot.joints:
+            raise TaufitError(
+                f"{path} moves {planned.joints} joints, the model has {model.robot.joints}. Give a "
+                "motion of the same robot."
+            )
+        time = np.arange(int(planned.duration * _RATE_HZ) + 1) / _RATE_HZ
+        position, velocity, _ = planned.at(time)
+        return time, position, velocity
+    from taufit.workflow import condition_like
+
+    samples = condition_like(model, [source.read_one(path)])
+    return samples.time, samples.position, samples.velocity
+
+
+def _peaks(time: Float[Array, " n"], energy: TipEnergy) -> dict[str, Any]:
+    """The largest of each, when it was, and its interval there."""
+    import numpy as np
+
+    def at(
+        name: str, value: Float[Array, " n"], std: Float[Array, " n"] | None, unit: str
+    ) -> dict[str, Any]:
+        from taufit.core.statistics import NORMAL_95
+
+        k = int(np.argmax(np.where(np.isfinite(value), value, -np.inf)))
+        most = float(value[k])
+        out: dict[str, Any] = {"value": most, "unit": unit, "t": float(time[k])}
+        if std is not None:
+            half = NORMAL_95 * float(std[k])
+            out |= {"low": max(most - half, 0.0), "high": most + half}
+        return {name: out}
+
+    k = int(np.argmax(energy.effective))
+    # Of a tip that creeps the effective mass is of no interest.
+    fast = energy.speed > 0.05 * energy.speed.max()
+    mass = np.where(fast, energy.effective_mass, np.nan)
+    return {
+        **at("kinetic_energy", energy.kinetic, energy.kinetic_std, "J"),
+        **at("effective_energy", energy.effective, energy.effective_std, "J"),
+        **at("tip_speed", energy.speed, None, "m/s"),
+        **at("effective_mass", mass, energy.effective_mass_std, "kg"),
+        "effective_mass_at_peak_energy": float(energy.effective_mass[k]),
+    }
+
+
+def _warnings(model: FittedModel) -> list[str]:
+    out = []
+    if not model.layout.rotor_inertia:
+        out.append(
+            "the model was fitted to torque behind the gear and has no rotor inertia: energies are "
+            "those of the links. Rotors behind stiff gears add to them."
+        )
+    if model.training.base is None:
+        out.append("the model has no covariance: energies come without intervals.")
+    return out
+
+
+def _write(path: Path, time: Any, energy: TipEnergy) -> None:
+    from dataclasses import fields
+
+    from taufit.core.files import write_text
+
+    names = tuple(item.name for item in fields(energy))
+    lines = [",".join(("t", *names))]
+    columns = [time, *(getattr(energy, name) for name in names)]
+    lines += [",".join(f"{x:.9g}" for x in row) for row in zip(*columns, strict=True)]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def _show(page: dict[str, Any], output: Path | None) -> None:
+    from rich.table import Table
+
+    from taufit.cli.common import plain_console
+
+    console = plain_console()
+    table = Table(title=f"{page['robot']}: largest over {page['states']} states")
+    for name in ("quantity", "value", "low", "high", "at"):
+        table.add_column(name, justify="left" if name == "quantity" else "right")
+    for key in ("kinetic_energy", "effective_energy", "effective_mass", "tip_speed"):
+        own = page[key]
+        sides = [f"{own[side]:.3g}" if side in own else "-" for side in ("low", "high")]
+        table.add_row(
+            f"{key.replace('_', ' ')}, {own['unit']}",
+            f"{own['value']:.3g}",
+            *sides,
+            f"{own['t']:.2f} s",
+        )
+    console.print(table)
+    for text in page["warnings"]:
+        console.print(f"warning: {text}", highlight=False, markup=False)
+    if output is not None:
+        console.print(f"Written: {output}", highlight=False, markup=False)
+    console.print(
+        "Next: slow the motion down where it peaks, or plan another with `taufit design "
+        "--tip-speed`.",
+        highlight=False,
+        markup=False,
+    )

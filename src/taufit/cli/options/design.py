@@ -1,0 +1,329 @@
+"""Options of `taufit design`, in groups, as the library takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taufit.cli.options import numbers, one_of, wrong
+
+if TYPE_CHECKING:
+    from taufit.core.arrays import Array, Float
+    from taufit.excitation import Effort, InertiaGoal, Motion, Plan, Scene
+    from taufit.excitation.basis import Basis
+    from taufit.model.torque_model import TorqueModel
+    from taufit.robot import Limits, Robot
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesOptions:
+    """The family of motions."""
+
+    frequency_hz: Annotated[
+        float, typer.Option(help="Of the first harmonic.", min=1e-6, max=1000)
+    ] = 0.1
+    harmonics: Annotated[int, typer.Option(help="Per joint.", min=2, max=100)] = 5
+    joint_harmonics: Annotated[
+        str | None, typer.Option(help="Harmonics each joint may use, comma separated.")
+    ] = None
+    periods: Annotated[
+        int, typer.Option(help="How often the motion is played.", min=1, max=10000)
+    ] = 1
+    splines: Annotated[
+        int,
+        typer.Option(help="B-splines with this many pieces (6 or more) instead.", min=0, max=1000),
+    ] = 0
+
+    def basis(self, joints: int) -> Basis:
+        """As the library takes it."""
+        from taufit.excitation import FourierBasis, SplineBasis
+
+        if self.splines:
+            if self.splines < 6:
+                wrong("--splines", "a motion at rest at both ends needs at least 6 pieces.")
+            return SplineBasis(self.splines, self.periods / self.frequency_hz)
+        counts = None
+        if self.joint_harmonics is not None:
+            given = numbers(self.joint_harmonics, "--joint-harmonics", joints)
+            if any(x != int(x) or not 2 <= x <= self.harmonics for x in given):
+                wrong("--joint-harmonics", f"expected whole numbers from 2 to {self.harmonics}.")
+            counts = tuple(int(x) for x in given)
+        return FourierBasis(
+            self.harmonics, self.frequency_hz, periods=self.periods, joint_harmonics=counts
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GoalOptions:
+    """What the motion is to show."""
+
+    criterion: Annotated[
+        str,
+        typer.Option(
+            help="a, d, cond, cond_scaled, product, three_stage, weighted_blocks or worst_case."
+        ),
+    ] = "a"
+    friction: Annotated[str, typer.Option(help="Friction model to be identified.")] = "linear"
+    rotor_inertia: Annotated[
+        bool, typer.Option("--rotor-inertia", help="Identify rotor inertias too.")
+    ] = False
+    no_offset: Annotated[bool, typer.Option("--no-offset", help="No torque offset.")] = False
+    after: Annotated[
+        list[Path] | None,
+        typer.Option(help="Motions or recordings there are already: plan what they did not show."),
+    ] = None
+    map: Annotated[
+        Path | None, typer.Option("--map", help="Column map of recordings given with --after.")
+    ] = None
+
+    def model(self, arm: Robot) -> TorqueModel:
+        """What is to be identified."""
+        from taufit.excitation import CRITERIA
+        from taufit.model.torque_model import TorqueModel
+        from taufit.terms.friction import FRICTION_MODELS
+
+        one_of(self.criterion, CRITERIA, "--criterion")
+        friction = FRICTION_MODELS[one_of(self.friction, FRICTION_MODELS, "--friction")]()
+        return TorqueModel(
+            arm, friction, rotor_inertia=self.rotor_inertia, offset=not self.no_offset
+        )
+
+    def earlier(self) -> list[Motion]:
+        """The motions of --after."""
+        return [_earlier(path, self.map) for path in self.after or []]
+
+
+@dataclass(frozen=True, slots=True)
+class CellOptions:
+    """What the arm may do and must not touch."""
+
+    start: Annotated[
+        str | None, typer.Option(help="Start and end pose in degrees, comma separated.")
+    ] = None
+    envelope: Annotated[
+        Path | None, typer.Option(help="Stay within range, speeds, accelerations of this motion.")
+    ] = None
+    speed: Annotated[float, typer.Option(help="Fraction of the speed limits to use.", max=1)] = 1.0
+    acceleration: Annotated[
+        float | None, typer.Option(help="Acceleration limit of every joint [rad/s^2].")
+    ] = None
+    jerk: Annotated[float | None, typer.Option(help="Jerk limit of every joint [rad/s^3].")] = None
+    tip_speed: Annotated[float | None, typer.Option(help="Speed limit of the tip [m/s].")] = None
+    wall: Annotated[
+        list[str] | None,
+        typer.Option(help="A plane to stay clear of, NX,NY,NZ,OFFSET in base axes: n.x >= offset."),
+    ] = None
+    clearance: Annotated[float, typer.Option(help="Distance to keep [m].", min=0, max=10)] = 0.02
+    radius: Annotated[
+        float | None,
+        typer.Option(help="Radius of the capsules around the links [m].", min=0, max=10),
+    ] = None
+    free_space: Annotated[
+        bool, typer.Option("--free-space", help="Nothing to touch: no table, no self-collision.")
+    ] = False
+
+    def pose(self, joints: int) -> Float[Array, " j"] | None:
+        """--start in radians."""
+        import numpy as np
+
+        if self.start is None:
+            return None
+        return np.radians(numbers(self.start, "--start", joints))
+
+    def limits(self, arm: Robot) -> Limits:
+        """The arm's limits as these options change them."""
+        import numpy as np
+
+        from taufit.core.errors import InfeasibleError
+        from taufit.excitation import default_limits, envelope_of, read_motion
+
+        _positive(self.speed, "--speed")
+        _positive(self.acceleration, "--acceleration")
+        _positive(self.jerk, "--jerk")
+        if self.envelope is not None:
+            motion = read_motion(self.envelope)
+            if motion.joints != arm.joints:
+                raise InfeasibleError(
+                    f"the envelope motion has {motion.joints} joints, the arm {arm.joints}."
+                )
+            return envelope_of(motion)
+        own = default_limits(arm)
+        if self.acceleration is not None:
+            own = replace(own, acceleration=np.full(arm.joints, self.acceleration))
+        return replace(own, velocity=self.speed * own.velocity)
+
+    def scene(self, arm: Robot) -> Scene:
+        """The arm's bodies, its mounting surface and the walls."""
+        import numpy as np
+
+        from taufit.excitation import Plane, Scene, mounting_plane, scene_for
+
+        _positive(self.tip_speed, "--tip-speed")
+        limit = np.inf if self.tip_speed is None else self.tip_speed
+        planes = []
+        for text in self.wall or []:
+            *normal, offset = numbers(text, "--wall", 4)
+            length = float(np.linalg.norm(normal))
+            if length == 0:
+                wrong("--wall", f"the normal in {text!r} has no length; try 1,0,0,-0.5.")
+            planes.append(Plane(f"wall {text}", np.array(normal) / length, offset / length))
+        if self.free_space:
+            return Scene(tip_speed=limit)
+        return scene_for(
+            arm,
+            planes=(mounting_plane(arm), *planes),
+            clearance=self.clearance,
+            tip_speed=limit,
+            radius=self.radius,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PurposeOptions:
+    """What only some kinds of motion need."""
+
+    joint: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="For friction-test: only this joint, from 1; repeatable. All by default.", min=1
+        ),
+    ] = None
+    speeds: Annotated[
+        str | None,
+        typer.Option(help="For friction-test: speeds [deg/s], comma separated; planned else."),
+    ] = None
+    passes: Annotated[
+        int | None,
+        typer.Option(
+            help="For friction-test: how often every stroke is made; by default once, twice "
+            "where torque is measured behind the gear.",
+            min=1,
+            max=20,
+        ),
+    ] = None
+    minutes: Annotated[float, typer.Option(help="For warm-up: how long.", min=0.1, max=1440)] = 10.0
+    part_mass: Annotated[
+        float, typer.Option(help="For payload-inertia: of the part [kg].", min=0.001, max=10000)
+    ] = 3.0
+    part_size: Annotated[
+        float, typer.Option(help="For payload-inertia: its edge [m].", min=0.001, max=100)
+    ] = 0.2
+    part_deviation: Annotated[
+        float,
+        typer.Option(
+            help="For payload-inertia: standard deviation wanted, relative to m size^2/6.",
+            min=1e-4,
+            max=1,
+        ),
+    ] = 0.04
+    torque_noise: Annotated[
+        str | None,
+        typer.Option(help="For payload-inertia: torque a fitted model leaves, per joint [N m]."),
+    ] = None
+
+    def inertia(self, joints: int) -> InertiaGoal:
+        """What a payload-inertia motion is to reach."""
+        import numpy as np
+
+        from taufit.excitation import InertiaGoal
+
+        noise = None
+        if self.torque_noise is not None:
+            noise = np.array(numbers(self.torque_noise, "--torque-noise", joints))
+            if not np.all(noise > 0):
+                wrong("--torque-noise", "must be positive.")
+        return InertiaGoal(self.part_mass, self.part_size, self.part_deviation, noise)
+
+    def joints(self, arm: Robot) -> tuple[int, ...]:
+        """Of a friction test; none stands for all."""
+        for number in self.joint or ():
+            if number > arm.joints:
+                wrong("--joint", f"this arm has joints 1 to {arm.joints}, not {number}.")
+        return tuple(sorted(set(self.joint or ())))
+
+    def stroke_speeds(self) -> Float[Array, " s"] | None:
+        """--speeds in radians per second."""
+        import numpy as np
+
+        if self.speeds is None:
+            return None
+        given = np.radians(numbers(self.speeds, "--speeds"))
+        if not np.all(given > 0):
+            wrong("--speeds", "must be positive.")
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class EffortOptions:
+    """How long to search."""
+
+    seconds: Annotated[
+        float,
+        typer.Option(
+            help="Budget in CPU seconds of a usual machine; counted in evaluations, 170 each.",
+            min=0.01,
+            max=86400,
+        ),
+    ] = 3.0
+    iterations: Annotated[
+        int | None, typer.Option(help="Budget in evaluations, instead.", min=1, max=10**8)
+    ] = None
+    workers: Annotated[
+        int, typer.Option(help="Processes to search in; each with this budget.", min=1, max=256)
+    ] = 1
+    seed: Annotated[int, typer.Option(help="Of the random starts.", min=0)] = 0
+
+    def effort(self, tell: Any) -> Effort:
+        """As the library takes it."""
+        from taufit.excitation import Effort
+
+        return Effort(self.seconds, self.iterations, self.seed, self.workers, tell)
+
+
+@dataclass(frozen=True, slots=True)
+class FormOptions:
+    """Other forms of the motion."""
+
+    csv: Annotated[Path | None, typer.Option(help="Also write a table of q, v, a.")] = None
+    urscript: Annotated[Path | None, typer.Option(help="Also write a URScript program.")] = None
+    ros2: Annotated[Path | None, typer.Option(help="Also write a JointTrajectory as YAML.")] = None
+    plot: Annotated[Path | None, typer.Option(help="Also write a page with plots and 3-D.")] = None
+
+    def write(self, arm: Robot, plan: Plan) -> list[Path]:
+        """Write what was asked for; returns the files."""
+        from taufit.core.files import write_text
+        from taufit.excitation import to_csv, to_joint_trajectory, to_urscript
+
+        motion = plan.motion
+        if self.csv:
+            write_text(self.csv, to_csv(motion))
+        if self.urscript:
+            write_text(self.urscript, to_urscript(motion))
+        if self.ros2:
+            write_text(self.ros2, to_joint_trajectory(motion, arm.joint_names))
+        if self.plot:
+            from taufit.report.motion_page import motion_page
+
+            write_text(self.plot, motion_page(arm, motion, plan.limits, plan.design))
+        return [path for path in (self.csv, self.urscript, self.ros2, self.plot) if path]
+
+
+def _earlier(path: Path, map: Path | None) -> Motion:
+    """A motion file, or a recording as the motion it shows."""
+    from taufit.excitation import read_motion
+
+    if path.suffix == ".json":
+        return read_motion(path)
+    from taufit.excitation.purpose import recorded_motion
+    from taufit.recording import read_recording
+    from taufit.signals import condition
+
+    return recorded_motion(condition(read_recording(path, map=map)))
+
+
+def _positive(value: float | None, option: str) -> None:
+    if value is not None and not 0 < value < float("inf"):
+        wrong(option, f"must be positive and finite, got {value:g}.")

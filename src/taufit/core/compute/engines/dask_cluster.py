@@ -1,0 +1,179 @@
+"""Work on a Dask cluster: `dask scheduler` and `dask worker` as their users know them.
+
+A task costs Dask several milliseconds, so it should be about a second of work. A worker that goes
+is reported and its tasks are done elsewhere; a task that took several workers with it is given up,
+by name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from taufit.core.compute.engines.engine import Lost
+from taufit.core.compute.engines.tree import Node, tree
+from taufit.core.errors import TaufitError
+from taufit.core.extras import missing_extra
+from taufit.core.threads import blas_held
+
+# How long a scheduler and its first worker are waited for [s].
+_PATIENCE_S = 20.0
+# A task is tried again so often when its worker went.
+_RETRIES = 2
+# Tasks under way per thread of the cluster: results that wait take memory.
+_AHEAD = 3
+# How often the cluster is asked who is still there [s].
+_LOOK_S = 1.0
+
+
+class DaskCluster:
+    """An engine on a Dask cluster.
+
+    Args:
+        address: Of the scheduler, such as tcp://HOST:8786.
+
+    Attributes:
+        count: Threads of the cluster, when it was opened.
+        incidents: Workers that went, in words.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise missing_extra("fleet", "a Dask cluster") from None
+        try:
+            self._client: Any = Client(address, timeout=_PATIENCE_S, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise TaufitError(
+                f"there is no Dask scheduler at {address} ({error}). Start one with "
+                "`dask scheduler`, and workers with `dask worker ADDRESS`."
+            ) from None
+        self.address = address
+        self.incidents: list[str] = []
+        self._known: dict[str, int] = {}
+        self._looked = 0.0
+        self._wait_for_workers()
+        self.count = max(1, sum(self._known.values()))
+
+    def _wait_for_workers(self) -> None:
+        end = time.monotonic() + _PATIENCE_S
+        while not self._workers():
+            if time.monotonic() > end:
+                self.close()
+                raise TaufitError(
+                    f"the Dask scheduler at {self.address} has no workers. Start some with "
+                    f"`dask worker {self.address}`."
+                )
+            time.sleep(0.1)
+        self._known = self._workers()
+        import taufit
+
+        try:
+            versions = self._client.run(_version)
+        except Exception as error:
+            self.close()
+            raise TaufitError(
+                f"workers of {self.address} cannot import taufit ({error}). Install it there too."
+            ) from None
+        others = {name: own for name, own in versions.items() if own != taufit.__version__}
+        if others:
+            name, own = next(iter(others.items()))
+            self.close()
+            raise TaufitError(
+                f"worker {name} has taufit {own}, this is {taufit.__version__}. Install one "
+                "version everywhere."
+            )
+
+    def _workers(self) -> dict[str, int]:
+        info = self._client.scheduler_info(n_workers=-1)["workers"]
+        return {address: int(own["nthreads"]) for address, own in info.items()}
+
+    def _look(self, *, now: bool = False) -> None:
+        """Note workers that went."""
+        if not now and time.monotonic() - self._looked < _LOOK_S:
+            return
+        self._looked = time.monotonic()
+        there = self._workers()
+        self.incidents += [
+            f"worker {address} was lost; what it was doing was done by others"
+            for address in self._known
+            if address not in there
+        ]
+        self._known = there
+
+    def map(self, function: Callable[..., Any], things: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """function(*thing) of every thing, in order; `Lost` where no worker survived it."""
+        waiting: deque[Any] = deque()
+        for thing in things:
+            waiting.append(self._submitted(function, *thing))
+            if len(waiting) > _AHEAD * self.count:
+                yield self._result(waiting.popleft())
+        while waiting:
+            yield self._result(waiting.popleft())
+        self._look(now=True)
+
+    def reduce(
+        self,
+        function: Callable[..., Any],
+        things: Sequence[tuple[Any, ...]],
+        add: Callable[[Any, Any], Any],
+        keys: Sequence[Any],
+    ) -> Any:
+        """The sum of function(*thing), added up on the cluster along the tree of the keys."""
+
+        def future(node: Node) -> Any:
+            parts = [self._submitted(function, *things[k]) for k in node.leaves]
+            parts += [future(child) for child in node.children]
+            return self._submitted(_added, add, *parts)
+
+        total = self._result(future(tree(keys)))
+        self._look(now=True)
+        if isinstance(total, Lost):
+            raise TaufitError(f"the sum could not be made: {total.why}")
+        return total
+
+    def _submitted(self, function: Callable[..., Any], *thing: Any) -> Any:
+        return self._client.submit(_bounded, function, *thing, pure=False, retries=_RETRIES)
+
+    def _result(self, future: Any) -> Any:
+        from distributed import KilledWorker
+
+        while not future.done():
+            self._look()
+            time.sleep(0.005)
+        try:
+            return future.result()
+        except KilledWorker as error:
+            self._look(now=True)
+            return Lost(f"every worker that tried it was lost ({error.task})")
+
+    def close(self) -> None:
+        """Leave the cluster as it is."""
+        self._client.close()
+
+    def __enter__(self) -> DaskCluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _bounded(function: Callable[..., Any], *thing: Any) -> Any:
+    with blas_held():
+        return function(*thing)
+
+
+def _added(add: Callable[[Any, Any], Any], *parts: Any) -> Any:
+    total = parts[0]
+    for part in parts[1:]:
+        total = add(total, part)
+    return total
+
+
+def _version() -> str:
+    import taufit
+
+    return taufit.__version__

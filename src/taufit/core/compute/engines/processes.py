@@ -1,0 +1,101 @@
+"""Work in this process or shared among several of this computer."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from taufit.core.compute.engines.engine import reduced_by_map
+from taufit.core.heap import keep_freed_memory
+from taufit.core.threads import VARIABLES
+
+
+class Processes:
+    """Processes that apply functions to things, one thing at a time.
+
+    Functions, things and results are pickled; what comes back comes in the order of the things, so
+    nothing depends on how many processes there are. One process is this one.
+
+    Args:
+        count: How many processes; None for one per processor.
+    """
+
+    def __init__(self, count: int | None = 1) -> None:
+        self.count = max(1, count if count is not None else _processors())
+        self._pool: Any = None
+
+    def map(self, function: Callable[..., Any], things: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """function(*thing) of every thing, in order."""
+        if self.count == 1:
+            for thing in things:
+                yield function(*thing)
+            return
+        pool = self._started()
+        waiting: deque[Any] = deque()
+        try:
+            for thing in things:
+                waiting.append(pool.submit(function, *thing))
+                # Results that wait take memory: never many more than there are processes.
+                if len(waiting) > 2 * self.count:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def reduce(
+        self,
+        function: Callable[..., Any],
+        things: Sequence[tuple[Any, ...]],
+        add: Callable[[Any, Any], Any],
+        keys: Sequence[Any],
+    ) -> Any:
+        """The sum of function(*thing), added up here as results arrive."""
+        return reduced_by_map(self, function, things, add, keys)
+
+    def wake(self, function: Callable[..., Any]) -> None:
+        """Start the processes now, each with the function's module read in: work comes soon."""
+        if self.count > 1:
+            for _ in range(self.count):
+                self._started().submit(_awake, function)
+
+    def _started(self) -> Any:
+        if self._pool is None:
+            import multiprocessing
+            from concurrent.futures import ProcessPoolExecutor
+
+            # Each process has a processor to itself; threads inside it would only get in the way.
+            for name in VARIABLES:
+                os.environ.setdefault(name, "1")
+            # Never a fork of this process: it may have threads, and locks they hold.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(
+                self.count, mp_context=context, initializer=keep_freed_memory
+            )
+        return self._pool
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _awake(function: Callable[..., Any]) -> None:
+    """Nothing more: to receive a function is to read in its module."""
+
+
+def _processors() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1

@@ -1,0 +1,175 @@
+"""Plain data read value by value; a wrong one is named by its place in the file.
+
+    Field(data, "model.json")["range"]["velocity"]["low"].numbers(6)
+
+fails with "model.json: range.velocity.low[2] is 'fast', expected a number."
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
+
+# Squares of what is larger do not fit into a double; nothing about an arm is.
+MOST = 1e100
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A value and where it stands.
+
+    Attributes:
+        value: As JSON gives it.
+        source: The file.
+        path: Within the file, e.g. "range.velocity.low[2]".
+    """
+
+    value: Any
+    source: str
+    path: str = ""
+
+    def fail(self, expected: str) -> NoReturn:
+        """Refuse the value: what it is, and what was expected."""
+        raise TaufitError(
+            f"{self.source}: {self.path or 'the file'} is {self.shown}, expected {expected}. "
+            "Correct the file, or fit again."
+        )
+
+    @property
+    def shown(self) -> str:
+        """The value as far as it fits into a message."""
+        text = repr(self.value)
+        return text if len(text) <= 60 else f"{text[:57]}..."
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is nothing: no such key, or null."""
+        return self.value is None
+
+    def __getitem__(self, key: str) -> Field:
+        """The value under a key; nothing where there is none."""
+        path = f"{self.path}.{key}" if self.path else key
+        return Field(self.mapping().get(key), self.source, path)
+
+    def mapping(self) -> Mapping[str, Any]:
+        """An object of named values; nothing counts as an empty one."""
+        if self.value is None:
+            return {}
+        if not isinstance(self.value, Mapping):
+            self.fail("an object of named values")
+        return self.value
+
+    def required(self) -> Field:
+        """Itself, if there is something."""
+        if self.value is None:
+            raise TaufitError(
+                f"{self.source} is incomplete: it has no {self.path}. Correct the file, or fit "
+                "again."
+            )
+        return self
+
+    def items(self) -> Iterator[Field]:
+        """The values of a list, one by one."""
+        if not isinstance(self.value, (list, tuple)):
+            self.fail("a list")
+        for i, value in enumerate(self.value):
+            yield Field(value, self.source, f"{self.path}[{i}]")
+
+    def text(self, default: str | None = None) -> str:
+        """A string."""
+        if self.value is None and default is not None:
+            return default
+        if not isinstance(self.value, str):
+            self.fail("text")
+        return self.value
+
+    def texts(self) -> tuple[str, ...]:
+        """A list of strings; nothing counts as an empty one."""
+        return () if self.value is None else tuple(item.text() for item in self.items())
+
+    def flag(self) -> bool:
+        """true or false."""
+        if not isinstance(self.value, bool):
+            self.fail("true or false")
+        return self.value
+
+    def number(
+        self,
+        default: float | None = None,
+        *,
+        low: float = -math.inf,
+        above: float = -math.inf,
+        most: float = MOST,
+        missing: float | None = None,
+    ) -> float:
+        """A finite number.
+
+        Args:
+            default: Where there is no such value.
+            low: The least it may be.
+            above: What it must exceed.
+            most: The largest magnitude it may have.
+            missing: What null stands for within lists: infinity, or not known.
+        """
+        if self.value is None and default is not None:
+            return default
+        if self.value is None and missing is not None:
+            return missing
+        value = self.value
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self.fail("a number")
+        try:
+            number = float(value)
+        except OverflowError:
+            self.fail("a finite number")
+        if not math.isfinite(number):
+            self.fail("a finite number")
+        if abs(number) > most:
+            self.fail(f"a number of at most {most:g} in magnitude")
+        if number < low:
+            self.fail(f"a number of at least {low:g}")
+        if number <= above:
+            self.fail(f"a number above {above:g}")
+        return number
+
+    def numbers(self, length: int | None = None, **limits: float) -> Float[Array, " m"]:
+        """A list of finite numbers, of a given length."""
+        values = self._quick(**limits)
+        if values is None:
+            values = np.array([item.number(**limits) for item in self.items()], float)
+        if length is not None and len(values) != length:
+            self.fail(f"a list of {length} numbers, not {len(values)}")
+        return values
+
+    def _quick(
+        self,
+        *,
+        low: float = -math.inf,
+        above: float = -math.inf,
+        most: float = MOST,
+        missing: float = math.nan,
+    ) -> Float[Array, " m"] | None:
+        """All numbers at once where nothing is wrong with any of them, else None."""
+        if not isinstance(self.value, list) or not {type(x) for x in self.value} <= {float, int}:
+            return None
+        try:
+            values = np.array(self.value, float)
+        except OverflowError:
+            return None
+        # Comparisons with what is not a number are false.
+        fine = np.all((np.abs(values) <= most) & (values >= low) & (values > above))
+        return values if fine else None
+
+    def matrix(self, rows: int, columns: int, **limits: float) -> Float[Array, "r c"]:
+        """A list of rows of finite numbers."""
+        found = [row.numbers(columns, **limits) for row in self.items()]
+        if len(found) != rows:
+            self.fail(f"a list of {rows} rows, not {len(found)}")
+        return np.array(found, float).reshape(rows, columns)

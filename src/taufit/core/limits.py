@@ -1,0 +1,75 @@
+"""How much a file may unpack to. A few kilobytes can ask for all the memory there is.
+
+Every reader asks here before it takes memory; `with large_files():` (`--large` on the command
+line) lifts the limits for files that are really that large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from taufit.core.errors import TaufitError
+
+# 3 h of 7 joints at 1 kHz with all channels are about 4 GB as numbers.
+LARGEST_UNPACKED = 4_000_000_000
+# Files that unpack to less than this are read whatever their ratio: a robot at rest packs well.
+ALWAYS_READ = 64_000_000
+LARGEST_RATIO = 100
+LARGEST_TEXT = 32_000_000
+
+_large: ContextVar[bool] = ContextVar("large", default=False)
+
+
+@contextmanager
+def large_files() -> Iterator[None]:
+    """Read files of any size inside the block."""
+    before = _large.set(True)
+    try:
+        yield
+    finally:
+        _large.reset(before)
+
+
+def lifted() -> bool:
+    """Whether limits are lifted."""
+    return _large.get()
+
+
+def check_unpacked(
+    source: object,
+    unpacked: int,
+    packed: int,
+    *,
+    error: type[TaufitError] = TaufitError,
+    so_far: bool = False,
+) -> None:
+    """Refuse a file of `packed` bytes that needs `unpacked`; `so_far`: at least that."""
+    if lifted() or unpacked <= ALWAYS_READ:
+        return
+    ratio = unpacked / max(packed, 1)
+    if unpacked <= LARGEST_UNPACKED and ratio <= LARGEST_RATIO:
+        return
+    about = "at least " if so_far else ""
+    raise error(
+        f"{source} has {_bytes(packed)} and unpacks to {about}{_bytes(unpacked)} ({ratio:.0f} "
+        "times as much). A damaged or hostile file does that; if this one is really that large, "
+        "give --large."
+    )
+
+
+def check_text(source: object, size: int, *, error: type[TaufitError] = TaufitError) -> None:
+    """Refuse a text of numbers and names (JSON) that is far larger than any of its kind."""
+    if size > LARGEST_TEXT and not lifted():
+        raise error(
+            f"{source} has {_bytes(size)}; such files have at most {_bytes(LARGEST_TEXT)}. If this "
+            "one is really that large, give --large."
+        )
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} bytes"

@@ -1,0 +1,89 @@
+"""Names and texts from files are data: what they may hold, and how each language spells them.
+
+A robot, a joint or a recording may be called anything its file says. Control characters never get
+into a name; where a name goes into C, URScript, YAML or a terminal, it goes through here. XML and
+HTML are escaped by the libraries that write them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from taufit.core.errors import TaufitError
+
+# Longer names are somebody's mistake or malice.
+LONGEST_NAME = 200
+_SPELLED = {"\t": " ", "\n": " ", "\r": " ", "\x0b": " ", "\x0c": " ", "\x85": " "}
+
+
+def printable(text: str) -> str:
+    """The text without what a terminal would obey: escape sequences, bells, writing direction.
+
+    Line breaks and tabs stay; everything else of the Unicode categories Cc, Cf and Cs, and the
+    separators of lines and paragraphs, is spelled out as \\\\x1b or \\\\u202e.
+    """
+    return "".join(c if c in "\n\t" or not _controls(c) else _spelled_out(c) for c in text)
+
+
+def clean_name(text: str, longest: int = LONGEST_NAME) -> str:
+    """One line of bounded length that is safe to show: the form every name is kept in."""
+    flat = "".join(_SPELLED.get(c, c) for c in text)
+    out = "".join(c for c in flat if not _controls(c))
+    return out if len(out) <= longest else out[: longest - 3] + "..."
+
+
+def c_comment(text: str) -> str:
+    """Text for a C comment: one line of plain characters that can neither end it nor splice it."""
+    return re.sub(r"[^A-Za-z0-9 .,:;()=+_-]", "_", clean_name(text, 2000))
+
+
+def c_header(name: str) -> str:
+    """A header's name as it stands in `#include "..."`, where quotes and backslashes act."""
+    if not re.fullmatch(r"[\w .+()@,=~-]+", name):
+        raise TaufitError(
+            f"{printable(name)!r} cannot stand in a C #include: choose an output name of letters, "
+            "digits and . + - _."
+        )
+    return name
+
+
+def c_identifier(text: str) -> str:
+    """A C identifier made of ASCII letters, digits and underscores."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", text)[:100]
+    return name if name and not name[0].isdigit() else f"_{name}"
+
+
+def yaml_scalar(text: str) -> str:
+    """A text as a YAML scalar that reads back as that text: quoted, in ASCII.
+
+    Not JSON's spelling, whose pairs of surrogates YAML reads as two characters.
+    """
+    return '"' + "".join(map(_in_yaml, text)) + '"'
+
+
+def _in_yaml(c: str) -> str:
+    if " " <= c <= "~":
+        return f"\\{c}" if c in '"\\' else c
+    return f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
+
+
+def _controls(c: str) -> bool:
+    # The two joiners shape letters and emoji, and do nothing else.
+    if c in "\u200c\u200d":
+        return False
+    code = ord(c)
+    if code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF:
+        return True
+    return c < " " or (c > "~" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp"))
+
+
+def _spelled_out(c: str) -> str:
+    code = ord(c)
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )

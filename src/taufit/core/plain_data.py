@@ -1,0 +1,175 @@
+"""JSON and YAML from anybody: read with limits, refused in one sentence where they break a rule.
+
+Nesting and digits are bounded, a key may be given once, numbers are finite, YAML has no aliases
+and no tags. What the values mean is checked by `fields`. `plain` is the way back: results as JSON
+takes them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taufit.core.errors import TaufitError
+from taufit.core.limits import check_text
+
+MOST_DIGITS = 30
+DEEPEST = 50
+LARGEST_YAML = 2_000_000
+_LARGE_EXPONENT = re.compile(r"\d[eE]\+?\d{3}")
+
+
+class _Rule(ValueError):
+    """What a text breaks, as the end of a sentence."""
+
+
+def read_text(
+    path: str | os.PathLike[str], what: str, *, error: type[TaufitError] = TaufitError
+) -> str:
+    """The text of a file; `what` it should be goes into the message."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            check_text(path, os.fstat(file.fileno()).st_size, error=error)
+            return file.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise error(f"{path} is not {what}: it is not UTF-8 text.") from None
+    except OSError as problem:
+        raise error(f"{path} cannot be read: {problem.strerror or problem}.") from None
+
+
+def parse_json(
+    text: str | bytes, source: object, what: str, *, error: type[TaufitError] = TaufitError
+) -> Any:
+    """The data of a JSON text."""
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")
+        real = _finite if _LARGE_EXPONENT.search(text) else None
+        return json.loads(
+            text,
+            object_pairs_hook=_once,
+            parse_int=_short,
+            parse_float=real,
+            parse_constant=_no_constant,
+        )
+    except json.JSONDecodeError as problem:
+        reason = f"line {problem.lineno} is not JSON ({problem.msg})"
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8 text"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except _Rule as problem:
+        reason = str(problem)
+    raise error(f"{source} is not {what}: {reason}.") from None
+
+
+def read_json(
+    path: str | os.PathLike[str], what: str, *, error: type[TaufitError] = TaufitError
+) -> Any:
+    """The data of a JSON file."""
+    return parse_json(read_text(path, what, error=error), path, what, error=error)
+
+
+def parse_yaml(
+    text: str, source: object, what: str, *, error: type[TaufitError] = TaufitError
+) -> Any:
+    """The data of a YAML text."""
+    import yaml
+
+    try:
+        return _yaml(text)
+    except _Rule as problem:
+        reason = str(problem)
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark else ""
+        reason = (
+            where + f"{getattr(problem, 'problem', None) or 'characters that YAML does not allow'}"
+        )
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        # Numbers and dates that YAML recognises by their form and then cannot make sense of.
+        reason = "a value in it looks like a number or date and is none; quote it"
+    raise error(f"{source} is not {what}: {reason}.") from None
+
+
+def _yaml(text: str) -> Any:
+    import yaml
+
+    if len(text) > LARGEST_YAML:
+        raise _Rule(f"it has {len(text)} characters, and such files have at most {LARGEST_YAML}")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Once(loader):  # type: ignore[misc, valid-type]
+        """The loader, with every key given once."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            seen = set()
+            for key, _ in getattr(node, "value", ()):
+                if not isinstance(key.value, str):
+                    continue
+                if key.value in seen:
+                    raise _Rule(f"line {key.start_mark.line + 1} gives {key.value[:60]!r} twice")
+                seen.add(key.value)
+            return super().construct_mapping(node, deep)
+
+    depth = 0
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.events.AliasEvent):
+            raise _Rule("YAML aliases (*name) are not supported: write the value out")
+        depth += isinstance(event, yaml.events.CollectionStartEvent)
+        depth -= isinstance(event, yaml.events.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise _Rule("it is nested too deeply")
+    return yaml.load(text, Loader=Once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        seen = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _Rule(f"it gives {key[:60]!r} twice")
+            seen.add(key)
+    return out
+
+
+def _short(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise _Rule(f"a number has {len(text)} digits")
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _Rule(f"the number {text[:40]} is too large")
+    return value
+
+
+def _no_constant(text: str) -> float:
+    raise _Rule(f"{text} is not a number")
+
+
+def plain(value: Any) -> Any:
+    """Plain Python for JSON: arrays become lists, what is not finite becomes null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,135 @@
+"""[Luo2024]: friction over speed and load, from pairs of strokes (Figures 5 and 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from taufit.calibration import FrictionPairs, fit_friction
+from taufit.calibration.friction_test import FrictionFit
+from taufit.papers.exhibit import Entry, Exhibit
+from taufit.report.charts import Series, chart
+from taufit.terms.friction import (
+    FrictionInput,
+    FrictionModel,
+    Linear,
+    LinearLoad,
+    Polynomial,
+    Stribeck,
+    StribeckLoad,
+)
+
+if TYPE_CHECKING:
+    from taufit.papers.luo2024 import Luo2024
+
+_NOISE, _PAIRS = 0.03, 20
+# A joint with friction of the size the paper prints: viscous 1 to 3, Coulomb, static, load, static
+# load; then the two widths in speed and the one of load over speed.
+_TERMS = np.array([0.4, 0.05, 0.02, 0.45, 0.7, 0.015, 0.2])
+_SHAPE = np.array([0.03, 0.05, 0.004])
+# Load that a payload adds per kilogram at the reach of the joint [N m/kg].
+_LEVER = 6.0
+# Compared models: ours of the paper's form first, then the simpler ones the literature uses.
+_MODELS: tuple[tuple[str, FrictionModel], ...] = (
+    ("Stribeck with load, eq. (8)", StribeckLoad()),
+    ("Stribeck", Stribeck()),
+    ("polynomial", Polynomial()),
+    ("Coulomb and viscous with load", LinearLoad()),
+    ("Coulomb and viscous", Linear()),
+)
+
+
+def strokes(own: Luo2024, payload: float, seed: int) -> FrictionPairs:
+    """Pairs of strokes at the paper's speeds: friction and the load each was measured at."""
+    rng = np.random.default_rng(seed)
+    speeds = np.radians(own.paper["friction"]["speeds_deg_s"])
+    velocity = np.repeat(speeds, _PAIRS)
+    load = rng.uniform(0.2, 1.0, velocity.shape) * (4.0 + _LEVER * payload)
+    torque = StribeckLoad().columns(FrictionInput(velocity, load=load), _SHAPE) @ _TERMS
+    return FrictionPairs(velocity, torque + _NOISE * rng.normal(size=torque.shape), load)
+
+
+def fits(own: Luo2024) -> dict[str, FrictionFit]:
+    """Every model on the strokes with the paper's payload."""
+    pairs = strokes(own, own.paper["friction"]["payload_kg"], 1)
+    return {name: fit_friction(pairs, model) for name, model in _MODELS}
+
+
+def figure_5(own: Luo2024) -> Exhibit:
+    """Friction against speed and load."""
+    found = fits(own)["Stribeck with load, eq. (8)"]
+    grid = np.linspace(0.002, float(np.radians(30)), 200)
+    loads = (2.0, 8.0, 14.0, 20.0)
+    picture = chart(
+        grid,
+        [
+            Series(f"load {load:g} N m", found.torque(grid, np.full_like(grid, load)))
+            for load in loads
+        ],
+        caption="Friction of one joint against speed, at four loads",
+        xlabel="speed [rad/s]",
+        ylabel="friction [N m]",
+        tall=True,
+    )
+    stated = own.paper["friction"]
+    entries = (
+        Entry(
+            "rms of the fit, median joint",
+            float(np.median(stated["fit_rms_Nm"])),
+            found.rms,
+            "N m",
+            why=f"noise of {_NOISE} N m was simulated; strokes of the real arm are averaged",
+        ),
+        Entry(
+            "correlation, median joint",
+            float(np.median(stated["fit_correlation"])),
+            found.correlation,
+            "",
+            0.05,
+        ),
+    )
+    text = (
+        "`taufit design panda --kind friction-test` plans strokes, `taufit friction` fits them. "
+        + (f"Terms without support here: {', '.join(found.dropped)}." if found.dropped else ""),
+    )
+    return Exhibit("Figure 5", "Friction over speed and load", entries, text, (picture,))
+
+
+def figure_7(own: Luo2024) -> Exhibit:
+    """Errors of friction models at other payloads."""
+    entries: list[Entry] = []
+    payloads = own.paper["friction"]["verification_payloads_kg"]
+    found = fits(own)
+    table = np.zeros((len(found), len(payloads)))
+    for column, payload in enumerate(payloads):
+        pairs = strokes(own, payload, 10 + column)
+        for row, (name, fit) in enumerate(found.items()):
+            left = pairs.torque - fit.torque(pairs.velocity, pairs.load)
+            table[row, column] = float(np.sqrt(np.mean(left**2)))
+            entries.append(
+                Entry(
+                    f"rms at {payload:g} kg, {name}",
+                    None,
+                    table[row, column],
+                    "N m",
+                    why="only drawn in the paper",
+                )
+            )
+    entries.append(
+        Entry(
+            "payloads at which eq. (8) is best",
+            3.0,
+            float(np.sum(table.argmin(axis=0) == 0)),
+            "",
+            0.0,
+        )
+    )
+    picture = chart(
+        np.array(payloads),
+        [Series(name, table[k]) for k, name in enumerate(found)],
+        caption="Error of friction models at payloads they were not fitted to",
+        xlabel="payload [kg]",
+        ylabel="rms [N m]",
+    )
+    return Exhibit("Figure 7", "Friction models at other payloads", tuple(entries), (), (picture,))

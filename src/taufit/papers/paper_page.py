@@ -1,0 +1,53 @@
+"""One self-contained HTML page per paper: print beside ours, in the paper's order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from taufit.papers.exhibit import Exhibit, Paper
+from taufit.report.page import Section, bullets, cards, page, paragraph, table, verdict
+
+
+def paper_page(paper: Paper, exhibits: Sequence[Exhibit]) -> str:
+    """The page."""
+    entries = [entry for exhibit in exhibits for entry in exhibit.entries]
+    same = [entry for entry in entries if entry.agrees is not None]
+    agreed = sum(bool(entry.agrees) for entry in same)
+    missing = [exhibit for exhibit in exhibits if exhibit.missing]
+    head = verdict(
+        "good" if agreed == len(same) else "warn",
+        f"{agreed} of {len(same)} numbers that must agree do",
+        "Other numbers stand beside each other with the reason why they differ.",
+    )
+    figures = cards(
+        [
+            ("tables and figures", str(len(exhibits))),
+            ("numbers compared", str(len(entries))),
+            ("not reproduced", str(len(missing))),
+        ]
+    )
+    sections = [
+        Section("Summary", head + figures),
+        Section("Errata", bullets(list(paper.errata))),
+        *(Section(f"{e.label}: {e.title}", _body(e)) for e in exhibits),
+    ]
+    return page(paper.title, f"{paper.authors}. {paper.journal}.", sections)
+
+
+def _body(exhibit: Exhibit) -> str:
+    body = paragraph(f"Not reproduced: {exhibit.missing}") if exhibit.missing else ""
+    body += "".join(paragraph(text) for text in exhibit.text)
+    if exhibit.entries:
+        rows = [
+            (
+                entry.what,
+                entry.printed,
+                entry.ours,
+                entry.unit,
+                {True: "yes", False: "NO", None: ""}[entry.agrees],
+                entry.why,
+            )
+            for entry in exhibit.entries
+        ]
+        body += table(("", "printed", "ours", "unit", "agrees", "why"), rows, text=(0, 3, 4, 5))
+    return body + "".join(exhibit.figures)

@@ -1,0 +1,32 @@
+"""Any friction model with the width of its sign change found from data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from taufit.core.arrays import Array, Float
+from taufit.terms.friction.model import FrictionModel, Shape
+from taufit.terms.friction.wrapper import Wrapper
+
+WIDTH = Shape("width", (5e-4, 5e-3, 5e-2), 1e-4, 0.5, "rad/s")
+
+
+@dataclass(frozen=True, slots=True)
+class FittedWidth(Wrapper):
+    """tanh(v/w) for the sign, with w one more shape of every joint.
+
+    Attributes:
+        model: Any model with a `width`.
+    """
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.model, "width"):
+            raise ValueError(f"{type(self.model).__name__} has no width to fit")
+
+    @property
+    def own_shapes(self) -> tuple[Shape, ...]:
+        return (WIDTH,)
+
+    def inside(self, own: Float[Array, " o"]) -> FrictionModel:
+        model: FrictionModel = replace(self.model, width=own[0])
+        return model

@@ -1,0 +1,143 @@
+"""What friction may depend on, as one object: a part that is not there cannot be read by mistake.
+
+A consumer fills in what it has; a friction model reads what it needs. Reading a part that was not
+given is an error that names the part, the friction model and the remedy, so a model with one more
+input never runs on with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import MissingInputError
+
+PARTS = ("velocity", "position", "load", "temperature", "travel")
+_REMEDIES = {
+    "velocity": "Pass the joint's velocity.",
+    "position": "Use it where joint positions are at hand, or choose a model without position.",
+    "load": "Pass the rigid-body torque as `load`, or choose a model without load.",
+    "temperature": "Record joint temperatures, or choose a model without them.",
+    "travel": "Pass the time between two samples as `step`, or use the model's `steady()` form.",
+}
+
+
+class FrictionInput:
+    """Inputs of friction at n samples, for one joint (n,) or for all of them (n, j).
+
+    Attributes:
+        step: Time between two samples [s], or None where samples do not follow each other.
+
+    Args:
+        velocity: [rad/s].
+        position: [rad].
+        load: Rigid-body torque including any payload [N m].
+        temperature: Of the joints [degC].
+        travel: Displacement per step, velocity times the time between two samples; by default
+            velocity times `step`, where that is given.
+        step: Time between two samples [s].
+    """
+
+    __slots__ = ("_parts", "_reader", "step")
+
+    def __init__(
+        self,
+        velocity: Float[Array, "n ..."] | None = None,
+        position: Float[Array, "n ..."] | None = None,
+        load: Float[Array, "n ..."] | None = None,
+        temperature: Float[Array, "n ..."] | None = None,
+        travel: Float[Array, "n ..."] | None = None,
+        *,
+        step: float | None = None,
+    ) -> None:
+        given = (velocity, position, load, temperature, travel)
+        self._parts: dict[str, Any] = {
+            name: part for name, part in zip(PARTS, given, strict=True) if part is not None
+        }
+        self._reader = ""
+        self.step = step
+
+    def __len__(self) -> int:
+        return len(next(iter(self._parts.values()))) if self._parts else 0
+
+    def has(self, part: str) -> bool:
+        """Whether a part was given."""
+        return part in self._parts or (
+            part == "travel" and self.step is not None and "velocity" in self._parts
+        )
+
+    def read(self, part: str) -> Float[Array, "n ..."]:
+        """A part by name, or an error that says who needs it."""
+        if part in self._parts:
+            return self._parts[part]
+        if self.has(part):
+            return self._parts["velocity"] * self.step
+        who = f"friction model {self._reader}" if self._reader else "friction"
+        raise MissingInputError(
+            f"{who} needs the {part} of the joint, which is not known here. {_REMEDIES[part]}"
+        )
+
+    @property
+    def velocity(self) -> Float[Array, "n ..."]:
+        return self.read("velocity")
+
+    @property
+    def position(self) -> Float[Array, "n ..."]:
+        return self.read("position")
+
+    @property
+    def load(self) -> Float[Array, "n ..."]:
+        return self.read("load")
+
+    @property
+    def temperature(self) -> Float[Array, "n ..."]:
+        return self.read("temperature")
+
+    @property
+    def travel(self) -> Float[Array, "n ..."]:
+        return self.read("travel")
+
+    def read_by(self, model: object) -> FrictionInput:
+        """The same, with the reader's name for messages."""
+        return self._with(self._parts, reader=type(model).__name__)
+
+    def require(self, parts: Iterable[str], model: object) -> FrictionInput:
+        """These parts and no others; an error for the first that is missing."""
+        bound = self.read_by(model)
+        return self._with({part: bound.read(part) for part in PARTS if part in set(parts)})
+
+    def replace(self, **parts: Float[Array, "n ..."]) -> FrictionInput:
+        """The same with some parts exchanged."""
+        return self._with({**self._parts, **parts})
+
+    def joint(self, k: int) -> FrictionInput:
+        """Those of one joint."""
+        return self._with({name: part[:, k] for name, part in self._parts.items()})
+
+    def span(self, rows: slice) -> FrictionInput:
+        """Those of some samples."""
+        return self._with({name: part[rows] for name, part in self._parts.items()})
+
+    def at_motors(self, coupling: Float[Array, "j j"]) -> FrictionInput:
+        """From joints to motors: x_m = C x for the motion, C^-T tau for the load.
+
+        Temperatures are the motors' own already.
+        """
+        moved = {
+            name: part @ coupling.T
+            if name in ("velocity", "position", "travel")
+            else part @ np.linalg.inv(coupling)
+            if name == "load"
+            else part
+            for name, part in self._parts.items()
+        }
+        return self._with(moved)
+
+    def _with(self, parts: dict[str, Any], reader: str | None = None) -> FrictionInput:
+        out = FrictionInput(step=self.step)
+        out._parts = parts
+        out._reader = self._reader if reader is None else reader
+        return out

@@ -1,0 +1,36 @@
+"""Coulomb and viscous friction: Fc s(v) + Fv v, with s = sign or a smooth tanh(v/width)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.model import Friction, Term
+
+
+def smooth_sign(velocity: Float[Array, " n"], width: float | complex) -> Float[Array, " n"]:
+    """sign(v) for width 0, else tanh(v/width)."""
+    return np.sign(velocity) if width == 0.0 else np.tanh(velocity / width)
+
+
+@dataclass(frozen=True, slots=True)
+class Linear(Friction):
+    """Fc s(v) + Fv v.
+
+    Attributes:
+        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign. `FittedWidth`
+            finds it from data.
+    """
+
+    width: float = 0.0
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term("coulomb", True), Term("viscous", True, "N m s/rad"))
+
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
+        return np.stack([smooth_sign(velocity, self.width), velocity], -1)

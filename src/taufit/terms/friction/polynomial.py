@@ -1,0 +1,46 @@
+"""Viscous friction as a cubic in speed: fv1 v + fv2 s v^2 + fv3 v^3 + fc s(v)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.linear import smooth_sign
+from taufit.terms.friction.model import Friction, Term
+
+VISCOUS = (
+    Term("viscous", False, "N m s/rad"),
+    Term("viscous2", False, "N m s^2/rad^2"),
+    Term("viscous3", False, "N m s^3/rad^3"),
+)
+
+
+def viscous_columns(
+    velocity: Float[Array, " n"], sign: Float[Array, " n"], degree: int
+) -> list[Float[Array, " n"]]:
+    """v, s v^2, v^3, up to `degree`; odd in v, as friction without a preferred direction is."""
+    return [velocity, sign * velocity**2, velocity**3][:degree]
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial(Friction):
+    """fv1 v + fv2 s v^2 + fv3 v^3 + fc s(v); linear in everything.
+
+    Beyond the fastest recorded speed the cubic goes anywhere: keep to the range of validity.
+
+    Attributes:
+        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+    """
+
+    width: float = 0.0
+
+    terms: ClassVar[tuple[Term, ...]] = (*VISCOUS, Term("coulomb", True))
+
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
+        s = smooth_sign(velocity, self.width)
+        return np.stack([*viscous_columns(velocity, s, 3), s], -1)

@@ -1,0 +1,39 @@
+"""Coulomb friction plus a power of speed: (Fc + Fv |v|^alpha) s(v)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.linear import smooth_sign
+from taufit.terms.friction.model import Friction, Shape, Term
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLaw(Friction):
+    """(Fc + Fv |v|^alpha) s(v), alpha in (0, 1.5].
+
+    alpha = 1 is the linear model; below it friction rises steeply first and then flattens.
+
+    Attributes:
+        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+    """
+
+    width: float = 0.0
+
+    terms: ClassVar[tuple[Term, ...]] = (
+        Term("coulomb", True),
+        Term("viscous", True, "N m (s/rad)^alpha"),
+    )
+    shapes: ClassVar[tuple[Shape, ...]] = (Shape("alpha", (0.3, 0.7, 1.2), 0.05, 1.5, "1"),)
+
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
+        s = smooth_sign(velocity, self.width)
+        # log |v| instead of |v|^alpha keeps the column analytic in alpha at v = 0, where s is 0.
+        speed = np.maximum(np.abs(velocity), np.finfo(float).tiny)
+        return np.stack([s, s * np.exp(shape[0] * np.log(speed))], -1)

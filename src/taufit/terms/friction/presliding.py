@@ -1,0 +1,232 @@
+"""Friction that builds up over a displacement after each reversal, not at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float, Int
+from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.model import Friction, Term
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
+
+# A decade apart from a few seconds of arc to a fifth of a turn: what grease, teeth, flexsplines
+# and torque sensors show. The data decide how much of each there is.
+WIDTHS = (3e-5, 3e-4, 3e-3, 3e-2, 0.3)
+
+
+class DahlState(NamedTuple):
+    """Where a joint's elements stand, and how it moved last.
+
+    Attributes:
+        z: One per width, in [-1, 1].
+        travel: Of the last sample; None before the first.
+    """
+
+    z: Float[Array, " w"]
+    travel: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Presliding(Friction):
+    """F z_1 + sum_k P_k (z_k - z_1) + Fv v + Fv2 v |v| / (1 + |v| / b) + k |tau| z_1.
+
+    z_k in [-1, 1] is Dahl's state of an element that yields over a displacement w_k: along the
+    path x of the joint
+
+        dz/dx = (1 - z sign(dx)) / w,       so z -> sign(v) after a few w in one direction.
+
+    F is the Coulomb friction of steady motion; the P_k say how much of it builds up slowly. The
+    drag of grease and gears bends with speed, but not for ever: well beyond b it is straight again,
+    so that a curve seen at low speed does not turn down before the rated one.
+
+    Attributes:
+        widths: w_1 < w_2 < ..., displacement over which each element yields [rad or m].
+        load: Whether Coulomb friction grows with the torque the gear carries (k).
+        quadratic: Whether drag bends (Fv2).
+        bend: b, about where it ceases to [rad/s or m/s]; 0 for v |v| at all speeds.
+    """
+
+    widths: tuple[float, ...] = WIDTHS
+    load: bool = True
+    quadratic: bool = True
+    bend: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.widths or min(self.widths) <= 0.0 or sorted(self.widths) != list(self.widths):
+            raise ValueError("widths are positive and rise")
+        if self.bend < 0.0:
+            raise ValueError("bend is a speed, or 0")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"velocity", "travel", *(("load",) if self.load else ())})
+
+    @property
+    def memory(self) -> tuple[float, ...]:
+        return self.widths
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (
+            Term("coulomb", True),
+            *(Term(f"presliding_{k}", True) for k in range(2, len(self.widths) + 1)),
+            Term("viscous", True, "N m s/rad"),
+            *((Term("viscous2", False, "N m s^2/rad^2"),) if self.quadratic else ()),
+            *((Term("load", True, "1"),) if self.load else ()),
+        )
+
+    @property
+    def by_load(self) -> tuple[int, ...]:
+        return tuple(i for i, term in enumerate(self.terms) if term.name == "load")
+
+    def start(self, shape: Float[Array, " s"]) -> DahlState:
+        return DahlState(np.zeros(len(self.widths)), None)
+
+    def scan(
+        self, state: DahlState, inputs: FrictionInput, shape: Float[Array, " s"]
+    ) -> tuple[Float[Array, "n k"], DahlState]:
+        travel = inputs.travel
+        z, last = dahl_states(travel, self.widths, state.travel, state.z)
+        after = DahlState(last, state.travel if len(travel) == 0 else travel[-1])
+        first = z[:, 0]
+        slow = [z[:, k] - first for k in range(1, len(self.widths))]
+        return self._beside(inputs, first, slow), after
+
+    def steady(self) -> SteadyPresliding:
+        return SteadyPresliding(self.widths, self.load, self.quadratic, self.bend)
+
+    def _beside(self, inputs: FrictionInput, first: Any, slow: list[Any]) -> Float[Array, "n k"]:
+        """The columns, given z_1 and z_k - z_1."""
+        velocity = inputs.velocity
+        columns = [first, *slow, velocity]
+        if self.quadratic:
+            speed = np.abs(velocity)
+            square = speed * velocity
+            columns.append(square / (1.0 + speed / self.bend) if self.bend else square)
+        if self.load:
+            columns.append(np.abs(inputs.load) * first)
+        return np.stack(columns, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyPresliding(Presliding):
+    """`Presliding` at constant speed: every z is sign(v) and the P_k have no effect."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return Presliding(self.widths, self.load).needs - {"travel"}
+
+    @property
+    def memory(self) -> tuple[float, ...]:
+        return ()
+
+    def start(self, shape: Float[Array, " s"]) -> None:  # type: ignore[override]
+        return None
+
+    def scan(  # type: ignore[override]
+        self, state: None, inputs: FrictionInput, shape: Float[Array, " s"]
+    ) -> tuple[Float[Array, "n k"], None]:
+        velocity = inputs.velocity
+        slow = [0.0 * velocity for _ in self.widths[1:]]
+        return self._beside(inputs, np.sign(velocity), slow), None
+
+
+def dahl_states(
+    travel: Float[Array, " n"],
+    widths: tuple[float, ...],
+    before: float | None = None,
+    state: Float[Array, " k"] | None = None,
+) -> tuple[Float[Array, "n k"], Float[Array, " k"]]:
+    """z of each width at each sample, and the state to go on from.
+
+    Velocity runs straight from one sample to the next. Along a leg of displacement d in one
+    direction
+
+        z -> a z + (1 - a) sign(d),      a = exp(-|d| / w),
+
+    is exact; between two samples there is one leg, or two where the joint turns back. Cut
+    anywhere and gone on with from the state and the last travel, the scan is the same.
+
+    Args:
+        travel: Velocity times the time between two samples, u = v h.
+        widths: w, the displacements over which the elements yield.
+        before: Travel of the sample before the first; by default the joint had been moving as it
+            does there.
+        state: z at that sample; 0 by default.
+    """
+    if not isinstance(travel, np.ndarray):
+        return dahl_step(travel, widths, before, state)
+    travel = np.ascontiguousarray(travel, float)
+    z = np.zeros(len(widths)) if state is None else np.array(state, float)
+    out = np.empty((len(travel), len(widths)))
+    if len(travel) == 0:
+        return out, z
+    start = float(travel[0] if before is None else before)
+    if _kernel is not None:
+        _kernel.dahl_scan(travel, np.array(widths, float), start, z, out)
+        return out, z
+    there, back, turns = legs(np.concatenate([[start], travel[:-1]]), travel)
+    w = np.array(widths, float)
+    grown = -np.expm1(-np.abs(there)[:, None] / w)
+    decay, pull = 1.0 - grown, grown * np.sign(there)[:, None]
+    grown = -np.expm1(-np.abs(back)[:, None] / w)
+    decay[turns] *= 1.0 - grown
+    pull[turns] = pull[turns] * (1.0 - grown) + grown * np.sign(back)[:, None]
+    from scipy.linalg import solve_banded
+
+    pull[0] += decay[0] * z
+    for k in range(len(w)):  # one bidiagonal system each, solved in one pass
+        bands = np.ones((2, len(travel)))
+        bands[1, :-1] = -decay[1:, k]
+        out[:, k] = solve_banded((1, 0), bands, pull[:, k], check_finite=False)
+    return out, out[-1].copy()
+
+
+def dahl_step(travel: Any, widths: tuple[float, ...], before: Any, state: Any) -> tuple[Any, Any]:
+    """The next sample alone, in operations that can be written down as a program.
+
+    Args:
+        travel: Of the sample.
+        widths: As in `dahl_states`.
+        before: Travel of the sample before.
+        state: z at that sample, one per width.
+    """
+    turns = before * travel < 0.0
+    # At rest there is no reversal; the bound only keeps 0/0 out of a branch not taken.
+    span = np.maximum(2.0 * (np.abs(before) + np.abs(travel)), 1e-300)
+    there = np.where(turns, before * np.abs(before) / span, 0.5 * (before + travel))
+    back = np.where(turns, travel * np.abs(travel) / span, 0.0 * travel)
+    out = []
+    for z, width in zip(state, widths, strict=True):
+        reached = z - np.expm1(-np.abs(there) / width) * (np.sign(there) - z)
+        out.append(reached - np.expm1(-np.abs(back) / width) * (np.sign(back) - reached))
+    return np.stack(out, -1), out
+
+
+def dahl_state(travel: Float[Array, " n"], width: float) -> Float[Array, " n"]:
+    """z of one width at each sample of a motion, from z = 0."""
+    return dahl_states(travel, (width,))[0][:, 0]
+
+
+def legs(
+    before: Float[Array, "*n"], after: Float[Array, "*n"]
+) -> tuple[Float[Array, "*n"], Float[Array, " t"], tuple[Int[Array, " t"], ...]]:
+    """The way between two samples: up to a reversal, on from it, and where there is one.
+
+    With velocity straight in time from u to u' (in displacements per step) the way is (u + u')/2,
+    or, where they have opposite signs, u|u| / (2 (|u| + |u'|)) there and u'|u'| / (2 (|u| + |u'|))
+    back.
+    """
+    there = 0.5 * (before + after)
+    turns = np.nonzero(before * after < 0.0)
+    u, on = before[turns], after[turns]
+    span = 2.0 * (np.abs(u) + np.abs(on))
+    there[turns] = u * np.abs(u) / span
+    return there, on * np.abs(on) / span, turns

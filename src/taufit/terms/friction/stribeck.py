@@ -1,0 +1,57 @@
+"""Friction that falls before it rises: a static level gives way to Coulomb and viscous drag."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.linear import smooth_sign
+from taufit.terms.friction.model import Friction, Shape, Term
+from taufit.terms.friction.polynomial import VISCOUS, viscous_columns
+
+# Speeds at which gears leave boundary lubrication lie between a tenth of a degree per second and a
+# few tens of degrees per second; the grid spans that.
+STRIBECK_SHAPES = (
+    Shape("coulomb_velocity", (0.005, 0.02, 0.1), 3e-4, 3.0, "rad/s"),
+    Shape("stribeck_velocity", (0.005, 0.03, 0.2), 3e-4, 3.0, "rad/s"),
+)
+
+
+def falling(velocity: Float[Array, " n"], speed: float | complex) -> Float[Array, " n"]:
+    """exp(-(v/speed)^2)."""
+    return np.exp(-((velocity / speed) ** 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Stribeck(Friction):
+    """fv1 v + fv2 s v^2 + fv3 v^3 + fc s (1 - exp(-(v/fc1)^2)) + fs s exp(-(v/fs1)^2).
+
+    Attributes:
+        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+        degree: Of the viscous polynomial, 1 to 3.
+    """
+
+    width: float = 0.0
+    degree: int = 3
+
+    shapes: ClassVar[tuple[Shape, ...]] = STRIBECK_SHAPES
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (*VISCOUS[: self.degree], Term("coulomb", True), Term("static", True))
+
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
+        s = smooth_sign(velocity, self.width)
+        return np.stack(
+            [
+                *viscous_columns(velocity, s, self.degree),
+                s * (1.0 - falling(velocity, shape[0])),
+                s * falling(velocity, shape[1]),
+            ],
+            -1,
+        )

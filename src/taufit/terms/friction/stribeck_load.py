@@ -1,0 +1,99 @@
+"""Stribeck friction whose level also follows the load, in two forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.linear import smooth_sign
+from taufit.terms.friction.model import Friction, Shape, Term
+from taufit.terms.friction.polynomial import VISCOUS
+from taufit.terms.friction.stribeck import STRIBECK_SHAPES, Stribeck, falling
+
+
+@dataclass(frozen=True, slots=True)
+class StribeckLoad(Friction):
+    """Stribeck plus (ft |tau| + ft1 exp(-ft2 |tau|/|v|)) s(v), tau the rigid-body torque.
+
+    Without load the second term does not vanish: it adds ft1 s(v). `StribeckLoadSmooth` is the
+    better behaved form.
+
+    Attributes:
+        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+        degree: Of the viscous polynomial, 1 to 3.
+    """
+
+    width: float = 0.0
+    degree: int = 3
+
+    shapes: ClassVar[tuple[Shape, ...]] = (
+        *STRIBECK_SHAPES,
+        Shape("load_rate", (1e-4, 2e-3, 2e-2), 1e-5, 1.0, "rad/(N m s)"),
+    )
+    needs: ClassVar[frozenset[str]] = frozenset({"velocity", "load"})
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (
+            *VISCOUS[: self.degree],
+            Term("coulomb", True),
+            Term("static", True),
+            Term("load", True, "1"),
+            Term("load_static"),
+        )
+
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
+        s = smooth_sign(velocity, self.width)
+        carried = np.abs(inputs.load)
+        # At standstill the ratio is as large as it gets: the exponential is 0 under any load.
+        per_speed = carried / np.maximum(np.abs(velocity), np.finfo(float).tiny ** 0.5)
+        plain = Stribeck(self.width, self.degree).at(inputs, shape[:2])
+        with np.errstate(under="ignore"):
+            leaving = np.exp(-shape[2] * per_speed)
+        return np.concatenate([plain, np.stack([carried * s, leaving * s], -1)], -1)
+
+
+@dataclass(frozen=True, slots=True)
+class StribeckLoadSmooth(Friction):
+    """Stribeck plus (ft + ft1 exp(-(v/vt)^2)) |tau| s(v): nothing where nothing is carried.
+
+    Attributes:
+        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+        degree: Of the viscous polynomial, 1 to 3.
+    """
+
+    width: float = 0.0
+    degree: int = 3
+
+    shapes: ClassVar[tuple[Shape, ...]] = (
+        *STRIBECK_SHAPES,
+        Shape("load_velocity", (0.005, 0.03, 0.2), 3e-4, 3.0, "rad/s"),
+    )
+    needs: ClassVar[frozenset[str]] = frozenset({"velocity", "load"})
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (
+            *VISCOUS[: self.degree],
+            Term("coulomb", True),
+            Term("static", True),
+            Term("load", True, "1"),
+            Term("load_static", False, "1"),
+        )
+
+    @property
+    def by_load(self) -> tuple[int, ...]:
+        return tuple(i for i, term in enumerate(self.terms) if term.name in ("load", "load_static"))
+
+    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        velocity = inputs.velocity
+        s = smooth_sign(velocity, self.width)
+        carried = np.abs(inputs.load) * s
+        plain = Stribeck(self.width, self.degree).at(inputs, shape[:2])
+        loaded = np.stack([carried, carried * falling(velocity, shape[2])], -1)
+        return np.concatenate([plain, loaded], -1)

@@ -1,0 +1,99 @@
+"""Any friction model with coefficients that follow the joint's temperature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.model import Shape, Term
+from taufit.terms.friction.wrapper import Wrapper
+
+LAWS = ("linear", "exponential", "arrhenius")
+_KELVIN = 273.15
+
+
+@dataclass(frozen=True, slots=True)
+class TemperatureDependent(Wrapper):
+    """f(T) of chosen coefficients f0 of another model, T in degC.
+
+    linear:       f0 + f1 (T - Tref)                 one more column per term, no shape
+    exponential:  f0 exp(-k (T - Tref))              k > 0 by variable projection
+    arrhenius:    f0 exp(B (1/(T+273.15) - 1/(Tref+273.15)))     B > 0 likewise
+
+    The last two say that friction falls with temperature, as grease does; the linear law may go
+    either way and is what a small temperature range can support.
+
+    Attributes:
+        model: The friction at the reference temperature.
+        law: How the coefficients follow temperature.
+        reference: Tref [degC].
+        affected: Terms that follow temperature; by default every viscous one.
+    """
+
+    law: str = "linear"
+    reference: float = 25.0
+    affected: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.law not in LAWS:
+            raise ValueError(f"temperature law {self.law!r} is not known: use {', '.join(LAWS)}")
+        known = [term.name for term in self.model.terms]
+        strange = [name for name in self.affected if name not in known]
+        if strange:
+            raise ValueError(f"{', '.join(strange)} is not a term of the model: {', '.join(known)}")
+
+    @property
+    def _affected(self) -> tuple[int, ...]:
+        """Columns of the inner model that follow temperature."""
+        return tuple(
+            i
+            for i, term in enumerate(self.model.terms)
+            if (term.name in self.affected if self.affected else term.name.startswith("viscous"))
+        )
+
+    @property
+    def own_terms(self) -> tuple[Term, ...]:
+        if self.law != "linear":
+            return ()
+        followed = [self.model.terms[i] for i in self._affected]
+        return tuple(Term(f"{x.name}_per_degree", False, f"{x.unit}/K") for x in followed)
+
+    @property
+    def own_shapes(self) -> tuple[Shape, ...]:
+        return {
+            "linear": (),
+            "exponential": (Shape("temperature_rate", (0.005, 0.02, 0.06), 1e-4, 0.5, "1/K"),),
+            "arrhenius": (Shape("activation", (500.0, 2000.0, 5000.0), 10.0, 5e4, "K"),),
+        }[self.law]
+
+    @property
+    def own_needs(self) -> frozenset[str]:
+        return frozenset({"temperature"})
+
+    @property
+    def by_load(self) -> tuple[int, ...] | None:
+        inner: tuple[int, ...] | None = self.model.by_load
+        if inner is None or self.law != "linear":
+            return inner
+        first = len(self.model.terms)
+        slopes = (first + k for k, i in enumerate(self._affected) if i in inner)
+        return (*inner, *slopes)
+
+    def changed(
+        self, inner: Float[Array, "n k"], inputs: FrictionInput, own: Float[Array, " o"]
+    ) -> Float[Array, "n m"]:
+        above = inputs.temperature - self.reference
+        affected = list(self._affected)
+        if self.law == "linear":
+            return np.concatenate([inner, inner[:, affected] * above[:, None]], -1)
+        if self.law == "exponential":
+            factor = np.exp(-own[0] * above)
+        else:
+            cold = self.reference + _KELVIN
+            factor = np.exp(-own[0] * above / (cold * (cold + above)))
+        out = inner.astype(np.result_type(inner, factor))
+        out[:, affected] *= factor[:, None]
+        return out

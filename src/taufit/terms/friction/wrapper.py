@@ -1,0 +1,98 @@
+"""A friction model around another one: all of it is the inner model's, save what a subclass says.
+
+Its terms and shapes come behind those of the inner model, so an index into the inner model's is one
+into the wrapper's too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from taufit.core.arrays import Array, Float
+from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.linear import Linear
+from taufit.terms.friction.model import Friction, FrictionModel, Shape, State, Term, level, of_joint
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper(Friction):
+    """columns = changed(columns of the model inside).
+
+    A subclass writes what it has of its own: `own_terms`, `own_shapes`, `own_needs`, `changed`, and
+    `inside` where its shape goes into the inner model's settings.
+
+    Attributes:
+        model: The friction inside.
+    """
+
+    model: Any = field(default_factory=Linear)
+
+    @property
+    def own_terms(self) -> tuple[Term, ...]:
+        """Terms behind those of the model inside."""
+        return ()
+
+    @property
+    def own_shapes(self) -> tuple[Shape, ...]:
+        """Shapes behind those of the model inside."""
+        return ()
+
+    @property
+    def own_needs(self) -> frozenset[str]:
+        """Parts of the input it reads besides."""
+        return frozenset()
+
+    def inside(self, own: Float[Array, " o"]) -> FrictionModel:
+        """The model inside, given its wrapper's own shape."""
+        return cast(FrictionModel, self.model)
+
+    def changed(
+        self, inner: Float[Array, "n k"], inputs: FrictionInput, own: Float[Array, " o"]
+    ) -> Float[Array, "n m"]:
+        """Columns of all terms, from those of the model inside and the wrapper's own shape."""
+        return inner
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (*self.model.terms, *self.own_terms)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return (*self.model.shapes, *self.own_shapes)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        known: frozenset[str] = self.model.needs | self.own_needs
+        return known
+
+    @property
+    def memory(self) -> tuple[float, ...]:
+        inner: tuple[float, ...] = self.model.memory
+        return inner
+
+    @property
+    def by_load(self) -> tuple[int, ...] | None:
+        inner: tuple[int, ...] | None = self.model.by_load
+        return inner
+
+    def start(self, shape: Float[Array, " s"]) -> State:
+        first = len(self.model.shapes)
+        return self.inside(shape[first:]).start(shape[:first])
+
+    def scan(
+        self, state: State, inputs: FrictionInput, shape: Float[Array, " s"]
+    ) -> tuple[Float[Array, "n k"], State]:
+        first = len(self.model.shapes)
+        inner, state = self.inside(shape[first:]).advance(state, inputs, shape[:first])
+        return self.changed(inner, inputs, shape[first:]), state
+
+    def steady(self) -> Any:
+        return replace(self, model=self.model.steady())
+
+    def of_joint(self, joint: int) -> Any:
+        own = of_joint(self.model, joint)
+        return self if own is self.model else replace(self, model=own)
+
+    def level(self) -> Any:
+        return replace(self.steady(), model=level(self.model))

@@ -1,0 +1,56 @@
+"""A virtual ABB controller: a datagram per cycle to whoever listens."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+import numpy as np
+
+from taufit.virtual.controllers.played import PlayedArm, Ticker
+from taufit.wire.egm import EgmState, encode
+
+
+class VirtualEgm:
+    """A virtual robot that sends its state to a UDP port, as EGM does.
+
+    Args:
+        arm: That moves; 250 Hz is what ABB's controllers do by default.
+        host, port: Where the datagrams go.
+        pace: Of the robot's time against this computer's.
+    """
+
+    def __init__(self, arm: PlayedArm, host: str, port: int, *, pace: float = 1.0) -> None:
+        self.arm, self.place = arm, (host, port)
+        self.gain = arm.twin.robot.drives.gain
+        self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._ticker = Ticker(arm.rate_hz, self._tick, pace=pace)
+        self.sent = 0
+        self.ended = threading.Event()
+
+    def __enter__(self) -> VirtualEgm:
+        self._ticker.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.ended.set()
+        self._ticker.stop()
+        self._udp.close()
+        if self._ticker.failure is not None and error[0] is None:
+            raise self._ticker.failure
+
+    def _tick(self) -> None:
+        sample, (q, _, _) = self.arm.step()
+        # EGM speaks of torque at the joint, whatever the drive measures.
+        torque = np.asarray(sample.signal * self.gain, float)
+        state = EgmState(
+            self.arm.steps,
+            sample.time,
+            tuple(sample.position.tolist()),
+            tuple(q.tolist()),
+            tuple(torque.tolist()),
+        )
+        with contextlib.suppress(OSError):
+            self._udp.sendto(encode(state), self.place)
+            self.sent += 1

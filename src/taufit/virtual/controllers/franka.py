@@ -1,0 +1,196 @@
+"""A virtual Franka robot: its state at 1 kHz to every client that asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from taufit.core.errors import TaufitError, WireError
+from taufit.robot import Robot
+from taufit.robot.inertia import to_centre_of_mass
+from taufit.virtual.controllers.kinematics import Kinematics
+from taufit.virtual.controllers.played import PlayedArm, Ticker
+from taufit.wire import franka
+
+_MOST_CLIENTS = 8
+_LONGEST = 1 << 16
+
+
+class VirtualFranka:
+    """A virtual robot of seven joints behind Franka's interface; read only, as its clients are.
+
+    Args:
+        arm: That moves, at 1000 Hz.
+        host: Address to listen on.
+        port: TCP; 0 takes a free one.
+        pace: Of the robot's time against this computer's.
+    """
+
+    def __init__(
+        self,
+        arm: PlayedArm,
+        *,
+        host: str = "127.0.0.1",
+        port: int = franka.PORT,
+        pace: float = 1.0,
+    ) -> None:
+        if arm.twin.robot.joints != 7:
+            raise TaufitError(f"{arm.twin.robot.name} has no seven joints; a Franka robot has.")
+        self.arm, self.host, self.port = arm, host, port
+        self._model = urdf(arm.twin.robot).encode()
+        self._kinematics = Kinematics(arm.twin.robot)
+        self._clients: dict[socket.socket, tuple[str, int]] = {}
+        self._lock = threading.Lock()
+        self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._ticker = Ticker(1000.0, self._tick, pace=pace)
+        self._server: socket.socket | None = None
+        self.ended = threading.Event()
+
+    def __enter__(self) -> VirtualFranka:
+        try:
+            self._server = socket.create_server((self.host, self.port))
+        except OSError as error:
+            self._udp.close()
+            raise TaufitError(
+                f"port {self.port} on {self.host} cannot be opened: {error.strerror or error}."
+            ) from None
+        self.port = self._server.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+        self._ticker.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.ended.set()
+        self._ticker.stop()
+        if self._server is not None:
+            with contextlib.suppress(OSError):
+                self._server.shutdown(socket.SHUT_RDWR)
+            self._server.close()
+        with self._lock:
+            for client in self._clients:
+                with contextlib.suppress(OSError):
+                    client.shutdown(socket.SHUT_RDWR)
+        self._udp.close()
+        if self._ticker.failure is not None and error[0] is None:
+            raise self._ticker.failure
+
+    def _tick(self) -> None:
+        sample, (q, v, a) = self.arm.step()
+        with self._lock:
+            targets = [place for place in self._clients.values() if place[1]]
+        if not targets:
+            return
+        pose = self._kinematics.flange(sample.position).T.ravel()
+        state = franka.pack_state(
+            self.arm.steps,
+            {
+                "q": sample.position.tolist(),
+                "dq": sample.velocity.tolist(),
+                "tau_J": sample.signal.tolist(),
+                "theta": sample.position.tolist(),
+                "dtheta": sample.velocity.tolist(),
+                "q_d": q.tolist(),
+                "dq_d": v.tolist(),
+                "ddq_d": a.tolist(),
+                "O_T_EE": pose.tolist(),
+                "O_T_EE_d": pose.tolist(),
+            },
+        )
+        for place in targets:
+            with contextlib.suppress(OSError):
+                self._udp.sendto(state, place)
+
+    def _accept(self) -> None:
+        assert self._server is not None
+        while True:
+            try:
+                client, _ = self._server.accept()
+            except OSError:
+                return
+            with self._lock:
+                full = len(self._clients) >= _MOST_CLIENTS
+                if not full:
+                    self._clients[client] = ("", 0)
+            if full:
+                client.close()
+                continue
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        pending = b""
+        try:
+            with client:
+                while data := client.recv(4096):
+                    pending += data
+                    while len(pending) >= franka.HEADER.size:
+                        kind, number, size = franka.HEADER.unpack_from(pending)
+                        if not franka.HEADER.size <= size <= _LONGEST:
+                            return
+                        if len(pending) < size:
+                            break
+                        body = pending[franka.HEADER.size : size]
+                        pending = pending[size:]
+                        client.sendall(self._answer(client, kind, number, body))
+        except (OSError, WireError):
+            return
+        finally:
+            with self._lock:
+                self._clients.pop(client, None)
+
+    def _answer(self, client: socket.socket, kind: int, number: int, body: bytes) -> bytes:
+        if kind == franka.CONNECT:
+            version, port = franka.read_connect_request(body)
+            accepted = version == franka.VERSION
+            if accepted:
+                with self._lock:
+                    self._clients[client] = (client.getpeername()[0], port)
+            return franka.connect_answer(number, accepted)
+        if kind == franka.GET_MODEL:
+            return franka.command(kind, number, b"\0" + self._model)
+        # Settings are accepted and have no effect; motion is answered as "not possible now".
+        return franka.command(kind, number, b"\0" if kind > 2 else b"\x02")
+
+
+def urdf(robot: Robot) -> str:
+    """A robot as the interface describes it: links with their inertia, joints with their limits."""
+    parts = [f"<robot name={quoteattr(robot.name)}>", '<link name="link0"/>']
+    for i, link in enumerate(robot.links, 1):
+        mass, centre, tensor = to_centre_of_mass(link.parameters)
+        parts.append(
+            f'<link name="link{i}"><inertial><origin xyz="{_row(centre)}" rpy="0 0 0"/>'
+            f'<mass value="{mass:.9g}"/><inertia ixx="{tensor[0, 0]:.9g}" ixy="{tensor[0, 1]:.9g}" '
+            f'ixz="{tensor[0, 2]:.9g}" iyy="{tensor[1, 1]:.9g}" iyz="{tensor[1, 2]:.9g}" '
+            f'izz="{tensor[2, 2]:.9g}"/></inertial></link>'
+        )
+        limits = robot.limits
+        kind = "prismatic" if link.prismatic else "revolute"
+        axis = link.screw[3:] if link.prismatic else link.screw[:3]
+        parts.append(
+            f'<joint name="joint{i}" type="{kind}"><parent link="link{i - 1}"/>'
+            f'<child link="link{i}"/><origin xyz="{_row(link.placement[:3, 3])}" '
+            f'rpy="{_row(_angles(link.placement[:3, :3]))}"/><axis xyz="{_row(axis)}"/>'
+            f'<limit lower="{limits.lower[i - 1]:.9g}" upper="{limits.upper[i - 1]:.9g}" '
+            f'velocity="{limits.velocity[i - 1]:.9g}" effort="{limits.torque[i - 1]:.9g}"/>'
+            '<position_based_velocity_limits kinematic_limit="2.62" velocity_offset="0.3" '
+            'deceleration_limit="6.0"/></joint>'
+        )
+    return '<?xml version="1.0"?>' + "".join([*parts, "</robot>"])
+
+
+def _row(values: np.ndarray) -> str:
+    return " ".join(f"{float(value):.12g}" for value in values)
+
+
+def _angles(turn: np.ndarray) -> np.ndarray:
+    """Roll, pitch and yaw of Rz Ry Rx."""
+    return np.array(
+        [
+            np.arctan2(turn[2, 1], turn[2, 2]),
+            np.arcsin(np.clip(-turn[2, 0], -1.0, 1.0)),
+            np.arctan2(turn[1, 0], turn[0, 0]),
+        ]
+    )

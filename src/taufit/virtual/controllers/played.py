@@ -1,0 +1,92 @@
+"""An arm that plays one motion again and again, for controllers that are only read."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
+from taufit.excitation import Motion
+from taufit.sim.payload import Carried
+from taufit.sim.plant import Envelope
+from taufit.sim.stepped import Sample
+from taufit.sim.twin import Twin
+
+Command = tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]
+
+
+class PlayedArm:
+    """A twin on a periodic motion, one control step at a time.
+
+    Args:
+        twin: The arm.
+        motion: Played without end; it must end where it starts.
+        rate_hz: Control steps per second.
+        seed, payload: As for `Twin.start`.
+    """
+
+    def __init__(
+        self,
+        twin: Twin,
+        motion: Motion,
+        rate_hz: float,
+        *,
+        seed: int = 0,
+        payload: tuple[Carried, ...] = (),
+    ) -> None:
+        ends = motion.at(np.array([0.0, motion.duration]))
+        if np.abs(ends[0][0] - ends[0][1]).max() > 1e-6 or np.abs(ends[1]).max() > 1e-3:
+            raise TaufitError("a motion that is played again and again starts and ends at rest.")
+        self.twin, self.motion, self.rate_hz = twin, motion, rate_hz
+        time_ = np.linspace(0.0, motion.duration, 2000)
+        fastest = np.abs(motion.at(time_)[1]).max(0)
+        self.arm = twin.start(
+            ends[0][0],
+            seed=seed,
+            payload=payload,
+            rate_hz=rate_hz,
+            envelope=Envelope.of_motion(motion, fastest),
+        )
+        self.steps = 0
+
+    def step(self) -> tuple[Sample, Command]:
+        """The next sample, and what was commanded then."""
+        ticks = self.steps * self.arm.ticks + np.arange(self.arm.ticks)
+        at = np.mod(ticks * 1e-3, self.motion.duration)
+        q, v, a = self.motion.at(at)
+        self.steps += 1
+        return self.arm.step(q, v, a), (q[0], v[0], a[0])
+
+
+class Ticker:
+    """Calls a function at a steady rate in a thread of its own, catching up where it is late."""
+
+    def __init__(self, rate_hz: float, act: Callable[[], None], *, pace: float = 1.0) -> None:
+        self._step, self._act = 1.0 / (rate_hz * pace), act
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.failure: BaseException | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(5.0)
+
+    def _run(self) -> None:
+        begun, count = time.perf_counter(), 0
+        try:
+            while not self._stop.is_set():
+                self._act()
+                count += 1
+                ahead = begun + count * self._step - time.perf_counter()
+                if ahead > 0.0:
+                    time.sleep(ahead)
+        except BaseException as error:
+            self.failure = error

@@ -1,0 +1,337 @@
+"""Statements of the syntax tree -> closures on a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from taufit.virtual.urscript import values
+from taufit.virtual.urscript.expressions import Code, Expressions
+from taufit.virtual.urscript.lexer import ScriptError
+from taufit.virtual.urscript.machine import Frame, Machine, Wait
+from taufit.virtual.urscript.parser import (
+    Assign,
+    Define,
+    Do,
+    Expression,
+    If,
+    Name,
+    Return,
+    Statement,
+    ThreadOrder,
+    While,
+    Word,
+)
+from taufit.virtual.urscript.values import Value, copied, truth
+
+
+class _Signal:
+    """Why a block ended early."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value = None) -> None:
+        self.value = value
+
+
+# A block this long may be interrupted between its statements.
+_LONG = 100
+_BREAK, _CONTINUE = _Signal(), _Signal()
+
+
+class Compiler(Expressions):
+    """Compiles a program's statements for one machine."""
+
+    def __init__(self, machine: Machine, statements: tuple[Statement, ...]) -> None:
+        super().__init__(machine)
+        self.shared: set[str] = set()
+        self._collect(statements)
+        self.statements = tuple(s for s in statements if not isinstance(s, Define))
+        # What the program itself assigns is seen by its functions and threads.
+        self.shared |= {
+            s.target.name
+            for s in self.statements
+            if isinstance(s, Assign) and isinstance(s.target, Name)
+        }
+
+    def main(self) -> Wait:
+        """The program's main thread."""
+        for name, define in self.defined.items():
+            self._function(name, define)
+        self.local = set()
+        body = _generator(self.block(self.statements))
+
+        def flow() -> Wait:
+            yield from body({})
+
+        return flow()
+
+    def _collect(self, statements: tuple[Statement, ...]) -> None:
+        """Functions and global names, wherever they are written."""
+        for s in _walk(statements):
+            if isinstance(s, Define):
+                if s.name in self.machine.functions:
+                    raise ScriptError(
+                        f"line {s.line}: {s.name} is a function of the controller already."
+                    )
+                self.defined[s.name] = s
+            elif isinstance(s, Assign) and s.scope == "global" and isinstance(s.target, Name):
+                self.shared.add(s.target.name)
+
+    def _function(self, name: str, define: Define) -> None:
+        self.local = set()
+        self.defaults[name] = {
+            parameter: self.plain(value, f"line {define.line}: a default value")
+            for parameter, value in define.parameters
+            if value is not None
+        }
+        self.local = {parameter for parameter, _ in define.parameters}
+        for s in _walk(define.body, inside=True):
+            if isinstance(s, Assign) and isinstance(s.target, Name):
+                private = s.scope == "local" or (not s.scope and s.target.name not in self.shared)
+                if private:
+                    self.local.add(s.target.name)
+        own = tuple(s for s in define.body if not isinstance(s, Define))
+        self.depths[name] = 2 + _nesting(own)
+        block = _generator(self.block(own))
+
+        def run(frame: Frame) -> Wait:
+            ended = yield from block(frame)
+            return ended.value if ended is not None else None
+
+        self.bodies[name] = run
+
+    # Statements: None, or a signal that ends the block.
+
+    def block(self, statements: tuple[Statement, ...]) -> Code:
+        codes = [self.statement(s) for s in statements if not isinstance(s, Define)]
+        machine = self.machine
+        if len(codes) < _LONG and not any(code.waits for code in codes):
+            steps = [code.run for code in codes]
+
+            def run(frame: Frame) -> _Signal | None:
+                for step in steps:
+                    ended = step(frame)
+                    if ended is not None:
+                        return ended
+                return None
+
+            return Code(False, run)
+        pairs = [(code.waits, code.run) for code in codes]
+
+        def flow(frame: Frame) -> Wait:
+            for waits, step in pairs:
+                ended = (yield from step(frame)) if waits else step(frame)
+                if ended is not None:
+                    return ended
+                machine.left -= 1
+                if machine.left < 0:
+                    yield
+            return None
+
+        return Code(True, flow)
+
+    def statement(self, s: Statement) -> Code:
+        match s:
+            case Do(value=value):
+                return self._do(value)
+            case Assign():
+                return self._assign(s)
+            case If():
+                return self._if(s)
+            case While():
+                return self._while(s)
+            case Return(value=value):
+                return self._return(value)
+            case Word():
+                return self._word(s)
+            case ThreadOrder():
+                return self._order(s)
+        raise ScriptError(f"a {type(s).__name__} is out of place.")
+
+    def _do(self, value: Expression) -> Code:
+        code = self.expression(value)
+        run = code.run
+        if code.waits:
+
+            def flow(frame: Frame) -> Wait:
+                yield from run(frame)
+                return None
+
+            return Code(True, flow)
+
+        def plain(frame: Frame) -> None:
+            run(frame)
+
+        return Code(False, plain)
+
+    def _assign(self, s: Assign) -> Code:
+        value = self.expression(s.value)
+        store = self._store(s)
+        run = value.run
+        if value.waits:
+
+            def flow(frame: Frame) -> Wait:
+                store(frame, copied((yield from run(frame))))
+                return None
+
+            return Code(True, flow)
+
+        def plain(frame: Frame) -> None:
+            store(frame, copied(run(frame)))
+
+        return Code(False, plain)
+
+    def _store(self, s: Assign) -> Callable[[Frame, Value], None]:
+        shared = self.machine.variables
+        if isinstance(s.target, Name):
+            name = s.target.name
+            if name in self.local and s.scope != "global":
+                return lambda frame, value: frame.__setitem__(name, value)
+            return lambda frame, value: shared.__setitem__(name, value)
+        whole = self.plain(s.target.target, f"line {s.line}: an assigned list").run
+        indices = [self.plain(i, f"line {s.line}: an index").run for i in s.target.items]
+
+        def put(frame: Frame, value: Value) -> None:
+            target = whole(frame)
+            for index in indices[:-1]:
+                target = values.element(target, index(frame))
+            at = indices[-1](frame)
+            if not isinstance(target, list):
+                raise ScriptError(f"line {s.line}: {values.show(target)} is not a list.")
+            at = values.position(target, at)
+            if isinstance(value, list) and isinstance(target[at], list) is False:
+                raise ScriptError(f"line {s.line}: an element of a list becomes a list.")
+            if isinstance(value, list) and len(value) != len(target[at]):
+                raise ScriptError(f"line {s.line}: a row of another length.")
+            target[at] = value
+
+        if not indices:
+            raise ScriptError(f"line {s.line}: an index is missing.")
+        return put
+
+    def _if(self, s: If) -> Code:
+        arms = [(self.expression(condition), self.block(body)) for condition, body in s.arms]
+        otherwise = self.block(s.otherwise)
+        if not any(c.waits or b.waits for c, b in arms) and not otherwise.waits:
+            pairs = [(condition.run, body.run) for condition, body in arms]
+            last = otherwise.run
+
+            def plain(frame: Frame) -> _Signal | None:
+                for condition, body in pairs:
+                    if truth(condition(frame)):
+                        return body(frame)
+                return last(frame)
+
+            return Code(False, plain)
+
+        def flow(frame: Frame) -> Wait:
+            for condition, body in arms:
+                met = (yield from condition.run(frame)) if condition.waits else condition.run(frame)
+                if truth(met):
+                    return (yield from body.run(frame)) if body.waits else body.run(frame)
+            return (yield from otherwise.run(frame)) if otherwise.waits else otherwise.run(frame)
+
+        return Code(True, flow)
+
+    def _while(self, s: While) -> Code:
+        condition, body = self.expression(s.condition), self.block(s.body)
+        machine = self.machine
+        cost = 1 + _size(s.body)
+
+        def flow(frame: Frame) -> Wait:
+            while True:
+                met = (yield from condition.run(frame)) if condition.waits else condition.run(frame)
+                if not truth(met):
+                    return None
+                # A loop that never waits cannot hold the clock.
+                machine.left -= cost
+                if machine.left < 0:
+                    yield
+                ended = (yield from body.run(frame)) if body.waits else body.run(frame)
+                if ended is _BREAK:
+                    return None
+                if ended is not None and ended is not _CONTINUE:
+                    return ended
+
+        return Code(True, flow)
+
+    def _return(self, value: Expression | None) -> Code:
+        if value is None:
+            return Code(False, lambda frame: _Signal())
+        code = self.expression(value)
+        run = code.run
+        if code.waits:
+
+            def flow(frame: Frame) -> Wait:
+                return _Signal((yield from run(frame)))
+
+            return Code(True, flow)
+        return Code(False, lambda frame: _Signal(run(frame)))
+
+    def _word(self, s: Word) -> Code:
+        machine = self.machine
+        actions: dict[str, Callable[[Frame], Any]] = {
+            "break": lambda frame: _BREAK,
+            "continue": lambda frame: _CONTINUE,
+            "pass": lambda frame: None,
+            "halt": lambda frame: machine.halt(),
+            "enter_critical": lambda frame: machine.critical(True),
+            "exit_critical": lambda frame: machine.critical(False),
+        }
+        return Code(False, actions[s.word])
+
+    def _order(self, s: ThreadOrder) -> Code:
+        machine = self.machine
+        handle = self.plain(s.handle, f"{s.word}: a thread's handle").run
+        if s.word == "kill":
+            return Code(False, lambda frame: machine.kill(handle(frame)))
+
+        def flow(frame: Frame) -> Wait:
+            which = handle(frame)
+            while machine.alive(which):
+                yield
+            return None
+
+        return Code(True, flow)
+
+
+def _generator(code: Code) -> Callable[[Frame], Wait]:
+    """The same code as a generator, whether it waits or not."""
+    if code.waits:
+        return code.run
+
+    def flow(frame: Frame) -> Wait:
+        return code.run(frame)
+        yield  # pragma: no cover
+
+    return flow
+
+
+def _walk(statements: tuple[Statement, ...], *, inside: bool = False) -> Iterator[Statement]:
+    """All statements; `inside` leaves out the bodies of nested functions."""
+    for s in statements:
+        yield s
+        if isinstance(s, Define) and not inside:
+            yield from _walk(s.body)
+        elif isinstance(s, If):
+            for _, body in s.arms:
+                yield from _walk(body, inside=inside)
+            yield from _walk(s.otherwise, inside=inside)
+        elif isinstance(s, While):
+            yield from _walk(s.body, inside=inside)
+
+
+def _size(statements: tuple[Statement, ...]) -> int:
+    return sum(1 for _ in _walk(statements, inside=True))
+
+
+def _nesting(statements: tuple[Statement, ...]) -> int:
+    deepest = 0
+    for s in statements:
+        if isinstance(s, If):
+            inner = [body for _, body in s.arms] + [s.otherwise]
+            deepest = max([deepest, *(1 + _nesting(body) for body in inner)])
+        elif isinstance(s, While):
+            deepest = max(deepest, 1 + _nesting(s.body))
+    return deepest

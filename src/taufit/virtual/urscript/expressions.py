@@ -1,0 +1,246 @@
+"""Expressions of the syntax tree -> closures on a machine: names, operators, calls."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from taufit.virtual.urscript import values
+from taufit.virtual.urscript.lexer import ScriptError
+from taufit.virtual.urscript.machine import BUDGET, Frame, Machine, Wait
+from taufit.virtual.urscript.parser import (
+    Binary,
+    Call,
+    Define,
+    Expression,
+    Index,
+    ListOf,
+    Literal,
+    Name,
+    Start,
+    Unary,
+)
+from taufit.virtual.urscript.values import Value, copied, truth
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Compiled tree: `run(frame)` gives a value, or a generator that does where it `waits`."""
+
+    waits: bool
+    run: Callable[[Frame], Any]
+
+
+class Expressions:
+    """Compiles expressions for one machine.
+
+    Attributes:
+        machine: What the code runs on.
+        defined, bodies, defaults, depths: The program's own functions, by name.
+        local: Names that belong to the function being compiled.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.defined: dict[str, Define] = {}
+        self.bodies: dict[str, Callable[[Frame], Wait]] = {}
+        self.defaults: dict[str, dict[str, Code]] = {}
+        self.depths: dict[str, int] = {}
+        self.local: set[str] = set()
+
+    def plain(self, value: Expression, what: str) -> Code:
+        """An expression that does not wait."""
+        code = self.expression(value)
+        if code.waits:
+            raise ScriptError(f"{what} calls a function that takes time; use a variable.")
+        return code
+
+    def expression(self, e: Expression) -> Code:
+        match e:
+            case Literal(value=value):
+                return Code(False, lambda frame: value)
+            case Name():
+                return self._name(e)
+            case ListOf(items=items):
+                return self._apply([*items], values.make_list)
+            case Index():
+                return self._index(e)
+            case Unary(sign="not", value=inner):
+                return self._apply([inner], lambda x: not truth(x[0]))
+            case Unary(value=inner):
+                return self._apply([inner], lambda x: values.negative(x[0]))
+            case Binary(sign="and") | Binary(sign="or"):
+                return self._logic(e)
+            case Binary():
+                return self._binary(e)
+            case Call():
+                return self._call(e)
+            case Start():
+                return self._start(e)
+        raise ScriptError(f"a {type(e).__name__} is out of place.")
+
+    def _name(self, e: Name) -> Code:
+        name, line = e.name, e.line
+        where = None if name in self.local else self.machine.variables
+
+        def run(frame: Frame) -> Value:
+            try:
+                return (frame if where is None else where)[name]
+            except KeyError:
+                raise ScriptError(f"line {line}: {name} has no value yet.") from None
+
+        return Code(False, run)
+
+    def _apply(self, items: list[Expression], act: Callable[[list[Value]], Value]) -> Code:
+        codes = [self.expression(item) for item in items]
+        if not any(code.waits for code in codes):
+            parts = [code.run for code in codes]
+            return Code(False, lambda frame: act([part(frame) for part in parts]))
+
+        def flow(frame: Frame) -> Wait:
+            out = []
+            for code in codes:
+                out.append((yield from code.run(frame)) if code.waits else code.run(frame))  # noqa: PERF401 - yields
+            return act(out)
+
+        return Code(True, flow)
+
+    def _binary(self, e: Binary) -> Code:
+        act = values.OPERATORS[e.sign]
+        left, right = self.expression(e.left), self.expression(e.right)
+        if left.waits or right.waits:
+            return self._apply([e.left, e.right], lambda x: act(x[0], x[1]))
+        a, b = left.run, right.run
+        return Code(False, lambda frame: act(a(frame), b(frame)))
+
+    def _logic(self, e: Binary) -> Code:
+        left, right = self.expression(e.left), self.expression(e.right)
+        stop = e.sign == "or"
+        if not left.waits and not right.waits:
+            a, b = left.run, right.run
+
+            def plain(frame: Frame) -> bool:
+                return stop if truth(a(frame)) is stop else truth(b(frame))
+
+            return Code(False, plain)
+
+        def flow(frame: Frame) -> Wait:
+            first = (yield from left.run(frame)) if left.waits else left.run(frame)
+            if truth(first) is stop:
+                return stop
+            return truth((yield from right.run(frame)) if right.waits else right.run(frame))
+
+        return Code(True, flow)
+
+    def _index(self, e: Index) -> Code:
+        line = e.line
+
+        def act(x: list[Value]) -> Value:
+            out = x[0]
+            try:
+                for index in x[1:]:
+                    out = values.element(out, index)
+            except ScriptError as error:
+                raise ScriptError(f"line {line}: {error}") from None
+            return out
+
+        return self._apply([e.target, *e.items], act)
+
+    def _call(self, e: Call) -> Code:
+        if e.name in self.defined:
+            return self._own(e)
+        builtin = self.machine.functions.get(e.name)
+        if builtin is None:
+            raise ScriptError(
+                f"line {e.line}: {e.name}() is not a function this controller knows; the program "
+                "was not started."
+            )
+        names = [name for name, _ in e.named]
+        if len(set(names)) != len(names):
+            raise ScriptError(f"line {e.line}: {e.name}() is given one parameter twice.")
+        try:
+            inspect.signature(builtin.run).bind(*e.given, **dict(e.named))
+        except TypeError as error:
+            raise ScriptError(f"line {e.line}: {e.name}(): {error}.") from None
+        count, act = len(e.given), builtin.run
+        parts = [*e.given, *(value for _, value in e.named)]
+
+        machine, cost = self.machine, builtin.cost
+
+        def located(x: list[Value]) -> Any:
+            machine.left -= cost
+            if machine.left < -10 * BUDGET:
+                raise ScriptError(f"line {e.line}: one statement takes longer than a step.")
+            try:
+                return act(*x[:count], **dict(zip(names, x[count:], strict=True)))
+            except ScriptError as error:
+                raise ScriptError(f"line {e.line}: {e.name}(): {error}") from None
+
+        arguments = self._apply(parts, located)
+        if not builtin.waits:
+            return arguments
+
+        def flow(frame: Frame) -> Wait:
+            wait = (yield from arguments.run(frame)) if arguments.waits else arguments.run(frame)
+            try:
+                return (yield from wait)
+            except ScriptError as error:
+                raise ScriptError(f"line {e.line}: {e.name}(): {error}") from None
+
+        return Code(True, flow)
+
+    def _own(self, e: Call) -> Code:
+        """A call of the program's own function."""
+        machine, name = self.machine, e.name
+        bind = self._binder(e.name, len(e.given), tuple(n for n, _ in e.named), e.line)
+        arguments = self._apply([*e.given, *(value for _, value in e.named)], bind)
+        bodies, depths = self.bodies, self.depths
+
+        def flow(frame: Frame) -> Wait:
+            own = (yield from arguments.run(frame)) if arguments.waits else arguments.run(frame)
+            machine.left -= 1
+            if machine.left < 0:
+                yield
+            depth = depths[name]
+            machine.enter(depth)
+            out = yield from bodies[name](own)
+            machine.leave(depth)
+            return out
+
+        return Code(True, flow)
+
+    def _binder(
+        self, name: str, given: int, named: tuple[str, ...], line: int
+    ) -> Callable[[list[Value]], Frame]:
+        """From a call's values to the frame of the function it calls."""
+        define = self.defined[name]
+        parameters = [parameter for parameter, _ in define.parameters]
+        chosen = [*parameters[:given], *named]
+        optional = {parameter for parameter, value in define.parameters if value is not None}
+        wrong = given > len(parameters) or any(n not in parameters for n in named)
+        missing = [n for n in parameters if n not in chosen and n not in optional]
+        if wrong or missing or len(set(chosen)) != len(chosen):
+            raise ScriptError(
+                f"line {line}: {name}() takes {', '.join(parameters) or 'no parameters'}; found "
+                f"{given} by position and {', '.join(named) or 'none'} by name."
+            )
+        defaults = self.defaults
+
+        def bind(x: list[Value]) -> Frame:
+            frame = {n: copied(v) for n, v in zip(chosen, x, strict=True)}
+            for parameter, code in defaults[name].items():
+                if parameter not in frame:
+                    frame[parameter] = copied(code.run({}))
+            return frame
+
+        return bind
+
+    def _start(self, e: Start) -> Code:
+        machine, name = self.machine, e.name
+        if name not in self.defined:
+            raise ScriptError(f"line {e.line}: there is no thread {name}.")
+        bind = self._binder(name, len(e.given), (), e.line)
+        bodies = self.bodies
+        return self._apply([*e.given], lambda x: machine.start(bodies[name](bind(x))))

@@ -1,0 +1,77 @@
+"""URScript text -> tokens. Line ends are kept as a mark only: they do not end a statement."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from taufit.core.errors import TaufitError
+
+# Longer programs are refused; the longest known client uploads 50 kB.
+LONGEST_PROGRAM = 1_000_000
+
+_WORDS = (
+    "def thread sec end if elif else while return break continue halt pass global local "
+    "enter_critical exit_critical kill join run and or xor not True False None"
+)
+KEYWORDS = frozenset(re.split(" ", _WORDS))
+_TOKEN = re.compile(
+    r"""[ \t\r]*(?:
+    (?P<newline>\n)
+  | (?P<comment>\#[^\n]*)
+  | (?P<label>\$[^\n]*)
+  | (?P<number>(?:\d{1,40}\.?\d{0,60}|\.\d{1,60})(?:[eE][+-]?\d{1,4})?)
+  | (?P<text>"[^"\n]*"|'[^'\n]*')
+  | (?P<name>[A-Za-z_][A-Za-z_0-9]*)
+  | (?P<sign>==|!=|<=|>=|[-+*/%()\[\],:=<>])
+    )""",
+    re.VERBOSE,
+)
+
+
+class ScriptError(TaufitError):
+    """A program that cannot be run, or that stopped with an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word of a program.
+
+    Attributes:
+        kind: number, text, name, keyword, sign or end.
+        text: As written.
+        fresh: Whether it is the first on its line.
+        line: Counted from 1.
+    """
+
+    kind: str
+    text: str
+    fresh: bool
+    line: int
+
+
+def tokens(program: str) -> list[Token]:
+    """All tokens of a program, and one of kind `end` after them."""
+    if len(program) > LONGEST_PROGRAM:
+        raise ScriptError(f"the program has {len(program)} characters; {LONGEST_PROGRAM} at most.")
+    out: list[Token] = []
+    at, line, fresh = 0, 1, True
+    program = program.rstrip()
+    while at < len(program):
+        found = _TOKEN.match(program, at)
+        if found is None:
+            raise ScriptError(f"line {line}: {program[at : at + 20]!r} cannot be read.")
+        at, kind = found.end(), str(found.lastgroup)
+        if kind == "newline":
+            line, fresh = line + 1, True
+            continue
+        if kind in ("comment", "label"):
+            continue
+        text = found.group(kind)
+        if len(text) > 1024:
+            raise ScriptError(f"line {line}: a word of {len(text)} characters.")
+        if kind == "name" and text in KEYWORDS:
+            kind = "keyword"
+        out.append(Token(kind, text, fresh, line))
+        fresh = False
+    return [*out, Token("end", "", True, line)]

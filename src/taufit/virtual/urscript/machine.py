@@ -1,0 +1,172 @@
+"""Runs a program: threads, critical sections and a budget per tick.
+
+The tree is turned into closures of this module, never into Python source: a program can reach the
+functions it is given and nothing else. Whatever can wait or loop is a generator that yields once
+per control tick; the rest is a plain function, bounded by the length of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from taufit.virtual.urscript.lexer import ScriptError
+from taufit.virtual.urscript.parser import Define, Statement, parse
+from taufit.virtual.urscript.values import Value, copied
+
+Wait = Generator[None, None, Value]
+Frame = dict[str, Value]
+
+# Statements a program may execute within one tick; then it goes on in the next one.
+BUDGET = 4000
+MOST_THREADS = 32
+# Calls inside calls, counted with the nesting of their blocks.
+DEEPEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A function of the controller.
+
+    Attributes:
+        run: Called with the program's arguments; a generator function where it waits.
+        waits: Whether it is.
+        cost: Of one call, in statements.
+    """
+
+    run: Callable[..., Any]
+    waits: bool = False
+    cost: int = 1
+
+
+@dataclass(slots=True, eq=False)
+class Thread:
+    """One flow of a program."""
+
+    handle: int
+    flow: Wait
+    depth: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Machine:
+    """A program in execution; `tick` runs every thread to the end of its control step.
+
+    Attributes:
+        functions: What the program may call, by name.
+        variables: Its global variables.
+    """
+
+    functions: Mapping[str, Builtin]
+    variables: Frame = field(default_factory=dict)
+    threads: dict[int, Thread] = field(default_factory=dict)
+    left: int = BUDGET
+    running: bool = True
+    current: Thread | None = None
+    holder: Thread | None = None
+    started: int = 0
+
+    def tick(self) -> bool:
+        """One control step; False when the program has ended."""
+        self.left = BUDGET
+        for thread in list(self.threads.values()):
+            if not self.running:
+                break
+            if self.threads.get(thread.handle) is not thread:
+                continue
+            if self.holder is not None and self.holder is not thread:
+                continue
+            self._advance(thread)
+        return self.running
+
+    def _advance(self, thread: Thread) -> None:
+        self.current = thread
+        try:
+            next(thread.flow)
+        except (StopIteration, _Killed):
+            self._ended(thread)
+        except RecursionError:
+            raise ScriptError("the program calls itself too deeply.") from None
+        except (OverflowError, ValueError, MemoryError) as error:
+            raise ScriptError(f"a calculation failed: {error}.") from None
+        finally:
+            self.current = None
+
+    def _ended(self, thread: Thread) -> None:
+        self.threads.pop(thread.handle, None)
+        if self.holder is thread:
+            self.holder = None
+        if thread.handle == 0:
+            self.running = False
+
+    def stop(self) -> None:
+        """End the program."""
+        self.running = False
+        for thread in self.threads.values():
+            if thread is not self.current:
+                thread.flow.close()
+        self.threads.clear()
+        self.holder = None
+
+    # What compiled code calls.
+
+    def start(self, flow: Wait) -> int:
+        if len(self.threads) >= MOST_THREADS:
+            raise ScriptError(f"more than {MOST_THREADS} threads at once.")
+        self.started += 1
+        self.threads[self.started] = Thread(self.started, flow)
+        return self.started
+
+    def alive(self, handle: Value) -> bool:
+        return bool(handle) and handle in self.threads
+
+    def kill(self, handle: Value) -> None:
+        """End a thread; no handle and handle 0 name none."""
+        thread = self.threads.get(handle) if handle and isinstance(handle, int) else None
+        if thread is None:
+            return
+        self._ended(thread)
+        if thread is self.current:
+            raise _Killed
+        thread.flow.close()
+
+    def critical(self, enter: bool) -> None:
+        self.holder = self.current if enter else None
+
+    def halt(self) -> None:
+        self.running = False
+        raise _Killed
+
+    def enter(self, depth: int) -> None:
+        assert self.current is not None
+        self.current.depth += depth
+        if self.current.depth > DEEPEST:
+            raise ScriptError("the program calls itself too deeply.")
+
+    def leave(self, depth: int) -> None:
+        if self.current is not None:
+            self.current.depth -= depth
+
+
+class _Killed(BaseException):
+    """Unwinds a thread that ended itself; no handler of a program may catch it."""
+
+
+def load(program: str, functions: Mapping[str, Builtin]) -> Machine:
+    """Compile a program and have its main thread ready.
+
+    One `def` alone is the program; otherwise the statements between the definitions are.
+    """
+    from taufit.virtual.urscript.compiler import Compiler
+
+    statements = parse(program)
+    machine = Machine(functions)
+    while len(statements) == 1 and isinstance(statements[0], Define):
+        statements = statements[0].body
+    flow = Compiler(machine, statements).main()
+    machine.threads[0] = Thread(0, flow)
+    return machine
+
+
+__all__ = ["Builtin", "Machine", "ScriptError", "Statement", "copied", "load"]
