@@ -3,6 +3,7 @@
 Left to others: resampling, filtering, derivatives and gains (signals).
 """
 
+from taufit.recording.channels import Channels
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.cut import cut, ending, share_of_runs, split
 from taufit.recording.finding import Finding
@@ -17,6 +18,7 @@ from taufit.recording.write import WRITERS, write_recording
 __all__ = [
     "READERS",
     "WRITERS",
+    "Channels",
     "ColumnMap",
     "Finding",
     "Quality",
