@@ -155,7 +155,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         force: Fit although the recording contradicts the robot or holds impossible numbers.
         processes: That share the files; None for one per processor. Results do not depend on it.
         cache: Folder in which results on files are kept, so that a fit to more files reads only
-            the new ones; None keeps nothing.
+            the new ones (`open_cache()` is this user's own); None keeps nothing.
         watch: Called whenever a file has been gone through, as happens about seven times to each.
 
     Example:
