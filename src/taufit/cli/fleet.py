@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,6 @@ from taufit.cli.options import Json, RecordingOptions, RobotName, RobotOptions, 
 
 if TYPE_CHECKING:
     from taufit.fleet import FleetResult
-    from taufit.recording import Recording
 
 _KEYS = ("robot", "day")
 # Robots that are listed on the screen, worst first.
@@ -76,27 +75,6 @@ class FleetOptions:
         return folder if folder.is_dir() else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads files as the options say."""
-
-    source: RecordingOptions
-
-    @property
-    def settings(self) -> tuple[Any, ...]:
-        return self.source.settings
-
-    @property
-    def whole(self) -> bool:
-        return self.source.whole
-
-    def __call__(self, path: Path) -> list[Recording]:
-        return self.source.read(path)
-
-    def rows(self, path: Path, first: int, last: int) -> list[Recording]:
-        return self.source.read_rows(path, first, last)
-
-
 def command(
     robot: RobotName,
     path: Annotated[
@@ -154,7 +132,7 @@ def command(
             by=keys,
             engine=engine,
             cutoff_hz=how.cutoff_hz,
-            reader=_Reader(source),
+            reader=source,
             cache=cache,
             watch=lambda done, all_: bar.update(task, completed=done, total=all_),
         )
