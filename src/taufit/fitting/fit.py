@@ -106,7 +106,9 @@ def automatic_model(
     """
     side = side or robot.drives.side
     return TorqueModel(
-        replace(robot, drives=replace(robot.drives, side=side)),
+        robot
+        if side == robot.drives.side
+        else replace(robot, drives=replace(robot.drives, side=side)),
         _beside_compensators(robot, _friction(friction)),
         side != "link" if rotor_inertia is None else rotor_inertia,
         offset,

@@ -103,7 +103,7 @@ class ParsedFiles:
     ) -> None:
         self._read, self._read_rows, self.share = read, rows, share
         self._runs: dict[Hashable, list[Recording]] = {}
-        self._count = 0
+        self._count = 0.0
         self._store = Store() if share else None
         self._folder = None if self._store is None else self._store.folder
 
@@ -148,7 +148,7 @@ class ParsedFiles:
 
     def __getstate__(self) -> dict[str, Any]:
         # Workers parse files that this process does not.
-        return {**self.__dict__, "_runs": {}, "_count": LEAD_ROWS, "_store": None}
+        return {**self.__dict__, "_runs": {}, "_count": float("inf"), "_store": None}
 
 
 def recording_files(

@@ -283,6 +283,8 @@ def with_drives(robot: Robot, recordings: Sequence[Recording]) -> Robot:
             )
     side = "link" if first.torque_source == "joint_torque_sensor" else "motor"
     coupling = robot.drives.coupling if first.coupling is None else first.coupling
+    if side == robot.drives.side and np.array_equal(coupling, robot.drives.coupling):
+        return robot
     return replace(
         robot, drives=replace(robot.drives, side=side, coupling=np.asarray(coupling, float))
     )
