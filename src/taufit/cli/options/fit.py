@@ -166,11 +166,13 @@ class ModelOptions:
 
     def hints(self, joint_names: tuple[str, ...]) -> list[SignHint]:
         """The known signs, each with its joint found by number or name."""
+        if not self.sign_hint:
+            return []
         from taufit.core.errors import TaufitError
         from taufit.signs.hints import read_hint
 
         try:
-            return [read_hint(text, joint_names) for text in self.sign_hint or []]
+            return [read_hint(text, joint_names) for text in self.sign_hint]
         except TaufitError as error:
             wrong("--sign-hint", str(error))
 

@@ -11,12 +11,11 @@ from taufit.core.errors import RecordingError
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap
-from taufit.recording.draft.needs_map import needs_map
 from taufit.recording.finding import Finding
 from taufit.recording.loggers import logger_map
 from taufit.recording.readers.from_parquet import META_KEY, flat
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table
+from taufit.recording.table import Table, needs_map
 
 
 def is_frame(value: object) -> bool:
