@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import fields
 
@@ -147,3 +149,33 @@ def test_identify_reads_on_one_screen():
         if block.letter == "F"
     }
     assert worst["identify"] <= 10 and max(worst.values()) <= 10, worst
+
+
+_LOADED = """
+import sys
+from taufit.cli import main
+
+try:
+    main(["fit", "ur3e", "run.parquet", "--json", "-o", sys.argv[1]])
+except SystemExit as stop:
+    assert stop.code == 0, stop.code
+loaded = [module for name, module in sys.modules.items() if name.split(".")[0] == "taufit"]
+for module in loaded:
+    if getattr(module, "__file__", "").endswith(".py"):
+        print(module.__name__, len(open(module.__file__, "rb").readlines()), file=sys.stderr)
+"""
+
+
+def test_a_fit_loads_what_it_needs(folder, tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-c", _LOADED, str(tmp_path / "model.json")],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = dict(line.split() for line in run.stderr.splitlines())
+    rooms = {name.split(".")[1] for name in lines if "." in name}
+    assert "workflow" in rooms
+    assert rooms.isdisjoint({"payload", "signs", "excitation", "live", "wire", "sim"})
+    assert len(lines) <= 210 and sum(map(int, lines.values())) <= 32_000

@@ -29,7 +29,6 @@ from taufit.diagnosis.alternatives import (
 from taufit.diagnosis.cause import Cause
 from taufit.diagnosis.change import Change, torque_scale
 from taufit.diagnosis.evidence import Comparison, Evidence
-from taufit.diagnosis.hypotheses import hypotheses, ranked
 from taufit.diagnosis.lag import delay_finding
 from taufit.diagnosis.slopes import gravity_slopes, middle_slope
 from taufit.recording import Recording
@@ -167,6 +166,8 @@ def _best(
     evidence: Evidence, gravity: Gravity | None, slopes: Float[Array, " j"], measured: bool
 ) -> tuple[Change, Comparison] | None:
     """The hypothesis that puts things right, or None."""
+    from taufit.diagnosis.hypotheses import hypotheses, ranked
+
     untested = _MOTION_KINDS if _together(evidence) else ()
     known = slopes[np.isfinite(slopes)]
     none = len(known) > 0 and bool(np.all(np.abs(known) < _NONE))

@@ -84,9 +84,10 @@ class RecordingOptions:
     def runs(self, path: Path, payload: float | None = None) -> list[Recording]:
         """Every run of a file, or the one that was asked for, as the file says."""
         from taufit.recording import read_recording, read_recordings
-        from taufit.recording.readers.from_bag import EFFORTS
 
         if self.effort is not None:
+            from taufit.recording.readers.from_bag import EFFORTS
+
             one_of(self.effort, EFFORTS, "--effort")
         how: dict[str, Any] = {"map": self.map, "topic": self.topic, "effort": self.effort}
         how |= {"payload": payload, "start": self.start, "end": self.end}
