@@ -64,7 +64,9 @@ class RefusedError(RecordingError):
         texts = [f.message if f.message.endswith((".", "?")) else f"{f.message}." for f in
                  self.findings]  # fmt: skip
         text = "\n".join(dict.fromkeys(texts))
-        super().__init__(f"{text}\nCorrect that, or fit nevertheless with --force (force=True).")
+        super().__init__(
+            f"{text}\nCorrect that, or fit nevertheless with --force (ignore_contradictions=True)."
+        )
 
 
 def refuse(causes: Sequence[Cause], force: bool) -> None:

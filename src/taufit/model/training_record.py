@@ -26,6 +26,9 @@ from taufit.signals.samples import Samples
 # Low-pass and grid of a model whose record does not say [Hz].
 DEFAULT_CUTOFF_HZ = 10.0
 DEFAULT_RATE_HZ = 100.0
+# Standard deviation expected of encoder zeros before a fit: revolute [rad], prismatic [m].
+DEFAULT_ZERO_STD: float = math.radians(1.0)
+DEFAULT_SLIDE_ZERO_STD: float = 5e-3
 # Over how long the residuals of a typical arm are correlated [s].
 DEFAULT_CORRELATION_S = 0.12
 
