@@ -26,8 +26,7 @@ from taufit.diagnosis.alternatives import (
     shows_links,
     with_equals,
 )
-from taufit.diagnosis.cause import Cause
-from taufit.diagnosis.change import Change, torque_scale
+from taufit.diagnosis.change import Cause, Change, torque_scale
 from taufit.diagnosis.evidence import Comparison, Evidence
 from taufit.diagnosis.lag import delay_finding
 from taufit.diagnosis.slopes import gravity_slopes, middle_slope

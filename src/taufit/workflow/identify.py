@@ -8,7 +8,7 @@ from typing import Unpack
 
 from taufit.core.compute.cache import Cache, open_cache
 from taufit.core.compute.engines import Processes
-from taufit.core.renamed import renamed_keywords
+from taufit.core.names import renamed_keywords
 from taufit.core.threads import one_blas_thread
 from taufit.robot import Robot
 from taufit.workflow.fit_request import FitChoices, FitRequest
