@@ -87,6 +87,9 @@ def command(
             wrong("--dry-run", "there is nothing to send without a motion")
         _dry_run(planned, address, as_json)
         return
+    if planned is not None:
+        # What no arm could play is refused before anything is connected.
+        _require_cleared(planned, planned.check.clear(None), ())
     line = open_source(
         address,
         ports=ports,
@@ -245,7 +248,7 @@ def _cleared(planned: Planned, block: Block, identity: Identity, remote: str) ->
     """The clearance from where the arm stands; refused with every reason."""
     import numpy as np
 
-    from taufit.core.errors import InfeasibleError, WireError
+    from taufit.core.errors import WireError
     from taufit.wire.ur_player import ready
 
     obstacles = ready(block)
@@ -255,13 +258,18 @@ def _cleared(planned: Planned, block: Block, identity: Identity, remote: str) ->
         raise WireError("the robot cannot be moved: " + "; ".join(obstacles) + ".")
     here = np.asarray(block.values["position"][-1], float)
     clearance = planned.check.clear(here)
-    reasons = [
-        *identity.reasons,
-        *clearance.refusals(accept_uncertified=planned.play.uncertified),
-    ]
+    _require_cleared(planned, clearance, identity.reasons)
+    return clearance
+
+
+def _require_cleared(planned: Planned, clearance: Clearance, others: tuple[str, ...]) -> None:
+    """Refuse what is not cleared, with every reason."""
+    from taufit.core.errors import InfeasibleError
+
+    refusals = clearance.refusals(accept_uncertified=planned.play.uncertified)
+    reasons = [*others, *refusals]
     if reasons:
         raise InfeasibleError(f"{planned.file.path} is not cleared: " + "; ".join(reasons) + ".")
-    return clearance
 
 
 def _require_unmoved(planned: Planned, shown: Block, latest: Block) -> None:
