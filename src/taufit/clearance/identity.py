@@ -2,7 +2,7 @@
 
 Calibrated tables differ by metres in single entries (parallel axes trade lengths), their poses by
 millimetres. So two arms are compared by where their wrist and flange are in the same joint
-positions: calibrations of 22 real UR arms lie within 6.1 mm of their own model, other models at
+positions: calibrations of 31 real UR arms lie within 7.3 mm of their own model, other models at
 least 29 mm away.
 """
 

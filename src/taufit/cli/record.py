@@ -87,6 +87,9 @@ def command(
             wrong("--dry-run", "there is nothing to send without a motion")
         _dry_run(planned, address, as_json)
         return
+    if planned is not None:
+        # What no arm could play is refused before anything is connected.
+        _require_cleared(planned, planned.check.clear(None), ())
     line = open_source(
         address,
         ports=ports,
@@ -113,10 +116,11 @@ def _run(
     """Connect, check, ask, play and record."""
     from taufit.wire.identity import ask_controller
     from taufit.wire.recorder import record
+    from taufit.wire.source import newest_block
 
     description = line.connect()
     try:
-        first = _latest(line)
+        first = newest_block(line)
         report = ask_controller(address, ports, description, first)
         meta = report.to_dict()
         player = guard = None
@@ -126,7 +130,7 @@ def _run(
             shown = _cleared(planned, first, identity, report.remote_control)
             _ask(planned, shown, first, identity, play.yes)
             # The person may have thought for long: all of it again, from what is true now.
-            latest = _latest(line)
+            latest = newest_block(line)
             remote = _remote_control(address, ports)
             _require_unmoved(planned, first, latest)
             clearance = _cleared(planned, latest, identity, remote)
@@ -172,24 +176,6 @@ def _known(
     if arm is not None and description.effort == "current" and np.any(arm.drives.gain != 1.0):
         out.update(gain=arm.drives.gain.copy(), gain_std=arm.drives.gain_std.copy())
     return out
-
-
-def _latest(line: Source) -> Block:
-    """The newest samples: where the arm is, and in which state."""
-    import time
-
-    from taufit.core.errors import WireError
-
-    end = time.monotonic() + 10.0
-    newest = line.read(0.0)
-    while time.monotonic() < end:
-        block = line.read(0.0 if newest is not None else 0.5)
-        if block is None and newest is not None:
-            return newest
-        newest = block
-    if newest is not None:
-        return newest
-    raise WireError("connected, but no sample came within 10 s.")
 
 
 def _dry_run(planned: Planned, address: Address, as_json: bool) -> None:
@@ -245,7 +231,7 @@ def _cleared(planned: Planned, block: Block, identity: Identity, remote: str) ->
     """The clearance from where the arm stands; refused with every reason."""
     import numpy as np
 
-    from taufit.core.errors import InfeasibleError, WireError
+    from taufit.core.errors import WireError
     from taufit.wire.ur_player import ready
 
     obstacles = ready(block)
@@ -255,13 +241,18 @@ def _cleared(planned: Planned, block: Block, identity: Identity, remote: str) ->
         raise WireError("the robot cannot be moved: " + "; ".join(obstacles) + ".")
     here = np.asarray(block.values["position"][-1], float)
     clearance = planned.check.clear(here)
-    reasons = [
-        *identity.reasons,
-        *clearance.refusals(accept_uncertified=planned.play.uncertified),
-    ]
+    _require_cleared(planned, clearance, identity.reasons)
+    return clearance
+
+
+def _require_cleared(planned: Planned, clearance: Clearance, others: tuple[str, ...]) -> None:
+    """Refuse what is not cleared, with every reason."""
+    from taufit.core.errors import InfeasibleError
+
+    refusals = clearance.refusals(accept_uncertified=planned.play.uncertified)
+    reasons = [*others, *refusals]
     if reasons:
         raise InfeasibleError(f"{planned.file.path} is not cleared: " + "; ".join(reasons) + ".")
-    return clearance
 
 
 def _require_unmoved(planned: Planned, shown: Block, latest: Block) -> None:
