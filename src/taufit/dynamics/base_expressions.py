@@ -253,7 +253,7 @@ class _Finder:
 
     def _products(self, product: tuple[str, ...]) -> Float[Array, " g"]:
         columns = [self.lengths.index(name) for name in product]
-        return np.prod(self.geometries[:, columns], axis=1)
+        return np.asarray(np.prod(self.geometries[:, columns], axis=1))
 
     def _polynomial(
         self, values: Float[Array, " g"], used: tuple[str, ...], degree: int

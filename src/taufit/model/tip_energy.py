@@ -139,4 +139,4 @@ def _spread(
     if model.layout.rotor_inertia:
         row[:, model.layout.rotors] = model.columns.at_motors(along) ** 2
     own = row[:, [model.layout.index(name) for name in base.names]]
-    return np.sqrt(np.maximum(np.einsum("nb,bc,nc->n", own, base.covariance, own), 0.0))
+    return np.asarray(np.sqrt(np.maximum(np.einsum("nb,bc,nc->n", own, base.covariance, own), 0.0)))

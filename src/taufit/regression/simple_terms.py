@@ -158,7 +158,7 @@ class RowsOfTraining(Regression):
 
     def _rows(self, one: TermTriangle) -> Float[Array, "u p"]:
         """R B S of a joint."""
-        return one.matrix @ self._base_of_all.mapping[self._at(one)][:, self._place]
+        return np.asarray(one.matrix @ self._base_of_all.mapping[self._at(one)][:, self._place])
 
     def _restricted(self, one: TermTriangle) -> Information:
         columns = self.base.columns
@@ -172,4 +172,4 @@ def _effect(model: FittedModel, samples: Samples) -> Float[Array, "j k"]:
     motor = model.columns.friction_at(samples, load=rigid_torque(model, samples))
     moving = samples.in_motion
     size = np.sqrt(np.mean(motor[moving] ** 2, axis=0)) if np.any(moving) else np.zeros(())
-    return np.abs(model.layout.split(model.values).friction * size)
+    return np.asarray(np.abs(model.layout.split(model.values).friction * size))

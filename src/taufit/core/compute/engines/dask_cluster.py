@@ -45,7 +45,8 @@ class DaskCluster:
         except ImportError:
             raise missing_extra("fleet", "a Dask cluster") from None
         try:
-            self._client: Any = Client(address, timeout=_PATIENCE_S, set_as_default=False)
+            client: Any = Client
+            self._client: Any = client(address, timeout=_PATIENCE_S, set_as_default=False)
         except (OSError, ValueError) as error:
             raise TaufitError(
                 f"there is no Dask scheduler at {address} ({error}). Start one with "
