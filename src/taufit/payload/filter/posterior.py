@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.gaussian import Gaussian
 from taufit.core.parameters import PER_LINK
 from taufit.payload.filter.marginal import without_own
 from taufit.payload.filter.unknowns import Unknowns
@@ -45,10 +46,7 @@ class Posterior:
 
     def linear(self) -> tuple[Float[Array, " 10"], Float[Array, "10 10"]]:
         """Mean and covariance of the ten parameters under a wide normal prior."""
-        total = self.information + _WEAK
-        size = np.sqrt(np.diag(total))
-        covariance = np.linalg.inv(total / np.outer(size, size)) / np.outer(size, size)
-        return covariance @ self.target, covariance
+        return Gaussian(self.information + _WEAK, self.target).solve()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
