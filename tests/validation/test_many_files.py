@@ -12,10 +12,8 @@ import simulated_arm
 from taufit.core.errors import RecordingError
 from taufit.dynamics.batch import Engine
 from taufit.estimators import ConsistentSdp, Wls
-from taufit.fitting import automatic_model
-from taufit.fitting import fit_samples as fit_samples
-from taufit.recording import files as recording_files
-from taufit.recording import read_recordings, write_recording
+from taufit.fitting import automatic_model, fit_samples as fit_samples
+from taufit.recording import files as recording_files, read_recordings, write_recording
 from taufit.recording.files import RecordingFiles
 from taufit.regression import rows
 from taufit.regression.accumulate import accumulate_by_joint

@@ -12,43 +12,25 @@ if TYPE_CHECKING:
     from taufit.calibration.excitation_check import excitation_findings as excitation_findings
     from taufit.calibration.friction_pairs import (
         FrictionPairs as FrictionPairs,
-    )
-    from taufit.calibration.friction_pairs import (
         pairs_in as pairs_in,
-    )
-    from taufit.calibration.friction_pairs import (
         pairs_of as pairs_of,
-    )
-    from taufit.calibration.friction_pairs import (
         strokes_in as strokes_in,
     )
     from taufit.calibration.friction_test import (
         FrictionFit as FrictionFit,
-    )
-    from taufit.calibration.friction_test import (
         fit_friction as fit_friction,
     )
     from taufit.calibration.gravity_sign import gravity_findings as gravity_findings
     from taufit.calibration.joint_zeros import (
         JointZeros as JointZeros,
-    )
-    from taufit.calibration.joint_zeros import (
         estimate_joint_zeros as estimate_joint_zeros,
     )
     from taufit.calibration.known_mass import identify_gains as identify_gains
     from taufit.calibration.mounting import (
         Gravity as Gravity,
-    )
-    from taufit.calibration.mounting import (
         Moved as Moved,
-    )
-    from taufit.calibration.mounting import (
         estimate_gravity as estimate_gravity,
-    )
-    from taufit.calibration.mounting import (
         mounting_findings as mounting_findings,
-    )
-    from taufit.calibration.mounting import (
         move_model as move_model,
     )
 

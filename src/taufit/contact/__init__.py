@@ -10,51 +10,27 @@ from taufit.core.lazy import lazy_room
 if TYPE_CHECKING:
     from taufit.contact.contact import (
         KINDS as KINDS,
-    )
-    from taufit.contact.contact import (
         Contact as Contact,
-    )
-    from taufit.contact.contact import (
         ContactEvent as ContactEvent,
-    )
-    from taufit.contact.contact import (
         Seen as Seen,
     )
-    from taufit.contact.external_torque import ExternalTorque as ExternalTorque
-    from taufit.contact.external_torque import Felt as Felt
-    from taufit.contact.force import Force as Force
-    from taufit.contact.force import find_force as find_force
+    from taufit.contact.external_torque import ExternalTorque as ExternalTorque, Felt as Felt
+    from taufit.contact.force import Force as Force, find_force as find_force
     from taufit.contact.injection import (
         Kind as Kind,
-    )
-    from taufit.contact.injection import (
         Sensitivity as Sensitivity,
-    )
-    from taufit.contact.injection import (
         sensitivity as sensitivity,
-    )
-    from taufit.contact.injection import (
         with_contacts as with_contacts,
     )
     from taufit.contact.noise import (
         default_noise as default_noise,
-    )
-    from taufit.contact.noise import (
         free_noise as free_noise,
-    )
-    from taufit.contact.noise import (
         training_noise as training_noise,
     )
     from taufit.contact.run import (
         ContactRun as ContactRun,
-    )
-    from taufit.contact.run import (
         find_contacts as find_contacts,
-    )
-    from taufit.contact.run import (
         refine_noise as refine_noise,
-    )
-    from taufit.contact.run import (
         smallest_steps as smallest_steps,
     )
     from taufit.contact.settings import ContactSettings as ContactSettings

@@ -12,23 +12,13 @@ if TYPE_CHECKING:
     from taufit.diagnosis.change import Change as Change
     from taufit.diagnosis.diagnose import (
         CHANNEL_KINDS as CHANNEL_KINDS,
-    )
-    from taufit.diagnosis.diagnose import (
         RefusedError as RefusedError,
-    )
-    from taufit.diagnosis.diagnose import (
         recording_causes as recording_causes,
-    )
-    from taufit.diagnosis.diagnose import (
         refuse as refuse,
-    )
-    from taufit.diagnosis.diagnose import (
         sample_causes as sample_causes,
     )
     from taufit.diagnosis.prepare import (
         declared_torque as declared_torque,
-    )
-    from taufit.diagnosis.prepare import (
         suitable_cutoff as suitable_cutoff,
     )
 

@@ -12,44 +12,22 @@ if TYPE_CHECKING:
     from taufit.dynamics.base_expressions import base_expressions as base_expressions
     from taufit.dynamics.base_parameters import (
         BaseParameters as BaseParameters,
-    )
-    from taufit.dynamics.base_parameters import (
         base_of_regressor as base_of_regressor,
-    )
-    from taufit.dynamics.base_parameters import (
         base_parameters as base_parameters,
     )
     from taufit.dynamics.batch import (
         Engine as Engine,
-    )
-    from taufit.dynamics.batch import (
         coriolis_torque as coriolis_torque,
-    )
-    from taufit.dynamics.batch import (
         engine as engine,
-    )
-    from taufit.dynamics.batch import (
         gravity_torque as gravity_torque,
-    )
-    from taufit.dynamics.batch import (
         inverse_dynamics as inverse_dynamics,
-    )
-    from taufit.dynamics.batch import (
         mass_matrix as mass_matrix,
-    )
-    from taufit.dynamics.batch import (
         regressor as regressor,
-    )
-    from taufit.dynamics.batch import (
         regressor_adjoint as regressor_adjoint,
-    )
-    from taufit.dynamics.batch import (
         regressor_tiles as regressor_tiles,
     )
     from taufit.dynamics.recursion import (
         forward_kinematics as forward_kinematics,
-    )
-    from taufit.dynamics.recursion import (
         jacobian as jacobian,
     )
 

@@ -13,17 +13,11 @@ if TYPE_CHECKING:
     from taufit.estimators.consistent_sdp import ConsistentSdp as ConsistentSdp
     from taufit.estimators.constraints import (
         is_consistent as is_consistent,
-    )
-    from taufit.estimators.constraints import (
         smallest_eigenvalues as smallest_eigenvalues,
     )
     from taufit.estimators.estimator import (
         Estimator as Estimator,
-    )
-    from taufit.estimators.estimator import (
         Problem as Problem,
-    )
-    from taufit.estimators.estimator import (
         Solution as Solution,
     )
     from taufit.estimators.irls import Irls as Irls

@@ -9,21 +9,14 @@ from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
     from taufit.export.fmu import write_fmu as write_fmu
-    from taufit.export.form import Form as Form
-    from taufit.export.form import Written as Written
+    from taufit.export.form import Form as Form, Written as Written
     from taufit.export.to_c import to_c as to_c
     from taufit.export.to_mjcf import to_mjcf as to_mjcf
     from taufit.export.to_urdf import to_urdf as to_urdf
     from taufit.export.write import (
         EXPORTS as EXPORTS,
-    )
-    from taufit.export.write import (
         export_model as export_model,
-    )
-    from taufit.export.write import (
         write_export as write_export,
-    )
-    from taufit.export.write import (
         write_urdf as write_urdf,
     )
 

@@ -10,11 +10,7 @@ from taufit.core.lazy import lazy_room
 if TYPE_CHECKING:
     from taufit.fitting.fit import (
         automatic_model as automatic_model,
-    )
-    from taufit.fitting.fit import (
         fit as fit,
-    )
-    from taufit.fitting.fit import (
         fitted_model as fitted_model,
     )
     from taufit.fitting.fit_samples import fit_samples as fit_samples

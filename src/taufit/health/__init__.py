@@ -8,40 +8,23 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.health.cusum import cusum as cusum
-    from taufit.health.cusum import threshold_for as threshold_for
+    from taufit.health.cusum import cusum as cusum, threshold_for as threshold_for
     from taufit.health.history import (
         History as History,
-    )
-    from taufit.health.history import (
         Run as Run,
-    )
-    from taufit.health.history import (
         judge as judge,
-    )
-    from taufit.health.history import (
         start_history as start_history,
     )
     from taufit.health.history_file import (
         add_runs as add_runs,
-    )
-    from taufit.health.history_file import (
         read_history as read_history,
-    )
-    from taufit.health.history_file import (
         write_history as write_history,
     )
-    from taufit.health.index import FrictionIndex as FrictionIndex
-    from taufit.health.index import friction_index as friction_index
-    from taufit.health.judgement import JointHealth as JointHealth
-    from taufit.health.judgement import Judgement as Judgement
+    from taufit.health.index import FrictionIndex as FrictionIndex, friction_index as friction_index
+    from taufit.health.judgement import JointHealth as JointHealth, Judgement as Judgement
     from taufit.health.tracker import (
         FrictionTracker as FrictionTracker,
-    )
-    from taufit.health.tracker import (
         TrackerSettings as TrackerSettings,
-    )
-    from taufit.health.tracker import (
         track as track,
     )
 

@@ -11,9 +11,7 @@ from taufit.core.lazy import lazy_room
 if TYPE_CHECKING:
     from taufit.live.account import Account as Account
     from taufit.live.monitor import Monitor as Monitor
-    from taufit.live.reading import KINDS as KINDS
-    from taufit.live.reading import MonitorEvent as MonitorEvent
-    from taufit.live.reading import Reading as Reading
+    from taufit.live.reading import KINDS as KINDS, MonitorEvent as MonitorEvent, Reading as Reading
 
 lazy_room(
     __name__,

@@ -10,52 +10,26 @@ from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel as FittedModel
-    from taufit.model.model_file import read_model as read_model
-    from taufit.model.model_file import write_model as write_model
-    from taufit.model.noise_by_state import AlarmTail as AlarmTail
-    from taufit.model.noise_by_state import NoiseByState as NoiseByState
+    from taufit.model.model_file import read_model as read_model, write_model as write_model
+    from taufit.model.noise_by_state import AlarmTail as AlarmTail, NoiseByState as NoiseByState
     from taufit.model.predict import (
         friction_torque as friction_torque,
-    )
-    from taufit.model.predict import (
         predicted_rows as predicted_rows,
-    )
-    from taufit.model.predict import (
         predicted_torque as predicted_torque,
-    )
-    from taufit.model.predict import (
         rigid_torque as rigid_torque,
     )
     from taufit.model.score import Score as Score
     from taufit.model.torque_model import TorqueModel as TorqueModel
     from taufit.model.training_record import (
         BaseRecord as BaseRecord,
-    )
-    from taufit.model.training_record import (
         Conditioning as Conditioning,
-    )
-    from taufit.model.training_record import (
         FitSettings as FitSettings,
-    )
-    from taufit.model.training_record import (
         Provenance as Provenance,
-    )
-    from taufit.model.training_record import (
         Range as Range,
-    )
-    from taufit.model.training_record import (
         Ranges as Ranges,
-    )
-    from taufit.model.training_record import (
         Residuals as Residuals,
-    )
-    from taufit.model.training_record import (
         ResidualStructure as ResidualStructure,
-    )
-    from taufit.model.training_record import (
         ThermalState as ThermalState,
-    )
-    from taufit.model.training_record import (
         TrainingRecord as TrainingRecord,
     )
 

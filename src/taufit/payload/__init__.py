@@ -13,13 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from taufit.payload.estimate import PayloadEstimate as PayloadEstimate
-    from taufit.payload.filter import Event as Event
-    from taufit.payload.filter import PayloadFilter as PayloadFilter
-    from taufit.payload.run import PayloadRun as PayloadRun
-    from taufit.payload.run import identify_payload as identify_payload
+    from taufit.payload.filter import Event as Event, PayloadFilter as PayloadFilter
+    from taufit.payload.run import PayloadRun as PayloadRun, identify_payload as identify_payload
     from taufit.payload.settings import PayloadSettings as PayloadSettings
-    from taufit.payload.stream import Stream as Stream
-    from taufit.payload.stream import stream as stream
+    from taufit.payload.stream import Stream as Stream, stream as stream
 
 METHODS: Registry[Callable[..., PayloadRun]] = Registry(
     {

@@ -11,19 +11,13 @@ from taufit.core.lazy import lazy_room
 if TYPE_CHECKING:
     from taufit.regression.accumulate import (
         Batch as Batch,
-    )
-    from taufit.regression.accumulate import (
         accumulate as accumulate,
-    )
-    from taufit.regression.accumulate import (
         accumulate_by_joint as accumulate_by_joint,
     )
     from taufit.regression.estimate import Estimate as Estimate
     from taufit.regression.information import Information as Information
-    from taufit.regression.regression import Regression as Regression
-    from taufit.regression.regression import RowsInMemory as RowsInMemory
-    from taufit.regression.rows import ArrayRows as ArrayRows
-    from taufit.regression.rows import SampleRows as SampleRows
+    from taufit.regression.regression import Regression as Regression, RowsInMemory as RowsInMemory
+    from taufit.regression.rows import ArrayRows as ArrayRows, SampleRows as SampleRows
     from taufit.regression.weights import WEIGHTINGS as WEIGHTINGS
 
 lazy_room(

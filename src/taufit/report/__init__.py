@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.report.fit_page import fit_page as fit_page
-    from taufit.report.fit_page import model_page as model_page
+    from taufit.report.fit_page import fit_page as fit_page, model_page as model_page
     from taufit.report.model_view import Run as Run
     from taufit.report.motion_page import motion_page as motion_page
-    from taufit.report.page import Section as Section
-    from taufit.report.page import page as page
+    from taufit.report.page import Section as Section, page as page
 
 lazy_room(
     __name__,

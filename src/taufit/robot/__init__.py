@@ -13,22 +13,14 @@ if TYPE_CHECKING:
     from taufit.robot.from_dh import from_dh as from_dh
     from taufit.robot.from_screws import from_screws as from_screws
     from taufit.robot.from_urdf import from_urdf as from_urdf
-    from taufit.robot.from_yaml import from_yaml as from_yaml
-    from taufit.robot.from_yaml import to_yaml as to_yaml
+    from taufit.robot.from_yaml import from_yaml as from_yaml, to_yaml as to_yaml
     from taufit.robot.inertia import pseudo_inertia as pseudo_inertia
     from taufit.robot.read import (
         bundled_robots as bundled_robots,
-    )
-    from taufit.robot.read import (
         read_robot as read_robot,
-    )
-    from taufit.robot.read import (
         write_robot as write_robot,
     )
-    from taufit.robot.robot import Drives as Drives
-    from taufit.robot.robot import Limits as Limits
-    from taufit.robot.robot import Link as Link
-    from taufit.robot.robot import Robot as Robot
+    from taufit.robot.robot import Drives as Drives, Limits as Limits, Link as Link, Robot as Robot
 
 lazy_room(
     __name__,

@@ -11,25 +11,16 @@ if TYPE_CHECKING:
     from taufit.signals.conditioning import condition as condition
     from taufit.signals.delay import (
         estimate_delay as estimate_delay,
-    )
-    from taufit.signals.delay import (
         tracking_delay as tracking_delay,
     )
     from taufit.signals.differentiation import DIFFERENTIATIONS as DIFFERENTIATIONS
     from taufit.signals.drive_gains import (
         KNOWN_GAINS as KNOWN_GAINS,
-    )
-    from taufit.signals.drive_gains import (
         Gains as Gains,
-    )
-    from taufit.signals.drive_gains import (
         controller_gains as controller_gains,
-    )
-    from taufit.signals.drive_gains import (
         known_gains as known_gains,
     )
-    from taufit.signals.filtering import lowpass as lowpass
-    from taufit.signals.filtering import zero_phase as zero_phase
+    from taufit.signals.filtering import lowpass as lowpass, zero_phase as zero_phase
     from taufit.signals.quality import quality_report as quality_report
     from taufit.signals.samples import Samples as Samples
 

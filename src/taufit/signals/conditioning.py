@@ -254,7 +254,7 @@ def _samples(run: UniformRun, how: _Smoothing) -> Samples:
         cutoff_hz=cutoff,
         noise=run.torque_noise,
         signed=run.signed,
-        temperature=run.temperature,
+        channels=run.channels,
         names=(run.name,),
         motion=motion,
         raw_torque=run.torque,

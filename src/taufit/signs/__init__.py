@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.signs.unknown_signs import find_signs as find_signs
-    from taufit.signs.unknown_signs import fit_unsigned as fit_unsigned
+    from taufit.signs.unknown_signs import find_signs as find_signs, fit_unsigned as fit_unsigned
 
 lazy_room(
     __name__,

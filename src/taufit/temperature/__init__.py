@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from taufit.temperature.repeated import repeat_identification as repeat_identification
     from taufit.temperature.slopes import (
         follow_temperature as follow_temperature,
-    )
-    from taufit.temperature.slopes import (
         friction_at as friction_at,
     )
 

@@ -86,7 +86,7 @@ def follow_temperature(
         if asked:
             raise
         return replace(plain, findings=(f"{error} Temperatures are not used.",))
-    samples = replace(samples, temperature=temperature)
+    samples = samples.with_channels(temperature=temperature)
     spread = temperature_spread(samples)
     stuck = stuck_sensors(samples)
     messages += [

@@ -11,33 +11,19 @@ from taufit.core.lazy import lazy_room
 if TYPE_CHECKING:
     from taufit.validation.grades import (
         Grade as Grade,
-    )
-    from taufit.validation.grades import (
         Grades as Grades,
-    )
-    from taufit.validation.grades import (
         Thresholds as Thresholds,
-    )
-    from taufit.validation.grades import (
         floors as floors,
-    )
-    from taufit.validation.grades import (
         grade as grade,
     )
     from taufit.validation.nominal_comparison import before_identification as before_identification
     from taufit.validation.range_of_training import range_findings as range_findings
-    from taufit.validation.score import Score as Score
-    from taufit.validation.score import check as check
-    from taufit.validation.score import score as score
+    from taufit.validation.score import Score as Score, check as check, score as score
     from taufit.validation.spectrum import (
         Spectrum as Spectrum,
-    )
-    from taufit.validation.spectrum import (
         residual_spectrum as residual_spectrum,
     )
-    from taufit.validation.verdict import Limits as Limits
-    from taufit.validation.verdict import Verdict as Verdict
-    from taufit.validation.verdict import verdict as verdict
+    from taufit.validation.verdict import Limits as Limits, Verdict as Verdict, verdict as verdict
 
 lazy_room(
     __name__,

@@ -8,7 +8,7 @@ recordings.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -198,9 +198,10 @@ def _in_files(
         # A slower logger turned up: all go to its grid.
         head = replace(head, rate_hz=rate)
     robot = with_drives(robot, heads)
-    if any(part.head.temperature is None for part in parts):
-        parts = [_without_temperature(part) for part in parts]
-        head = replace(head, temperature=None)
+    common = {name for name in head.channels if all(name in part.head.channels for part in parts)}
+    if any(set(part.head.channels) != common for part in parts):
+        parts = [replace(part, head=_with_only(part.head, common)) for part in parts]
+        head = _with_only(head, common)
     noise = np.sqrt(
         np.average(
             [np.square(np.asarray(part.head.noise)) for part in parts],
@@ -209,7 +210,7 @@ def _in_files(
         )
     )
     head = replace(head, names=tuple(names), findings=tuple(findings), noise=noise, signed=signed)
-    results = known.results(prepare, head.temperature is None)
+    results = known.results(prepare, "temperature" not in head.channels)
     source = StoredSamples(parts, head, store, engine, watch, results)
     return TrainingData(_with_gains(robot, head), source, tuple(heads), decided.found)
 
@@ -321,15 +322,10 @@ def _filled(recording: Recording, pooled: Gains) -> Recording:
 
 def _without_rows(recording: Recording) -> Recording:
     n = len(recording.time)
-    short: dict[str, Any] = {
-        one.name: values[:0].copy()
-        for one in fields(recording)
-        if isinstance(values := getattr(recording, one.name), np.ndarray)
-        and values.shape[:1] == (n,)
-        and one.name not in ("signed", "gain", "gain_std", "coupling")
-    }
-    return replace(recording, meta={**recording.meta, "rows": n}, **short)
+    short = recording.map(lambda values: values[:0].copy())
+    return replace(short, time=recording.time[:0].copy(), meta={**recording.meta, "rows": n})
 
 
-def _without_temperature(part: StoredPart) -> StoredPart:
-    return replace(part, head=replace(part.head, temperature=None))
+def _with_only(head: Samples, channels: set[str]) -> Samples:
+    """Copy with the channels that every recording has."""
+    return head.with_channels(**{name: None for name in head.channels if name not in channels})

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.fitting.selection.friction_terms import Choice as Choice
-    from taufit.fitting.selection.friction_terms import choose as choose
+    from taufit.fitting.selection.friction_terms import Choice as Choice, choose as choose
     from taufit.fitting.selection.shapes import fit_shapes as fit_shapes
 
 lazy_room(
