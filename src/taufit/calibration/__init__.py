@@ -34,15 +34,4 @@ if TYPE_CHECKING:
         move_model as move_model,
     )
 
-lazy_room(
-    __name__,
-    {
-        "excitation_check": "excitation_findings",
-        "friction_pairs": "FrictionPairs pairs_in pairs_of strokes_in",
-        "friction_test": "FrictionFit fit_friction",
-        "gravity_sign": "gravity_findings",
-        "joint_zeros": "JointZeros estimate_joint_zeros",
-        "known_mass": "identify_gains",
-        "mounting": "Gravity Moved estimate_gravity mounting_findings move_model",
-    },
-)
+lazy_room(__name__)

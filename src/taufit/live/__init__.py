@@ -13,11 +13,4 @@ if TYPE_CHECKING:
     from taufit.live.monitor import Monitor as Monitor
     from taufit.live.reading import KINDS as KINDS, MonitorEvent as MonitorEvent, Reading as Reading
 
-lazy_room(
-    __name__,
-    {
-        "account": "Account",
-        "monitor": "Monitor",
-        "reading": "KINDS MonitorEvent Reading",
-    },
-)
+lazy_room(__name__)

@@ -25,14 +25,4 @@ if TYPE_CHECKING:
     )
     from taufit.validation.verdict import Limits as Limits, Verdict as Verdict, verdict as verdict
 
-lazy_room(
-    __name__,
-    {
-        "grades": "Grade Grades Thresholds floors grade",
-        "nominal_comparison": "before_identification",
-        "range_of_training": "range_findings",
-        "score": "Score check score",
-        "spectrum": "Spectrum residual_spectrum",
-        "verdict": "Limits Verdict verdict",
-    },
-)
+lazy_room(__name__)

@@ -13,12 +13,4 @@ if TYPE_CHECKING:
     from taufit.workflow.identification import Identification as Identification
     from taufit.workflow.identify import identify as identify
 
-lazy_room(
-    __name__,
-    {
-        "conditioned": "condition_like",
-        "cross_validation": "cross_validate",
-        "identification": "Identification",
-        "identify": "identify",
-    },
-)
+lazy_room(__name__)
