@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.diagnosis.cause import Cause as Cause
-    from taufit.diagnosis.change import Change as Change
+    from taufit.diagnosis.change import Cause as Cause, Change as Change
     from taufit.diagnosis.diagnose import (
         CHANNEL_KINDS as CHANNEL_KINDS,
         RefusedError as RefusedError,

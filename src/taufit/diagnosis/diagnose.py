@@ -15,7 +15,7 @@ import numpy as np
 
 from taufit.core.errors import RecordingError
 from taufit.diagnosis.by_model import by_model
-from taufit.diagnosis.cause import Cause
+from taufit.diagnosis.change import Cause
 from taufit.diagnosis.channels import channel_findings
 from taufit.diagnosis.evidence import Evidence
 from taufit.diagnosis.one_file import unlike_the_others

@@ -16,9 +16,8 @@ from taufit.estimators.ols import Ols, base_least_squares
 from taufit.estimators.wls import Wls
 from taufit.fitting.selection.shapes import fit_shapes
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.base import base_factor
 from taufit.regression.covariance import base_covariance
-from taufit.regression.estimate import Estimate
+from taufit.regression.estimate import Estimate, base_factor
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression, spread_out
 from taufit.regression.rows import Load, RowsOf, SampleRows, weighted_sum

@@ -17,8 +17,12 @@ if TYPE_CHECKING:
         grade as grade,
     )
     from taufit.validation.nominal_comparison import before_identification as before_identification
-    from taufit.validation.range_of_training import range_findings as range_findings
-    from taufit.validation.score import Score as Score, check as check, score as score
+    from taufit.validation.score import (
+        Score as Score,
+        check as check,
+        range_findings as range_findings,
+        score as score,
+    )
     from taufit.validation.spectrum import (
         Spectrum as Spectrum,
         residual_spectrum as residual_spectrum,
