@@ -10,7 +10,7 @@ them all the way back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -243,17 +243,7 @@ def _best(
     """The hypothesis that puts things right, or None."""
     from taufit.diagnosis.hypotheses import hypotheses, ranked
 
-    untested = _MOTION_KINDS if _together(evidence) else ()
-    known = slopes[np.isfinite(slopes)]
-    none = len(known) > 0 and bool(np.all(np.abs(known) < _NONE))
-    changes = [
-        replace(change, rank=_MEASURED) if measured and change.kind == "clock_scale" else change
-        for change in hypotheses(evidence, gravity)
-        if (change.kind != "gravity_removed" or none) and change.kind not in untested
-    ]
-    changes += other_arms(evidence.rows.robot)
-    changes += [_unit(middle_slope(slopes))] if _scaled(slopes) else []
-    changes = [change for change in changes if _shows(evidence, change)]
+    changes = _changes(evidence, hypotheses(evidence, gravity), slopes, measured)
     quick = evidence.thinned(_QUICK_ROWS)
     tried = [
         (one.change, evidence.compared(one.change))
@@ -275,6 +265,23 @@ def _best(
                 change, comparison = _another(evidence, tried)
             return with_equals(change, comparison, tried), comparison
     return None
+
+
+def _changes(
+    evidence: Evidence, given: Iterable[Change], slopes: Float[Array, " j"], measured: bool
+) -> list[Change]:
+    """Hypotheses that this recording can tell from others."""
+    untested = _MOTION_KINDS if _together(evidence) else ()
+    known = slopes[np.isfinite(slopes)]
+    none = len(known) > 0 and bool(np.all(np.abs(known) < _NONE))
+    changes = [
+        replace(change, rank=_MEASURED) if measured and change.kind == "clock_scale" else change
+        for change in given
+        if (change.kind != "gravity_removed" or none) and change.kind not in untested
+    ]
+    changes += other_arms(evidence.rows.robot)
+    changes += [_unit(middle_slope(slopes))] if _scaled(slopes) else []
+    return [change for change in changes if _shows(evidence, change)]
 
 
 def _told_apart(evidence: Evidence) -> bool:

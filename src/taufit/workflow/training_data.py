@@ -200,17 +200,13 @@ def _in_files(
         # A slower logger turned up: all go to its grid.
         head = replace(head, rate_hz=rate)
     robot = with_drives(robot, heads)
-    common = {name for name in head.channels if all(name in part.head.channels for part in parts)}
+    common = set(head.channels).intersection(*(part.head.channels for part in parts))
     if any(set(part.head.channels) != common for part in parts):
         parts = [replace(part, head=_with_only(part.head, common)) for part in parts]
         head = _with_only(head, common)
-    noise = np.sqrt(
-        np.average(
-            [np.square(np.asarray(part.head.noise)) for part in parts],
-            axis=0,
-            weights=[part.summary.samples for part in parts],
-        )
-    )
+    variances = [np.square(np.asarray(part.head.noise)) for part in parts]
+    counts = [part.summary.samples for part in parts]
+    noise = np.sqrt(np.average(variances, axis=0, weights=counts))
     head = replace(head, names=tuple(names), findings=tuple(findings), noise=noise, signed=signed)
     results = known.results(prepare, "temperature" not in head.channels)
     source = StoredSamples(parts, head, store, engine, watch, results)
