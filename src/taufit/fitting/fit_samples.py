@@ -25,7 +25,7 @@ from taufit.regression.run_effect import run_effect
 from taufit.regression.weights import WEIGHTINGS, AtLeast, Weighting, Weights
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.terms.friction import needs
+from taufit.terms.friction import FrictionModel, needs
 
 # Weighted column-scaled singular values below this share of the largest show nothing.
 UNSEEN = 1e-7
