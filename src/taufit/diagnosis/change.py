@@ -316,7 +316,7 @@ def described_by(robot: Robot) -> Change:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cause:
-    """What is wrong, and the change that was found to put it right, if one was."""
+    """Fault of a recording, and the change that corrects it; None where none was found."""
 
     finding: Finding
     change: Change | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -9,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import WireError
 from taufit.recording.channels import Channels
 from taufit.recording.quantity import channel_names
 
@@ -123,6 +125,20 @@ class Source(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def newest_block(source: Source, seconds: float = 10.0) -> Block:
+    """The newest samples of a connected source: where the arm is, and in which state."""
+    end = time.monotonic() + seconds
+    newest = source.read(0.0)
+    while time.monotonic() < end:
+        block = source.read(0.0 if newest is not None else 0.5)
+        if block is None and newest is not None:
+            break
+        newest = block
+    if newest is None:
+        raise WireError(f"connected, but no sample came within {seconds:g} s.")
+    return newest
 
 
 @dataclass(slots=True)

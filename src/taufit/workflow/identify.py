@@ -8,7 +8,7 @@ from typing import Unpack
 
 from taufit.core.compute.cache import Cache, open_cache
 from taufit.core.compute.engines import Processes
-from taufit.core.renamed import renamed_keywords
+from taufit.core.names import renamed_keywords
 from taufit.core.threads import one_blas_thread
 from taufit.robot import Robot
 from taufit.workflow.fit_request import FitChoices, FitRequest
@@ -76,7 +76,7 @@ def identify(
             numbers.
         processes: That share the files; None for one per processor. Results do not depend on it.
         cache: Folder in which results on files are kept, so that a fit to more files reads only
-            the new ones; None keeps nothing.
+            the new ones (`open_cache()` is this user's own); None keeps nothing.
         callback: Called whenever a file has been gone through, about seven times for each.
 
     Example:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from taufit.cli.options import Json, one_of, wrong
+from taufit.cli.options.cache import CacheOption, opened_cache
 
 # From this number of files on they are shared by several processes.
 MANY_FILES = 8
@@ -248,26 +249,12 @@ class ResultOptions:
             min=1,
         ),
     ] = None
-    cache: Annotated[
-        str,
-        typer.Option(
-            help="Folder in which results on files are kept, so that the next fit reads only new "
-            "ones; auto is the folder or pattern's own where one was given; off.",
-            metavar="auto|off|FOLDER",
-        ),
-    ] = "auto"
+    cache: CacheOption = "auto"
     as_json: Json = False
 
     def kept_in(self, found_in: Path | None) -> Cache | None:
         """Where results are kept, if they are."""
-        from taufit.core.compute.cache import open_cache
-
-        folder = found_in if self.cache == "auto" else Path(self.cache)
-        if self.cache == "off" or folder is None:
-            return None
-        if not folder.is_dir():
-            wrong("--cache", f"there is no folder {folder}.")
-        return open_cache(folder)
+        return opened_cache(self.cache, found_in)
 
 
 def _cutoff(text: str) -> float | Literal["auto"]:
