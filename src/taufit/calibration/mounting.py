@@ -438,6 +438,6 @@ def _new_rows(before: BaseParameters, after: BaseParameters) -> list[int]:
 
 
 def _expression(base: BaseParameters, row: int) -> str:
-    from taufit.regression.base import expression
+    from taufit.regression.estimate import expression
 
     return expression(base, row)

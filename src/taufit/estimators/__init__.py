@@ -38,16 +38,4 @@ ESTIMATORS: Registry[type[Estimator]] = Registry(
 )
 __all__ = ["ESTIMATORS"]
 
-lazy_room(
-    __name__,
-    {
-        "consistent_sdp": "ConsistentSdp",
-        "constraints": "is_consistent smallest_eigenvalues",
-        "estimator": "Estimator Problem Solution",
-        "irls": "Irls",
-        "ols": "Ols",
-        "pbpr": "Pbpr",
-        "tls": "Tls",
-        "wls": "Wls",
-    },
-)
+lazy_room(__name__)

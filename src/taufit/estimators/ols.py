@@ -9,7 +9,7 @@ import scipy.linalg
 
 from taufit.core.arrays import Array, Float
 from taufit.estimators.estimator import Problem, Solution, column_scale
-from taufit.regression.base import nearest
+from taufit.regression.estimate import nearest
 from taufit.regression.information import Information
 
 

@@ -19,6 +19,7 @@ from operator import add
 
 import numpy as np
 import scipy.linalg
+from numpy.fft import rfft, rfftfreq
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.statistics import NORMAL_95
@@ -29,7 +30,7 @@ from taufit.regression.regression import Regression
 from taufit.regression.repeats import in_common, repeated_share, runs_alike
 from taufit.regression.rows import Rows, SampleRows
 from taufit.regression.weights import HUBER, TUKEY, Weights
-from taufit.signals.estimates.fourier import fast_length, rfft, rfftfreq
+from taufit.signals.estimates.periodicity import fast_length
 
 # Per joint, which columns there are and their values, one row each.
 JointColumns = list[tuple[Int[Array, " c"], Float[Array, "c n"]]]

@@ -10,9 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.linalg
+from numpy.fft import irfft, rfft
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.signals.estimates.fourier import fast_length, irfft, rfft
+from taufit.signals.estimates.periodicity import fast_length
 from taufit.signals.recursive import filter_rows
 
 MOST_LAGS = 40

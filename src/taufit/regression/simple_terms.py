@@ -16,15 +16,26 @@ from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import rigid_torque
-from taufit.model.simple_structure import simple_structure
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import SimpleTerms, TermTriangle
 from taufit.regression.information import Information
 from taufit.regression.near import near_model
 from taufit.regression.regression import Regression
 from taufit.regression.rows import SampleRows, added, widened
+from taufit.robot import Robot
 from taufit.signals.sample_source import Fold, SampleSource
 from taufit.signals.samples import Samples
+from taufit.terms.friction import Polynomial
+
+
+def simple_structure(robot: Robot) -> TorqueModel:
+    """Links, rotors, Coulomb friction, drag up to the third power of speed, offsets.
+
+    All of it acts at the joints: no format couples motors.
+    """
+    drives = replace(robot.drives, coupling=np.eye(robot.joints))
+    return TorqueModel(replace(robot, drives=drives), Polynomial())
+
 
 # Samples per period of the low-pass that hold all there is in its columns.
 _PER_CUTOFF = 3.0

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.core.compute.engines.tree import scattered, summed, tree
+from taufit.core.compute.engines.engine import scattered, summed, tree
 from taufit.core.errors import RecordingError
 from taufit.signals.samples import Samples
 

@@ -53,17 +53,15 @@ from taufit.signals import Samples
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.temperature.over_parts import Warmth, follow_parts
 from taufit.terms.friction import friction_to_dict
-from taufit.validation.files import unlike_files
 from taufit.validation.grades import Grades, floors, grade, worse_than_nominal
 from taufit.validation.in_detail import in_detail
 from taufit.validation.score import score, short_name
-from taufit.validation.score_sums import TrainingScores, training_scores
-from taufit.workflow.conditioned import condition_like
+from taufit.validation.score_sums import TrainingScores, training_scores, unlike_files
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.identification import Identification
 from taufit.workflow.inputs import File
 from taufit.workflow.known_files import recorded_mounting
-from taufit.workflow.training_data import TrainingData, training_data
+from taufit.workflow.training_data import TrainingData, condition_like, training_data
 
 if TYPE_CHECKING:
     from taufit.calibration.joint_zeros import JointZeros

@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from taufit.core.compute.engines.engine import Lost
-from taufit.core.compute.engines.tree import Node, tree
+from taufit.core.compute.engines.engine import Lost, Node, tree
 from taufit.core.errors import TaufitError
 from taufit.core.extras import missing_extra
 from taufit.core.threads import blas_held
