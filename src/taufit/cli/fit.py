@@ -64,6 +64,7 @@ def command(
     Next: `taufit check MODEL RECORDING` tests it on recordings it has not seen.
     """
     from contextlib import nullcontext
+    from dataclasses import replace
     from time import process_time
 
     from taufit.cli.parts.mend import mend
@@ -75,11 +76,12 @@ def command(
     started = process_time()
     keywords = model.keywords()
     limits = required.limits()
-    paths, found_in = find_recordings(recording)
-    cache = result.kept_in(found_in)
+    found = find_recordings(recording, allow_repeats=result.allow_repeats)
+    paths = found.paths
+    cache = result.kept_in(found.folder)
 
     with progress("fit") as bar, cache or nullcontext():
-        fitted = kept_out.fitted(paths, source)
+        fitted = replace(kept_out.fitted(paths, source), findings=found.findings)
         task = bar.add_task("fitting", total=_PASSES * len(fitted))
         recorded = None if arm.mounting else recorded_mounting(fitted, cache)
         nominal = arm.read(robot, recorded_mounting=recorded)

@@ -117,6 +117,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     force: bool = False,
     processes: int | None = 1,
     cache: Cache | File | None = None,
+    allow_repeats: bool = False,
     watch: Callable[[], None] | None = None,
 ) -> Identification:
     """Fit a model to recordings of a robot and score it on others.
@@ -156,6 +157,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         processes: That share the files; None for one per processor. Results do not depend on it.
         cache: Folder in which results on files are kept, so that a fit to more files reads only
             the new ones (`open_cache()` is this user's own); None keeps nothing.
+        allow_repeats: Count files with equal contents as often as they are there.
         watch: Called whenever a file has been gone through, as happens about seven times to each.
 
     Example:
@@ -167,7 +169,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     """
     reader = Reader(map, effort, share_of(holdout))
     kept_out = as_holdout(holdout, recordings, reader)
-    recordings = as_recordings(recordings, reader)
+    recordings = as_recordings(recordings, reader, allow_repeats=allow_repeats)
     robot = as_robot(robot, recordings)
     with Processes(processes) as engine, _opened(cache) as kept:
         engine.wake(training_data)

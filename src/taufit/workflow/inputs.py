@@ -16,7 +16,7 @@ from typing import Any
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording, read_recordings, share_of_runs
 from taufit.recording.column_map import read_map
-from taufit.recording.files import HoldoutFiles, RecordingFiles, find_recordings
+from taufit.recording.files import FoundRecordings, HoldoutFiles, RecordingFiles, find_recordings
 from taufit.recording.read import Map
 from taufit.recording.readers.from_frame import is_frame
 from taufit.robot import Robot, read_robot
@@ -76,15 +76,17 @@ def as_robot(robot: Robot | File, recordings: Sequence[Recording] | RecordingFil
     return read_robot(robot, mounting=None if run is None else run.meta.get("mounting"))
 
 
-def as_recordings(given: Recordings, reader: Reader) -> Sequence[Recording] | RecordingFiles:
+def as_recordings(
+    given: Recordings, reader: Reader, *, allow_repeats: bool = False
+) -> Sequence[Recording] | RecordingFiles:
     """Files stay files, so that they are gone through one at a time."""
     if isinstance(given, RecordingFiles):
         return given
     many = _listed(given)
-    paths = _paths(many)
-    if paths:
+    found = _found(many, allow_repeats=allow_repeats)
+    if found.paths:
         rows = None if reader.share else reader.rows
-        return RecordingFiles(paths, reader, rows, reader.settings)
+        return RecordingFiles(found.paths, reader, rows, reader.settings, findings=found.findings)
     return [run for one in many for run in reader(one)]
 
 
@@ -100,7 +102,7 @@ def as_holdout(
         many, read = _listed(recordings), Reader(reader.map, reader.effort, reader.share, end=True)
     else:
         many, read = _listed(given), Reader(reader.map, reader.effort)
-    paths = _paths(many)
+    paths = _found(many, allow_repeats=True).paths
     if paths:
         return HoldoutFiles({path.name if read.end else str(path): path for path in paths}, read)
     named_runs: dict[str, list[Recording]] = {}
@@ -132,10 +134,12 @@ def _listed(given: Recordings) -> list[RecordingLike]:
     return list(given)
 
 
-def _paths(many: list[RecordingLike]) -> tuple[Path, ...]:
+def _found(many: list[RecordingLike], *, allow_repeats: bool) -> FoundRecordings:
     """The files, where all are files."""
     files = [Path(one) for one in many if isinstance(one, (str, os.PathLike))]
-    return find_recordings(files)[0] if len(files) == len(many) else ()
+    if len(files) < len(many):
+        return FoundRecordings(())
+    return find_recordings(files, allow_repeats=allow_repeats)
 
 
 def _name(one: RecordingLike, number: int) -> str:

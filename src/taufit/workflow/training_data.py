@@ -84,9 +84,11 @@ def training_data(  # noqa: PLR0913 - one keyword per choice, as `identify` has 
     files = known.lead(_LEAD)
     if files == len(recordings):
         lead = [_ordered(robot, one, how) for k in range(files) for one in recordings[k]]
-        return _in_memory(robot, lead, how)
-    decided = known.of_first(files, "decided", _Decide(robot, how))
-    return _in_files(robot, decided, known, engine or Processes(), watch)
+        data = _in_memory(robot, lead, how)
+    else:
+        decided = known.of_first(files, "decided", _Decide(robot, how))
+        data = _in_files(robot, decided, known, engine or Processes(), watch)
+    return replace(data, findings=(*data.findings, *recordings.findings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from taufit.cli.options import (
+    AllowRepeats,
     Json,
     RecordingOptions,
     one_of,
@@ -284,6 +285,7 @@ class ResultOptions:
         ),
     ] = None
     cache: CacheOption = "auto"
+    allow_repeats: AllowRepeats = False
     as_json: Json = False
 
     def kept_in(self, found_in: Path | None) -> Cache | None:

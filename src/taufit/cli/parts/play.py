@@ -116,7 +116,7 @@ def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | N
     name = robot or notes.get("robot")
     if not isinstance(name, str):
         raise TaufitError(f"{path} does not say which robot it is for: name it with --robot.")
-    arm = read_robot(name)
+    arm = read_robot(name, expand=robot is not None)
     if arm.joints != motion.joints:
         raise TaufitError(f"the motion moves {motion.joints} joints; {name} has {arm.joints}.")
     time = np.linspace(0.0, motion.duration, max(200, int(200 * motion.duration)))
@@ -165,8 +165,9 @@ def player_for(
 
 def show_reach(planned: Planned, here: Any) -> None:
     """What will move, on stderr."""
-    from rich.console import Console
     from rich.table import Table
+
+    from taufit.cli.common import plain_console
 
     reach, slow = planned.reach, planned.play.slow
     table = Table(title=f"{planned.robot.name}: {reach.duration:.1f} s of motion")
@@ -183,7 +184,7 @@ def show_reach(planned: Planned, here: Any) -> None:
             f"{reach.speed[i]:.2f}",
             f"{reach.acceleration[i]:.2f}",
         )
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     console.print(table)
     console.print(
         "rad, rad/s, rad/s^2. First the arm goes to the start at up to 0.3 rad/s"

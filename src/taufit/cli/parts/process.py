@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TextIO
+from typing import Any, TextIO
 
 from taufit.core.files import discard_scratch
 from taufit.core.names import printable
@@ -39,19 +38,27 @@ class _Outlet(io.FileIO):
             return len(memoryview(data))  # type: ignore[arg-type]
 
 
-# What rich sends to a terminal: colours, moving up, erasing lines, hiding the cursor.
-_OWN_CODES = re.compile(r"(\x1b\[[0-9;]*m|\x1b\[\d*[A-K]|\x1b\[\?25[lh]|\r)")
-_PLAIN = re.compile(r"[\t\n\x20-\x7e]*")
-
-
-class _Screen(io.TextIOWrapper):
+class _Stream(io.TextIOWrapper):
     """Text for a terminal. What a file may have smuggled in to act there is spelled out."""
 
     def write(self, text: str, /) -> int:
-        if not _PLAIN.fullmatch(text):
-            parts = _OWN_CODES.split(text)
-            text = "".join(part if i % 2 else printable(part) for i, part in enumerate(parts))
-        return super().write(text)
+        return super().write(printable(text))
+
+    @property
+    def unfiltered(self) -> _Unfiltered:
+        """The same for texts whose codes are our own (`Screen`)."""
+        return _Unfiltered(self)
+
+
+class _Unfiltered:
+    def __init__(self, stream: _Stream) -> None:
+        self._stream = stream
+
+    def write(self, text: str, /) -> int:
+        return io.TextIOWrapper.write(self._stream, text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def settle() -> None:
@@ -139,7 +146,7 @@ def _stream(number: int, *, careless: bool) -> TextIO:
             before.flush()
     raw = _Outlet(number, "wb", closefd=False)
     raw.careless = careless
-    return _Screen(
+    return _Stream(
         io.BufferedWriter(raw),
         encoding=getattr(before, "encoding", None) or "utf-8",
         # File names need not be UTF-8; what the terminal cannot show is spelled out.

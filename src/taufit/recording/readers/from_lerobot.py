@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import RecordingError
+from taufit.core.opened import require_file
 from taufit.core.plain_data import read_json
 from taufit.recording.assemble import assemble
 from taufit.recording.column_map import ColumnMap, read_map
@@ -52,6 +53,7 @@ def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Record
         raise RecordingError(f"{path} has no Parquet files under data/.")
     parts: list[dict[str, Any]] = []
     for file in files:
+        require_file(file, error=RecordingError)
         try:
             with file.open("rb") as opened:
                 table = read_numbers(pq.ParquetFile(opened), file)
