@@ -9,13 +9,13 @@ http://, memory://, ...).
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from taufit.core.ending import temporary_folder
 from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
 from taufit.recording.files import find_recordings, is_recording_name
@@ -48,8 +48,8 @@ class Place:
         if not is_remote(self.url):
             yield Path(self.url)
             return
-        with tempfile.TemporaryDirectory(prefix="taufit-") as folder:
-            path = Path(folder) / PurePosixPath(self.name).name
+        with temporary_folder() as folder:
+            path = folder / PurePosixPath(self.name).name
             system, place = _opened(self.url)
             try:
                 system.get_file(place, str(path))

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TextIO
 
-from taufit.core.files import discard_scratch
+from taufit.core import ending
 from taufit.core.names import printable
 
 # Outside of this rich prints nothing, or pads lines by the megabyte.
@@ -77,34 +77,54 @@ def settle() -> None:
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the run as Ctrl-C does: what is under way is undone first."""
+def stoppable(*, patient: bool = False) -> Iterator[None]:
+    """Signals end the run in order: what is under way is undone first, within seconds.
+
+    Args:
+        patient: Take the time an orderly end needs, as a recording that is finished does.
+    """
     before = {}
-    for name in ("SIGTERM", "SIGHUP"):
+    for name, handler in (("SIGTERM", _Stop(patient)), ("SIGHUP", _Stop(patient)),
+                          ("SIGINT", _Interrupt(patient))):  # fmt: skip
         number = getattr(signal, name, None)
         if number is None:
             continue
         # Refused outside the main thread; what `nohup` has switched off stays off.
         with suppress(ValueError):
             if signal.getsignal(number) != signal.SIG_IGN:
-                before[number] = signal.signal(number, _Stop())
+                before[number] = signal.signal(number, handler)
     try:
-        yield
+        with ending.guarded(list(before)):
+            yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        discard_scratch()
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+        ending.discard()
+
+
+class _Interrupt:
+    """Ctrl-C as Python knows it."""
+
+    def __init__(self, patient: bool) -> None:
+        self.patient = patient
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.patient:
+            ending.calm()
+        raise KeyboardInterrupt
 
 
 class _Stop:
     """First an exception, so that everything is left in order; if that does not help, the end."""
 
-    def __init__(self) -> None:
-        self.asked = False
+    def __init__(self, patient: bool) -> None:
+        self.patient, self.asked = patient, False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.patient:
+            ending.calm()
         if self.asked:
-            discard_scratch()
+            ending.discard()
             os._exit(128 + number)
         self.asked = True
         raise SystemExit(128 + number)
