@@ -134,7 +134,8 @@ class Visitors:
         """A connection is there; the oldest of too many strangers goes."""
         self._strangers[client] = transport
         while len(self._strangers) > STRANGERS:
-            self._strangers.pop(next(iter(self._strangers))).abort()
+            oldest = next(iter(self._strangers))
+            self._strangers.pop(oldest).abort()
 
     def welcome(self, client: Any) -> bool:
         """It has shown the token; False where there are too many such."""
@@ -148,7 +149,7 @@ class Visitors:
 
     def expire(self, client: Any, transport: Any) -> None:
         """It had time to show the token."""
-        if self._strangers.get(client) is transport:
+        if client in self._strangers and self._strangers[client] is transport:
             transport.abort()
 
     def leave(self, client: Any) -> None:

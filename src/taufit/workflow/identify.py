@@ -27,7 +27,7 @@ from taufit.core.threads import one_blas_thread
 from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
 from taufit.diagnosis.evidence import Evidence
 from taufit.diagnosis.load import with_load
-from taufit.estimators import Estimator, Pbpr
+from taufit.estimators import Estimator, Pbpr, as_estimator
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit import fit
@@ -100,7 +100,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     map: Map | None = None,
     effort: str | None = None,
     friction: FrictionModel | FittedModel | str | None = "auto",
-    estimator: Estimator | None = None,
+    estimator: Estimator | str | None = None,
     cutoff_hz: Cutoff = DEFAULT_CUTOFF_HZ,
     rotor_inertia: bool | None = None,
     offset: bool = True,
@@ -135,7 +135,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         effort: What their torque channel is, as `read_recording` takes it.
         friction: A friction model or its name, None, "auto", or a model whose friction is known
             (from `taufit friction`): its shapes are kept and its coefficients expected.
-        estimator: Replaces the automatic one.
+        estimator: Replaces the automatic one; an estimator or its name.
         cutoff_hz: Of the low-pass on motion and torque alike, or "auto".
         rotor_inertia: Whether joints have one; by default where torque was measured at the motor.
         offset: Whether joints have a torque offset.
@@ -167,6 +167,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
         Identification(ur3e: good, nrmse ... on 1 unseen recording(s))
         >>> taufit.write_model(done.model, "model.json")
     """
+    estimator = as_estimator(estimator)
     reader = Reader(map, effort, share_of(holdout))
     kept_out = as_holdout(holdout, recordings, reader)
     recordings = as_recordings(recordings, reader, allow_repeats=allow_repeats)

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -68,6 +69,9 @@ def settle() -> None:
         sys.stdout = _stream(1, careless=False)
     if sys.stderr is None or sys.stderr is sys.__stderr__:
         sys.stderr = _stream(2, careless=True)
+        if not sys.warnoptions:
+            # NumPy's words about a number are no words for a user; ours name file and place.
+            warnings.filterwarnings("ignore", category=RuntimeWarning)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     for name in ("COLUMNS", "LINES"):
