@@ -9,6 +9,7 @@ import typer
 
 from taufit.cli.common import print_json, progress, short_name
 from taufit.cli.options import (
+    AllowRepeats,
     Cutoff,
     Json,
     LimitOptions,
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from taufit.workflow.check import Checked
 
 
-def command(
+def command(  # noqa: PLR0913 - one parameter per option
     model: Model,
     recording: Annotated[
         list[Path],
-        typer.Argument(help="Recordings of the same robot.", metavar="RECORDING"),
+        typer.Argument(
+            help="Recordings of the same robot, or folders of them.", metavar="RECORDING|FOLDER"
+        ),
     ],
     source: RecordingOptions,
     required: LimitOptions,
@@ -45,6 +48,7 @@ def command(
         ),
     ] = False,
     report: Report = None,
+    allow_repeats: AllowRepeats = False,
     as_json: Json = False,
 ) -> None:
     """Test a fitted model on recordings it has not seen.
@@ -57,6 +61,7 @@ def command(
     from time import process_time
 
     from taufit.model.model_file import read_model
+    from taufit.recording.files import find_recordings
     from taufit.validation import grade, residual_spectrum, verdict
     from taufit.workflow.check import check
 
@@ -66,13 +71,14 @@ def command(
     if report is not None and not track:
         wrong("--report", "the page shows friction as it is followed: add --track.")
     fitted = read_model(model)
+    paths, _, repeats = find_recordings(recording, allow_repeats=allow_repeats)
     followed: list[TrackedRun] = []
     scores: list[Score] = []
     checked: list[Checked] = []
     files: list[dict[str, Any]] = []
     with progress("check") as bar:
-        task = bar.add_task("checking", total=len(recording))
-        for path in recording:
+        task = bar.add_task("checking", total=len(paths))
+        for path in paths:
             recordings = source.read(path)
             done = check(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             one, gravity = done.score, done.gravity
@@ -101,7 +107,7 @@ def command(
         from taufit.report.tracking_page import tracking_page
 
         write_text(report, tracking_page(fitted, followed))
-    found = [finding for one in checked for finding in one.findings]
+    found = [*repeats, *(finding for one in checked for finding in one.findings)]
     grades = grade(
         scores,
         [one.floor for one in checked],

@@ -27,9 +27,9 @@ def print_json(data: dict[str, Any]) -> None:
 
 def plain_console(*, stderr: bool = False) -> Console:
     """Where results are shown. Texts are shown as they are: a name in brackets is no markup."""
-    from rich.console import Console
+    from taufit.cli.parts.screen import Screen
 
-    return Console(stderr=stderr, markup=False, highlight=False)
+    return Screen(stderr=stderr, markup=False, highlight=False)
 
 
 def headline(word: str, text: str, style: str = "bold") -> Text:

@@ -77,11 +77,12 @@ def command(
     started = process_time()
     request = model.request()
     limits = required.limits()
-    paths, found_in = find_recordings(recording)
-    cache = result.kept_in(found_in)
+    found = find_recordings(recording, allow_repeats=result.allow_repeats)
+    paths = found.paths
+    cache = result.kept_in(found.folder)
 
     with progress("fit") as bar, cache or nullcontext():
-        files = recording_files(paths, source, kept_out.share)
+        files = recording_files(paths, source, kept_out.share, findings=found.findings)
         holdout = holdout_files(
             files, kept_out.files, replace(source, map=kept_out.holdout_map or source.map)
         )
@@ -92,6 +93,7 @@ def command(
             request,
             sign_hints=model.hints(nominal.joint_names),
             ignore_contradictions=result.force,
+            allow_repeats=result.allow_repeats,
             provenance=_provenance(
                 cache,
                 recordings=paths,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, RecordingOptions, RobotName, RobotOptions, wrong
+from taufit.cli.options import AllowRepeats, Json, RecordingOptions, RobotName, RobotOptions, wrong
 from taufit.cli.options.cache import CacheOption, opened_cache, say_warning
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class FleetOptions:
         float, typer.Option(help="Low-pass for motion and torque alike.", metavar="HZ")
     ] = 10.0
     cache: CacheOption = "auto"
+    allow_repeats: AllowRepeats = False
 
     def keys(self) -> tuple[str, ...]:
         """The keys, which must be known."""
@@ -124,6 +125,7 @@ def command(
             cutoff_hz=how.cutoff_hz,
             reader=source,
             cache=cache,
+            allow_repeats=how.allow_repeats,
             watch=lambda done, all_: bar.update(task, completed=done, total=all_),
         )
     say_warning(cache)

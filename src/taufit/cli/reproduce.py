@@ -67,12 +67,12 @@ def command(
 
 
 def _print(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from taufit.cli.common import plain_console
     from taufit.report.page import show
 
-    console = Console()
+    console = plain_console()
     console.print(title, markup=False, style="bold")
     for exhibit in exhibits:
         console.print(f"\n{exhibit.label}: {exhibit.title}", markup=False, style="bold")

@@ -287,7 +287,7 @@ def _factors(
     left = matrix[:, kept] @ solution - matrix[:, others]
     if rank < len(kept) or np.abs(left).max() > 1e-8:
         return None
-    return solution * size[others] / size[kept][:, None]
+    return np.asarray(solution * size[others] / size[kept][:, None])
 
 
 def _combined(

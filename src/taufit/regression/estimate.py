@@ -28,7 +28,7 @@ def nearest(
     """The parameters with these base values that are nearest to a guess, in units of scale."""
     scaled = base.mapping * scale
     step, *_ = np.linalg.lstsq(scaled, values - base.mapping @ guess, rcond=None)
-    return guess + scale * step
+    return np.asarray(guess + scale * step)
 
 
 def expression(base: BaseParameters, index: int) -> str:

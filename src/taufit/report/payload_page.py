@@ -37,8 +37,9 @@ def _verdict(done: PayloadRun) -> str:
     span = f"95 % interval {low:.3f} to {high:.3f} kg."
     if not found.judged:
         span = "This method has no interval that holds: compare it with the method filter."
-    if not found.ready:
-        return verdict("bad", "Not ready", f"The motion does not show the payload yet. {span}")
+    if done.refusal:
+        word = "Not ready" if found.judged and not found.ready else "No result"
+        return verdict("bad", word, done.refusal)
     head = "Nothing that shows" if found.empty else f"{found.mass:.3f} kg"
     figures = [
         ("ready after", "–" if done.ready_at is None else f"{done.ready_at:.1f} s"),
@@ -144,6 +145,8 @@ def _body(done: PayloadRun) -> str:
             "The inertia is mostly the prior shape: it is hardly identifiable from this motion."
         )
     told = done.set_payload()
+    if told is None:
+        return paragraph(f"This is no result to use: {done.refusal}")
     lines = "\n".join(f"{make:<7}{line}" for make, line in told["lines"].items())
     return (
         table(("quantity", "value", "low", "high"), rows, text=(0,))

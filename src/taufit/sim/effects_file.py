@@ -123,6 +123,9 @@ def _setting(cls: Any, name: str, value: Any, where: str) -> Any:
         if name == "intervals" and numbers.size and numbers.shape[1] != 2:
             raise TaufitError(f"{where}: intervals are pairs of seconds and probability.")
         return tuple(tuple(row) if isinstance(row, list) else row for row in numbers.tolist())
+    declared = next(item.type for item in fields(cls) if item.name == name)
+    if numbers.ndim and str(declared) in ("float", "float | None", "int"):
+        raise TaufitError(f"{where}: {name} is one number, found {value!r}.")
     return float(numbers) if numbers.ndim == 0 else numbers
 
 

@@ -161,7 +161,7 @@ def build_structure(request: FitRequest, data: TrainingData) -> FitState:
         from taufit.fitting.known_friction import with_tested_friction
 
         model = with_tested_friction(model, friction)
-    check_enough(model, source, with_prior=request.estimator is None)
+    check_enough(model, source, with_prior=request.fixed_estimator is None)
     if not request.joint_zeros:
         return FitState(robot, model, source)
     from taufit.calibration.joint_zeros import found_zeros
@@ -188,7 +188,7 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
     load = _undescribed_load(data, evidence, findings)
     findings += one_way_findings(excerpt) + load
     model = state.model
-    if load and evidence is not None and request.estimator is None:
+    if load and evidence is not None and request.fixed_estimator is None:
         model = replace(model, robot=with_load(model.robot, evidence))
     return replace(state, model=model, findings=tuple(findings), evidence=evidence)
 
@@ -214,7 +214,7 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
 
 def solve(request: FitRequest, state: FitState) -> Fit:
     """Parameters of the model."""
-    known, estimator = None, request.estimator
+    known, estimator = None, request.fixed_estimator
     if isinstance(request.friction, FittedModel):
         from taufit.fitting.known_friction import KnownFriction
 

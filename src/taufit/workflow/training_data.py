@@ -94,9 +94,11 @@ def training_data(
     files = known.lead(LEAD_ROWS)
     if files == len(recordings):
         lead = [_ordered(robot, one, how) for k in range(files) for one in recordings[k]]
-        return _in_memory(robot, lead, how)
-    decided = known.of_first(files, "decided", _Decide(robot, how))
-    return _in_files(robot, decided, known, engine or Processes(), request.callback)
+        data = _in_memory(robot, lead, how)
+    else:
+        decided = known.of_first(files, "decided", _Decide(robot, how))
+        data = _in_files(robot, decided, known, engine or Processes(), request.callback)
+    return replace(data, findings=(*data.findings, *recordings.findings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,8 +218,9 @@ def _arm(file: MotionFile, robot: str | None) -> Robot:
 
 def show_reach(planned: Planned, clearance: Clearance, here: Any, notes: list[str]) -> None:
     """What will move and what was proved, on stderr."""
-    from rich.console import Console
     from rich.table import Table
+
+    from taufit.cli.common import plain_console
 
     reach, slow = clearance.reach, planned.play.slow
     approach = clearance.approach
@@ -240,7 +241,7 @@ def show_reach(planned: Planned, clearance: Clearance, here: Any, notes: list[st
             f"{reach.speed[i]:.2f}",
             f"{reach.acceleration[i]:.2f}",
         )
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     console.print(table)
     console.print(
         f"rad, rad/s, rad/s^2. First the arm goes to the start at up to {planned.check.speed:.2g} "

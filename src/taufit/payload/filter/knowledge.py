@@ -31,7 +31,14 @@ from taufit.payload.filter.posterior import (
     all_but_payload,
     payload_alone,
 )
-from taufit.payload.filter.read_out import STRANGE, carried, lighter_arm, perhaps_nothing, warnings
+from taufit.payload.filter.read_out import (
+    STRANGE,
+    carried,
+    lighter_arm,
+    perhaps_nothing,
+    unexplained,
+    warnings,
+)
 from taufit.payload.filter.training_coverage import coverage_inflation, familiar_share
 from taufit.payload.filter.unknowns import Unknowns
 from taufit.payload.settings import PayloadSettings
@@ -261,6 +268,13 @@ class Knowledge:
         if self._lighter is not None and self.seen:
             messages = [lighter_arm(self._lighter), *messages]
         return tuple(messages)
+
+    @property
+    def unexplained(self) -> str:
+        """Why the model is not that of this arm, where it is not; else ""."""
+        if self._lighter is not None and self.seen:
+            return lighter_arm(self._lighter)
+        return unexplained(self.scale)
 
     def explained(self, j: int) -> Float[Array, " c"]:
         """x with [columns, y] x what is left of joint j's torque, its sign turned."""

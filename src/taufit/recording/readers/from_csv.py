@@ -14,6 +14,7 @@ import numpy as np
 
 from taufit.core.errors import RecordingError
 from taufit.core.limits import lifted
+from taufit.core.opened import read_bytes
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
 from taufit.recording.packed_size import check_counted, gzip_sizes
@@ -82,10 +83,7 @@ def _form(text: str, column_map: ColumnMap | None) -> tuple[str, str, list[str],
 
 
 def _unpack(path: Path, findings: list[Finding]) -> bytes:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from None
+    data = read_bytes(path, error=RecordingError)
     if data[:2] != b"\x1f\x8b":
         return data
     if not lifted():

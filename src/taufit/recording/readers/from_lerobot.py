@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import RecordingError
+from taufit.core.opened import require_file
 from taufit.core.plain_data import read_json
 from taufit.recording.assemble import assemble
 from taufit.recording.column_map import ColumnMap, read_map
@@ -71,6 +72,7 @@ def _part(file: Path) -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    require_file(file, error=RecordingError)
     try:
         with file.open("rb") as opened:
             table = read_numbers(pq.ParquetFile(opened), file)
