@@ -11,6 +11,8 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import WireError
+from taufit.recording.channels import Channels
+from taufit.recording.quantity import channel_names
 
 # What a torque channel can be. "torque_without_gravity" is a torque from which the controller has
 # taken the weight of the arm it assumes.
@@ -19,12 +21,7 @@ UNITS = {
     "position": "rad",
     "velocity": "rad/s",
     "acceleration": "rad/s^2",
-    "commanded_position": "rad",
-    "commanded_velocity": "rad/s",
-    "commanded_acceleration": "rad/s^2",
-    "target_current": "A",
-    "target_torque": "N m",
-    "temperature": "degC",
+    **{name: Channels.unit(name) for name in channel_names()},
 }
 
 
