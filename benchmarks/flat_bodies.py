@@ -10,8 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from benchmarks.accuracy.design_clearance import BODIES as DRAWN
-from benchmarks.accuracy.design_clearance import Body
+from benchmarks.accuracy.design_clearance import BODIES as DRAWN, Body
 
 # Links whose distance counts lie this far apart in the chain.
 _APART = {"panda": 3}

@@ -1,4 +1,4 @@
-"""Motion files edited by hand, by accident or with intent, and a judge that shares no proof with us.
+"""Motion files edited by accident or with intent, and a judge that shares no proof with us.
 
 An edit is unsafe where dense samples of its motion leave the arm's limits, where it is not at rest
 at an end, or where flat bodies in MuJoCo overlap; it is safe where all of that holds with room, or
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,44 +83,61 @@ def certified_anew(data: Data, robot: Robot) -> Data:
 def edits(arm: str, fourier: Data, spline: Data, strokes: Data, seed: int = 0) -> Iterator[Edit]:
     """All edits of three designs of one arm."""
     rng = np.random.default_rng(seed)
-    joints = len(fourier["offset"])
+    for name, data, verdict in (
+        *_series(fourier, rng),
+        *_tables(spline, strokes, rng),
+        *_statements(fourier),
+        *_harmless(fourier, spline, strokes, arm),
+    ):
+        yield Edit(f"{arm}: {name}", data, verdict)
 
-    def edit(
-        name: str, act: Callable[[Data], object], base: Data = fourier, verdict: str = ""
-    ) -> Edit:
-        data = copy.deepcopy(base)
-        act(data)
-        return Edit(f"{arm}: {name}", data, verdict)
 
-    def scaled(factor: float) -> Callable[[Data], object]:
-        def act(d: Data) -> None:
-            for key in ("sine", "cosine"):
-                d[key] = (factor * np.array(d[key])).tolist()
+_Named = Iterator[tuple[str, Data, str]]
 
-        return act
 
-    def put(**values: Any) -> Callable[[Data], object]:
-        return lambda d: d.update(values)
+def _with(base: Data, **values: Any) -> Data:
+    """A copy with other values."""
+    return {**copy.deepcopy(base), **values}
 
-    def cell(**values: Any) -> Callable[[Data], object]:
-        return lambda d: d["clearance"]["cell"].update(values)
 
+def _in_cell(base: Data, **values: Any) -> Data:
+    """A copy with another cell."""
+    out = copy.deepcopy(base)
+    out["clearance"]["cell"].update(values)
+    return out
+
+
+def _scaled(base: Data, factor: float) -> Data:
+    """A copy of a series with other amplitudes."""
+    parts = {key: (factor * np.array(base[key])).tolist() for key in ("sine", "cosine")}
+    return _with(base, **parts)
+
+
+def _series(base: Data, rng: np.random.Generator) -> _Named:
+    """Coefficients, frequencies and lengths of a Fourier series."""
+    offset = np.array(base["offset"])
+    joints = len(offset)
     for k in range(8):
-        moved = (np.array(fourier["offset"]) + rng.normal(0, 0.8, joints)).tolist()
-        yield edit(f"offset moved {k}", put(offset=moved))
+        yield (
+            f"offset moved {k}",
+            _with(base, offset=(offset + rng.normal(0, 0.8, joints)).tolist()),
+            "",
+        )
     for factor in (1.02, 1.2, 3.0, 20.0, 1000.0):
-        yield edit(f"amplitudes times {factor}", scaled(factor))
+        yield f"amplitudes times {factor}", _scaled(base, factor), ""
     for periods in (0.724, 0.5, 0.1, 1.5, 1e-6):
-        yield edit(f"{periods} periods", put(periods=periods))
+        yield f"{periods} periods", _with(base, periods=periods), ""
     for hz in (0.11, 0.3, 5.0, 199.9, 500.0, 1e6):
-        yield edit(f"{hz} Hz", put(frequency_hz=hz))
-    yield edit("1e-9 Hz", put(frequency_hz=1e-9), verdict="refuse")
-    yield edit("other form", put(form="amplitude"))
-    yield edit("degrees", put(offset=np.degrees(fourier["offset"]).tolist()))
-    yield edit("one coefficient", lambda d: d["sine"][1].__setitem__(0, d["sine"][1][0] + 0.5))
-    nothing = [[0.0] * len(row) for row in fourier["cosine"]]
-    yield edit("sines alone", put(cosine=nothing, sine=[[1.5, 0.0]] * joints, form="velocity"))
-    yield edit("cosines alone", put(sine=nothing))
+        yield f"{hz} Hz", _with(base, frequency_hz=hz), ""
+    yield "1e-9 Hz", _with(base, frequency_hz=1e-9), "refuse"
+    yield "other form", _with(base, form="amplitude"), ""
+    yield "degrees", _with(base, offset=np.degrees(offset).tolist()), ""
+    sine = np.array(base["sine"])
+    sine[1, 0] += 0.5
+    yield "one coefficient", _with(base, sine=sine.tolist()), ""
+    nothing = np.zeros_like(sine).tolist()
+    yield "sines alone", _with(base, cosine=nothing), ""
+    yield "cosines alone", _with(base, sine=nothing), ""
     for hz in (50.0, 125.0, 200.0, 199.9, 500.0, 1000.0, 1e3 / 0.6):
         hidden = {
             "sine": [[0.4, -0.2]] * joints,
@@ -129,85 +146,88 @@ def edits(arm: str, fourier: Data, spline: Data, strokes: Data, seed: int = 0) -
             "form": "amplitude",
             "periods": float(np.floor(4 * hz)),
         }
-        yield edit(f"hidden at {hz:.1f} Hz", put(**hidden))
-    yield edit("an offset as text", lambda d: d["offset"].__setitem__(0, "1.0"))
+        yield f"hidden at {hz:.1f} Hz", _with(base, **hidden), ""
+    yield "an offset as text", _with(base, offset=["1.0", *base["offset"][1:]]), ""
     for bad in (float("nan"), float("inf"), 1e308, None, [1.0]):
-        yield edit(f"an offset of {bad!r}", lambda d, x=bad: d["offset"].__setitem__(0, x),
-                   verdict="refuse")  # fmt: skip
-    # Splines, tables and strokes.
+        yield f"an offset of {bad!r}", _with(base, offset=[bad, *base["offset"][1:]]), "refuse"
+
+
+def _tables(spline: Data, strokes: Data, rng: np.random.Generator) -> _Named:
+    """Splines, tables of samples and strokes."""
     control = np.array(spline["control"])
-    middle = len(control) // 2
+    joints = control.shape[1]
     for k in range(4):
         bent = control.copy()
-        bent[middle] += rng.normal(0, 1.0, joints)
-        yield edit(f"a control point moved {k}", put(control=bent.tolist()), spline)
-    quick = (0.3 * np.array(spline["knots"])).tolist()
-    yield edit("knots three times as fast", put(knots=quick), spline)
-    yield edit("ends not repeated", lambda d: d["knots"].__setitem__(2, 0.1), spline, "refuse")
+        bent[len(bent) // 2] += rng.normal(0, 1.0, joints)
+        yield f"a control point moved {k}", _with(spline, control=bent.tolist()), ""
+    knots = np.array(spline["knots"])
+    yield "knots three times as fast", _with(spline, knots=(knots / 3).tolist()), ""
+    loose = [*knots[:2].tolist(), 0.1, *knots[3:].tolist()]
+    yield "ends not repeated", _with(spline, knots=loose), "refuse"
     hurried = control.copy()
     hurried[1] += 0.2
-    yield edit("a spline that starts fast", put(control=hurried.tolist()), spline)
-    start = np.array(motion_from_dict(spline).at(np.zeros(1))[0][0])
+    yield "a spline that starts fast", _with(spline, control=hurried.tolist()), ""
+    start = motion_from_dict(spline).at(np.zeros(1))[0][0]
+
+    def table(time: np.ndarray, position: np.ndarray) -> Data:
+        rest = {key: copy.deepcopy(spline[key]) for key in ("notes", "clearance")}
+        return {"kind": "sampled", "time": time.tolist(), "position": position.tolist(), **rest}
+
     grid = np.arange(0.0, 1.0005, 0.001)
     zigzag = np.tile(start, (len(grid), 1))
     zigzag[7:-7:2] += 0.05
-    table = {"kind": "sampled", "time": grid.tolist(), "position": zigzag.tolist()}
-    rest = {key: spline[key] for key in ("notes", "clearance")}
-    yield Edit(f"{arm}: a table that wriggles between the steps", {**table, **copy.deepcopy(rest)})
+    yield "a table that wriggles between the steps", table(grid, zigzag), ""
     late = np.sort(np.r_[np.arange(0.0, 1.001, 0.01), 0.5001, 0.5002])
     spike = np.tile(start, (len(late), 1))
     spike[np.isclose(late, 0.5001)] += 0.1
-    table = {"kind": "sampled", "time": late.tolist(), "position": spike.tolist()}
-    yield Edit(f"{arm}: a table with two rows in 0.2 ms", {**table, **copy.deepcopy(rest)})
-    ramp = start + np.linspace(0.0, 1.0, 101)[:, None] * np.ones(joints)
-    table = {"kind": "sampled", "time": np.linspace(0, 1, 101).tolist(), "position": ramp.tolist()}
-    yield Edit(f"{arm}: a table that starts at full speed", {**table, **copy.deepcopy(rest)})
+    yield "a table with two rows in 0.2 ms", table(late, spike), ""
+    even = np.linspace(0.0, 1.0, 101)
+    yield "a table at full speed", table(even, start + even[:, None] * np.ones(joints)), ""
     for key, factor in (("speed", 10.0), ("ramp", 0.02), ("displacement", 8.0)):
         values = (factor * np.array(strokes[key])).tolist()
-        yield edit(f"strokes, {key} times {factor}", put(**{key: values}), strokes)
-    other = [max(1, j - 4) for j in strokes["joint"]]
-    yield edit("strokes of another joint", put(joint=other), strokes)
-    yield edit("strokes about another pose",
-               put(pose=(np.array(strokes["pose"]) + rng.normal(0, 1.0, joints)).tolist()),
-               strokes)  # fmt: skip
-    # What the file says about itself.
-    yield edit("noted as not feasible", lambda d: d["notes"].update(feasible=False),
-               verdict="refuse")  # fmt: skip
-    yield edit("free space", cell(free_space=True), verdict="refuse")
-    yield edit("no clearance", cell(clearance=0.0), verdict="refuse")
-    yield edit("thin bodies", cell(radius=0.01), verdict="refuse")
-    slow = [0.5 * x for x in fourier["clearance"]["cell"]["limits"]["velocity"]]
-    yield edit("limits of the file below the motion",
-               lambda d: d["clearance"]["cell"]["limits"].update(velocity=slow),
-               verdict="refuse")  # fmt: skip
+        yield f"strokes, {key} times {factor}", _with(strokes, **{key: values}), ""
+    other = [max(1, joint - 4) for joint in strokes["joint"]]
+    yield "strokes of another joint", _with(strokes, joint=other), ""
+    pose = (np.array(strokes["pose"]) + rng.normal(0, 1.0, joints)).tolist()
+    yield "strokes about another pose", _with(strokes, pose=pose), ""
 
-    def loose(d: Data) -> None:
-        for key in ("velocity", "acceleration"):
-            d["clearance"]["cell"]["limits"][key] = [1e6] * joints
-        scaled(4.0)(d)
 
-    yield edit("limits of the file raised, motion too", loose)
-    yield edit("a wall through the arm",
-               cell(planes=[{"name": "wall", "normal": [1.0, 0.0, 0.0], "offset": 0.0}]),
-               verdict="refuse")  # fmt: skip
-    yield edit("tip speed of 0.05 m/s", cell(tip_speed=0.05), verdict="refuse")
-    yield edit("jerk of 0.1 rad/s^3", cell(jerk=0.1), verdict="refuse")
-    # Edits that change no pose, or only how fast it is passed.
-    yield edit("unchanged", lambda d: None, verdict="accept")
-    yield edit("other notes", lambda d: d["notes"].update(criterion="d", remark="x"),
-               verdict="accept")  # fmt: skip
-    yield edit("two periods", put(periods=2.0), verdict="accept")
-    yield edit("half the pace", lambda d: (d.update(frequency_hz=0.5 * d["frequency_hz"]),
-               scaled(0.5)(d)) if d["form"] == "velocity"
-               else d.update(frequency_hz=0.5 * d["frequency_hz"]), verdict="accept")  # fmt: skip
-    backwards = (-np.array(fourier["sine"])).tolist()
-    yield edit("backwards in time", put(sine=backwards), verdict="accept")
-    yield edit("knots at half the pace", put(knots=(2.0 * np.array(spline["knots"])).tolist()),
-               spline, "accept")  # fmt: skip
-    turned = [float(fourier["offset"][0]) + _turn(fourier, arm), *fourier["offset"][1:]]
-    yield edit("turned about the base", put(offset=turned), verdict="accept")
-    slower = (0.5 * np.array(strokes["speed"])).tolist()
-    yield edit("slower strokes", put(speed=slower), strokes, "accept")
+def _statements(base: Data) -> _Named:
+    """What a file says about itself."""
+    notes = {**base["notes"], "feasible": False}
+    yield "noted as not feasible", _with(base, notes=notes), "refuse"
+    yield "free space", _in_cell(base, free_space=True), "refuse"
+    yield "no clearance", _in_cell(base, clearance=0.0), "refuse"
+    yield "thin bodies", _in_cell(base, radius=0.01), "refuse"
+    limits = base["clearance"]["cell"]["limits"]
+    slow = {**limits, "velocity": [0.5 * x for x in limits["velocity"]]}
+    yield "limits below the motion", _in_cell(base, limits=slow), "refuse"
+    high = {**limits, "velocity": [1e6] * len(slow["velocity"])}
+    high["acceleration"] = high["velocity"]
+    yield "limits raised, motion too", _scaled(_in_cell(base, limits=high), 4.0), ""
+    wall = [{"name": "wall", "normal": [1.0, 0.0, 0.0], "offset": 0.0}]
+    yield "a wall through the arm", _in_cell(base, planes=wall), "refuse"
+    yield "tip speed of 0.05 m/s", _in_cell(base, tip_speed=0.05), "refuse"
+    yield "jerk of 0.1 rad/s^3", _in_cell(base, jerk=0.1), "refuse"
+
+
+def _harmless(base: Data, spline: Data, strokes: Data, arm: str) -> _Named:
+    """Edits that change no pose, or only how fast it is passed."""
+    yield "unchanged", copy.deepcopy(base), "accept"
+    notes = {**base["notes"], "criterion": "d", "remark": "x"}
+    yield "other notes", _with(base, notes=notes), "accept"
+    yield "two periods", _with(base, periods=2.0), "accept"
+    slow = _scaled(base, 0.5) if base["form"] == "velocity" else base
+    half = 0.5 * base["frequency_hz"]
+    yield "half the pace", _with(slow, frequency_hz=half), "accept"
+    backwards = (-np.array(base["sine"])).tolist()
+    yield "backwards in time", _with(base, sine=backwards), "accept"
+    knots = (2.0 * np.array(spline["knots"])).tolist()
+    yield "knots at half the pace", _with(spline, knots=knots), "accept"
+    turned = [float(base["offset"][0]) + _turn(base, arm), *base["offset"][1:]]
+    yield "turned about the base", _with(base, offset=turned), "accept"
+    speed = (0.5 * np.array(strokes["speed"])).tolist()
+    yield "slower strokes", _with(strokes, speed=speed), "accept"
 
 
 def _turn(fourier: Data, arm: str) -> float:
