@@ -18,7 +18,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.names import clean_name
 from taufit.dynamics import forward_kinematics
-from taufit.robot import Robot, bundled_robots, from_dh, from_urdf, read_robot
+from taufit.robot import Limits, Robot, bundled_robots, from_dh, from_urdf, read_robot
 from taufit.wire.identity import ControllerReport
 from taufit.wire.ur_state import DhTable
 
@@ -156,12 +156,25 @@ def nearest_models(robot: Robot) -> dict[str, float]:
     return {name: gap for gap, name in sorted(gaps) if gap <= OTHER_ARM}
 
 
-def bundled_twin(robot: Robot) -> Robot | None:
-    """The bundled arm with the same kinematics, whose limits hold too; None where there is none."""
-    for name in nearest_models(robot):
-        if name in bundled_robots():
-            return read_robot(name)
-    return None
+def known_limits(robot: Robot) -> Limits | None:
+    """Limits of the bundled arm with the same kinematics; None where there is none.
+
+    Arms of equal kinematics (Panda and FR3) are told apart by their name; another name is given
+    the wider of their limits.
+    """
+    near = [name for name in nearest_models(robot) if name in bundled_robots()]
+    if robot.name in near:
+        near = [robot.name]
+    found = [read_robot(name).limits for name in near]
+    if not found:
+        return None
+    return Limits(
+        np.min([one.lower for one in found], axis=0),
+        np.max([one.upper for one in found], axis=0),
+        np.max([one.velocity for one in found], axis=0),
+        np.max([one.acceleration for one in found], axis=0),
+        np.max([one.torque for one in found], axis=0),
+    )
 
 
 def _named(models: dict[str, float]) -> str:
