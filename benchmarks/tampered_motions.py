@@ -267,7 +267,7 @@ def judged(edit: Edit, robot: Robot, flat: FlatArm) -> str:
     )
     if not worst <= 1.002:
         return "refuse"
-    least = float(flat.gaps(q[:: max(1, len(q) // 1500)]).min())
+    least = float(flat.gaps(q[:: max(1, len(q) // 800)]).min())
     if least < 0.0:
         return "refuse"
     return "accept" if worst < 0.99 and least > 0.15 else ""

@@ -39,7 +39,7 @@ def motions(seed):
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_curves_are_their_motions_and_bounds_hold_everywhere(seed):
     for motion in motions(seed):
@@ -65,6 +65,7 @@ def test_curves_are_their_motions_and_bounds_hold_everywhere(seed):
             assert np.all(np.abs(slope - next_one) < 1e-4 * size + bend)
 
 
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_speed_between_the_ends_of_an_interval_stays_below_its_bound(seed):
     for motion in motions(seed):
@@ -89,12 +90,12 @@ def test_cubics_and_quintics_pass_their_points():
             np.testing.assert_allclose(curve.value(2, pieces, curve.length), a[1:], atol=1e-9)
 
 
-def limits(velocity=2.0, acceleration=10.0, far=10.0):
+def limits(velocity=2.0, acceleration=10.0, far=1e9):
     one = np.ones(JOINTS)
     return Limits(-far * one, far * one, velocity * one, acceleration * one, np.inf * one)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**31), share=st.floats(0.7, 1.3))
 def test_limits_are_proved_exactly_where_dense_samples_keep_them(seed, share):
     for motion in motions(seed):
@@ -139,13 +140,15 @@ def test_levers_are_never_exceeded(space):
         moved[:, joint] += step
         rate = np.abs(space.distances(moved) - space.distances(q)) / step
         assert np.all(rate <= space.levers[:, joint] + 1e-5)
-        with np.errstate(all="ignore"):
-            largest = max(largest, np.nanmax(rate / space.levers[:, joint]))
+        moved_by = space.levers[:, joint] > 0
+        if moved_by.any():
+            share = rate[:, moved_by] / space.levers[moved_by, joint]
+            largest = max(largest, float(share.max()))
     # And they are no larger than they must be.
     assert largest > 0.95
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_a_proved_leg_is_clear_wherever_one_looks(space, seed):
     rng = np.random.default_rng(seed)

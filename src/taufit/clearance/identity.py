@@ -103,6 +103,7 @@ def pose_gap(first: Robot, second: Robot, *, freedom: str = "yaw", flange: bool 
     return float(np.linalg.norm(a - moved, axis=1).max())
 
 
+@lru_cache(maxsize=32)
 def _points(robot: Robot) -> Float[Array, "n 2 3"]:
     """Wrist (the point of the last axis nearest to the one before) and flange."""
     slides = np.array([link.prismatic for link in robot.links])
