@@ -128,3 +128,4 @@ def test_a_ros_description_is_compared_as_a_robot(name):
     assert "/robot_description" in compare_arms(robot, wrong).reasons[0]
     unnamed = compare_arms(robot, ControllerReport("ROS 2", urdf=urdf(robot).replace("inf", "100")))
     assert not unnamed.known and "cannot be compared" in unnamed.notes[0]
+    assert "mounting is not compared" in unnamed.notes[-1]

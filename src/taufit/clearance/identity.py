@@ -69,6 +69,8 @@ def compare_arms(robot: Robot, report: ControllerReport) -> Identity:
     by_flange = _by_flange(robot, report, bool(models), reasons, notes)
     if report.gravity is not None and 9.0 < float(np.linalg.norm(report.gravity)) < 10.5:
         _by_gravity(robot, report.gravity, reasons)
+    else:
+        notes.append("the mounting is not compared: the controller does not report gravity")
     return Identity(tuple(reasons), tuple(notes), by_poses or by_name or by_flange)
 
 
