@@ -1,4 +1,4 @@
-"""`python -m benchmarks.robustness [kills|full|histories|bombs]`: figures of docs/robustness.md."""
+"""Figures of docs/robustness.md: `python -m benchmarks.robustness [kills|full|histories|...]`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from benchmarks.robustness.histories import concurrent
 from benchmarks.robustness.kills import full_disk, kills
+from benchmarks.robustness.second_client import report as second_client
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURED = """
@@ -44,7 +45,7 @@ def bombs(size: int = 10_000_000_000) -> None:
 
 
 def main() -> None:
-    what = sys.argv[1:] or ["kills", "full", "histories", "bombs"]
+    what = sys.argv[1:] or ["kills", "full", "histories", "bombs", "second"]
     if "kills" in what:
         for name, count in sorted(kills().items()):
             print(f"{name}: {count}")
@@ -57,6 +58,8 @@ def main() -> None:
               f"{litter} other files")  # fmt: skip
     if "bombs" in what:
         bombs()
+    if "second" in what:
+        print("\n".join(second_client()))
 
 
 if __name__ == "__main__":

@@ -128,6 +128,7 @@ class SeriesCurve:
     def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
         a, b = self.motion.amplitudes()
         top = (np.hypot(a, b) * self.motion.pulsations**order).sum(axis=1)
+        top += np.abs(self.motion.offset) if order == 0 else 0.0
         return np.broadcast_to(top, (len(piece), self.motion.joints))
 
 
@@ -270,7 +271,7 @@ class StrokeCurve:
         speed, ramp = m.speed[k], m.ramp[k]
         moving = self._ramps[piece]
         if order == 0:
-            far = np.maximum(np.abs(m.displacement[k]), np.abs(m._from[k]))
+            far = np.abs(m.displacement[k] - m._from[k])
         elif order == 1:
             far = speed
         else:
