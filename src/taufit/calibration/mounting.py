@@ -178,7 +178,7 @@ class _Scene:
         # What is not the links': rotors, friction that builds up after reversals, offsets.
         model = TorqueModel(robot, Presliding(_WIDTHS), rotor_inertia=True, offset=True)
         load = np.where(samples.keep, samples.torque, 0.0)
-        motor = model.columns.friction_at(samples, load=load)[rows]
+        motor = model.columns.drive_at(samples, load=load)[rows]
         rest = model.columns.rest(samples.acceleration[rows], motor)
         self.columns = np.concatenate([*parts, rest], -1)
         self.links = robot.layout.size

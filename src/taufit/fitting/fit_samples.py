@@ -26,7 +26,7 @@ from taufit.regression.run_effect import run_effect
 from taufit.regression.weights import WEIGHTINGS, AtLeast, Weighting, Weights
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.terms.friction import needs
+from taufit.terms import needs
 
 # Weighted column-scaled singular values below this share of the largest show nothing.
 UNSEEN = 1e-7
@@ -59,7 +59,7 @@ def fit_samples(
             torque.
     """
     estimator = estimator or Wls()
-    friction = model.friction
+    term = model.term_sum
     source = source_of(samples)
     signed = source.head.signed
     if signed is not None and not np.all(signed):
@@ -68,9 +68,9 @@ def fit_samples(
             f"the torque of joint {joint} was recorded without its sign. "
             "Find the signs first (--torque-signs unknown)."
         )
-    has_shapes = friction is not None and bool(friction.shapes)
+    has_shapes = bool(term.shapes)
     wanted = has_shapes and (model.shape is None if shapes is None else shapes)
-    if not needs(friction, "load"):
+    if not needs(term, "load"):
         load = None
     elif load is None:
         load = "measured"

@@ -77,13 +77,16 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     return plain(out)
 
 
-def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> TrainingRecord:
+def record_from_dict(
+    data: Field, joints: int, names: tuple[str, ...], terms: int
+) -> TrainingRecord:
     """Inverse of `record_to_dict`; sections that are absent are as in an empty record.
 
     Args:
         data: The model file.
         joints: Of the model.
         names: Of the model's parameters.
+        terms: Parameters of a joint's friction and further terms.
     """
     entries = list(data["parameters"].items())
     spread = [entry["std"] for entry in entries]
@@ -99,12 +102,12 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
         residuals=residuals_from(data, joints, names, conditioning.rate_hz),
         noise=noise_from(data["noise_by_state"], joints),
         friction_scatter=optional(data["friction_scatter"], joints, low=0.0),
-        from_data=from_data_of(data["from_data"], joints, _terms(names)),
+        from_data=from_data_of(data["from_data"], joints, terms),
         joint_zero_std=optional(data["joint_zero_std"], joints, low=0.0),
         hidden_zeros=data["hidden_zeros"].texts(),
         score=_score(data["score"], joints),
         thermal=_thermal(data["thermal"], joints),
-        simple_terms=_simple_terms(data["simple_terms"], joints, names),
+        simple_terms=_simple_terms(data["simple_terms"], joints, terms),
         provenance=_provenance(data["provenance"]),
         warnings=data["warnings"].texts(),
         contradictions=data["contradictions"].texts(),
@@ -228,23 +231,16 @@ def _nine_digits(value: Any) -> Any:
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
-def _simple_terms(data: Field, joints: int, names: tuple[str, ...]) -> SimpleTerms | None:
+def _simple_terms(data: Field, joints: int, terms: int) -> SimpleTerms | None:
     if data.missing:
         return None
-    width = _terms(names)
     roll, pitch, yaw = data["mounting"].required().numbers(3)
     return SimpleTerms(
         (float(roll), float(pitch), float(yaw)),
         _triangles(data["kept"].required(), joints),
         _triangles(data["set_aside"], joints),
-        data["effect"].required().matrix(joints, width, low=0.0),
+        data["effect"].required().matrix(joints, terms, low=0.0),
     )
-
-
-def _terms(names: tuple[str, ...]) -> int:
-    """Friction terms of a joint."""
-    first = [parse_name(name) for name in names if name.startswith("joint_1.")]
-    return sum(one.what not in ("rotor", "offset") for one in first)
 
 
 def _triangles(data: Field, joints: int) -> tuple[TermTriangle, ...]:

@@ -18,7 +18,7 @@ from taufit.papers.exhibit import Exhibit, Paper
 from taufit.papers.printed_tables import printed
 from taufit.signals import Samples, condition
 from taufit.sim import Run, read_preset
-from taufit.terms.friction import FrictionModel, Linear, LinearLoad, Polynomial
+from taufit.terms.friction import Friction, Linear, LinearLoad, Polynomial
 from taufit.workflow import condition_like, identify
 
 CUTOFF_HZ = 10.0
@@ -32,7 +32,7 @@ class Form:
 
     label: str
     key: str
-    friction: FrictionModel
+    friction: Friction
 
 
 # Eq. (10) has five columns per joint. Eq. (16) adds load above a threshold; our smooth form of it

@@ -18,7 +18,7 @@ from taufit.regression import Estimate
 from taufit.signals import Samples
 from taufit.temperature.apply import slopes_of
 from taufit.temperature.changes import WarmUp, warm_up
-from taufit.terms.friction import friction_to_dict
+from taufit.terms import term_to_dict
 from taufit.validation.grades import Grades
 from taufit.validation.nominal_comparison import Before
 from taufit.validation.score import Score
@@ -128,9 +128,10 @@ class Identification(Shown):
             "rate_hz": conditioning.rate_hz,
             "gains": None if conditioning.gain is None else conditioning.gain.tolist(),
             "gains_std": None if conditioning.gain_std is None else conditioning.gain_std.tolist(),
-            "friction": friction_to_dict(self.model.friction),
+            "friction": term_to_dict(self.model.friction),
+            "terms": [term_to_dict(term) for term in self.model.terms],
             "friction_dropped": list(e.dropped),
-            "rotor_inertia": self.model.rotor_inertia,
+            "rotor_inertia": self.model.has("rotor"),
             "temperature": slopes_of(self.model),
             "warm_up": None if (warm := self.warm_up) is None else warm.to_dict(),
             "settings": dict(e.settings),
@@ -161,7 +162,8 @@ def _from_data(model: FittedModel) -> dict[str, Any] | None:
     return {
         "links": dict(zip(links, shares.to_dict()["links"], strict=True)),
         "friction": [
-            dict(zip(model.layout.terms, own, strict=True)) for own in shares.to_dict()["terms"]
+            dict(zip(model.layout.drive_names, own, strict=True))
+            for own in shares.to_dict()["terms"]
         ],
     }
 

@@ -60,7 +60,8 @@ from taufit.signs.unknown_signs import (
     without_signs,
 )
 from taufit.temperature.over_parts import follow_parts
-from taufit.terms.friction import FrictionModel, friction_to_dict
+from taufit.terms import term_to_dict
+from taufit.terms.friction import Friction
 from taufit.validation.files import unlike_files
 from taufit.validation.grades import (
     floors,
@@ -99,7 +100,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
     holdout: Holdout = None,
     map: Map | None = None,
     effort: str | None = None,
-    friction: FrictionModel | FittedModel | str | None = "auto",
+    friction: Friction | FittedModel | str | None = "auto",
     estimator: Estimator | None = None,
     cutoff_hz: Cutoff = DEFAULT_CUTOFF_HZ,
     rotor_inertia: bool | None = None,
@@ -269,7 +270,7 @@ def identify(  # noqa: PLR0913 - the public call has one keyword per choice
             ]
         )
         settings = FitSettings(
-            friction=friction_to_dict(model.friction),
+            friction=term_to_dict(model.friction),
             estimator="automatic" if estimator is None else type(estimator).__name__,
             estimator_settings=dict(estimate.settings),
             dropped=tuple(estimate.dropped),

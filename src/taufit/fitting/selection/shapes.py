@@ -27,7 +27,8 @@ from taufit.model.torque_model import TorqueModel
 from taufit.regression.rows import Load, SampleRows
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
-from taufit.terms.friction import FrictionModel, NoFriction, Shape, remembers
+from taufit.terms import Shape, Term, remembers
+from taufit.terms.friction import NoFriction
 
 STEP = 1e-30
 MOST_SAMPLES = 3000
@@ -103,9 +104,9 @@ class _Scene:
         pick: Int[Array, " k"],
     ) -> None:
         self.model, self.samples, self.pick = model, samples, pick
-        self.friction: FrictionModel = model.friction or NoFriction()
+        self.friction: Term = model.friction or NoFriction()
         self.coupling = model.robot.drives.coupling
-        joints, terms = model.robot.joints, self.friction.terms
+        joints, terms = model.robot.joints, self.friction.parameters
         self.gone: Bool[Array, "j k"] = np.array(
             [[joint_parameter(k, t.name) in dropped for t in terms] for k in range(joints)]
         ).reshape(joints, len(terms))
