@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -13,6 +16,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 import threadpoolctl
+
+# Tests keep nothing in the home of whoever runs them.
+_HOME = tempfile.mkdtemp(prefix="taufit-tests-")
+os.environ["XDG_CACHE_HOME"] = f"{_HOME}/cache"
+os.environ["XDG_STATE_HOME"] = f"{_HOME}/state"
+atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 
 # Plugins of pytest may have loaded NumPy before these lines: its threads would wait for each other
 # where two workers share two cores.

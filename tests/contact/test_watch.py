@@ -14,11 +14,11 @@ from taufit.contact import (
     ContactSettings,
     ContactWatch,
     cell_noise,
+    change_test as module,
     external_torque,
     find_contacts,
     refine_noise,
 )
-from taufit.contact import change_test as module
 from taufit.contact.change_test import CLIP, CLIP_AT_REST, Cell, ChangeTest
 from taufit.contact.external_torque import ExternalTorque
 from taufit.contact.force import direction_names, find_force, point_jacobian
@@ -30,7 +30,7 @@ from taufit.payload import stream
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.sim import Push
-from taufit.terms.friction import states
+from taufit.terms import states
 from taufit.terms.friction.states import FAST
 from taufit.workflow import identify
 

@@ -17,18 +17,11 @@ from units import beside_the_twin, moving_arm, signals, simulated, starts
 
 from taufit.cli import main
 from taufit.core.errors import TaufitError
-from taufit.export.fmu import FMI_VERSIONS, KINDS, unit_of, write_fmu
-from taufit.export.fmu import write as fmu_write
+from taufit.export.fmu import FMI_VERSIONS, KINDS, unit_of, write as fmu_write, write_fmu
 from taufit.model import write_model
 from taufit.robot import Drives, from_dh, read_robot
 from taufit.terms import Ripple, sum_of
-from taufit.terms.friction import (
-    FRICTION_MODELS,
-    Linear,
-    Presliding,
-    Stribeck,
-    TemperatureDependent,
-)
+from taufit.terms.friction import FRICTION_MODELS, Linear, Presliding, Stribeck, TemperatureDependent
 
 fmpy = pytest.importorskip("fmpy")
 

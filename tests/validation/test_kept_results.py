@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import simulated_arm
 
 from taufit.core.compute.cache import open_cache
+from taufit.core.compute.cache.pack import pack, unpack
+from taufit.core.compute.cache.place import user_secret
 from taufit.recording import read_recordings, write_recording
 from taufit.recording.files import RecordingFiles, find_recordings
+from taufit.regression import Information
 from taufit.signals import sample_source
 from taufit.signals.stored.results import KeptResults
-from taufit.workflow import identify, training_data
+from taufit.workflow import identify, inputs, training_data
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +35,8 @@ def made(arm, truth, tmp_path_factory):
 @pytest.fixture
 def folder(made, tmp_path, monkeypatch):
     """Recordings that count as many: nothing is fitted in memory, excerpts are short."""
-    monkeypatch.setattr(training_data, "_LEAD", 100)
+    monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
+    monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
     monkeypatch.setattr(sample_source, "EXCERPT", 2000)
     for path in made[1].iterdir():
         shutil.copy(path, tmp_path)
@@ -103,21 +107,41 @@ def test_other_settings_find_nothing_of_these(made, folder):
     assert len(set(reader.read)) == 5
 
 
-@pytest.mark.parametrize("damage", ["entries", "file"])
+@pytest.mark.parametrize("damage", ["cut", "swapped", "gone"])
 def test_a_damaged_cache_is_made_again(made, folder, damage):
     first, _ = fitted(made[0], folder, folder)
-    path = folder / ".taufit-cache.sqlite"
-    if damage == "file":
-        path.write_bytes(path.read_bytes()[:5000] + b"x" * 5000)
-    else:
-        base = sqlite3.connect(path)
-        base.execute("UPDATE results SET value = substr(value, 1, length(value) - 1)")
-        base.commit()
-        base.close()
+    entries = sorted(open_cache(folder).path.glob("??/*"))
+    contents = [path.read_bytes() for path in entries]
+    for path, content, other in zip(entries, contents, contents[1:] + contents[:1], strict=True):
+        path.write_bytes({"cut": content[:-1], "swapped": other, "gone": b""}[damage])
     again, _ = fitted(made[0], folder, folder)
 
     np.testing.assert_array_equal(again.estimate.values, first.estimate.values)
+    assert sum("made again" in text for text in again.warnings) == 1
     assert fitted(made[0], folder, folder)[1] == []
+
+
+def scaled(value):
+    """The same as of torque that is six per cent larger."""
+    if isinstance(value, Information):
+        return replace(value, target=1.06 * value.target, residual=1.06**2 * value.residual)
+    if type(value) in (tuple, list):
+        return type(value)(map(scaled, value))
+    return value
+
+
+@pytest.mark.parametrize("stolen", [False, True])
+def test_scaled_torque_in_a_cache_changes_no_result(made, folder, stolen):
+    """Whoever has all but the user's secret changes nothing; with it, this test would see it."""
+    first, _ = fitted(made[0], folder, folder)
+    path, secret = open_cache(folder).path, user_secret()[0]
+    for entry in path.glob("??/*"):
+        key = bytes.fromhex(entry.name)
+        value = scaled(unpack(entry.read_bytes(), key, secret))
+        entry.write_bytes(pack(value, key, secret if stolen else bytes(32)))
+    again, _ = fitted(made[0], folder, folder)
+
+    assert np.array_equal(again.estimate.values, first.estimate.values) is not stolen
 
 
 def test_one_more_file_is_within_what_is_promised(made, folder):
@@ -170,7 +194,7 @@ def test_recordings_of_folders_and_patterns_are_found(tmp_path):
     assert find_recordings([one]) == ((one,), None)
 
 
-def test_the_command_takes_a_folder_and_keeps_results_in_it(tmp_path):
+def test_the_command_takes_a_folder_and_keeps_results_elsewhere(tmp_path):
     def taufit(*words):
         return subprocess.run(
             [sys.executable, "-m", "taufit", *map(str, words)], capture_output=True, text=True
@@ -179,18 +203,25 @@ def test_the_command_takes_a_folder_and_keeps_results_in_it(tmp_path):
     runs = tmp_path / "runs"
     runs.mkdir()
     assert taufit("simulate", "ur3e", "--runs", 2, "-o", runs / "r.parquet").returncode == 0
+    before = set(runs.iterdir())
     done = taufit("fit", "ur3e", runs, "-o", tmp_path / "m.json", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["samples"] > 1000
-    assert (runs / ".taufit-cache.sqlite").exists()
-    with open_cache(runs) as cache:
+    assert set(runs.iterdir()) == before
+    with open_cache() as cache:
+        assert f"kept in {cache.path}" in done.stderr and done.stderr.count("\n") == 1
         for path in runs.glob("*.parquet"):
             cache.content(path)
         assert cache.reads == 0
 
-    (runs / ".taufit-cache.sqlite").unlink()
+    (runs / ".taufit-cache.sqlite").write_bytes(b"of an earlier version")
     off = taufit("fit", "ur3e", runs, "-o", tmp_path / "m.json", "--json", "--cache", "off")
-    assert off.returncode == 0 and not (runs / ".taufit-cache.sqlite").exists()
+    assert off.returncode == 0 and off.stderr == ""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    own = taufit("fit", "ur3e", runs, "-o", tmp_path / "m.json", "--json", "--cache", shared)
+    assert own.returncode == 0 and "earlier version" in own.stderr and any(shared.iterdir())
+    assert (runs / ".taufit-cache.sqlite").read_bytes() == b"of an earlier version"
     wrong = taufit("fit", "ur3e", runs, "--cache", tmp_path / "nowhere")
     assert wrong.returncode == 2 and "nowhere" in wrong.stderr
     empty = tmp_path / "empty"

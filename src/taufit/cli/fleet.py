@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, RecordingOptions, RobotName, RobotOptions, wrong
+from taufit.cli.options.cache import CacheOption, opened_cache, say_warning
 
 if TYPE_CHECKING:
+    from taufit.core.compute.cache import Cache
     from taufit.fleet import FleetResult
-    from taufit.recording import Recording
 
 _KEYS = ("robot", "day")
 # Robots that are listed on the screen, worst first.
@@ -50,14 +51,7 @@ class FleetOptions:
     cutoff_hz: Annotated[
         float, typer.Option(help="Low-pass for motion and torque alike.", metavar="HZ")
     ] = 10.0
-    cache: Annotated[
-        str,
-        typer.Option(
-            help="Folder in which results on files are kept; auto is PATH where that is a folder "
-            "of this computer; off.",
-            metavar="auto|off|FOLDER",
-        ),
-    ] = "auto"
+    cache: CacheOption = "auto"
 
     def keys(self) -> tuple[str, ...]:
         """The keys, which must be known."""
@@ -66,35 +60,10 @@ class FleetOptions:
             wrong("--by", f"expected robot or robot,day, got {self.by!r}.")
         return keys
 
-    def kept_in(self, path: str) -> Path | None:
-        """Folder of kept results, if any."""
-        if self.cache == "off":
-            return None
-        folder = Path(path) if self.cache == "auto" else Path(self.cache)
-        if self.cache != "auto" and not folder.is_dir():
-            wrong("--cache", f"there is no folder {folder}.")
-        return folder if folder.is_dir() else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads files as the options say."""
-
-    source: RecordingOptions
-
-    @property
-    def settings(self) -> tuple[Any, ...]:
-        return self.source.settings
-
-    @property
-    def whole(self) -> bool:
-        return self.source.whole
-
-    def __call__(self, path: Path) -> list[Recording]:
-        return self.source.read(path)
-
-    def rows(self, path: Path, first: int, last: int) -> list[Recording]:
-        return self.source.read_rows(path, first, last)
+    def opened(self, path: str) -> Cache | None:
+        """Where results on files of this computer are kept, if they are."""
+        folder = Path(path)
+        return opened_cache(self.cache, folder if folder.is_dir() else None)
 
 
 def command(
@@ -134,17 +103,16 @@ def command(
     """
     from contextlib import nullcontext
 
-    from taufit.core.compute.cache import open_cache
     from taufit.core.compute.engines import open_engine
     from taufit.fleet import study_fleet
 
-    keys, folder = how.keys(), how.kept_in(path)
+    keys = how.keys()
     if not 0.0 < how.cutoff_hz < 1e6:
         wrong("--cutoff-hz", f"must be a positive frequency in Hz, got {how.cutoff_hz:g}.")
     nominal = arm.read(robot)
     with (
         progress("fleet") as bar,
-        open_cache(folder) if folder is not None else nullcontext() as cache,
+        how.opened(path) or nullcontext() as cache,
         open_engine(how.processes, how.scheduler) as engine,
     ):
         task = bar.add_task("reading", total=None)
@@ -154,10 +122,11 @@ def command(
             by=keys,
             engine=engine,
             cutoff_hz=how.cutoff_hz,
-            reader=_Reader(source),
+            reader=source,
             cache=cache,
             watch=lambda done, all_: bar.update(task, completed=done, total=all_),
         )
+    say_warning(cache)
     _write(found, output)
     if as_json:
         print_json(found.to_dict() | {"output": str(output)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Estimator
 from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit_samples import fit_samples
-from taufit.fitting.known_friction import KnownFriction, unlike_tested
 from taufit.fitting.one_way import ties
 from taufit.fitting.selection.evidence import Evidence, rated_speed, weigh_evidence
 from taufit.fitting.selection.friction_terms import choose, gaussian_prior
@@ -38,6 +37,10 @@ from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 from taufit.terms import STATES, Term, friction_model, further_term
 from taufit.terms.friction import Friction
+from taufit.terms.layout import DRIVE
+
+if TYPE_CHECKING:
+    from taufit.fitting.known_friction import KnownFriction
 
 # Data that leave more than this share of a base parameter's prior variance have not shown it.
 _SHOWN = 0.9
@@ -58,7 +61,13 @@ def _friction(friction: Friction | str | None) -> Friction | None:
 
 def _terms(robot: Robot, terms: Sequence[Term | str]) -> tuple[Term, ...]:
     """Further terms, by themselves or by name, and the robot's gravity compensators."""
-    wanted = (further_term(term) if isinstance(term, str) else term for term in terms)
+    wanted = tuple(further_term(term) if isinstance(term, str) else term for term in terms)
+    for term in wanted:
+        if term.block != DRIVE:
+            raise TaufitError(
+                f"{type(term).__name__} is no further term: ask for it with `{term.block}` "
+                "(rotor_inertia=, offset=)."
+            )
     return (*wanted, *_compensators(robot))
 
 
@@ -103,7 +112,9 @@ def automatic_model(
     """
     side = side or robot.drives.side
     return TorqueModel(
-        replace(robot, drives=replace(robot.drives, side=side)),
+        robot
+        if side == robot.drives.side
+        else replace(robot, drives=replace(robot.drives, side=side)),
         _friction(friction),
         side != "link" if rotor_inertia is None else rotor_inertia,
         offset,
@@ -210,6 +221,8 @@ def fit(
         warnings += unseen_findings(model, estimate, evidence.link_weight)
     warnings += explained
     if known is not None:
+        from taufit.fitting.known_friction import unlike_tested
+
         warnings += unlike_tested(known, estimate.names, values)
     settings: dict[str, Any] = {**estimate.settings}
     if evidence is not None:

@@ -20,7 +20,7 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import TaufitError
 from taufit.dynamics import regressor
-from taufit.terms import MOTION, ParameterLayout, State, Term, TermInput, level_columns, remembers
+from taufit.terms import ParameterLayout, State, Term, TermInput, level_columns, remembers
 
 if TYPE_CHECKING:
     from taufit.model.torque_model import TorqueModel
@@ -40,9 +40,7 @@ def terms_at(model: TorqueModel, speed: Float[Array, " j"]) -> Float[Array, "j k
 
 def channels_of(samples: Samples, names: Iterable[str]) -> dict[str, Float[Array, "n j"]]:
     """Recorded channels among these names that samples have."""
-    recorded = {"temperature": samples.temperature, **getattr(samples, "channels", {})}
-    known = {name: recorded.get(name) for name in sorted(names) if name not in MOTION}
-    return {name: values for name, values in known.items() if values is not None}
+    return {name: samples.channels[name] for name in sorted(names) if name in samples.channels}
 
 
 class Columns:

@@ -20,8 +20,8 @@ from taufit.core.parameters import PER_LINK
 from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import engine
 from taufit.model.fitted_model import FittedModel
+from taufit.model.friction_level import friction_level
 from taufit.payload.filter import PayloadFilter
-from taufit.payload.filter.unknowns import friction_level
 from taufit.payload.linear import linear_estimate
 from taufit.payload.run import Moment, PayloadRun
 from taufit.payload.settings import PayloadSettings

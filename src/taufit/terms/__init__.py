@@ -4,123 +4,90 @@ In: motion, load, recorded channels (`TermInput`). Out: columns, one per paramet
 torque. Left to others: the links, whose columns are the regressor of `dynamics`; fitting.
 """
 
-from typing import Any
+from __future__ import annotations
 
-from taufit.core.errors import TaufitError
-from taufit.terms.friction import FRICTION_MODELS, Friction
-from taufit.terms.friction.states import FAST, STATES, FrictionStates, StateSettings
-from taufit.terms.gravity_compensator import GravityCompensator
-from taufit.terms.input import COMPILED, MOTION, TermInput
-from taufit.terms.layout import ParameterLayout
-from taufit.terms.offset import Offset
-from taufit.terms.ripple import Ripple
-from taufit.terms.rotor import Rotor
-from taufit.terms.settings import term_from_dict, term_to_dict
-from taufit.terms.spring import Spring
-from taufit.terms.sum import TermSum, sum_of, terms_in
-from taufit.terms.term import (
-    BREAKAWAY,
-    CONSERVATIVE,
-    CONSTANT,
-    DISSIPATIVE,
-    DRAG,
-    INERTIAL,
-    LEVEL,
-    LOAD,
-    MEMORY,
-    SLOPE,
-    WAVE,
-    Group,
-    Kind,
-    Parameter,
-    Shape,
-    State,
-    Term,
-    level,
-    level_columns,
-    needs,
-    remembers,
-    start_shape,
-    usual_channels,
-)
+from typing import TYPE_CHECKING
+
+from taufit.core.lazy import Registry, lazy_room
+from taufit.terms.friction import FRICTION_MODELS
+
+if TYPE_CHECKING:
+    from taufit.terms.friction.states import (
+        FAST as FAST,
+        STATES as STATES,
+        FrictionStates as FrictionStates,
+        StateSettings as StateSettings,
+    )
+    from taufit.terms.gravity_compensator import GravityCompensator as GravityCompensator
+    from taufit.terms.input import COMPILED as COMPILED, MOTION as MOTION, TermInput as TermInput
+    from taufit.terms.layout import ParameterLayout as ParameterLayout
+    from taufit.terms.offset import Offset as Offset
+    from taufit.terms.ripple import Ripple as Ripple
+    from taufit.terms.rotor import Rotor as Rotor
+    from taufit.terms.settings import (
+        friction_model as friction_model,
+        further_term as further_term,
+        selectable_terms as selectable_terms,
+        term_from_dict as term_from_dict,
+        term_to_dict as term_to_dict,
+    )
+    from taufit.terms.spring import Spring as Spring
+    from taufit.terms.sum import TermSum as TermSum, sum_of as sum_of, terms_in as terms_in
+    from taufit.terms.term import (
+        BREAKAWAY as BREAKAWAY,
+        CONSERVATIVE as CONSERVATIVE,
+        CONSTANT as CONSTANT,
+        DISSIPATIVE as DISSIPATIVE,
+        DRAG as DRAG,
+        INERTIAL as INERTIAL,
+        LEVEL as LEVEL,
+        LOAD as LOAD,
+        MEMORY as MEMORY,
+        SLOPE as SLOPE,
+        WAVE as WAVE,
+        Group as Group,
+        Kind as Kind,
+        Parameter as Parameter,
+        Shape as Shape,
+        State as State,
+        Term as Term,
+        level as level,
+        level_columns as level_columns,
+        needs as needs,
+        remembers as remembers,
+        start_shape as start_shape,
+        usual_channels as usual_channels,
+    )
 
 # Terms beside friction, by the names of files and `--term`.
-TERMS: dict[str, type[Term]] = {
-    "rotor": Rotor,
-    "offset": Offset,
-    "ripple": Ripple,
-    "gravity_compensator": GravityCompensator,
-    "spring": Spring,
-}
+TERMS: Registry[type[Term]] = Registry(
+    {
+        "rotor": "taufit.terms.rotor:Rotor",
+        "offset": "taufit.terms.offset:Offset",
+        "ripple": "taufit.terms.ripple:Ripple",
+        "gravity_compensator": "taufit.terms.gravity_compensator:GravityCompensator",
+        "spring": "taufit.terms.spring:Spring",
+    }
+)
+__all__ = ["FRICTION_MODELS", "TERMS"]
 
-
-def friction_model(name: str, *settings: Any, **named: Any) -> Friction:
-    """The friction model of a name, with these settings.
-
-    Raises:
-        TaufitError: There is none of that name.
-    """
-    if name not in FRICTION_MODELS:
-        known = ", ".join(FRICTION_MODELS)
-        raise TaufitError(f"there is no friction model {name!r}: use one of {known}.")
-    return FRICTION_MODELS[name](*settings, **named)
-
-
-def further_term(name: str, *settings: Any, **named: Any) -> Term:
-    """The term of a name, with these settings.
-
-    Raises:
-        TaufitError: There is none of that name.
-    """
-    if name not in TERMS:
-        raise TaufitError(f"there is no term {name!r}: use one of {', '.join(TERMS)}.")
-    return TERMS[name](*settings, **named)
-
-
-__all__ = [
-    "BREAKAWAY",
-    "COMPILED",
-    "CONSERVATIVE",
-    "CONSTANT",
-    "DISSIPATIVE",
-    "DRAG",
-    "FAST",
-    "FRICTION_MODELS",
-    "INERTIAL",
-    "LEVEL",
-    "LOAD",
-    "MEMORY",
-    "MOTION",
-    "SLOPE",
-    "STATES",
-    "TERMS",
-    "WAVE",
-    "FrictionStates",
-    "GravityCompensator",
-    "Group",
-    "Kind",
-    "Offset",
-    "Parameter",
-    "ParameterLayout",
-    "Ripple",
-    "Rotor",
-    "Shape",
-    "Spring",
-    "State",
-    "StateSettings",
-    "Term",
-    "TermInput",
-    "TermSum",
-    "friction_model",
-    "further_term",
-    "level",
-    "level_columns",
-    "needs",
-    "remembers",
-    "start_shape",
-    "sum_of",
-    "term_from_dict",
-    "term_to_dict",
-    "terms_in",
-    "usual_channels",
-]
+lazy_room(
+    __name__,
+    {
+        "friction.states": "FAST STATES FrictionStates StateSettings",
+        "gravity_compensator": "GravityCompensator",
+        "input": "COMPILED MOTION TermInput",
+        "layout": "ParameterLayout",
+        "offset": "Offset",
+        "ripple": "Ripple",
+        "rotor": "Rotor",
+        "settings": "friction_model further_term selectable_terms term_from_dict term_to_dict",
+        "spring": "Spring",
+        "sum": "TermSum sum_of terms_in",
+        "term": (
+            "BREAKAWAY CONSERVATIVE CONSTANT DISSIPATIVE DRAG INERTIAL LEVEL LOAD "
+            "MEMORY SLOPE WAVE Group Kind Parameter Shape State "
+            "Term level level_columns needs remembers start_shape usual_channels"
+        ),
+    },
+)

@@ -11,7 +11,10 @@ from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
 from taufit.robot.compensator import Compensator
 from taufit.robot.from_data import compensators_from
-from taufit.terms.friction import FRICTION_MODELS, Friction, NoFriction
+from taufit.terms import FRICTION_MODELS, TERMS
+from taufit.terms.friction.friction import Friction
+from taufit.terms.friction.none import NoFriction
+from taufit.terms.layout import DRIVE
 from taufit.terms.term import Term
 
 # Settings that came later, as models without them had it.
@@ -20,23 +23,46 @@ _BEFORE = {"presliding": {"bend": 0.0}}
 _AROUND = {"ripple": "ripple", "compensated": "gravity_compensator"}
 
 
-def _names() -> dict[str, type[Term]]:
-    from taufit.terms import TERMS
+def friction_model(name: str, *settings: Any, **named: Any) -> Friction:
+    """Make the friction model of a name, with these settings.
 
-    return {**FRICTION_MODELS, **TERMS}
+    Raises:
+        TaufitError: There is none of that name.
+    """
+    if name not in FRICTION_MODELS:
+        known = ", ".join(FRICTION_MODELS)
+        raise TaufitError(f"there is no friction model {name!r}: use auto or one of {known}.")
+    return FRICTION_MODELS[name](*settings, **named)
+
+
+def further_term(name: str, *settings: Any, **named: Any) -> Term:
+    """Make the term of a name, with these settings.
+
+    Raises:
+        TaufitError: There is none of that name.
+    """
+    if name not in TERMS:
+        raise TaufitError(f"there is no term {name!r}: use one of {', '.join(TERMS)}.")
+    return TERMS[name](*settings, **named)
+
+
+def selectable_terms() -> tuple[str, ...]:
+    """Names of terms that one may ask for; rotor, offset and compensators have their own way."""
+    made = {name: TERMS[name]() for name in TERMS}
+    return tuple(name for name, term in made.items() if term.block == DRIVE and term.parameters)
 
 
 def term_to_dict(term: Term | None) -> dict[str, Any]:
     """{"name": ..., settings...}; `term_from_dict` returns the same term."""
     if term is None:
         return {"name": "none"}
-    names = {kind: name for name, kind in _names().items()}
-    if type(term) not in names:
+    name = FRICTION_MODELS.name_of(type(term)) or TERMS.name_of(type(term))
+    if name is None:
         raise TaufitError(
             f"term {type(term).__name__} has no name in TERMS or FRICTION_MODELS, so it cannot be "
             "written down. Register it there first."
         )
-    out: dict[str, Any] = {"name": names[type(term)]}
+    out: dict[str, Any] = {"name": name}
     for entry in fields(term):  # type: ignore[arg-type]
         value = getattr(term, entry.name)
         if isinstance(value, Term):
@@ -51,13 +77,12 @@ def term_from_dict(data: Mapping[str, Any] | Field) -> Term:
     """Inverse of `term_to_dict`; a setting that makes no sense is refused by its place."""
     file = data if isinstance(data, Field) else Field(data, "friction model")
     name = file["name"]
-    known = _names()
     where = f"{file.source}: " if isinstance(data, Field) else ""
-    if name.missing or name.text() not in known:
-        raise TaufitError(
-            f"{where}friction model {name.value!r} is not known: use {', '.join(known)}."
-        )
-    kind = known[name.text()]
+    if name.missing or name.text() not in {*FRICTION_MODELS, *TERMS}:
+        known = ", ".join((*FRICTION_MODELS, *TERMS))
+        raise TaufitError(f"{where}friction model {name.value!r} is not known: use {known}.")
+    known_in: Mapping[str, type[Term]] = TERMS if name.text() in TERMS else FRICTION_MODELS
+    kind = known_in[name.text()]
     usual = kind()
     settable = [entry.name for entry in fields(usual)]  # type: ignore[arg-type]
     settings: dict[str, Any] = dict(_BEFORE.get(name.text(), {}))

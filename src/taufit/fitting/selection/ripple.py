@@ -60,7 +60,7 @@ def with_ripple(
         samples: Conditioned motion and torque; of many an excerpt is looked at.
         orders: Waves per radian of the joint.
     """
-    if model.friction is None:
+    if model.friction is None or model.layout.of_group(WAVE).any():
         return RippleChoice(model)
     ripple = further_term("ripple", orders)
     rippled = replace(model, terms=(ripple, *model.terms))

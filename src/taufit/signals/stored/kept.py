@@ -41,9 +41,12 @@ class Kept:
             del self._made[next(iter(self._made))]
         return made
 
-    def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
+    def __getstate__(self) -> tuple[()]:
         # Another process makes its own.
-        return Kept, ()
+        return ()
+
+    def __setstate__(self, state: tuple[()]) -> None:
+        self._made = {}
 
 
 class KeptInFiles(Kept):
@@ -73,5 +76,9 @@ class KeptInFiles(Kept):
             pass  # without room they are made again with every pass
         return made
 
-    def __reduce__(self) -> tuple[type[KeptInFiles], tuple[Path]]:  # type: ignore[override]
-        return KeptInFiles, (self._path,)
+    def __getstate__(self) -> tuple[Path]:  # type: ignore[override]
+        return (self._path,)
+
+    def __setstate__(self, state: tuple[Path]) -> None:  # type: ignore[override]
+        super().__init__()
+        (self._path,) = state

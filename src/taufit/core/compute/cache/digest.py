@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+import taufit
+
 SIZE = 20
 # Rooms that use results and make none that are kept.
-_USERS = ("cli", "contact", "excitation", "export", "health", "live", "payload", "report",
-          "reproduce", "sim", "wire")  # fmt: skip
+_USERS = ("cli", "contact", "excitation", "export", "health", "live", "papers", "payload",
+          "report", "sim", "virtual", "wire")  # fmt: skip
 
 
 def digest(*things: Any) -> bytes:
@@ -38,7 +40,7 @@ def digest(*things: Any) -> bytes:
 def code_digest() -> bytes:
     """Of taufit itself: what another version found is not this one's result."""
     total = hashlib.blake2b(digest_size=SIZE)
-    top = Path(__file__).parents[1]
+    top = Path(taufit.__file__).parent
     kernel = find_spec("taufit._kernel")
     if kernel is not None and kernel.origin is not None:
         total.update(Path(kernel.origin).read_bytes())

@@ -1,76 +1,221 @@
 """Results as bytes and back. Bytes from a folder that others can write to are not trusted.
 
-Pickle's format, read by an unpickler that knows arrays, plain values and taufit's own dataclasses
-and nothing else: whatever the bytes say, no other class or function is called.
+    mark, keyed hash (BLAKE2b) of the entry's key and of everything that follows, length of the
+    head, head (JSON), arrays (little-endian, each on a multiple of eight bytes)
+
+The hash is made with a secret of the user's, so nobody else can make an entry, alter one or give
+one another key. Reading calls no function that the bytes name: values are plain ones, arrays of
+listed types, and taufit's own dataclasses, which get their fields and nothing else.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import importlib
-import io
-import pickle
-from dataclasses import is_dataclass
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
+from pathlib import Path, PurePath
 from typing import Any
 
-_MARK = b"taufit2"
-_CHECK = 16
-# What NumPy's arrays and numbers and Python's plain values are made of.
-_PLAIN = {
-    ("numpy", "dtype"),
-    ("numpy", "ndarray"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "scalar"),
-    ("numpy._core.numeric", "_frombuffer"),
-    ("builtins", "complex"),
-    ("builtins", "set"),
-    ("builtins", "frozenset"),
-    ("builtins", "slice"),
-    ("pathlib", "PosixPath"),
-    ("pathlib", "WindowsPath"),
-    ("pathlib", "PurePosixPath"),
-}
+import numpy as np
+
+_MARK = b"taufit3\0"
+_HASH = 32
+_START = len(_MARK) + _HASH
+_ARRAYS = frozenset(("<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "<c16", "|b1", "|u1", "|i1"))
+_MANY: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 
 
 class DamagedError(Exception):
-    """Bytes that are not what was written."""
+    """Bytes that are not what this user wrote."""
 
 
-def pack(value: Any) -> bytes:
-    """A value as bytes, with a check sum. Doubles hardly compress, so nothing is compressed."""
-    body = pickle.dumps(value, protocol=5)
-    return _MARK + _sum(body) + body
+def pack(value: Any, key: bytes, secret: bytes) -> bytes:
+    """A value as bytes. Doubles hardly compress, so nothing is compressed.
+
+    Args:
+        value: Plain values, arrays, dataclasses of taufit, and lists, tuples, sets and dicts of
+            those; TypeError for anything else.
+        key: Of the entry; it is found under this key only.
+        secret: Of the user.
+    """
+    packer = _Packer()
+    page = packer.page(value)
+    head = json.dumps(
+        [packer.kinds, page], separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode("utf-8", "surrogatepass")
+    body = [len(head).to_bytes(8, "little"), _padded(head)]
+    body += [_padded(array.tobytes("A")) for array in packer.arrays]
+    return b"".join((_MARK, _hash(key, secret, body), *body))
 
 
-def unpack(data: bytes) -> Any:
-    """The value of `pack`; DamagedError where the bytes are anything else."""
-    start = len(_MARK) + _CHECK
-    body = data[start:]
-    if data[: len(_MARK)] != _MARK or data[len(_MARK) : start] != _sum(body):
-        raise DamagedError("the check sum is wrong")
+def unpack(data: bytes, key: bytes, secret: bytes) -> Any:
+    """The value of `pack`; DamagedError where key, secret or a single bit is another."""
+    body = memoryview(data)[_START:]
+    known = _hash(key, secret, [body])
+    if data[: len(_MARK)] != _MARK or not hmac.compare_digest(data[len(_MARK) : _START], known):
+        raise DamagedError("it was altered, or not made by this user")
     try:
-        return _Unpickler(io.BytesIO(body)).load()
-    except Exception as error:  # whatever a damaged or hostile pickle runs into
+        length = int.from_bytes(body[:8], "little")
+        head = bytes(body[8 : 8 + length]).decode("utf-8", "surrogatepass")
+        kinds, page = json.loads(head)
+        return _value(page, _arrays(kinds, body[8 + length + -length % 8 :]))
+    except Exception as error:  # written by a version that knew other values
         raise DamagedError(str(error)) from None
 
 
-def _sum(body: bytes) -> bytes:
-    return hashlib.blake2b(body, digest_size=_CHECK).digest()
+def _hash(key: bytes, secret: bytes, body: Sequence[bytes | memoryview]) -> bytes:
+    total = hashlib.blake2b(len(key).to_bytes(8, "little") + key, key=secret, digest_size=_HASH)
+    for part in body:
+        total.update(part)
+    return total.digest()
 
 
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        return _known(module, name)
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 8)
+
+
+class _Packer:
+    """Pages of JSON, and the arrays they refer to; an array in several places is kept once."""
+
+    def __init__(self) -> None:
+        self.arrays: list[Any] = []
+        self.kinds: list[tuple[str, tuple[int, ...], str]] = []
+        self._places: dict[int, int] = {}
+        # An array that is gone could leave its id to another.
+        self._alive: list[Any] = []
+
+    def page(self, value: Any) -> Any:
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else ["float", repr(value)]
+        if kind in _MANY:
+            inner = sorted(value, key=repr) if kind in (set, frozenset) else value
+            return [_MANY[kind], *map(self.page, inner)]
+        if kind is dict:
+            return ["dict", *([self.page(k), self.page(v)] for k, v in value.items())]
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, np.generic):
+            return ["number", self._array(np.asarray(value))]
+        if kind is complex:
+            return ["complex", repr(value.real), repr(value.imag)]
+        if kind is bytes:
+            return ["bytes", value.hex()]
+        if isinstance(value, PurePath):
+            return ["path", str(value)]
+        if kind is slice:
+            return ["slice", *map(self.page, (value.start, value.stop, value.step))]
+        return self._object(value)
+
+    def _array(self, value: Any) -> Any:
+        if value.dtype.kind == "U":
+            return ["texts", list(value.shape), value.dtype.str, *value.ravel().tolist()]
+        if value.dtype.str not in _ARRAYS:
+            raise TypeError(f"arrays of {value.dtype} are not kept")
+        place = self._places.get(id(value))
+        if place is None:
+            place = self._places[id(value)] = len(self.arrays)
+            self._alive.append(value)
+            by_columns = value.flags.f_contiguous and not value.flags.c_contiguous
+            self.arrays.append(value if by_columns else np.ascontiguousarray(value))
+            self.kinds.append((value.dtype.str, value.shape, "F" if by_columns else "C"))
+        return ["array", place]
+
+    def _object(self, value: Any) -> Any:
+        kind: Any = type(value)
+        name = f"{kind.__module__}:{kind.__qualname__}"
+        if _class(name) is not kind:
+            raise TypeError(f"a {kind.__name__} is not kept")
+        if _has_state(kind):
+            return ["state", name, self.page(value.__getstate__())]
+        if issubclass(kind, tuple):
+            return ["named", name, *map(self.page, value)]
+        return ["object", name, *(self.page(getattr(value, field)) for field in _fields(kind))]
+
+
+def _arrays(kinds: Any, rest: memoryview) -> list[Any]:
+    out, start = [], 0
+    for text, shape, order in kinds:
+        if text not in _ARRAYS:
+            raise DamagedError(f"arrays of {text} are not kept")
+        size = np.dtype(text).itemsize * math.prod(shape)
+        flat = np.frombuffer(rest[start : start + size], text)
+        out.append(flat.reshape(shape, order=order).copy(order="K"))
+        start += size + -size % 8
+    return out
+
+
+def _value(page: Any, arrays: list[Any]) -> Any:
+    if type(page) is not list:
+        return page
+    tag, *inner = page
+    if tag == "array":
+        return arrays[inner[0]]
+    if tag in ("object", "state", "named"):
+        return _made(tag, _class(inner[0]), [_value(part, arrays) for part in inner[1:]])
+    if tag == "dict":
+        return {_value(key, arrays): _value(value, arrays) for key, value in inner}
+    if tag == "texts":
+        return np.array(inner[2:], dtype=inner[1]).reshape(inner[0])
+    return _PLAIN[tag]([_value(part, arrays) for part in inner])
+
+
+_PLAIN: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "float": lambda inner: float(inner[0]),
+    "number": lambda inner: inner[0][()],
+    "complex": lambda inner: complex(float(inner[0]), float(inner[1])),
+    "bytes": lambda inner: bytes.fromhex(inner[0]),
+    "path": lambda inner: Path(inner[0]),
+    "slice": lambda inner: slice(*inner),
+}
+
+
+def _made(tag: str, kind: Any, inner: list[Any]) -> Any:
+    if kind is None:
+        raise DamagedError("a class that results are not made of")
+    if tag == "named":
+        return tuple.__new__(kind, inner)
+    made: Any = object.__new__(kind)
+    if tag == "state":
+        made.__setstate__(inner[0])
+        return made
+    for name, value in zip(_fields(kind), inner, strict=True):
+        object.__setattr__(made, name, value)
+    return made
 
 
 @cache
-def _known(module: str, name: str) -> Any:
-    if (module, name) in _PLAIN:
-        return getattr(importlib.import_module(module), name)
-    if module == "taufit" or module.startswith("taufit."):
-        found = getattr(importlib.import_module(module), name, None)
-        plain = isinstance(found, type) and (is_dataclass(found) or hasattr(found, "digest_of"))
-        if plain and found.__module__ == module:
-            return found
-    raise DamagedError(f"{module}.{name} is not among what results are made of")
+def _class(name: str) -> Any:
+    """A class of taufit's that is made of its fields; None for every other."""
+    module, _, word = name.partition(":")
+    if not module.startswith("taufit.") or "." in word:
+        return None
+    found: Any = getattr(importlib.import_module(module), word, None)
+    if not isinstance(found, type) or found.__module__ != module:
+        return None
+    plain = is_dataclass(found) or hasattr(found, "digest_of") or issubclass(found, tuple)
+    return found if plain or _has_state(found) else None
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    if is_dataclass(kind):
+        return tuple(field.name for field in fields(kind))
+    return tuple(kind.digest_of)
+
+
+def _has_state(kind: Any) -> bool:
+    """Whether a class says itself, in fewer bytes, what is to be kept of it."""
+    state = kind.__dict__.get("__getstate__")
+    return state is not None and state.__module__ == kind.__module__

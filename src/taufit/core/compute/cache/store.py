@@ -1,161 +1,136 @@
-"""Results in one SQLite file beside the recordings.
+"""Results in files of the user's, one per entry, named by their keys.
 
-An entry is written whole or not at all, and has a check sum: one that is damaged is as good as
-none. A file that cannot be read as a whole is begun anew; one that cannot be written to (a folder
-of somebody else, a full disk, another fit at work for long) makes a fit slower, never wrong.
+An entry appears whole or not at all (written beside its place and renamed), so any number of
+processes use one folder without locks. One that is damaged, or that somebody else made, is as good
+as none. A folder that cannot be used (read-only, full, somebody else's) makes a fit slower, never
+wrong.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
+import secrets
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from taufit.core.compute.cache.digest import code_digest, digest
 from taufit.core.compute.cache.pack import DamagedError, pack, unpack
+from taufit.core.compute.cache.place import own_folder, user_folder, user_secret
+from taufit.core.errors import TaufitError
 
-NAME = ".taufit-cache.sqlite"
 MISSING: Any = object()
-# The oldest entries go when a file is larger than this [bytes].
+# The oldest entries go when all together are larger than this [bytes].
 _LARGEST = 8 * 2**30
-# Written entries reach the disk at least so often [s].
-_COMMIT_S = 1.0
-_AT_ONCE = 500
-# Results that are read at once.
-_READ = 100
-# Another fit may hold the file for so long [s].
-_PATIENCE_S = 5.0
-
-_TABLES = """
-CREATE TABLE IF NOT EXISTS results (
-    key BLOB PRIMARY KEY, made REAL, bytes INTEGER, value BLOB);
-DROP TABLE IF EXISTS files;
-CREATE TABLE IF NOT EXISTS contents (
-    path TEXT PRIMARY KEY, size INTEGER, changed INTEGER, touched INTEGER, node INTEGER,
-    sha256 TEXT) WITHOUT ROWID;
-"""
+# A folder is looked through for what is too old or too much so often [s], and after so much was
+# written [bytes].
+_SWEEP_S, _SWEEP_BYTES = 86_400.0, 2**30
+_UNFINISHED = ".new-"
 
 
 class Cache:
     """Results by key.
 
     Args:
-        path: Of the file; its folder exists.
+        path: Folder of the entries, made where there is none; by default this user's.
 
     Attributes:
-        warning: Why results are not kept, where they are not; else "".
+        warning: Why results are not kept, or are made again, where that is so; else "".
         reads: Contents of recordings that had to be read to know them.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.warning, self.reads = path, "", 0
-        self._last = time.monotonic()
-        self._base: sqlite3.Connection | None = None
+    def __init__(self, path: Path | None = None) -> None:
+        self.path, self.warning, self.reads = path or Path("~/.cache/taufit"), "", 0
+        self._written = self._refused = 0
+        self._contents: dict[str, dict[str, tuple[Any, ...]]] = {}
+        self._changed: set[str] = set()
+        self._secret: bytes | None = None
         try:
-            self._base = self._opened()
-        except sqlite3.DatabaseError:
-            self._begin_anew()
-
-    def _opened(self) -> sqlite3.Connection:
-        base = sqlite3.connect(self.path, timeout=_PATIENCE_S, isolation_level="DEFERRED")
-        try:
-            # What a power cut takes away is made again.
-            base.execute("PRAGMA synchronous=OFF")
-            base.executescript(_TABLES)
-            base.execute("SELECT count(*) FROM contents").fetchone()
-        except sqlite3.DatabaseError:
-            base.close()
-            raise
-        return base
-
-    def _begin_anew(self) -> None:
-        """Without what cannot be read; where that fails, without keeping anything."""
-        if self._base is not None:
-            with suppress(sqlite3.Error):
-                self._base.close()
-        self._base = None
-        try:
-            if self.path.is_file() and not self.path.is_symlink():
-                self.path.unlink()
-            with suppress(FileNotFoundError):
-                self.path.with_name(f"{self.path.name}-journal").unlink()
-            self._base = self._opened()
-        except (OSError, sqlite3.Error) as error:
+            self.path = own_folder(path or user_folder("XDG_CACHE_HOME", ".cache"))
+            self._secret, new = user_secret()
+            if new and any(self.path.iterdir()):
+                self.warning = (
+                    f"the key of the results in {self.path} was lost: they are made again, with a "
+                    "new one."
+                )
+        except (OSError, TaufitError) as error:
             self._stop(error)
 
     def _stop(self, error: Exception) -> None:
-        self._base = None
+        self._secret = None
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         self.warning = (
-            f"results are not kept in {self.path} ({error}): the next fit reads all recordings "
-            "again. Choose another folder (--cache FOLDER) or none (--cache off)."
+            f"results are not kept in {self.path} ({reason.rstrip('.')}): the next fit reads all "
+            "recordings again. Choose another folder (--cache FOLDER) or none (--cache off)."
         )
 
-    def _trying(self, action: Callable[[sqlite3.Connection], Any], default: Any) -> Any:
-        if self._base is None:
-            return default
-        try:
-            return action(self._base)
-        except sqlite3.OperationalError as error:  # locked, full, read-only
-            with suppress(sqlite3.Error):
-                self._base.rollback()
-            if "locked" not in str(error):
-                self._stop(error)
-            return default
-        except sqlite3.DatabaseError:
-            self._begin_anew()
-            return default
+    def _file(self, key: bytes) -> Path:
+        name = key.hex()
+        return self.path / name[:2] / name
 
     def get(self, key: bytes) -> Any:
         """The result, or MISSING."""
-        return next(iter(self.many([key]).values()), MISSING)
+        if self._secret is None:
+            return MISSING
+        try:
+            data = _read(self._file(key))
+            return unpack(data, key, self._secret)
+        except OSError:
+            return MISSING
+        except DamagedError as error:
+            self._refused += 1
+            if not self.warning:
+                self.warning = f"a result in {self.path} is made again: {error}."
+            return MISSING
 
     def many(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
         """The results that are there and whole."""
-        out: dict[bytes, Any] = {}
-        for some in _some(list(keys), _AT_ONCE):
-            marks = ",".join("?" * len(some))
-            query = f"SELECT key, value FROM results WHERE key IN ({marks})"
-            for key, value in self._trying(lambda b: b.execute(query, some).fetchall(), []):  # noqa: B023
-                with suppress(DamagedError):
-                    out[key] = unpack(value)
-        return out
+        found = ((key, self.get(key)) for key in keys)
+        return {key: value for key, value in found if value is not MISSING}
 
     def in_order(
         self, keys: Sequence[bytes], there: Container[bytes]
     ) -> Iterator[tuple[bytes, Any]]:
-        """Every key with its result, or with MISSING; some are read at a time.
+        """Every key with its result, or with MISSING, read as it is asked for.
 
         Args:
             keys: Of the results.
             there: Those that are worth looking for.
         """
-        for some in _some(list(keys), _READ):
-            found = self.many(key for key in some if key in there)
-            for key in some:
-                yield key, found.get(key, MISSING)
+        for key in keys:
+            yield key, self.get(key) if key in there else MISSING
 
     def there(self, keys: Iterable[bytes]) -> set[bytes]:
         """Which results are there; that they are whole shows when they are read."""
-        out: set[bytes] = set()
-        for some in _some(list(keys), _AT_ONCE):
-            query = f"SELECT key FROM results WHERE key IN ({','.join('?' * len(some))})"
-            out |= {row[0] for row in self._trying(lambda b: b.execute(query, some).fetchall(), [])}  # noqa: B023
-        return out
+        if self._secret is None:
+            return set()
+        return {key for key in keys if self._file(key).exists()}
 
     def put(self, key: bytes, value: Any) -> None:
-        """Keep a result."""
-        data = pack(value)
-        row = (key, time.time(), len(data), data)
-        line = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)"
-        self._trying(lambda base: base.execute(line, row), None)
-        if time.monotonic() - self._last > _COMMIT_S:
-            self.commit()
+        """Keep a result; one of a kind that cannot be kept is made again each time."""
+        if self._secret is None:
+            return
+        try:
+            data = pack(value, key, self._secret)
+        except TypeError:
+            return
+        path = self._file(key)
+        unfinished = path.parent / f"{_UNFINISHED}{secrets.token_hex(8)}"
+        try:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            try:
+                _write(unfinished, data)
+                os.replace(unfinished, path)
+            except BaseException:
+                with suppress(OSError):
+                    unfinished.unlink()
+                raise
+        except OSError as error:
+            self._stop(error)
+        self._written += len(data)
 
     def key(self, *things: Any) -> bytes:
         """Of a result: what decides it, and this version of taufit."""
@@ -173,35 +148,60 @@ class Cache:
             return content_of(path)
         status = path.stat()
         now = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        name = os.path.realpath(path)
-        known = self._contents.get(name)
-        if known is not None and known[:4] == now:
-            return str(known[4])
-        found = content_of(path)
-        self.reads += 1
-        line = "INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?, ?)"
-        self._trying(lambda base: base.execute(line, (name, *now, found)), None)
-        self._contents[name] = (*now, found)
-        return found
+        folder, name = os.path.split(os.path.realpath(path))
+        known = self._contents_in(folder)
+        if name not in known or known[name][:4] != now:
+            known[name] = (*now, content_of(path))
+            self.reads += 1
+            self._changed.add(folder)
+        return str(known[name][4])
 
-    @cached_property
-    def _contents(self) -> dict[str, tuple[Any, ...]]:
-        """What is known of files, all at once: folders have thousands."""
-        rows = self._trying(lambda base: base.execute("SELECT * FROM contents").fetchall(), [])
-        return {row[0]: tuple(row[1:]) for row in rows}
+    def _contents_in(self, folder: str) -> dict[str, tuple[Any, ...]]:
+        """What is known of a folder's files, all at once: folders have thousands."""
+        if folder not in self._contents:
+            found = self.get(_contents_key(folder))
+            self._contents[folder] = {} if found is MISSING else found
+        return self._contents[folder]
 
     def commit(self) -> None:
-        """What was kept so far lasts."""
-        self._trying(lambda base: base.commit(), None)
-        self._last = time.monotonic()
+        """Keep what became known of files' contents."""
+        while self._changed:
+            folder = self._changed.pop()
+            self.put(_contents_key(folder), self._contents[folder])
 
     def close(self) -> None:
-        """Let go of the file; the oldest entries leave one that is too large."""
-        self._trying(_shortened, None)
+        """Keep what became known of files; the oldest entries leave a folder that is too large."""
         self.commit()
-        if self._base is not None:
-            self._base.close()
-            self._base = None
+        if self._secret is not None:
+            with suppress(OSError):
+                self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what killed processes left unfinished, and the oldest results of too many."""
+        mark, now = self.path / "swept", time.time()
+        with suppress(FileNotFoundError):
+            if now - mark.stat().st_mtime < _SWEEP_S and self._written < _SWEEP_BYTES:
+                return
+        mark.touch()
+        entries = []
+        for folder in os.scandir(self.path):
+            if len(folder.name) != 2 or not folder.is_dir(follow_symlinks=False):
+                continue
+            for entry in os.scandir(folder.path):
+                with suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    if entry.name.startswith(_UNFINISHED):
+                        if now - status.st_mtime > _SWEEP_S:
+                            os.unlink(entry.path)
+                        continue
+                    entries.append((status.st_mtime, status.st_size, entry.path))
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries):
+            if total <= _LARGEST:
+                break
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+            total -= size
 
     def __enter__(self) -> Cache:
         return self
@@ -210,9 +210,16 @@ class Cache:
         self.close()
 
 
-def open_cache(folder: str | os.PathLike[str]) -> Cache:
-    """The results kept in a folder."""
-    return Cache(Path(folder) / NAME)
+def open_cache(folder: str | os.PathLike[str] | None = None) -> Cache:
+    """The results that this user keeps in a folder; in $XDG_CACHE_HOME/taufit where none is named.
+
+    Several users may name one folder: each has a folder of his own in it, which nobody else can
+    write to.
+    """
+    if folder is None:
+        return Cache()
+    user = f"-{os.geteuid()}" if hasattr(os, "geteuid") else ""
+    return Cache(Path(folder) / f".taufit-cache{user}")
 
 
 def content_of(path: Path) -> str:
@@ -228,15 +235,18 @@ def content_of(path: Path) -> str:
     return total.hexdigest()
 
 
-def _shortened(base: sqlite3.Connection) -> None:
-    size = base.execute("SELECT coalesce(sum(bytes), 0) FROM results").fetchone()[0]
-    if size > _LARGEST:
-        middle = (
-            "SELECT made FROM results ORDER BY made LIMIT 1 OFFSET (SELECT count(*)/2 FROM results)"
-        )
-        base.execute(f"DELETE FROM results WHERE made < ({middle})")
+def _contents_key(folder: str) -> bytes:
+    return digest("contents", folder)
 
 
-def _some(things: list[Any], most: int) -> Iterator[list[Any]]:
-    for first in range(0, len(things), most):
-        yield things[first : first + most]
+def _read(path: Path) -> bytes:
+    """The bytes of a regular file; whoever put a pipe or a link there does not make a fit wait."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with open(os.open(path, flags), "rb") as stream:
+        return stream.read(os.fstat(stream.fileno()).st_size)
+
+
+def _write(path: Path, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(handle, "wb") as stream:
+        stream.write(data)

@@ -1,0 +1,89 @@
+"""Where this user's results lie, and the secret that marks them as this user's."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from taufit.core.errors import TaufitError
+
+_SECRET = 32
+
+
+class PlaceError(TaufitError):
+    """A folder or file that results cannot be trusted to."""
+
+
+def user_folder(variable: str, below_home: str) -> Path:
+    """taufit's folder in $XDG_CACHE_HOME, $XDG_STATE_HOME, or where those are by default."""
+    text = os.environ.get(variable, "")
+    if os.path.isabs(text):
+        return Path(text) / "taufit"
+    try:
+        return Path.home() / below_home / "taufit"
+    except RuntimeError:
+        raise PlaceError("this user has no home folder") from None
+
+
+def own_folder(path: Path) -> Path:
+    """A folder that exists, is this user's and is written by nobody else; made where there is none.
+
+    Raises:
+        PlaceError, OSError: It is not, or cannot be.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        _require_own(path, os.lstat(path), stat.S_ISDIR, 0o022, "a folder")
+    return path
+
+
+def user_secret() -> tuple[bytes, bool]:
+    """The user's secret, and whether it was made just now.
+
+    It is complete from its first moment on: written under another name and linked to its own,
+    which fails where there is one already.
+    """
+    path = own_folder(user_folder("XDG_STATE_HOME", ".local/state")) / "cache.key"
+    new = not os.path.lexists(path)
+    if new:
+        fresh = path.with_name(f".{path.name}-{secrets.token_hex(6)}")
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(handle, secrets.token_bytes(_SECRET))
+            os.fsync(handle)
+            os.link(fresh, path)
+        except FileExistsError:
+            new = False  # another process was first
+        finally:
+            os.close(handle)
+            fresh.unlink()
+    handle = os.open(
+        path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    )
+    try:
+        _require_own(path, os.fstat(handle), stat.S_ISREG, 0o077, "a file")
+        secret = os.read(handle, _SECRET + 1)
+    finally:
+        os.close(handle)
+    if len(secret) != _SECRET:
+        raise PlaceError(f"{path} is damaged. Delete it: a new one is made")
+    return secret, new
+
+
+def _require_own(
+    path: Path, status: os.stat_result, is_kind: Callable[[int], bool], others: int, kind: str
+) -> None:
+    if not is_kind(status.st_mode):
+        raise PlaceError(f"{path} is not {kind}")
+    if not hasattr(os, "geteuid"):  # pragma: no cover - Windows keeps others out of a profile
+        return
+    if status.st_uid != os.geteuid():
+        raise PlaceError(f"{path} belongs to another user")
+    if status.st_mode & others:
+        verb = "write to" if others == 0o022 else "read"
+        raise PlaceError(f"others may {verb} {path} (chmod go-rwx {path})")
