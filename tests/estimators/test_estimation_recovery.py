@@ -11,7 +11,13 @@ from tests.simulated_samples import simulated
 from taufit.estimators import ESTIMATORS, Wls, is_consistent
 from taufit.fitting import fit_samples as fit_samples
 from taufit.terms import TermInput, term_to_dict
-from taufit.terms.friction import FRICTION_MODELS, FittedWidth, Presliding, Stribeck, TemperatureDependent
+from taufit.terms.friction import (
+    FRICTION_MODELS,
+    FittedWidth,
+    Presliding,
+    Stribeck,
+    TemperatureDependent,
+)
 
 MODELS = [
     *(kind() for kind in FRICTION_MODELS.values()),

@@ -21,7 +21,13 @@ from taufit.export.fmu import FMI_VERSIONS, KINDS, unit_of, write as fmu_write, 
 from taufit.model import write_model
 from taufit.robot import Drives, from_dh, read_robot
 from taufit.terms import Ripple, sum_of
-from taufit.terms.friction import FRICTION_MODELS, Linear, Presliding, Stribeck, TemperatureDependent
+from taufit.terms.friction import (
+    FRICTION_MODELS,
+    Linear,
+    Presliding,
+    Stribeck,
+    TemperatureDependent,
+)
 
 fmpy = pytest.importorskip("fmpy")
 

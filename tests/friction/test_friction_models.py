@@ -9,7 +9,21 @@ import pytest
 
 from taufit.core.errors import MissingInputError, TaufitError
 from taufit.terms import Term, TermInput, level, start_shape, term_from_dict, term_to_dict
-from taufit.terms.friction import FRICTION_MODELS, Asymmetric, FittedWidth, Linear, LinearLoad, Polynomial, PowerLaw, Presliding, Stribeck, StribeckLoad, StribeckLoadSmooth, TemperatureDependent, Wrapper
+from taufit.terms.friction import (
+    FRICTION_MODELS,
+    Asymmetric,
+    FittedWidth,
+    Linear,
+    LinearLoad,
+    Polynomial,
+    PowerLaw,
+    Presliding,
+    Stribeck,
+    StribeckLoad,
+    StribeckLoadSmooth,
+    TemperatureDependent,
+    Wrapper,
+)
 
 V = np.concatenate([np.linspace(-2.0, 2.0, 41), [1e-9, -1e-9, 0.0, 5.0]])
 TAU = np.linspace(-30.0, 30.0, len(V))
