@@ -248,7 +248,8 @@ def _dropped(model: FittedModel, terms: Terms, rows: RowsOfTraining | None) -> t
     if np.any(own.rotors) and not terms.rotor_inertia:
         size = None
         if rows is not None:
-            each = [rows.size(joint_parameter(j, "rotor"), j) for j in range(len(own.rotors))]
+            names = model.names[model.layout.of("rotor")]
+            each = [rows.size(name, j) for j, name in enumerate(names)]
             size = np.array(each) * own.rotors
         out.append(f"rotor inertias {told(size, f'{np.max(own.rotors):.3g} kg m^2')}")
     if np.any(own.offsets) and not terms.offset:

@@ -14,8 +14,8 @@ from taufit.papers.exhibit import Entry, Exhibit, per_joint
 from taufit.payload.stream import stream
 from taufit.report.charts import Series, chart
 from taufit.sim import Run
-from taufit.terms import TermInput
-from taufit.terms.friction import Friction, Linear, PowerLaw
+from taufit.terms import TermInput, friction_model
+from taufit.terms.friction import Friction
 
 if TYPE_CHECKING:
     from taufit.papers.xu2024 import Xu2024
@@ -101,7 +101,10 @@ def curves(own: Xu2024, loaded: bool) -> dict[str, list[Curve]]:
     """Both forms, joint by joint."""
     v, torque = friction_of(own, own.loaded if loaded else own.empty, loaded)
     out: dict[str, list[Curve]] = {}
-    for name, friction in (("linear", Linear()), ("nonlinear", PowerLaw())):
+    for name, friction in (
+        ("linear", friction_model("linear")),
+        ("nonlinear", friction_model("power_law")),
+    ):
         out[name] = []
         for j in range(v.shape[1]):
             rows = np.abs(v[:, j]) > _MOVING
