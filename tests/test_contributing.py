@@ -135,7 +135,7 @@ def test_an_export(added, tmp_path):
     room = laws("export", "test_listed_exports")
     structure = TorqueModel(taufit.read_robot("ur3"), Linear())
     values = structure.nominal.copy()
-    values[structure.layout.friction] = 1.5
+    values[structure.layout.drive] = 1.5
     model = structure.with_values(values)
     folders = [tmp_path / str(k) for k in range(4)]
     for folder in folders:

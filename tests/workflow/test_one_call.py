@@ -151,7 +151,7 @@ def test_the_fit_says_what_came_from_the_data_and_where_friction_is_a_guess(fold
     shares, model = done.model.training.from_data, taufit.read_model(folder / "again.json")
 
     assert list(told["from_data"]["links"].values()) == np.round(shares.links, 3).tolist()
-    assert told["from_data"]["friction"][0].keys() == set(done.model.layout.terms)
+    assert told["from_data"]["friction"][0].keys() == set(done.model.layout.drive_names)
     np.testing.assert_array_equal(model.training.from_data.terms, shares.terms)
     assert told["friction_seen_to"] == done.model.training.ranges.velocity.largest.tolist()
     known = known_speed(model)

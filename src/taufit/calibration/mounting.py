@@ -31,7 +31,7 @@ from taufit.robot.mounting import (
     parse_mounting,
 )
 from taufit.signals.samples import Samples
-from taufit.terms.friction import Presliding
+from taufit.terms import friction_model
 
 # Gravity this far from where it was declared is another mounting, if the recording shows it to
 # this many standard deviations and gains this much by it [deg, 1, squared noise levels].
@@ -177,9 +177,11 @@ class _Scene:
         still = 0.5 * (at["-z"] + at["+z"])
         parts = [still, at["+x"] - still, still - at["-y"], at["+z"] - still]
         # What is not the links': rotors, friction that builds up after reversals, offsets.
-        model = TorqueModel(robot, Presliding(_WIDTHS), rotor_inertia=True, offset=True)
+        model = TorqueModel(
+            robot, friction_model("presliding", _WIDTHS), rotor_inertia=True, offset=True
+        )
         load = np.where(samples.keep, samples.torque, 0.0)
-        motor = model.columns.friction_at(samples, load=load)[rows]
+        motor = model.columns.drive_at(samples, load=load)[rows]
         rest = model.columns.rest(samples.acceleration[rows], motor)
         self.columns = np.concatenate([*parts, rest], -1)
         self.links = robot.layout.size

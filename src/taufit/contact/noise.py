@@ -23,7 +23,7 @@ from taufit.model.friction_level import friction_level
 from taufit.model.noise_by_state import NoiseByState
 from taufit.signals.noise import noise_std
 from taufit.signals.samples import Samples
-from taufit.terms.friction import needs
+from taufit.terms import needs
 from taufit.terms.friction.states import FAST, REST, SLOW, STANDING, STATES, TURNING, StateSettings
 
 # Windows from which the parts of the noise are learnt [s]; friction turns within less.
@@ -150,7 +150,7 @@ def _felt_training(model: FittedModel, run: Samples, base: NoiseByState) -> Felt
     """External torque of a run on the grid of training, averaged cell by cell."""
     torque = run.torque if run.raw_torque is None else run.raw_torque
     parts = [run.position, run.friction_velocity, torque]
-    if needs(model.friction, "temperature"):
+    if needs(model.term_sum, "temperature"):
         if run.temperature is None:
             return None
         parts.append(run.temperature)

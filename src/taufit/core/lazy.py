@@ -79,6 +79,11 @@ class Registry(MutableMapping[str, T]):
             return found
         return entry
 
+    def name_of(self, wanted: type) -> str | None:
+        """Name of a listed class; None for one that is not listed. Imports nothing."""
+        place = f"{wanted.__module__}:{wanted.__qualname__}"
+        return next((name for name, e in self._entries.items() if e is wanted or e == place), None)
+
     def __setitem__(self, name: str, entry: T | str) -> None:
         self._entries[name] = entry
 

@@ -25,7 +25,7 @@ from taufit.regression.run_effect import run_effect
 from taufit.regression.weights import WEIGHTINGS, AtLeast, Weighting, Weights
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.terms.friction import FrictionModel, needs
+from taufit.terms import Term, needs
 
 # Weighted column-scaled singular values below this share of the largest show nothing.
 UNSEEN = 1e-7
@@ -58,12 +58,12 @@ def fit_samples(
             torque.
     """
     estimator = estimator or Wls()
-    friction = model.friction
+    term = model.term_sum
     source = source_of(samples)
     _require_signs(source)
-    has_shapes = bool(() if friction is None else friction.shapes)
-    wanted = has_shapes and (shapes or (shapes is None and model.shape is None))
-    load = _first_load(friction, load)
+    has_shapes = bool(term.shapes)
+    wanted = has_shapes and (model.shape is None if shapes is None else shapes)
+    load = _first_load(term, load)
     base = base_parameters(model, dropped=dropped)
 
     start, turn = model, 0
@@ -116,9 +116,9 @@ def fit_samples(
     )
 
 
-def _first_load(friction: FrictionModel | None, load: Load) -> Load:
-    """The load that rounds begin with; None where friction does not depend on it."""
-    if not needs(friction, "load"):
+def _first_load(term: Term, load: Load) -> Load:
+    """The load that rounds begin with; None where no term depends on it."""
+    if not needs(term, "load"):
         return None
     return "measured" if load is None else load
 

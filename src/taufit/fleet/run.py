@@ -30,7 +30,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import Conditioning
 from taufit.robot import Robot
-from taufit.terms.friction import Ripple
+from taufit.terms import further_term
 from taufit.workflow.inputs import FileReader, Reader
 from taufit.workflow.training_data import with_drives
 
@@ -101,7 +101,7 @@ def _condense(
             continue
     model = automatic_model(robot)
     # Twenty seconds of one motion take waves of the gear for drag: they have columns of their own.
-    model = replace(model, friction=Ripple(model.friction, ORDERS))
+    model = replace(model, terms=(further_term("ripple", ORDERS), *model.terms))
     rows = reader.rows if reader.whole else None
     return Condense(model, base_parameters(model), cutoff_hz, reader, rows, reader.settings)
 

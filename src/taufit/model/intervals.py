@@ -19,6 +19,7 @@ from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import friction_torque, predicted_torque, rigid_torque
 from taufit.signals.samples import Samples
+from taufit.terms import BREAKAWAY, LEVEL, MEMORY
 from taufit.terms.friction.states import STATES, FrictionStates, StateSettings
 
 # Standard deviation of a joint's friction from run to run, relative, where the training data are
@@ -67,7 +68,7 @@ def predict_interval(
     rows = np.arange(len(samples.torque)) if rows is None else np.asarray(rows)
     columns, values = model.columns, model.values
     rigid = rigid_torque(model, samples)
-    motor = columns.friction_at(samples, load=rigid)
+    motor = columns.drive_at(samples, load=rigid)
     friction = friction_torque(model, samples, motor=motor)[rows]
     torque = (rigid + columns.rest_torque(values, samples.acceleration, motor))[rows]
     scatter = model.training.friction_scatter
@@ -84,16 +85,9 @@ def predict_interval(
 def coulomb_level(model: FittedModel) -> Float[Array, " j"]:
     """Friction of every joint at creeping speed, without load [N m], at the joints."""
     layout = model.layout
-    own = np.array(
-        [
-            what == "coulomb" or what.startswith(("presliding", "static"))
-            for what in layout.what[layout.friction]
-        ]
-    )
+    creeping = layout.of_group(LEVEL, MEMORY, BREAKAWAY)
     level = np.zeros(layout.joints)
-    if own.size:
-        owner = np.asarray(layout.owner[layout.friction])
-        np.add.at(level, owner[own], np.abs(model.values[layout.friction][own]))
+    np.add.at(level, np.asarray(layout.owner)[creeping], np.abs(model.values[creeping]))
     coupling = model.columns.coupling
     return level if coupling is None else np.abs(coupling.T) @ level
 

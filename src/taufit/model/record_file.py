@@ -83,13 +83,16 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     return plain(out)
 
 
-def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> TrainingRecord:
+def record_from_dict(
+    data: Field, joints: int, names: tuple[str, ...], terms: int
+) -> TrainingRecord:
     """Inverse of `record_to_dict`; sections that are absent are as in an empty record.
 
     Args:
         data: The model file.
         joints: Number of joints of the model.
         names: Parameter names of the model.
+        terms: Number of parameters of a joint's friction and further terms.
     """
     entries = list(data["parameters"].items())
     deviations = [entry["std"] for entry in entries]
@@ -110,16 +113,12 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
         residuals=_residuals(data, joints, checks, conditioning.rate_hz),
         noise=_noise(data["noise_by_state"], joints),
         friction_scatter=_per_joint(data["friction_scatter"], joints, low=0.0),
-        from_data=read_optional(
-            FromData, data["from_data"], checks, j=joints, k=_friction_width(names)
-        ),
+        from_data=read_optional(FromData, data["from_data"], checks, j=joints, k=terms),
         joint_zero_std=_per_joint(data["joint_zero_std"], joints, low=0.0),
         hidden_zeros=data["hidden_zeros"].texts(),
         score=_score(data["score"], joints),
         thermal=read_optional(ThermalState, data["thermal"], checks, j=joints),
-        simple_terms=read_optional(
-            SimpleTerms, data["simple_terms"], checks, j=joints, k=_friction_width(names)
-        ),
+        simple_terms=read_optional(SimpleTerms, data["simple_terms"], checks, j=joints, k=terms),
         provenance=_provenance(data["provenance"]),
         warnings=data["warnings"].texts(),
         contradictions=data["contradictions"].texts(),
@@ -128,12 +127,6 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
 
 def _per_joint(data: Field, joints: int, **limits: float) -> Float[Array, " j"] | None:
     return None if data.missing else data.numbers(joints, **limits)
-
-
-def _friction_width(names: tuple[str, ...]) -> int:
-    """Number of friction parameters of a joint."""
-    first = [parse_name(name) for name in names if name.startswith("joint_1.")]
-    return sum(one.what not in ("rotor", "offset") for one in first)
 
 
 # Residuals and noise by friction state.

@@ -32,7 +32,7 @@ from taufit.payload.linear import linear_estimate
 from taufit.payload.run import Moment, PayloadRun
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
-from taufit.terms.friction import needs
+from taufit.terms import needs
 
 XI = 100.0
 START = 10.0
@@ -238,7 +238,7 @@ def _run(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
     for i in np.flatnonzero(good):
         at = slice(i, i + 1)
         links = arm.regressor(q[at], v[at], a[at])
-        if needs(model.friction, "load"):
+        if needs(model.term_sum, "load"):
             load = links @ np.asarray(model.values)[layout.links]
         warm = None if source.temperature is None else source.temperature[at]
         whole = model.structure.regressor(q[at], v[at], a[at], load=load, temperature=warm)

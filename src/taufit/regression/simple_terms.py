@@ -16,26 +16,16 @@ from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import rigid_torque
+from taufit.model.simple_structure import simple_structure
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import SimpleTerms, TermTriangle
 from taufit.regression.information import Information
 from taufit.regression.near import near_model
 from taufit.regression.regression import Regression
 from taufit.regression.rows import SampleRows, added, widened
-from taufit.robot import Robot
 from taufit.signals.sample_source import Fold, SampleSource
 from taufit.signals.samples import Samples
-from taufit.terms.friction import Polynomial
-
-
-def simple_structure(robot: Robot) -> TorqueModel:
-    """Links, rotors, Coulomb friction, drag up to the third power of speed, offsets.
-
-    All of it acts at the joints: no format couples motors.
-    """
-    drives = replace(robot.drives, coupling=np.eye(robot.joints))
-    return TorqueModel(replace(robot, drives=drives), Polynomial())
-
+from taufit.terms import Term
 
 # Samples per period of the low-pass that hold all there is in its columns.
 _PER_CUTOFF = 3.0
@@ -44,7 +34,7 @@ _PER_CUTOFF = 3.0
 def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
     """What the samples say about simple terms, and what the model's friction terms do in them."""
     # Columns do not depend on what was fitted: those of an arm near it are found again.
-    structure = simple_structure(near_model(model, source).robot)
+    structure = simple_structure(near_model(model, source).robot, model.terms)
     base = base_parameters(structure)
     total = source.total(_Triangles(structure, base), _both)
     kept, aside = (tuple(_condensed(one) for one in many) for many in total)
@@ -106,9 +96,11 @@ class RowsOfTraining(Regression):
         |y - W S x|^2 = |z - R B S x|^2 + residual.
     """
 
-    def __init__(self, terms: SimpleTerms, structure: TorqueModel) -> None:
+    def __init__(
+        self, terms: SimpleTerms, structure: TorqueModel, further: tuple[Term, ...] = ()
+    ) -> None:
         mounted = replace(structure.robot, mounting=terms.mounting)
-        wide = simple_structure(mounted)
+        wide = simple_structure(mounted, further)
         self._base_of_all = base_parameters(wide)
         columns = [wide.names[c] for c in self._base_of_all.columns]
         known = {name for one in (*terms.kept, *terms.set_aside) for name in one.names}
@@ -180,7 +172,7 @@ class RowsOfTraining(Regression):
 
 def _effect(model: FittedModel, samples: Samples) -> Float[Array, "j k"]:
     """Root mean square torque of each friction term at each motor, through the low-pass."""
-    motor = model.columns.friction_at(samples, load=rigid_torque(model, samples))
+    motor = model.columns.drive_at(samples, load=rigid_torque(model, samples))
     moving = samples.in_motion
     size = np.sqrt(np.mean(motor[moving] ** 2, axis=0)) if np.any(moving) else np.zeros(())
-    return np.asarray(np.abs(model.layout.split(model.values).friction * size))
+    return np.asarray(np.abs(model.layout.split(model.values).drive * size))

@@ -20,7 +20,8 @@ from taufit.sim.effects import (
     Thermal,
     Timing,
 )
-from taufit.terms.friction import FRICTION_MODELS, FrictionModel
+from taufit.terms import Term
+from taufit.terms.friction import FRICTION_MODELS
 
 _PARTS: dict[str, Any] = {
     "friction": Friction,
@@ -129,7 +130,7 @@ def _setting(cls: Any, name: str, value: Any, where: str) -> Any:
     return float(numbers) if numbers.ndim == 0 else numbers
 
 
-def friction_model(name: Any, where: str = "friction") -> FrictionModel:
+def friction_model(name: Any, where: str = "friction") -> Term:
     """A friction model by its command-line name, with settings as {name: ..., setting: ...}."""
     settings: dict[str, Any] = {}
     if isinstance(name, Mapping):

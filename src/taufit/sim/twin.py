@@ -22,7 +22,6 @@ from taufit.sim.effects_file import effects_to_dict
 from taufit.sim.loop import OUTPUTS, TICK
 from taufit.sim.payload import Carried, check_payload, timeline
 from taufit.sim.plant import SETTLE, Envelope, Plant, PlantStart
-from taufit.terms.friction import NoFriction
 
 if TYPE_CHECKING:
     from taufit.sim.stepped import SteppedTwin
@@ -109,7 +108,7 @@ class Twin:
         require_fitted(model, "simulate an arm")
         parts = model.layout.split(np.asarray(model.values, float))
         robot = model.robot.with_parameters(parts.links)
-        if model.rotor_inertia:
+        if model.has("rotor"):
             links = tuple(
                 replace(link, rotor_inertia=float(x))
                 for link, x in zip(robot.links, parts.rotors, strict=True)
@@ -119,9 +118,9 @@ class Twin:
         effects = replace(
             effects,
             friction=Friction(
-                model.friction or NoFriction(),
-                parts.friction,
-                model.joint_shape if model.friction and model.friction.shapes else None,
+                model.term_sum,
+                parts.drive,
+                model.joint_shape if model.term_sum.shapes else None,
                 parts.offsets,
             ),
         )

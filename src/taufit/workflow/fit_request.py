@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from taufit.estimators import Estimator
     from taufit.recording.read import Map
     from taufit.signs.hints import SignHint
-    from taufit.terms.friction import FrictionModel
+    from taufit.terms import Term
+    from taufit.terms.friction import Friction
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -29,7 +30,7 @@ class FitRequest:
     Attributes:
         column_map, torque_kind, allow_repeats: How files and frames are found and read.
         cutoff_hz, delay_s, torque_signs: How recordings are conditioned.
-        friction, rotor_inertia, offset, compensator, temperature: Terms of the model.
+        friction, terms, rotor_inertia, offset, compensator, temperature: Terms of the model.
         joint_zeros, joint_zero_std, slide_zero_std: Encoder zeros to estimate.
         estimator, sign_hints, sign_method: How parameters and signs are found.
         ignore_contradictions, provenance: What is overlooked, and what the model file says.
@@ -41,7 +42,8 @@ class FitRequest:
     cutoff_hz: float | Literal["auto"] = DEFAULT_CUTOFF_HZ
     delay_s: float | Literal["auto"] = 0.0
     torque_signs: Literal["recorded", "unknown"] = "recorded"
-    friction: FrictionModel | FittedModel | str | None = "auto"
+    friction: Friction | FittedModel | str | None = "auto"
+    terms: Sequence[Term | str] = ()
     rotor_inertia: bool | None = None
     offset: bool = True
     compensator: str | Sequence[str] | None = None
@@ -87,7 +89,8 @@ class FitChoices(TypedDict, total=False):
     cutoff_hz: float | Literal["auto"]
     delay_s: float | Literal["auto"]
     torque_signs: Literal["recorded", "unknown"]
-    friction: FrictionModel | FittedModel | str | None
+    friction: Friction | FittedModel | str | None
+    terms: Sequence[Term | str]
     rotor_inertia: bool | None
     offset: bool
     compensator: str | Sequence[str] | None

@@ -52,7 +52,7 @@ from taufit.robot import Compensator, Robot, read_robot
 from taufit.signals import Samples
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.temperature.over_parts import Warmth, follow_parts
-from taufit.terms.friction import friction_to_dict
+from taufit.terms import term_to_dict
 from taufit.validation.grades import Grades, floors, grade, worse_than_nominal
 from taufit.validation.in_detail import in_detail
 from taufit.validation.score import score, short_name
@@ -156,6 +156,7 @@ def build_structure(request: FitRequest, data: TrainingData) -> FitState:
         friction=friction.friction if isinstance(friction, FittedModel) else friction,
         rotor_inertia=request.rotor_inertia,
         offset=request.offset,
+        terms=request.terms,
     )
     if isinstance(friction, FittedModel):
         from taufit.fitting.known_friction import with_tested_friction
@@ -418,7 +419,7 @@ def _warnings(
 def _provenance(request: FitRequest, state: FitState, fitted: Fit) -> Provenance:
     estimator, source, robot = fitted.estimator, state.source, state.robot
     settings = FitSettings(
-        friction=friction_to_dict(state.model.friction),
+        friction=term_to_dict(state.model.friction),
         estimator="automatic" if estimator is None else type(estimator).__name__,
         estimator_settings=dict(fitted.estimate.settings),
         dropped=tuple(fitted.estimate.dropped),

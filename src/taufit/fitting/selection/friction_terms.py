@@ -24,10 +24,7 @@ from taufit.regression.rows import Load, RowsOf
 from taufit.robot.inertia import pseudo_inertia
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.terms.friction import needs
-
-# Terms a friction model can do without, in groups that come and go together.
-OPTIONAL = ("load", "viscous2", "viscous3", "presliding")
+from taufit.terms import needs
 
 # A group stays out of a joint when leaving it out costs less than this in predicted torque.
 _WORTH = 1.002
@@ -109,7 +106,7 @@ def choose(
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
     source = source_of(samples)
     base = base_parameters(model)
-    loaded = needs(model.friction, "load")
+    loaded = needs(model.term_sum, "load")
     load: Load = "measured" if loaded else None
     # Residuals show their correlation only where no prior keeps the fit from its best.
     weak = WEAKEST * trusted * source.correlation_guess
@@ -195,19 +192,14 @@ def correlation_samples(
 
 
 def _groups(model: TorqueModel) -> tuple[str, ...]:
-    terms = [term.name for term in model.friction.terms] if model.friction else []
-    return tuple(g for g in OPTIONAL if any(t == g or t.startswith(f"{g}_") for t in terms))
+    """Sets of parameters that data may drop, the last of the model first."""
+    sets = [one.optional for one in reversed(model.term_sum.parameters) if one.optional]
+    return tuple(dict.fromkeys(sets))
 
 
 def _members(model: TorqueModel, groups: tuple[str, ...]) -> Bool[Array, " p"]:
     """Which parameters belong to any of the groups."""
-    layout = model.layout
-    return np.array(
-        [
-            kind != "link" and any(t == g or t.startswith(f"{g}_") for g in groups)
-            for t, kind in zip(layout.what, layout.kind, strict=True)
-        ]
-    )
+    return model.layout.where(lambda one: one.optional in groups or one.name in groups)
 
 
 def normal_equations(

@@ -27,7 +27,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.regression.rows import Load, SampleRows
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
-from taufit.terms.friction import FrictionModel, NoFriction, Shape, remembers
+from taufit.terms import Shape, Term, remembers
 
 STEP = 1e-30
 MOST_SAMPLES = 3000
@@ -103,16 +103,17 @@ class _Scene:
         pick: Int[Array, " k"],
     ) -> None:
         self.model, self.samples, self.pick = model, samples, pick
-        self.friction: FrictionModel = model.friction or NoFriction()
+        self.friction: Term = model.term_sum
+        model.columns.require_at_motors(np.ones(model.layout.size))
         self.coupling = model.robot.drives.coupling
-        joints, terms = model.robot.joints, self.friction.terms
+        joints, terms = model.robot.joints, self.friction.parameters
         self.gone: Bool[Array, "j k"] = np.array(
             [[joint_parameter(k, t.name) in dropped for t in terms] for k in range(joints)]
         ).reshape(joints, len(terms))
         inputs = model.columns.inputs_at(samples, load)
         self.inputs = inputs.require(self.friction.needs, self.friction).at_motors(self.coupling)
         self.runs = samples.run_slices() if remembers(self.friction) else [slice(None)]
-        plain = replace(model, friction=None, shape=None)
+        plain = replace(model, friction=None, terms=(), shape=None)
         columns = base_parameters(
             plain, dropped=tuple(d for d in dropped if d in plain.names)
         ).columns
@@ -143,8 +144,10 @@ class _Scene:
     def columns(self, k: int, shape: Float[Array, " s"]) -> Float[Array, "n a c"]:
         """Weighted filtered columns of one motor, in the rows of the joints it drives."""
         mine = self.inputs.joint(k)
-        own = np.concatenate([self.friction.columns(mine.span(run), shape) for run in self.runs])
-        own = lowpass(self.samples, own)[self.pick]
+        term, direct = self.friction.of_joint(k), list(self.friction.filtered_columns)
+        made = np.concatenate([term.columns(mine.span(run), shape) for run in self.runs])
+        own = lowpass(self.samples, made)[self.pick]
+        own[:, direct] = made[self.pick][:, direct]
         own[:, self.gone[k]] = 0.0
         joints = self.active[k]
         return (self.factor[:, joints] * self.coupling[k, joints])[..., None] * own[:, None]

@@ -18,7 +18,7 @@ def from_data(view: ModelView) -> Section | None:
         "of a link is as in the nominal robot, the rest of a friction term as small as it usually "
         "is. A term at 0 was not seen at all."
     )
-    heads = ("joint", "link", *model.layout.terms)
+    heads = ("joint", "link", *model.layout.drive_names)
     rows = [
         (view.joint_label(j), _percent(shares.links[j]), *(_percent(x) for x in shares.terms[j]))
         for j in range(view.joints)

@@ -14,8 +14,8 @@ import numpy as np
 
 from taufit.core.arrays import Array
 from taufit.core.errors import TaufitError
-from taufit.terms.friction.input import FrictionInput
-from taufit.terms.friction.model import FrictionModel
+from taufit.terms.input import TermInput
+from taufit.terms.term import Term
 
 _SAME = {"true_divide": "divide", "fabs": "absolute", "float_power": "power"}
 
@@ -138,7 +138,7 @@ def _value(recorder: Recorder[Any], given: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[Value]):
-    """One step of `FrictionModel.advance`.
+    """One step of `Term.advance`.
 
     Attributes:
         columns: The columns' values.
@@ -154,7 +154,7 @@ class Step(Generic[Value]):
 
 
 def record(
-    model: FrictionModel,
+    model: Term,
     shape: Array,
     recorder: Recorder[Value],
     inputs: Sequence[Value],
@@ -169,7 +169,7 @@ def record(
         inputs: Values of velocity, position, load, temperature and travel.
         entry: The value of each entry of the memory before the step.
     """
-    given = FrictionInput(*(cast(Any, _Symbol(recorder, value)) for value in inputs))
+    given = TermInput(*(cast(Any, _Symbol(recorder, value)) for value in inputs))
     before = model.start(shape)
     start = _leaves(before) if model.memory else []
     places = [entry(k) for k in range(len(start))]
