@@ -247,7 +247,7 @@ class _Finder:
 
     def _products(self, product: tuple[str, ...]) -> Float[Array, " g"]:
         columns = [self.lengths.index(name) for name in product]
-        return np.prod(self.geometries[:, columns], axis=1)
+        return np.asarray(np.prod(self.geometries[:, columns], axis=1))
 
     def _polynomial(
         self, values: Float[Array, " g"], used: tuple[str, ...], degree: int
@@ -287,7 +287,7 @@ def _factors(
     left = matrix[:, kept] @ solution - matrix[:, others]
     if rank < len(kept) or np.abs(left).max() > 1e-8:
         return None
-    return solution * size[others] / size[kept][:, None]
+    return np.asarray(solution * size[others] / size[kept][:, None])
 
 
 def _combined(

@@ -19,7 +19,7 @@ def base_least_squares(information: Information, problem: Problem) -> Float[Arra
     norms = np.linalg.norm(factor, axis=0)
     scale = 1.0 / np.where(norms > 0, norms, 1.0)
     solution, *_ = scipy.linalg.lstsq(factor * scale, information.target, cond=1e-13)
-    return scale * solution
+    return np.asarray(scale * solution)
 
 
 @dataclass(frozen=True, slots=True)

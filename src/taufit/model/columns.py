@@ -184,7 +184,9 @@ class Columns:
         """Columns of each motor's terms spread over the joints it drives: C' diag(columns)."""
         n, joints, terms = motor.shape
         if self.coupling is not None:
-            return np.einsum("ki,nkt->nikt", self.coupling, motor).reshape(n, joints, -1)
+            return np.asarray(
+                np.einsum("ki,nkt->nikt", self.coupling, motor).reshape(n, joints, -1)
+            )
         out = np.zeros((n, joints, joints, terms), dtype=motor.dtype)
         every = np.arange(joints)
         out[:, every, every] = motor
@@ -217,7 +219,7 @@ class Columns:
         torque = torque + parts.rotors * self.at_motors(acceleration)
         if self.coupling is not None:
             torque = torque @ self.coupling
-        return torque + parts.offsets
+        return np.asarray(torque + parts.offsets)
 
     def rest(
         self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]

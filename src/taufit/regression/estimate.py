@@ -28,7 +28,7 @@ def nearest(
     """The parameters with these base values that are nearest to a guess, in units of scale."""
     scaled = base.mapping * scale
     step, *_ = np.linalg.lstsq(scaled, values - base.mapping @ guess, rcond=None)
-    return guess + scale * step
+    return np.asarray(guess + scale * step)
 
 
 def expression(base: BaseParameters, index: int) -> str:
@@ -99,7 +99,7 @@ class Estimate:
 
     @property
     def base_values(self) -> Float[Array, " b"]:
-        return self.base.mapping @ self.values
+        return np.asarray(self.base.mapping @ self.values)
 
     @property
     def base_expressions(self) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ class Estimate:
     def relative_std(self) -> Float[Array, " b"]:
         """Standard deviation over value, in percent."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return 100.0 * self.base_std / np.abs(self.base_values)
+            return np.asarray(100.0 * self.base_std / np.abs(self.base_values))
 
     @property
     def std(self) -> Float[Array, " p"]:
@@ -158,7 +158,7 @@ class Estimate:
         """Standard deviation of a predicted torque: parameters and residual together."""
         rows = regressor[..., self.base.columns]
         own = np.einsum("njb,bc,njc->nj", rows, self.base_covariance, rows)
-        return np.sqrt(np.maximum(own, 0.0) + self.torque_rms**2)
+        return np.asarray(np.sqrt(np.maximum(own, 0.0) + self.torque_rms**2))
 
     def torque_interval(
         self, regressor: Float[Array, "n j p"]

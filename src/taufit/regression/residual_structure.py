@@ -181,7 +181,7 @@ class _Seen:
 
     @property
     def rms(self) -> Float[Array, " j"]:
-        return np.sqrt(self.noise.square / np.maximum(self.noise.count, 1))
+        return np.asarray(np.sqrt(self.noise.square / np.maximum(self.noise.count, 1)))
 
     @property
     def densities(self) -> tuple[Float[Array, " j"], Float[Array, " j"]]:

@@ -184,7 +184,7 @@ def _slides(row: Mapping[str, Any], joint: int) -> bool:
     kind = row.get("type", "revolute")
     if kind not in ("revolute", "prismatic"):
         raise RobotError(f"joint {joint + 1} is of type {short(kind)}: use revolute or prismatic.")
-    return kind == "prismatic"
+    return bool(kind == "prismatic")
 
 
 def _inertial(row: Mapping[str, Any], joint: int) -> Float[Array, " 10"]:

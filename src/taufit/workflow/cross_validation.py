@@ -9,9 +9,10 @@ from taufit.core.errors import RecordingError, TaufitError
 from taufit.estimators import Estimator
 from taufit.fitting import fitted_model
 from taufit.fitting.fit import fit
+from taufit.model.score import Score
 from taufit.model.torque_model import TorqueModel
 from taufit.signals.samples import Samples
-from taufit.validation.score import Score, score
+from taufit.validation.score import score
 
 
 def cross_validate(

@@ -33,6 +33,7 @@ from taufit.fitting.selection.ripple import with_ripple
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import residuals_by_state
 from taufit.model.noise_by_state import NoiseByState
+from taufit.model.score import Score
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
     Conditioning,
@@ -54,7 +55,7 @@ from taufit.temperature.over_parts import Warmth, follow_parts
 from taufit.terms.friction import friction_to_dict
 from taufit.validation.grades import Grades, floors, grade, worse_than_nominal
 from taufit.validation.in_detail import in_detail
-from taufit.validation.score import Score, score, short_name
+from taufit.validation.score import score, short_name
 from taufit.validation.score_sums import TrainingScores, training_scores, unlike_files
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.identification import Identification
