@@ -201,16 +201,14 @@ def _show(
         console.print(
             f"{short_name(one.file)}: {one.seconds:.1f} s of motion, e_N {one.e_n:.4g} N m with "
             f"N = {one.samples}{share}",
-            highlight=False,
-            markup=False,
         )
         for line in stiction_lines(fitted, one):
-            console.print(f"  {line}", highlight=False, markup=False)
+            console.print(f"  {line}")
     for entry in files:
         for text in entry["warnings"]:
             # Most findings of a recording name its file themselves.
             where = "" if Path(entry["file"]).name in text else f"{short_name(entry['file'])}: "
-            console.print(f"warning: {where}{text}", highlight=False, markup=False)
+            console.print(f"warning: {where}{text}")
     if judged.passed:
         following = f"`taufit export {model} --format urdf -o FILE` puts the model to use."
     else:
@@ -218,4 +216,4 @@ def _show(
             f"`taufit report {model} RECORDING` shows where it fails. An arm that carried "
             f"something is for `taufit payload {model} RECORDING`."
         )
-    console.print(f"Next: {following}", highlight=False, markup=False)
+    console.print(f"Next: {following}")

@@ -277,33 +277,29 @@ def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
                 "The inertia is mostly the prior's: hardly identifiable from this motion."
             )
     if done.ready_at is not None and done.ready_means and found.mass < 1.0:
-        console.print(f"ready means: {done.ready_means}", highlight=False)
+        console.print(f"ready means: {done.ready_means}")
     for label, when in (("ready", done.ready_at), ("accurate enough", done.stopped_at)):
         if when is not None:
-            console.print(f"{label} after {when:.1f} s", highlight=False)
+            console.print(f"{label} after {when:.1f} s")
     for event in done.events:
-        console.print(f"{event.time:.2f} s: {event.text}", highlight=False, markup=False)
+        console.print(f"{event.time:.2f} s: {event.text}")
     if done.budget:
         shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in done.budget.items())
-        console.print(f"Error budget of the mass: {shares}. {done.advice}", highlight=False)
+        console.print(f"Error budget of the mass: {shares}. {done.advice}")
     for text in done.warnings:
-        console.print(f"warning: {text}", highlight=False, markup=False)
+        console.print(f"warning: {text}")
     told = done.set_payload()
     centre = ", ".join(f"{1e3 * x:.1f}" for x in told["cog"])
     console.print(
         f"For the controller, frame {told['frame']}: centre {centre} mm",
-        highlight=False,
-        markup=False,
     )
     for make, line in told["lines"].items():
-        console.print(f"  {make:<7}{line}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"  {make:<7}{line}", soft_wrap=True)
     if report is not None:
-        console.print(f"Written: {report}", highlight=False, markup=False)
+        console.print(f"Written: {report}")
     console.print(
         "Next: give the controller the line of its make, or plan a better motion with "
         "`taufit design ROBOT --kind payload`.",
-        highlight=False,
-        markup=False,
     )
 
 

@@ -1,4 +1,4 @@
-"""Friction against speed: the model's curve, and the measured torque without links and offset."""
+"""Friction against speed, against temperature, and run by run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import MissingInputError
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
+from taufit.report.friction_map import friction_map
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph
 from taufit.report.palette import MEASURED, MODEL, SECOND_MODEL
+from taufit.report.temperature_page import run_by_run
 from taufit.terms.friction import FrictionInput, level, needs
 
 _POINTS, _CURVE = 700, 401
@@ -91,3 +93,19 @@ def friction_curve(
     alone = None if model.friction is None else level(model.friction)
     columns = replace(model.structure, friction=alone).friction_columns(inputs)
     return (columns @ np.asarray(model.values)[model.layout.friction])[:, joint]
+
+
+def friction_and_temperature(view: ModelView) -> Section | None:
+    """Maps per joint; None where friction does not follow temperature."""
+    if view.model.friction is None:
+        return None
+    maps = friction_map(view.model)
+    return Section("Friction and temperature", maps) if maps else None
+
+
+def run_by_run_section(view: ModelView) -> Section | None:
+    """None where the runs do not differ in temperature."""
+    if view.fitted_to is None:
+        return None
+    body = run_by_run(view.model, view.fitted_to, dropped=view.dropped)
+    return Section("Run by run against temperature", body) if body else None
