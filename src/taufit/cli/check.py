@@ -166,21 +166,14 @@ def _show(
     judged: Verdict,
     model: Path,
 ) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from taufit.cli.common import headline, plain_console
+    from taufit.cli.common import headline, joint_table, plain_console
     from taufit.validation.in_detail import stiction_lines
 
     console = plain_console()
     console.print(headline(judged.word, f"  {'; '.join(judged.reasons)}"))
     training = fitted.training.score
     title = f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
-    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("recording", overflow="fold")
-    for j in range(fitted.robot.joints):
-        table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
-    table.add_column("mean", justify="right", style="bold", no_wrap=True)
+    table = joint_table(title, fitted.robot.joints)
     if training is not None:
         cells = [*(f"{x:.3f}" for x in training.nrmse), f"{training.mean_nrmse:.3f}"]
         table.add_row("training", *cells)

@@ -267,16 +267,11 @@ def _rests_on(done: Identification) -> list[str]:
 def score_table(title: str, done: Identification) -> Table:
     """One row per recording, one column per joint."""
     import numpy as np
-    from rich import box
-    from rich.table import Table
+
+    from taufit.cli.common import joint_table
 
     train, joints = done.training, done.model.robot.joints
-    # Without vertical lines seven joints fit 80 columns.
-    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("recording", overflow="fold")
-    for j in range(joints):
-        table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
-    table.add_column("mean", justify="right", style="bold", no_wrap=True)
+    table = joint_table(title, joints)
     named = (("training", train), *((short_name(s.file), s) for s in done.holdout))
     for label, one in named:
         table.add_row(label, *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}")
