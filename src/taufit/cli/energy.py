@@ -176,12 +176,10 @@ def _show(page: dict[str, Any], output: Path | None) -> None:
         )
     console.print(table)
     for text in page["warnings"]:
-        console.print(f"warning: {text}", highlight=False, markup=False)
+        console.print(f"warning: {text}")
     if output is not None:
-        console.print(f"Written: {output}", highlight=False, markup=False)
+        console.print(f"Written: {output}")
     console.print(
         "Next: slow the motion down where it peaks, or plan another with `taufit design "
         "--tip-speed`.",
-        highlight=False,
-        markup=False,
     )

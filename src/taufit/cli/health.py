@@ -262,4 +262,4 @@ def _report(history: History, path: Path) -> None:
 def _say(text: str) -> None:
     from taufit.cli.common import plain_console
 
-    plain_console().print(text, highlight=False, markup=False)
+    plain_console().print(text)

@@ -210,7 +210,7 @@ class FittedModel(Shown):
             temperature=temperature,
             step=step,
         )
-        return rigid + rest @ self.values[self.layout.rest]
+        return np.asarray(rigid + rest @ self.values[self.layout.rest])
 
 
 def require_fitted(model: FittedModel, what: str) -> FittedModel:

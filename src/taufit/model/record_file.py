@@ -80,7 +80,8 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     out["warnings"] = record.warnings
     if record.contradictions:
         out["contradictions"] = record.contradictions
-    return plain(out)
+    section: dict[str, Any] = plain(out)
+    return section
 
 
 def record_from_dict(
@@ -220,7 +221,10 @@ def _nine_digits(value: Any) -> Any:
 def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
     """Plain data: versions, settings, and the caller's description of the sources."""
     versions = {name: getattr(provenance, name) for name in _VERSIONS}
-    return plain({**versions, "settings": write(provenance.settings), **provenance.sources})
+    section: dict[str, Any] = plain(
+        {**versions, "settings": write(provenance.settings), **provenance.sources}
+    )
+    return section
 
 
 def _provenance(data: Field) -> Provenance | None:

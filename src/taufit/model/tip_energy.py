@@ -81,7 +81,7 @@ def tip_energy(
         _block(model, position[k : k + _BLOCK], velocity[k : k + _BLOCK])
         for k in range(0, len(position), _BLOCK)
     ]
-    names = TipEnergy.__slots__  # type: ignore[attr-defined]
+    names = TipEnergy.__slots__
     return TipEnergy(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 

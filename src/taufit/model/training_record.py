@@ -247,8 +247,8 @@ class TermTriangle:
 class SimpleTerms:
     """What training says about the terms that simulators' formats have, without the recordings.
 
-    The terms are those of `model.simple_structure`: links, rotors, Coulomb friction and drag up to
-    the third power of speed, offsets.
+    The terms are those of `simple_structure` in regression/simple_terms.py: links, rotors, Coulomb
+    friction and drag up to the third power of speed, offsets.
 
     Attributes:
         mounting: Roll, pitch, yaw of the base in training [rad].

@@ -1,6 +1,6 @@
 """Training rows condensed for formats that hold less than the model: a triangle per joint.
 
-A format's own terms are fitted to these later, without the recordings; see `model.simple_structure`
+A format's own terms are fitted to these later, without the recordings; see `simple_structure`
 for what they span.
 """
 

@@ -282,7 +282,7 @@ def _velocity(recording: Recording, j: int) -> Float[Array, " n"]:
     width = max(1, round(0.1 / max(float(np.median(np.diff(t))), 1e-6)))
     ahead = np.minimum(np.arange(len(t)) + width, len(t) - 1)
     behind = np.maximum(np.arange(len(t)) - width, 0)
-    return (q[ahead] - q[behind]) / np.maximum(t[ahead] - t[behind], 1e-6)
+    return np.asarray((q[ahead] - q[behind]) / np.maximum(t[ahead] - t[behind], 1e-6))
 
 
 def _resolution(x: Float[Array, " n"]) -> float:

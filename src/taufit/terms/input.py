@@ -87,10 +87,13 @@ class TermInput:
 
     def read(self, part: str) -> Float[Array, "n ..."]:
         """A part by name, or an error that says who needs it."""
-        if part in self._parts:
-            return self._parts[part]
-        if self.has(part):
-            return self._parts["velocity"] * self.step
+        # Arrays, or symbols that are traced.
+        values: Any = self._parts.get(part)
+        if values is None and self.has(part):
+            values = self._parts["velocity"] * self.step
+        if values is not None:
+            found: Array = values
+            return found
         who = f"term {self._reader}" if self._reader else "a term"
         remedy = _REMEDIES.get(part, f"Record the channel {part!r}, or choose a model without it.")
         raise MissingInputError(

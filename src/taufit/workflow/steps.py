@@ -150,18 +150,7 @@ def prepare(
 def build_structure(request: FitRequest, data: TrainingData) -> FitState:
     """The model as it was asked for, with encoder zeros; too few data are refused."""
     robot, source = _compensated(data.robot, request.compensator), data.source
-    friction = request.friction
-    model = automatic_model(
-        robot,
-        friction=friction.friction if isinstance(friction, FittedModel) else friction,
-        rotor_inertia=request.rotor_inertia,
-        offset=request.offset,
-        terms=request.terms,
-    )
-    if isinstance(friction, FittedModel):
-        from taufit.fitting.known_friction import with_tested_friction
-
-        model = with_tested_friction(model, friction)
+    model = requested_model(request, robot)
     check_enough(model, source, with_prior=request.fixed_estimator is None)
     if not request.joint_zeros:
         return FitState(robot, model, source)
@@ -172,6 +161,23 @@ def build_structure(request: FitRequest, data: TrainingData) -> FitState:
     zeros = found_zeros(model, source, request.joint_zeros, *std)
     moved = robot.with_joint_zeros(zeros.values)
     return FitState(moved, with_zeros(model, zeros.values), source, zeros)
+
+
+def requested_model(request: FitRequest, robot: Robot) -> TorqueModel:
+    """Terms as they were asked for, before the data decide on any."""
+    friction = request.friction
+    model = automatic_model(
+        robot,
+        friction=friction.friction if isinstance(friction, FittedModel) else friction,
+        rotor_inertia=request.rotor_inertia,
+        offset=request.offset,
+        terms=request.terms,
+    )
+    if not isinstance(friction, FittedModel):
+        return model
+    from taufit.fitting.known_friction import with_tested_friction
+
+    return with_tested_friction(model, friction)
 
 
 def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitState:

@@ -247,10 +247,9 @@ def show_reach(planned: Planned, clearance: Clearance, here: Any, notes: list[st
     console.print(
         f"rad, rad/s, rad/s^2. First the arm goes to the start at up to {planned.check.speed:.2g} "
         "rad/s" + (f", then one period at {100 * slow:.0f} % of the speed." if slow else "."),
-        highlight=False,
     )
     for text in (*clearance.notes, *notes):
-        console.print(f"- {text}", highlight=False, markup=False)
+        console.print(f"- {text}")
     if planned.play.uncertified:
         for text in clearance.uncertified:
-            console.print(f"NOT CERTIFIED: {text}", style="bold", highlight=False, markup=False)
+            console.print(f"NOT CERTIFIED: {text}", style="bold")

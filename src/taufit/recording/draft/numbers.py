@@ -265,7 +265,7 @@ def _smooth(values: Float[Array, "n j"], width: int) -> Float[Array, "n j"]:
     total = np.vstack([np.zeros(values.shape[1]), np.cumsum(values, axis=0)])
     n = len(values)
     low, high = np.clip(np.arange(n) - width, 0, n), np.clip(np.arange(n) + width, 0, n)
-    return (total[high] - total[low]) / (high - low)[:, None]
+    return np.asarray((total[high] - total[low]) / (high - low)[:, None])
 
 
 def _rest(

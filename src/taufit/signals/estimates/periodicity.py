@@ -119,7 +119,7 @@ def fold(run: UniformRun, period_s: float, count: int) -> UniformRun:
 
     def averaged(columns: Float[Array, "n c"]) -> Float[Array, "p c"]:
         values = interpolate(run.time, columns, instants.ravel())
-        return values.reshape(periods, count, -1).mean(axis=0)
+        return np.asarray(values.reshape(periods, count, -1).mean(axis=0))
 
     scatter = np.sqrt(periods)
     bad = averaged(run.bad.astype(float)) > 0.0

@@ -4,8 +4,7 @@
 Dask cluster. Left to others: what the work is.
 """
 
-from taufit.core.compute.engines.engine import Engine, Lost, open_engine
+from taufit.core.compute.engines.engine import Engine, Lost, open_engine, tree
 from taufit.core.compute.engines.processes import Processes
-from taufit.core.compute.engines.tree import tree
 
 __all__ = ["Engine", "Lost", "Processes", "open_engine", "tree"]
