@@ -1,6 +1,5 @@
 """Wear told from temperature: thirty healthy runs, then a joint that loses its grease."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +32,7 @@ def run(temperature, worn=0.0, seed=0):
     torque = arm.torque(q, v, a, temperature=warm)
     torque += 0.04 * terms[:, 0] * rng.normal(size=torque.shape)
     samples = taufit.Samples.from_arrays(q, v, a, torque, rate_hz=50.0)
-    return replace(samples, temperature=warm)
+    return samples.with_channels(temperature=warm)
 
 
 training = taufit.Samples.joined([run(t, seed=k) for k, t in enumerate((20, 25, 30, 35, 40))])

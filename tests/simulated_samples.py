@@ -84,8 +84,7 @@ def simulated(friction, *, seed: int = 0, n: int = 1200, noise: float = 0.0, joi
         )
     torque = torque + noise * rng.normal(size=torque.shape)
     samples = replace(
-        Samples.from_arrays(q, v, a, torque, rate_hz=RATE),
-        temperature=temperature,
+        Samples.from_arrays(q, v, a, torque, rate_hz=RATE).with_channels(temperature=temperature),
         run=half,
         names=("fast", "slow"),
     )

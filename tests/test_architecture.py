@@ -70,3 +70,26 @@ def test_rules_that_keep_it_so_are_switched_on():
     listed = {part.strip() for layer in layers for part in layer.split("|")}
     rooms = {f"taufit.{room.name}" for room in ROOMS if room.parent == SOURCE}
     assert rooms <= listed
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=name)
+def test_rooms_that_load_names_on_first_use_tell_type_checkers_the_same_names(room):
+    import importlib
+
+    from taufit.core.lazy import LazyRoom
+
+    package = importlib.import_module(".".join(room.relative_to(SOURCE.parent).parts))
+    if not isinstance(package, LazyRoom):
+        return
+    tree = ast.parse((room / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        alias.asname: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    assert typed == dict(package._modules)
+    for public in package.__all__:
+        assert not isinstance(getattr(package, public), type(ast)), f"{public} is a module"

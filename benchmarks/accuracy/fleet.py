@@ -53,7 +53,9 @@ def rows(robots: int = 40, seed: int = 21, wear: float = WEAR) -> Iterator[Row]:
         found = study_fleet(taufit.read_robot("ur5"), name)
         usual = [one for one in truth if one not in odd]
         alone = {
-            one: taufit.identify("ur5", Path(name) / one / "2026-03-01.parquet", force=True).model
+            one: taufit.identify(
+                "ur5", Path(name) / one / "2026-03-01.parquet", ignore_contradictions=True
+            ).model
             for one in usual
         }
     together = {one.robot: one for one in found.robots}

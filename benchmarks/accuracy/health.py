@@ -66,7 +66,7 @@ class Arm:
         )
         torque = torque + NOISE * rng.normal(size=torque.shape)
         # A sensor shows tenths of a degree.
-        return replace(blank, torque=torque, temperature=np.round(temperature, 1))
+        return replace(blank, torque=torque).with_channels(temperature=np.round(temperature, 1))
 
 
 def arm(seed: int = 0) -> Arm:

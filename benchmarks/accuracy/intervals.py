@@ -103,7 +103,7 @@ def run(
     noise = lfilter([np.sqrt(1 - 0.8**2)], [1.0, -0.8], white, axis=0)[200:]
     torque += 0.05 * level * noise
     samples = Samples.from_arrays(q, v, a, torque, rate_hz=RATE_HZ)
-    return samples if temperature is None else replace(samples, temperature=temperature)
+    return samples if temperature is None else samples.with_channels(temperature=temperature)
 
 
 def fitted(arm: Robot, friction: object, samples: Samples) -> tuple[FittedModel, Estimate]:

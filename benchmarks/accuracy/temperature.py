@@ -184,12 +184,12 @@ def without_sensor(session: Session) -> tuple[np.ndarray, np.ndarray]:
     """
     plain = TorqueModel(session.twin.robot, FRICTION)
     morning = session.samples.rows(session.samples.run < session.morning)
-    heat = follow_heat(plain, replace(morning, temperature=None))
+    heat = follow_heat(plain, morning.with_channels(temperature=None))
     latent = fitted(heat.model, heat.samples, heat.dropped)
     blind = fitted(plain, morning)
     state = heat.thermal
     followed = [
-        error(latent, replace(one, temperature=thermal_temperature(latent, one, state)))
+        error(latent, one.with_channels(temperature=thermal_temperature(latent, one, state)))
         for one in session.tests
     ]
     return np.array(followed), np.array([error(blind, one) for one in session.tests])

@@ -68,8 +68,7 @@ def agreement() -> Iterator[Row]:
     """Against least squares on the stacked matrix, well and badly conditioned."""
     from taufit.dynamics import base_parameters
     from taufit.model.torque_model import TorqueModel
-    from taufit.regression import Batch
-    from taufit.regression import accumulate as accumulate
+    from taufit.regression import Batch, accumulate as accumulate
     from taufit.robot import read_robot
 
     model = TorqueModel(read_robot("ur10"))

@@ -2,7 +2,7 @@
 
     import taufit
 
-    done = taufit.identify("ur10e", "run.csv", map="columns.yaml", holdout="30%")
+    done = taufit.identify("ur10e", "run.csv", column_map="columns.yaml", holdout="30%")
     taufit.write_model(done.model, "model.json")
 
 `__all__` lists the names a first script needs. Friction models, estimators and the steps in between

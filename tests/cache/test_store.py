@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taufit.core.compute.cache import MISSING, open_cache
-from taufit.core.compute.cache import store as store_module
+from taufit.core.compute.cache import MISSING, open_cache, store as store_module
 from taufit.core.compute.cache.digest import code_digest
 from taufit.core.compute.cache.pack import DamagedError, pack, unpack
 from taufit.regression import Information

@@ -14,11 +14,11 @@ from taufit.contact import (
     ContactSettings,
     ContactWatch,
     cell_noise,
+    change_test as module,
     external_torque,
     find_contacts,
     refine_noise,
 )
-from taufit.contact import change_test as module
 from taufit.contact.change_test import CLIP, CLIP_AT_REST, Cell, ChangeTest
 from taufit.contact.external_torque import ExternalTorque
 from taufit.contact.force import direction_names, find_force, point_jacobian

@@ -18,6 +18,7 @@ from taufit.robot import bundled_robots, read_robot
 from taufit.robot.inertia import from_centre_of_mass, transform_parameters
 from taufit.robot.pose import adjoint, inverse_pose, pose_from_rpy
 from taufit.workflow import identify
+from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.training_data import training_data
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ LOADED = REAL / "identification_data" / "ur-20_02_19_14harm50secLoad.csv.gz"
 
 
 def evidence_of(robot, recording, cutoff_hz: float = 10.0):
-    data = training_data(robot, [recording], cutoff_hz=cutoff_hz)
+    data = training_data(FitRequest(cutoff_hz=cutoff_hz), robot, [recording])
     evidence = Evidence(data.robot, data.source.excerpt)
     causes = sample_causes(data.robot, data.recordings, data.source.excerpt, evidence=evidence)
     return evidence, [str(cause.finding) for cause in causes]

@@ -10,6 +10,7 @@ from benchmarks.clean_runs import ARMS, clean_run
 from taufit.diagnosis import sample_causes
 from taufit.recording import read_recordings, split
 from taufit.robot import read_robot
+from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.training_data import training_data
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ CLEAN = {
 
 
 def found(robot, recordings, cutoff_hz: float = 10.0) -> list[str]:
-    data = training_data(robot, recordings, cutoff_hz=cutoff_hz)
+    data = training_data(FitRequest(cutoff_hz=cutoff_hz), robot, recordings)
     causes = sample_causes(data.robot, data.recordings, data.source.excerpt)
     return [str(cause.finding) for cause in causes]
 

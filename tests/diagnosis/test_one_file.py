@@ -11,6 +11,7 @@ from benchmarks.clean_runs import SHARED, clean_runs
 from taufit.diagnosis import sample_causes
 from taufit.recording import read_recordings
 from taufit.robot import read_robot
+from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.training_data import training_data
 
 
@@ -23,7 +24,7 @@ def runs():
 
 
 def causes(robot, recordings):
-    data = training_data(robot, recordings, cutoff_hz=10.0)
+    data = training_data(FitRequest(cutoff_hz=10.0), robot, recordings)
     return sample_causes(data.robot, data.recordings, data.source.excerpt)
 
 

@@ -10,6 +10,7 @@ from taufit.diagnosis import RefusedError, sample_causes
 from taufit.recording import cut, read_recordings
 from taufit.robot import read_robot
 from taufit.workflow import identify
+from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.training_data import training_data
 
 # Slow harmonics, in which the two arms differ least.
@@ -53,7 +54,7 @@ def test_a_short_motion_of_another_arm_is_refused(name, runs):
 def test_where_lengths_do_not_show_links_of_another_arm_are_a_warning(runs):
     """Six seconds of a slow motion: torque alone does not decide between the arms."""
     one = cut(nameless(FILE.with_name("ur-20_01_31-unload.csv.gz")), 10.0, 16.0)
-    data = training_data(read_robot("ur5e"), [one], cutoff_hz=10.0)
+    data = training_data(FitRequest(cutoff_hz=10.0), read_robot("ur5e"), [one])
     causes = sample_causes(data.robot, data.recordings, data.source.excerpt)
     assert [(one.finding.kind, one.finding.severity) for one in causes] == [
         ("wrong_arm", "warning")
@@ -63,7 +64,7 @@ def test_where_lengths_do_not_show_links_of_another_arm_are_a_warning(runs):
 @pytest.mark.parametrize("name", ["ur5", "ur5e", "ur3e", "iiwa7"])
 def test_a_short_motion_of_the_arm_itself_is_not_taken_for_another(name):
     robot, recording = clean_run(name, 216)
-    data = training_data(robot, [cut(recording, 2.0, 6.0)], cutoff_hz=10.0)
+    data = training_data(FitRequest(cutoff_hz=10.0), robot, [cut(recording, 2.0, 6.0)])
     causes = sample_causes(data.robot, data.recordings, data.source.excerpt)
     assert [one.finding.kind for one in causes] == ["unchecked"]
 
@@ -78,7 +79,7 @@ def test_an_arm_of_nearly_the_same_lengths_is_accepted(runs):
 def test_the_arm_itself_is_not_taken_for_another(name):
     """Friction, tools and masses as users have them; these two came nearest to another arm."""
     robot, recording = clean_run(name, 104)
-    data = training_data(robot, [recording], cutoff_hz=10.0)
+    data = training_data(FitRequest(cutoff_hz=10.0), robot, [recording])
     assert sample_causes(data.robot, data.recordings, data.source.excerpt) == []
 
 

@@ -8,8 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from taufit.core.errors import TaufitError
 from taufit.dynamics import base_expressions, base_of_regressor, base_parameters, regressor

@@ -6,8 +6,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from lagrange import lagrange_regressor
 from random_arms import (
     axis_point,

@@ -7,8 +7,7 @@ import operator
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from taufit.core.compute.engines import open_engine, tree
 from taufit.core.compute.engines.tree import FAN, summed

@@ -9,8 +9,15 @@ import pytest
 
 from taufit.cli.app import main
 from taufit.core.errors import InfeasibleError
-from taufit.excitation import KINDS, Effort, InertiaGoal, default_limits, plan, scene_for
-from taufit.excitation import mounting_plane as surface
+from taufit.excitation import (
+    KINDS,
+    Effort,
+    InertiaGoal,
+    default_limits,
+    mounting_plane as surface,
+    plan,
+    scene_for,
+)
 from taufit.excitation.scene import Clearances
 from taufit.excitation.strokes import plan_speeds
 from taufit.robot import read_robot

@@ -17,8 +17,7 @@ from units import beside_the_twin, moving_arm, signals, simulated, starts
 
 from taufit.cli import main
 from taufit.core.errors import TaufitError
-from taufit.export.fmu import FMI_VERSIONS, KINDS, unit_of, write_fmu
-from taufit.export.fmu import write as fmu_write
+from taufit.export.fmu import FMI_VERSIONS, KINDS, unit_of, write as fmu_write, write_fmu
 from taufit.model import write_model
 from taufit.robot import Drives, from_dh, read_robot
 from taufit.terms.friction import (

@@ -154,7 +154,7 @@ def test_bad_input_is_refused_in_the_users_words(clean):
         fit_samples(model, samples, Wls("heavy"))
     with pytest.raises(TaufitError, match="needs joint temperatures"):
         warm = replace(model, friction=TemperatureDependent())
-        fit_samples(warm, replace(samples, temperature=None), Wls())
+        fit_samples(warm, samples.with_channels(temperature=None), Wls())
     with pytest.raises(TaufitError, match="the samples have 4 joints"):
         from taufit.model.torque_model import TorqueModel
         from taufit.robot import read_robot

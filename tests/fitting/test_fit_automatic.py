@@ -15,8 +15,7 @@ import simulated_arm
 from taufit.core.errors import RecordingError
 from taufit.dynamics import gravity_torque
 from taufit.estimators import Wls, is_consistent
-from taufit.fitting import automatic_model, fitted_model
-from taufit.fitting import fit as fit
+from taufit.fitting import automatic_model, fit as fit, fitted_model
 from taufit.fitting.fit import shown_by_data
 from taufit.fitting.selection.friction_terms import choose, correlation_samples
 from taufit.robot import read_robot

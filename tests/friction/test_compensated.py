@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +14,12 @@ from taufit.contact.external_torque import ExternalTorque
 from taufit.core.errors import RobotError, TaufitError
 from taufit.export import EXPORTS, to_urdf
 from taufit.fitting import automatic_model
+from taufit.health.index import _friction_torque as health_friction
 from taufit.model import friction_torque, predicted_torque, rigid_torque
 from taufit.model.friction_tape import FrictionTape
 from taufit.payload import PayloadFilter, stream
+from taufit.regression.run_effect import _only as friction_of_joint
+from taufit.report.model_view import predict
 from taufit.robot import Compensator, Robot, from_yaml, to_yaml
 from taufit.sim import Twin
 from taufit.sim.payload import Carried
@@ -219,6 +223,57 @@ def test_a_payload_is_weighed_beside_the_spring(sprung):
     found = live.estimate()
     assert found.ready
     assert found.mass == pytest.approx(3.0, abs=0.1)
+
+
+def held_poses(model, *, noise=0.05):
+    """An arm that goes from pose to pose and holds each for a while, carrying nothing."""
+    rng = np.random.default_rng(0)
+    poses = rng.uniform(-1.2, 1.2, (11, 6))
+    way = np.linspace(0.0, 1.0, 200)[:, None] ** 2 * (3.0 - 2.0 * np.linspace(0, 1, 200)[:, None])
+    legs = [
+        (np.repeat(here[None], 200, 0), here + (there - here) * way)
+        for here, there in itertools.pairwise(poses)
+    ]
+    q = np.concatenate([part for leg in legs for part in leg])
+    t = 0.004 * np.arange(len(q))
+    v = np.gradient(q, t, axis=0)
+    torque = model.torque(q, v, np.gradient(v, t, axis=0)) + rng.normal(0.0, noise, q.shape)
+    names = {"joint_names": list(model.robot.joint_names)}
+    return taufit.Recording(t, q, torque, velocity=v, signal_unit="N m", meta=names)
+
+
+def test_an_arm_that_stands_with_its_spring_carries_nothing():
+    """Static poses weigh what the spring holds up too, unless it is taken off."""
+    model = truth(SPRING)
+    found = taufit.identify_payload(model, held_poses(model), method="static").estimate
+    assert abs(found.mass) < 0.05
+    unsprung = np.where(["balance" in name for name in model.names], 0.0, model.values)
+    blind = model.with_values(unsprung)
+    assert abs(taufit.identify_payload(blind, held_poses(model), method="static").estimate.mass) > 1
+
+
+def test_neither_health_nor_report_nor_scatter_takes_the_spring_for_friction(sprung):
+    model, (run, _) = sprung
+    samples = taufit.condition(run)
+    most = 4.0 + 3.0 * np.abs(samples.friction_velocity[:, 1]).max() + 0.5
+    rigid = rigid_torque(model, samples)
+    expected = health_friction(model, samples, rigid)
+    assert np.abs(expected[:, 1]).max() < most < 0.1 * np.abs(RATE)
+    assert np.abs(predict(model, samples).friction[:, 1]).max() < most
+    own = friction_of_joint(model.values, model.layout, 1)
+    kept = {name for name, value in zip(model.names, own, strict=True) if value != 0.0}
+    assert kept == {"joint_2.coulomb", "joint_2.viscous"}
+
+
+def test_a_covariance_is_symmetric_to_the_last_bit(sprung, tmp_path):
+    """Rounding of a badly scaled one is else beyond what a model file may have."""
+    model, (run, _) = sprung
+    fitted = taufit.identify(model.robot, [run], friction="linear").model
+    covariance = fitted.training.base.covariance
+    assert np.array_equal(covariance, covariance.T)
+    taufit.write_model(fitted, tmp_path / "m.json")
+    again = taufit.read_model(tmp_path / "m.json").training.base.covariance
+    assert np.array_equal(again, covariance)
 
 
 @pytest.mark.parametrize("one", [SPRING, GAS, UNKNOWN], ids=lambda one: one.kind)

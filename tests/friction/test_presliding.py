@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from taufit.terms.friction import FrictionInput, Presliding, friction_from_dict, friction_to_dict
 from taufit.terms.friction.presliding import dahl_state, legs

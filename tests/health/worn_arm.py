@@ -103,8 +103,7 @@ def samples(temperature, seed: int = 0, **settings) -> Samples:
     made = Samples.from_arrays(q, v, a, one.signal, rate_hz=RATE)
     moving = np.any(np.abs(v) > 1e-6, axis=1)
     return replace(
-        made,
-        temperature=one.temperature,
+        made.with_channels(temperature=one.temperature),
         motion=moving,
         keep=made.keep & moving[:, None],
         names=(one.meta["file"],),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taufit.model import TorqueModel
-from taufit.model import friction_tape as module
+from taufit.model import TorqueModel, friction_tape as module
 from taufit.model.friction_tape import FrictionTape
 from taufit.robot import read_robot
 from taufit.terms.friction import FRICTION_MODELS, FrictionInput, NoFriction

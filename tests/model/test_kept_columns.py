@@ -29,7 +29,7 @@ def samples(joints: int = 6, n: int = 400) -> Samples:
     run = np.repeat([0, 1], [150, n - 150])
     temperature = 25.0 + 10.0 * rng.uniform(size=(n, joints))
     names = ("one", "two")
-    return replace(made, cutoff_hz=8.0, run=run, temperature=temperature, names=names)
+    return replace(made.with_channels(temperature=temperature), cutoff_hz=8.0, run=run, names=names)
 
 
 def coupled(coupling: bool):
@@ -77,7 +77,8 @@ def test_another_motion_or_temperature_does_not_get_kept_columns(what):
     first = samples().keeping()
     load = first.torque
     columns.friction_at(first, load=load)
-    other = replace(first, **{what: 1.1 * getattr(first, what)})
+    changed = {what: 1.1 * getattr(first, what)}
+    other = first.with_channels(**changed) if what == "temperature" else replace(first, **changed)
 
     want = columns.friction_at(replace(other, kept=None, kept_of=()), load=load)
     np.testing.assert_allclose(columns.friction_at(other, load=load), want, rtol=1e-12, atol=1e-13)

@@ -151,8 +151,7 @@ def test_lerobot_episodes(tmp_path, per_episode):
 def write_bag(path, messages, ros1=False):
     """Joint states written with rosbags alone; messages are (ns, names, q, dq, effort)."""
     from rosbags.rosbag1 import Writer as Writer1
-    from rosbags.rosbag2 import StoragePlugin
-    from rosbags.rosbag2 import Writer as Writer2
+    from rosbags.rosbag2 import StoragePlugin, Writer as Writer2
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from taufit.fitting.fit_samples import fit_samples
@@ -34,7 +32,7 @@ def runs_of(count: int, structure: float) -> tuple[TorqueModel, Samples]:
         torque = model.with_values(own).torque(q, v, a, temperature=heat)
         torque = torque + structure * np.sin(7.0 * q) + 0.05 * rng.normal(size=q.shape)
         samples = Samples.from_arrays(q, v, a, torque, rate_hz=RATE)
-        parts.append(replace(samples, temperature=heat))
+        parts.append(samples.with_channels(temperature=heat))
     return model, Samples.joined(parts)
 
 

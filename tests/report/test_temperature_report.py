@@ -79,7 +79,7 @@ def test_fit_report_compares_with_single_runs_where_it_can(model, runs):
     np.testing.assert_allclose(found, 100.0 * (warm / cold - 1.0), rtol=0.01)
     assert text.count("line through the runs") == 3
     assert run_by_run(model, Samples.joined(runs[:2])) == ""
-    assert run_by_run(model, replace(joined, temperature=None)) == ""
+    assert run_by_run(model, joined.with_channels(temperature=None)) == ""
     none, both = np.zeros(3), np.zeros((3, 2))
     state = ThermalState(none + 60.0, none + 600.0, both, both, none, none, none)
     assert run_by_run(model.with_training(replace(model.training, thermal=state)), joined) == ""

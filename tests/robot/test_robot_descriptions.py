@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from arm_texts import ur10_urdf, urdf_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from taufit.dynamics import (
     base_parameters,

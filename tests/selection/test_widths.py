@@ -50,7 +50,7 @@ def test_the_ladder_stays_where_one_width_does_not_do():
 
 def test_widths_inside_a_law_of_temperature_are_found_and_others_left_alone():
     structure, data = samples((1e-2,), ())
-    warm = replace(data, temperature=np.full(data.torque.shape, 30.0))
+    warm = data.with_channels(temperature=np.full(data.torque.shape, 30.0))
     law = TemperatureDependent(Presliding(), "linear", 30.0, ("viscous",))
     found = with_fitted_width(replace(structure, friction=law), warm)
     assert len(found.friction.model.widths) == 1

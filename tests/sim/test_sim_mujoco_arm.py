@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from taufit.core.errors import InfeasibleError, RobotError
 from taufit.dynamics import gravity_torque, inverse_dynamics, mass_matrix

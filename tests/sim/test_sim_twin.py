@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from taufit.core.errors import InfeasibleError, MissingExtraError, TaufitError
 from taufit.dynamics import forward_kinematics, inverse_dynamics, mass_matrix

@@ -116,7 +116,7 @@ def test_one_temperature_is_not_enough(plain):
 
 
 def test_no_temperatures_are_told(plain, warm):
-    blind = replace(warm, temperature=None)
+    blind = warm.with_channels(temperature=None)
     assert follow_temperature(plain, blind).law == "none"
     with pytest.raises(RecordingError, match="thermal-model"):
         follow_temperature(plain, blind, "linear")
@@ -129,7 +129,7 @@ def test_a_joint_that_stayed_cold_is_named(plain):
     cold = session.temperature.copy()
     # Joint 1 warms by two kelvins only.
     cold[:, 0] = 25.0 + 0.1 * (cold[:, 0] - 20.0)
-    choice = follow_temperature(plain, replace(session, temperature=cold), "linear")
+    choice = follow_temperature(plain, session.with_channels(temperature=cold), "linear")
     assert any("joint 1 stayed within 3 K" in text for text in choice.findings)
     assert "joint_1.viscous_per_degree" in choice.dropped
     assert "joint_2.viscous_per_degree" not in choice.dropped
@@ -138,7 +138,7 @@ def test_a_joint_that_stayed_cold_is_named(plain):
 def test_a_stuck_sensor_is_named_and_not_used(plain, warm):
     stuck = warm.temperature.copy()
     stuck[:, 2] = 31.4
-    session = replace(warm, temperature=stuck)
+    session = warm.with_channels(temperature=stuck)
     assert stuck_sensors(session) == {2: 31.4} and stuck_sensors(warm) == {}
     choice = follow_temperature(plain, session)
     assert any("joint 3: the temperature sensor stands still" in t for t in choice.findings)
@@ -149,14 +149,14 @@ def test_a_sensor_that_stops_half_way_is_named(warm):
     half = warm.temperature.copy()
     later = warm.run >= 2
     half[later, 1] = half[np.flatnonzero(later)[0], 1]
-    assert list(stuck_sensors(replace(warm, temperature=half))) == [1]
+    assert list(stuck_sensors(warm.with_channels(temperature=half))) == [1]
 
 
 def test_a_jump_in_one_sample_is_mended_and_named(plain, warm):
     broken = warm.temperature.copy()
     at = int(np.flatnonzero(warm.run == 3)[200])
     broken[at, 1] += 40.0
-    session = replace(warm, temperature=broken)
+    session = warm.with_channels(temperature=broken)
     mended, told = repaired_temperature(session)
     assert len(told) == 1 and "run3" in told[0] and "joint 2 jumps to" in told[0]
     np.testing.assert_allclose(mended, warm.temperature, atol=0.11)
@@ -168,7 +168,7 @@ def test_a_step_of_forty_kelvins_is_refused(plain, warm):
     broken = warm.temperature.copy()
     rows = np.flatnonzero(warm.run == 3)[200:]
     broken[rows, 0] += 40.0
-    session = replace(warm, temperature=broken)
+    session = warm.with_channels(temperature=broken)
     with pytest.raises(RecordingError, match="run3: the temperature of joint 1 steps"):
         follow_temperature(plain, session, "linear")
     choice = follow_temperature(plain, session)
@@ -176,13 +176,13 @@ def test_a_step_of_forty_kelvins_is_refused(plain, warm):
 
 
 def test_impossible_temperatures_are_refused(plain, warm):
-    kelvins = replace(warm, temperature=warm.temperature + 273.15)
+    kelvins = warm.with_channels(temperature=warm.temperature + 273.15)
     with pytest.raises(RecordingError, match=r"joint 1 goes 29.* degC, which no gear survives"):
         follow_temperature(plain, kelvins, "linear")
 
 
 def test_swapped_sensors_are_named(plain, warm):
-    swapped = replace(warm, temperature=warm.temperature[:, [0, 2, 1]])
+    swapped = warm.with_channels(temperature=warm.temperature[:, [0, 2, 1]])
     told = follow_temperature(plain, swapped).findings
     assert any(
         t.startswith("joint 2: friction follows the temperature given for joint 3") for t in told

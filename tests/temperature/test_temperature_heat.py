@@ -51,7 +51,7 @@ def session():
 def heated(session):
     """A model from all runs but every fourth, without temperatures."""
     held = np.isin(session.run, [2, 6, 10])
-    train = replace(session, temperature=None, keep=session.keep & ~held[:, None])
+    train = replace(session.with_channels(temperature=None), keep=session.keep & ~held[:, None])
     plain = TorqueModel(worn_arm.three_joints(), Linear(0.02))
     choice = follow_heat(plain, train)
     estimate = fit_samples(choice.model, choice.samples, Wls(), dropped=choice.dropped)
@@ -71,7 +71,7 @@ def test_heat_halves_the_error_of_a_blind_fit(session, heated):
     held, choice, model, blind = heated
     state = model.training.thermal
     warm = thermal_temperature(model, session, state, start=state.start)
-    ours = predicted_torque(model, replace(session, temperature=warm))
+    ours = predicted_torque(model, session.with_channels(temperature=warm))
     rows = held & session.in_motion
     left = _without_noise(session, model, ours)[rows]
     other = _without_noise(session, blind, predicted_torque(blind, session))[rows]
@@ -91,7 +91,7 @@ def test_a_new_recording_finds_its_own_start(heated, tmp_path):
     write_model(model, tmp_path / "m.json")
     model = read_model(tmp_path / "m.json")
     warm = worn_arm.samples((37.0, 39.0, 35.0), 77, path=2)
-    filled = with_temperature(model, replace(warm, temperature=None))
+    filled = with_temperature(model, warm.with_channels(temperature=None))
     ours = _without_noise(warm, model, predicted_torque(model, filled))[warm.in_motion]
     other = _without_noise(warm, blind, predicted_torque(blind, warm))[warm.in_motion]
     assert np.sqrt(np.mean(ours**2)) < 0.5 * np.sqrt(np.mean(other**2))
@@ -100,7 +100,10 @@ def test_a_new_recording_finds_its_own_start(heated, tmp_path):
 def test_friction_that_stays_is_refused():
     runs = [worn_arm.samples(30.0, k, path=k % 4) for k in range(6)]
     still = Samples.joined(
-        [replace(run, temperature=None, names=(f"r{k}",)) for k, run in enumerate(runs)]
+        [
+            replace(run.with_channels(temperature=None), names=(f"r{k}",))
+            for k, run in enumerate(runs)
+        ]
     )
     plain = TorqueModel(worn_arm.three_joints(), Linear(0.02))
     with pytest.raises(PoorExcitationError, match="no temperature to estimate"):
@@ -123,7 +126,7 @@ def test_recordings_without_a_sensor_get_the_middle_of_training():
     truth = worn_arm.truth()
     model = TorqueModel(truth.robot, truth.friction)
     model = fitted_model(model, fit_samples(model, joined, Wls()), joined)
-    filled = with_temperature(model, replace(runs[0], temperature=None))
+    filled = with_temperature(model, runs[0].with_channels(temperature=None))
     np.testing.assert_allclose(filled.temperature, 30.25, atol=0.3)
     (told,) = filled.findings
     assert told.kind == "temperature" and "middle of training" in str(told)

@@ -46,7 +46,7 @@ def test_swapped_sensors_are_named(session, pair):
     model, samples = session
     order = np.arange(6)
     order[list(pair)] = order[list(pair)[::-1]]
-    told = swapped_findings(model, replace(samples, temperature=samples.temperature[:, order]))
+    told = swapped_findings(model, samples.with_channels(temperature=samples.temperature[:, order]))
     assert len(told) == 2
     for text, own, other in zip(told, sorted(pair), sorted(pair)[::-1], strict=True):
         assert text.startswith(f"joint {own + 1}:") and f"for joint {other + 1} " in text

@@ -20,7 +20,7 @@ from taufit.recording.files import RecordingFiles, find_recordings
 from taufit.regression import Information
 from taufit.signals import sample_source
 from taufit.signals.stored.results import KeptResults
-from taufit.workflow import identify, training_data
+from taufit.workflow import identify, inputs, training_data
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,8 @@ def made(arm, truth, tmp_path_factory):
 @pytest.fixture
 def folder(made, tmp_path, monkeypatch):
     """Recordings that count as many: nothing is fitted in memory, excerpts are short."""
-    monkeypatch.setattr(training_data, "_LEAD", 100)
+    monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
+    monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
     monkeypatch.setattr(sample_source, "EXCERPT", 2000)
     for path in made[1].iterdir():
         shutil.copy(path, tmp_path)

@@ -12,17 +12,15 @@ import simulated_arm
 from taufit.core.errors import RecordingError
 from taufit.dynamics.batch import Engine
 from taufit.estimators import ConsistentSdp, Wls
-from taufit.fitting import automatic_model
-from taufit.fitting import fit_samples as fit_samples
-from taufit.recording import files as recording_files
-from taufit.recording import read_recordings, write_recording
+from taufit.fitting import automatic_model, fit_samples as fit_samples
+from taufit.recording import files as recording_files, read_recordings, write_recording
 from taufit.recording.files import RecordingFiles
 from taufit.regression import rows
 from taufit.regression.accumulate import accumulate_by_joint
 from taufit.report import fit_page
 from taufit.signals import condition, sample_source
 from taufit.terms.friction import Presliding
-from taufit.workflow import identify, training_data
+from taufit.workflow import identify, inputs, training_data
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +37,8 @@ def paths(truth, tmp_path_factory):
 @pytest.fixture
 def few(monkeypatch):
     """Recordings that count as many: nothing is fitted in memory, excerpts are short."""
-    monkeypatch.setattr(training_data, "_LEAD", 100)
+    monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
+    monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
     monkeypatch.setattr(sample_source, "EXCERPT", 2000)
 
 
@@ -91,7 +90,8 @@ def test_tiles_do_not_change_other_estimators(arm, runs, estimator, monkeypatch)
 
 def test_files_and_memory_give_one_estimate(arm, paths, monkeypatch):
     together = fitted(arm, paths)
-    monkeypatch.setattr(training_data, "_LEAD", 100)
+    monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
+    monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
     apiece = fitted(arm, paths)
 
     assert apart(together, apiece) < 1e-9
@@ -131,7 +131,8 @@ def long_file(truth, tmp_path, monkeypatch):
     monkeypatch.setattr(recording_files, "LEAD", 800)
     monkeypatch.setattr(recording_files, "TAIL", 100)
     monkeypatch.setattr(recording_files, "_SMALL", 0)
-    monkeypatch.setattr(training_data, "_LEAD", 100)
+    monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
+    monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
     path = tmp_path / "long.parquet"
     write_recording(simulated_arm.recording(truth, 60.0, name=path.name), path)
     return path

@@ -11,8 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from taufit.core.errors import WireError
 from taufit.robot import read_robot

@@ -20,7 +20,7 @@ from taufit.sim import Twin, random_fourier, typical_rotor
 from taufit.virtual.controllers import UrController, VirtualUr
 from taufit.virtual.urscript.machine import Machine
 from taufit.wire import UrRtde
-from taufit.wire.player import APPROACH, FINISHED, PREPARATION, RECORDED, Playback
+from taufit.wire.player import APPROACH, FINISHED, PREPARATION, RECORDED, Approach, Playback
 from taufit.wire.recorder import record
 from taufit.wire.ros import JointState, Ros2JointStates, Ros2Player
 from taufit.wire.rtde_line import RtdeLine
@@ -85,7 +85,8 @@ def source(robot):
 
 
 def streamed(robot, playback):
-    return UrStreamPlayer(robot.host, playback, ports=robot.ports)
+    approach = Approach(np.stack([robot.controller.target.copy(), playback.start]))
+    return UrStreamPlayer(robot.host, playback, approach, ports=robot.ports)
 
 
 def start_at(robot, position):
@@ -128,8 +129,9 @@ def test_a_streamed_motion_is_where_the_design_says(robot, tmp_path):
 
 
 def test_without_set_points_the_controller_stops_the_arm(robot, tmp_path):
-    player = streamed(robot, Playback(MOTION, period=MOTION.period))
-    start_at(robot, player.playback.start)
+    playback = Playback(MOTION, period=MOTION.period)
+    start_at(robot, playback.start)
+    player = streamed(robot, playback)
 
     class Dying:
         """Ends the stream in the middle, as a computer that hangs would."""
@@ -170,8 +172,8 @@ def test_registers_of_another_client_are_not_taken(robot):
 
 
 def test_the_program_stops_by_itself_when_no_set_point_ever_comes():
-    text = stream_program(CENTRE, 0.008)
     controller = UrController(Twin(ARM), version=(3, 15, 0, 0))
+    text = stream_program(Approach(np.stack([controller.target, CENTRE])), 0.008)
     assert Machine is not None and controller.play(text) is None
     for _ in range(round(60.0 / 0.008)):
         controller.tick()
@@ -245,7 +247,8 @@ NAMES = tuple(f"axis_{i}" for i in range(6))
 
 def ros2(arm, playback, tmp_path, here):
     states = Ros2JointStates("/js", "torque", joints=NAMES, listener=arm)
-    player = Ros2Player("/c/joint_trajectory", playback, NAMES, here, talker=arm)
+    approach = Approach(np.stack([here, playback.start]))
+    player = Ros2Player("/c/joint_trajectory", playback, NAMES, approach, talker=arm)
     return record(states, tmp_path / "r.parquet", player=player)
 
 

@@ -33,7 +33,7 @@ ARM = read_robot("ur10")
 CENTRE = np.array([0.0, -1.57, 1.2, -1.57, -1.57, 0.0])
 
 
-def motion(seed, frequency_hz=0.1, reach=1.2):
+def motion(seed, frequency_hz=0.1, reach=0.5):
     return random_fourier(
         typical_rotor(ARM), seed=seed, frequency_hz=frequency_hz, centre=CENTRE, reach=reach
     )
@@ -322,7 +322,7 @@ def test_a_dry_run_prints_what_would_be_sent(tmp_path, capsys, source, words, be
 
 def test_a_motion_beyond_the_limits_is_refused_before_anything_is_connected(tmp_path):
     fast = motion(3, frequency_hz=0.1)
-    quick = type(fast)(fast.offset, 3 * fast.sine, 3 * fast.cosine, fast.frequency_hz)
+    quick = type(fast)(fast.offset, 30 * fast.sine, 30 * fast.cosine, fast.frequency_hz)
     write_motion(quick, tmp_path / "m.json", robot="ur10")
     ran = subprocess.run(
         [*TAUFIT, "record", "127.0.0.1", str(tmp_path / "m.json"), "--yes"],
@@ -330,7 +330,8 @@ def test_a_motion_beyond_the_limits_is_refused_before_anything_is_connected(tmp_
         text=True,
         timeout=60,
     )
-    assert ran.returncode == 1 and "beyond the limit" in ran.stderr
+    assert ran.returncode == 1 and "speed of" in ran.stderr
+    assert "beyond" in ran.stderr and "taufit design ur10" in ran.stderr
 
 
 def test_the_controllers_own_kinematics_are_read(robot):

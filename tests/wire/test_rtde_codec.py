@@ -6,8 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from taufit.core.errors import WireError
 from taufit.wire import rtde, ur_state

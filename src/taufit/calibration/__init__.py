@@ -4,35 +4,45 @@ of gravity, joint zeros, friction tests.
 Left to others: the fit (fitting), scores (validation).
 """
 
-from taufit.calibration.excitation_check import excitation_findings
-from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, pairs_of, strokes_in
-from taufit.calibration.friction_test import FrictionFit, fit_friction
-from taufit.calibration.gravity_sign import gravity_findings
-from taufit.calibration.joint_zeros import JointZeros, estimate_joint_zeros
-from taufit.calibration.known_mass import identify_gains
-from taufit.calibration.mounting import (
-    Gravity,
-    Moved,
-    estimate_gravity,
-    mounting_findings,
-    move_model,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "FrictionFit",
-    "FrictionPairs",
-    "Gravity",
-    "JointZeros",
-    "Moved",
-    "estimate_gravity",
-    "estimate_joint_zeros",
-    "excitation_findings",
-    "fit_friction",
-    "gravity_findings",
-    "identify_gains",
-    "mounting_findings",
-    "move_model",
-    "pairs_in",
-    "pairs_of",
-    "strokes_in",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.calibration.excitation_check import excitation_findings as excitation_findings
+    from taufit.calibration.friction_pairs import (
+        FrictionPairs as FrictionPairs,
+        pairs_in as pairs_in,
+        pairs_of as pairs_of,
+        strokes_in as strokes_in,
+    )
+    from taufit.calibration.friction_test import (
+        FrictionFit as FrictionFit,
+        fit_friction as fit_friction,
+    )
+    from taufit.calibration.gravity_sign import gravity_findings as gravity_findings
+    from taufit.calibration.joint_zeros import (
+        JointZeros as JointZeros,
+        estimate_joint_zeros as estimate_joint_zeros,
+    )
+    from taufit.calibration.known_mass import identify_gains as identify_gains
+    from taufit.calibration.mounting import (
+        Gravity as Gravity,
+        Moved as Moved,
+        estimate_gravity as estimate_gravity,
+        mounting_findings as mounting_findings,
+        move_model as move_model,
+    )
+
+lazy_room(
+    __name__,
+    {
+        "excitation_check": "excitation_findings",
+        "friction_pairs": "FrictionPairs pairs_in pairs_of strokes_in",
+        "friction_test": "FrictionFit fit_friction",
+        "gravity_sign": "gravity_findings",
+        "joint_zeros": "JointZeros estimate_joint_zeros",
+        "known_mass": "identify_gains",
+        "mounting": "Gravity Moved estimate_gravity mounting_findings move_model",
+    },
+)

@@ -22,13 +22,11 @@ from taufit.calibration.zero_search import Search
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError, RobotError
 from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import DEFAULT_SLIDE_ZERO_STD, DEFAULT_ZERO_STD
 from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
 
-# Of turning joints [rad], and of sliding ones [m].
-EXPECTED_STD: float = float(np.radians(1.0))
-EXPECTED_SLIDE_STD = 5e-3
 # A zero whose standard deviation is still this share of the expected one was not shown.
 _SHOWN = 0.7
 
@@ -87,13 +85,11 @@ def joint_numbers(robot: Robot, wanted: str | Sequence[str]) -> tuple[int, ...]:
 def found_zeros(
     model: TorqueModel,
     source: SampleSource,
-    wanted: str | Sequence[str] | None,
-    expected_std: float = EXPECTED_STD,
-    expected_slide_std: float = EXPECTED_SLIDE_STD,
-) -> JointZeros | None:
-    """Zeros of the joints asked for; None where none is."""
-    if not wanted:
-        return None
+    wanted: str | Sequence[str],
+    expected_std: float = DEFAULT_ZERO_STD,
+    expected_slide_std: float = DEFAULT_SLIDE_ZERO_STD,
+) -> JointZeros:
+    """Zeros of the joints asked for."""
     joints = joint_numbers(model.robot, wanted)
     samples = source.excerpt
     if samples.signed is not None and not np.all(samples.signed):
@@ -110,8 +106,8 @@ def estimate_joint_zeros(
     samples: Samples,
     joints: Sequence[int] | None = None,
     *,
-    expected_std: float = EXPECTED_STD,
-    expected_slide_std: float = EXPECTED_SLIDE_STD,
+    expected_std: float = DEFAULT_ZERO_STD,
+    expected_slide_std: float = DEFAULT_SLIDE_ZERO_STD,
 ) -> JointZeros:
     """Zeros that explain the torque best, together with all other parameters of the model.
 

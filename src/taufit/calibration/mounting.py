@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.dynamics import BaseParameters, base_parameters, regressor
+from taufit.dynamics import BaseParameters, base_parameters, engine, regressor
 from taufit.fitting.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.torque_model import TorqueModel
@@ -165,7 +165,7 @@ class _Scene:
         joints, rows = robot.joints, self.rows
         motion = (samples.position[rows], samples.velocity[rows], samples.acceleration[rows])
         at = {
-            name: regressor(robot.with_mounting(angles), *motion)
+            name: engine(robot, gravity=gravity_in_base(angles)).regressor(*motion)
             for name, angles in (
                 ("-z", (0.0, 0.0, 0.0)),
                 ("+z", (np.pi, 0.0, 0.0)),

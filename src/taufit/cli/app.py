@@ -19,10 +19,9 @@ import taufit
 from taufit.cli.parts import process
 from taufit.core.errors import TaufitError
 from taufit.core.extras import EXTRAS, installed_extras
-from taufit.core.heap import keep_freed_memory
 from taufit.core.limits import large_files
 from taufit.core.names import printable
-from taufit.core.threads import VARIABLES, reserve_blas_memory
+from taufit.core.threads import VARIABLES, keep_freed_memory, reserve_blas_memory
 
 # In order of use. A verb has a file `cli/<verb>.py` with either a function `command` or, for verbs
 # with sub-verbs, a typer app called `app`.

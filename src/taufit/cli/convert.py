@@ -160,11 +160,7 @@ def _page(recording: Any, found: Any, findings: list[Any], output: Path | None) 
         "gain": "auto" if recording.meta.get("gains") == "auto" else recording.gain,
         "payload": recording.payload,
         **found.to_dict(),
-        "fields": [
-            name
-            for name in recording.__dataclass_fields__
-            if getattr(getattr(recording, name), "ndim", 0) == 2 and name != "coupling"
-        ],
+        "fields": list(recording.quantities()),
         "findings": [finding.to_dict() for finding in findings],
         "output": None if output is None else str(output),
     }

@@ -59,6 +59,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
     Next: play the motion on the robot (--urscript, --ros2, --csv) or `taufit simulate`, then
     `taufit fit`; a friction test goes to `taufit friction`.
     """
+    from taufit.clearance import clearance_block
     from taufit.cli.common import plain
     from taufit.excitation import KINDS, plan, write_motion
 
@@ -66,6 +67,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
     arm = which.read(robot)
     joints = purpose.joints(arm)
     model = goal.model(arm)
+    scene = cell.scene(arm)
     with progress("designing") as bar:
         task = bar.add_task("designing", total=1.0)
         found = plan(
@@ -76,7 +78,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
             basis=series.basis(arm.joints),
             limits=cell.limits(arm),
             jerk=float("inf") if cell.jerk is None else cell.jerk,
-            scene=cell.scene(arm),
+            scene=scene,
             start=cell.pose(arm.joints),
             earlier=goal.earlier(),
             effort=effort.effort(lambda share, _: bar.update(task, completed=min(share, 1.0))),
@@ -89,7 +91,9 @@ def command(  # noqa: PLR0913 - one parameter per group of options
     data = _summary(found)
     # Times differ from run to run; the file of one seed does not.
     notes = {key: plain(x) for key, x in data.items() if key not in ("kind", "cpu_seconds")}
-    write_motion(found.motion, output, robot=arm.name, mounting=list(arm.mounting), **notes)
+    about: dict[str, Any] = {"robot": arm.name, "mounting": list(arm.mounting), **notes}
+    proved = clearance_block(found.motion, arm, cell.cell(found, scene))
+    write_motion(found.motion, output, clearance=proved, **about)
     more = forms.write(arm, found)
     if as_json:
         print_json({**data, "output": str(output)})

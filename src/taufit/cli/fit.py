@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,14 +28,13 @@ from taufit.core.parameters import parse_name
 _PASSES = 7
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.table import Table
 
     from taufit.cli.parts.mend import Mended
     from taufit.core.compute.cache import Cache
     from taufit.recording import Finding
-    from taufit.robot import Robot
     from taufit.validation import Verdict
     from taufit.workflow import Identification
 
@@ -63,45 +64,51 @@ def command(
 
     Next: `taufit check MODEL RECORDING` tests it on recordings it has not seen.
     """
-    from contextlib import nullcontext
-    from dataclasses import replace
     from time import process_time
 
     from taufit.cli.parts.mend import mend
     from taufit.model.model_file import write_model
     from taufit.recording.files import find_recordings
     from taufit.validation import verdict
+    from taufit.workflow import identify
+    from taufit.workflow.inputs import holdout_files, recording_files
     from taufit.workflow.known_files import recorded_mounting
 
     started = process_time()
-    keywords = model.keywords()
+    request = model.request()
     limits = required.limits()
     found = find_recordings(recording, allow_repeats=result.allow_repeats)
     paths = found.paths
     cache = result.kept_in(found.folder)
 
     with progress("fit") as bar, cache or nullcontext():
-        fitted = replace(kept_out.fitted(paths, source), findings=found.findings)
-        task = bar.add_task("fitting", total=_PASSES * len(fitted))
-        recorded = None if arm.mounting else recorded_mounting(fitted, cache)
+        files = recording_files(paths, source, kept_out.share)
+        files = replace(files, findings=found.findings)
+        holdout = holdout_files(
+            files, kept_out.files, replace(source, map=kept_out.holdout_map or source.map)
+        )
+        task = bar.add_task("fitting", total=_PASSES * len(files))
+        recorded = None if arm.mounting else recorded_mounting(files, cache)
         nominal = arm.read(robot, recorded_mounting=recorded)
-        done = _identified(
-            result.as_json,
-            lambda found: mend(found, paths, source, robot, result.mend),
-            nominal,
-            fitted,
-            holdout=kept_out.tested(paths, source),
+        request = replace(
+            request,
             sign_hints=model.hints(nominal.joint_names),
-            force=result.force,
+            ignore_contradictions=result.force,
             provenance=_provenance(
-                robot, paths, kept_out.files, source.map, model.friction_file, cache
+                cache,
+                recordings=paths,
+                holdout=kept_out.files,
+                map=source.map,
+                robot_file=Path(robot) if Path(robot).exists() else robot,
+                **({} if model.friction_file is None else {"friction_file": model.friction_file}),
             ),
             cache=cache,
-            processes=_processes(result.processes, len(fitted)),
-            watch=lambda: bar.advance(task),
-            **keywords,
+            processes=_processes(result.processes, len(files)),
+            callback=lambda: bar.advance(task),
         )
-        bar.update(task, completed=_PASSES * len(fitted), description="writing")
+        with _refusals(result, lambda found: mend(found, paths, source, robot, result.mend)):
+            done = identify(nominal, files, holdout=holdout, request=request)
+        bar.update(task, completed=_PASSES * len(files), description="writing")
         judged = verdict(done.holdout or (done.training,), limits, done.grades)
         mended = mend(done.findings, paths, source, robot, result.mend)
         refused = not judged.passed and not result.force
@@ -136,22 +143,18 @@ def _processes(asked: int | None, files: int) -> int | None:
     return asked if asked is not None or files >= MANY_FILES else 1
 
 
-def _identified(
-    as_json: bool,
-    remedy: Callable[[Sequence[Finding]], Mended | None],
-    robot: Robot,
-    recordings: Any,
-    **how: Any,
-) -> Any:
-    """The fit; a refusal names its remedy and reaches machines too, with its findings."""
+@contextmanager
+def _refusals(
+    result: ResultOptions, remedy: Callable[[Sequence[Finding]], Mended | None]
+) -> Iterator[None]:
+    """A refused fit names its remedy and reaches machines too, with its findings."""
     from taufit.diagnosis import RefusedError
-    from taufit.workflow import identify
 
     try:
-        return identify(robot, recordings, **how)
+        yield
     except RefusedError as error:
         mended = remedy(error.findings)
-        if as_json:
+        if result.as_json:
             found = [finding.to_dict() for finding in error.findings]
             page = {"verdict": "REFUSED", "model": None, "findings": found}
             print_json({**page, "remedy": None if mended is None else mended.to_dict()})
@@ -161,29 +164,20 @@ def _identified(
 
 
 def _provenance(
-    robot: str,
-    recordings: Sequence[Path],
-    holdouts: Sequence[Path],
-    map: Path | None,
-    friction: Path | None = None,
-    cache: Cache | None = None,
+    cache: Cache | None, **inputs: Path | Sequence[Path] | str | None
 ) -> dict[str, Any]:
     """Every input file with its hash."""
     from taufit.core.compute.cache.store import content_of
 
-    def named(path: Path) -> dict[str, str]:
-        return {
-            "file": path.name,
-            "sha256": content_of(path) if cache is None else cache.content(path),
-        }
+    def described(given: Path | Sequence[Path] | str | None) -> Any:
+        if isinstance(given, Path):
+            content = content_of(given) if cache is None else cache.content(given)
+            return {"file": given.name, "sha256": content}
+        if given is None or isinstance(given, str):
+            return given
+        return [described(path) for path in given]
 
-    return {
-        "recordings": [named(path) for path in recordings],
-        "holdout": [named(path) for path in holdouts],
-        "map": None if map is None else named(map),
-        "robot_file": named(Path(robot)) if Path(robot).exists() else robot,
-        **({} if friction is None else {"friction_file": named(friction)}),
-    }
+    return {name: described(given) for name, given in inputs.items()}
 
 
 def _report(done: Identification, path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from taufit.cli.options.cache import CacheOption, opened_cache, say_warning
 if TYPE_CHECKING:
     from taufit.core.compute.cache import Cache
     from taufit.fleet import FleetResult
-    from taufit.recording import Recording
 
 _KEYS = ("robot", "day")
 # Robots that are listed on the screen, worst first.
@@ -66,27 +65,6 @@ class FleetOptions:
         """Where results on files of this computer are kept, if they are."""
         folder = Path(path)
         return opened_cache(self.cache, folder if folder.is_dir() else None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads files as the options say."""
-
-    source: RecordingOptions
-
-    @property
-    def settings(self) -> tuple[Any, ...]:
-        return self.source.settings
-
-    @property
-    def whole(self) -> bool:
-        return self.source.whole
-
-    def __call__(self, path: Path) -> list[Recording]:
-        return self.source.read(path)
-
-    def rows(self, path: Path, first: int, last: int) -> list[Recording]:
-        return self.source.read_rows(path, first, last)
 
 
 def command(
@@ -145,7 +123,7 @@ def command(
             by=keys,
             engine=engine,
             cutoff_hz=how.cutoff_hz,
-            reader=_Reader(source),
+            reader=source,
             cache=cache,
             allow_repeats=how.allow_repeats,
             watch=lambda done, all_: bar.update(task, completed=done, total=all_),

@@ -190,10 +190,8 @@ def _runs(
                 name = path.name if len(recordings) == 1 else f"{path.name}#{number}"
                 samples = condition_like(model, [one], name=str(path))
                 if samples.temperature is not None and model.training.thermal is None:
-                    from dataclasses import replace
-
                     temperature, messages = repaired_temperature(samples)
-                    samples = replace(samples, temperature=temperature)
+                    samples = samples.with_channels(temperature=temperature)
                     notes += messages
                 notes += [f"{name}: {text}" for text in range_findings(model, samples)]
                 notes += [f"{name}: {f}" for f in samples.findings if f.kind == "temperature"]

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from taufit.live.session import Session
     from taufit.model import FittedModel
     from taufit.recording import Recording
+    from taufit.wire.open import Address
     from taufit.wire.source import Source
+    from taufit.wire.ur import UrPorts
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,9 @@ class WatchOptions:
     ports: Ports = ""
     payload: Annotated[bool, typer.Option(help="Estimate what the arm carries.")] = True
     contact: Annotated[bool, typer.Option(help="Watch for contacts.")] = True
+    force: Annotated[
+        bool, typer.Option("--force", help="Go on though the controller reports another arm.")
+    ] = False
 
 
 def command(
@@ -147,14 +152,50 @@ def _source(
         return reading.read_one(path), f"recording {path.name}"
     if path.suffix.lower() in READERS:
         raise RecordingError(f"there is no file {name}.")
-    line = open_source(
-        parse(name),
-        ports=parse_ports(watch.ports),
-        rate_hz=watch.rate_hz,
-        effort=reading.effort,
-        joints=model.robot.joint_names,
-    )
-    return line, name
+    address, ports = parse(name), parse_ports(watch.ports)
+
+    def opened() -> Source:
+        return open_source(
+            address,
+            ports=ports,
+            rate_hz=watch.rate_hz,
+            effort=reading.effort,
+            joints=model.robot.joint_names,
+        )
+
+    _compare(opened(), address, ports, model, watch.force)
+    return opened(), name
+
+
+def _compare(
+    source: Source, address: Address, ports: UrPorts, model: FittedModel, force: bool
+) -> None:
+    """Refuse a model of another arm than the controller reports."""
+    from taufit.clearance import compare_arms
+    from taufit.core.errors import RobotError
+    from taufit.wire.identity import ask_controller
+    from taufit.wire.source import newest_block
+
+    description = source.connect()
+    try:
+        if description.joints != model.robot.joints:
+            return
+        report = ask_controller(address, ports, description, newest_block(source))
+    finally:
+        source.close()
+    found = compare_arms(model.robot, report)
+    for text in found.notes:
+        print(f"note: {text}", file=sys.stderr)
+    if found.reasons and not force:
+        raise RobotError("; ".join(found.reasons) + ". --force goes on nevertheless.")
+    for text in found.reasons:
+        print(f"warning: {text}", file=sys.stderr)
+    if not (found.known or found.reasons):
+        print(
+            f"note: {report.controller} does not report which arm it moves; taken for a "
+            f"{model.robot.name}",
+            file=sys.stderr,
+        )
 
 
 def _limits(monitor: Monitor) -> Callable[[float], list[float] | None]:

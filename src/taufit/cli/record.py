@@ -11,20 +11,19 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, Ports, Rate, wrong
-from taufit.cli.parts.play import (
-    Planned,
-    PlayOptions,
-    length_of,
-    player_for,
-    read_planned,
-    show_reach,
-)
+from taufit.cli.parts.play import Planned, PlayOptions, read_planned, show_reach
 
 if TYPE_CHECKING:
+    from taufit.clearance import Clearance, Identity
+    from taufit.wire.identity import ControllerReport
     from taufit.wire.open import Address
     from taufit.wire.recorder import Recorded
     from taufit.wire.source import Block, Description, Source
     from taufit.wire.ur import UrPorts
+
+
+# How far an arm may have moved since it was shown [rad].
+_MOVED = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class SourceOptions:
     """Where the samples come from and what they are."""
 
     robot: Annotated[
-        str | None, typer.Option(help="The arm, for its limits; by default the motion's.")
+        str | None, typer.Option(help="The arm; by default the motion's, compared with the wire.")
     ] = None
     effort: Annotated[
         str | None,
@@ -68,9 +67,10 @@ def command(
 ) -> None:
     """Record a robot that is on, and play a motion on it if one is given.
 
-    With a motion: connect, check, show what will move and ask, play one slow period, then record
-    the motion. Ctrl-C stops the robot. Every sample is on disk within a second; a recording cut
-    short by a crash is read with `taufit convert`.
+    With a motion: connect, compare the arm with the motion's, prove that all that will be played
+    keeps limits and distances, show it and ask; then prove it anew from where the arm stands, play
+    one slow period and record the motion. Ctrl-C stops the robot. Every sample is on disk within a
+    second; a recording cut short by a crash is read with `taufit convert`.
 
     Next: `taufit convert RECORDING --report` says how good it is, `taufit fit` fits a model.
     """
@@ -85,9 +85,11 @@ def command(
     if play.dry_run:
         if planned is None:
             wrong("--dry-run", "there is nothing to send without a motion")
-        show_reach(planned, None)
-        print(planned.sent(address))
+        _dry_run(planned, address, as_json)
         return
+    if planned is not None:
+        # What no arm could play is refused before anything is connected.
+        _require_cleared(planned, planned.check.clear(None), ())
     line = open_source(
         address,
         ports=ports,
@@ -112,22 +114,32 @@ def _run(
     settings: SourceOptions,
 ) -> Recorded:
     """Connect, check, ask, play and record."""
+    from taufit.wire.identity import ask_controller
     from taufit.wire.recorder import record
+    from taufit.wire.source import newest_block
 
     description = line.connect()
     try:
-        first = _first(line)
-        meta = _about(address, ports, first)
-        player = None
+        first = newest_block(line)
+        report = ask_controller(address, ports, description, first)
+        meta = report.to_dict()
+        player = guard = None
         if planned is not None:
             meta["robot"] = planned.robot.name
-            _check(first, meta)
-            _ask(planned, first, play.yes)
-            player = player_for(planned, address, ports, first, description)
+            identity = _identity(planned, report)
+            shown = _cleared(planned, first, identity, report.remote_control)
+            _ask(planned, shown, first, identity, play.yes)
+            # The person may have thought for long: all of it again, from what is true now.
+            latest = newest_block(line)
+            remote = _remote_control(address, ports)
+            _require_unmoved(planned, first, latest)
+            clearance = _cleared(planned, latest, identity, remote)
+            player = planned.player(clearance, address, ports, description)
+            guard = planned.guard(clearance)
     except BaseException:
         line.close()
         raise
-    length = seconds if planned is None else length_of(planned)
+    length = seconds if planned is None else planned.length
     with progress("recording") as bar:
         task = bar.add_task("recording", total=length)
         done = record(
@@ -135,6 +147,7 @@ def _run(
             output,
             seconds=seconds,
             player=player,
+            guard=guard,
             description=description,
             tick=lambda now: bar.update(task, completed=now),
             meta=meta,
@@ -165,53 +178,115 @@ def _known(
     return out
 
 
-def _first(line: Source) -> Block:
-    """The first samples: where the arm is, and in which state."""
-    import time
-
-    from taufit.core.errors import WireError
-
-    end = time.monotonic() + 10.0
-    while time.monotonic() < end:
-        block = line.read(0.5)
-        if block is not None:
-            return block
-    raise WireError("connected, but no sample came within 10 s.")
-
-
-def _about(address: Address, ports: UrPorts, first: Block) -> dict[str, Any]:
-    """What a Universal Robots controller says about its arm."""
-    from taufit.wire.ur_player import about, calibration, mounting_of
-
-    if address.kind != "ur":
-        return {}
-    meta: dict[str, Any] = dict(about(address.place, ports))
-    table = calibration(address.place, ports)
-    if table is not None:
-        meta["dh"] = table.to_dict()
-    gravity = first.status.get("target_gravity")
-    mounting = None if gravity is None else mounting_of(gravity[-1])
-    if mounting is not None:
-        meta["mounting"] = list(mounting)
-    return meta
+def _dry_run(planned: Planned, address: Address, as_json: bool) -> None:
+    """Prove what can be without the robot, and show what would be sent."""
+    clearance = planned.check.clear(None)
+    accept = planned.play.uncertified
+    reasons = clearance.refusals(accept_uncertified=accept)
+    later = (
+        "which arm is on the wire, where it stands and the way from there; what is shown here "
+        "begins at the start"
+    )
+    if as_json:
+        page = {
+            "cleared": not reasons,
+            "reasons": reasons,
+            "uncertified": list(clearance.uncertified),
+            "notes": [*clearance.notes, f"checked later: {later}"],
+        }
+        print_json({**page, "sent": "" if reasons else planned.sent(clearance, address)})
+    else:
+        show_reach(planned, clearance, None, [f"checked later: {later}"])
+        for text in reasons:
+            print(f"not cleared: {text}", file=sys.stderr)
+        if not reasons:
+            print(planned.sent(clearance, address))
+    if reasons:
+        raise typer.Exit(1)
 
 
-def _check(first: Block, meta: dict[str, Any]) -> None:
+def _identity(planned: Planned, report: ControllerReport) -> Identity:
+    """The arm on the wire, compared with the one the motion is for."""
+    from dataclasses import replace
+
+    from taufit.clearance import compare_arms
+
+    found = compare_arms(planned.robot, report)
+    if found.known or found.reasons:
+        return found
+    if planned.robot_given:
+        note = (
+            f"{report.controller} does not report which arm it moves: {planned.robot.name} is what "
+            "--robot says"
+        )
+        return replace(found, notes=(*found.notes, note))
+    reason = (
+        f"{report.controller} does not report which arm it moves. If it is a {planned.robot.name}, "
+        f"say so with --robot {planned.file.robot_name}"
+    )
+    return replace(found, reasons=(reason,))
+
+
+def _cleared(planned: Planned, block: Block, identity: Identity, remote: str) -> Clearance:
+    """The clearance from where the arm stands; refused with every reason."""
+    import numpy as np
+
     from taufit.core.errors import WireError
     from taufit.wire.ur_player import ready
 
-    obstacles = ready(first)
-    if meta.get("remote_control", "true") == "false":
+    obstacles = ready(block)
+    if remote == "false":
         obstacles.append("the controller is in local control; switch it to remote control")
     if obstacles:
         raise WireError("the robot cannot be moved: " + "; ".join(obstacles) + ".")
+    here = np.asarray(block.values["position"][-1], float)
+    clearance = planned.check.clear(here)
+    _require_cleared(planned, clearance, identity.reasons)
+    return clearance
 
 
-def _ask(planned: Planned, first: Block, yes: bool) -> None:
+def _require_cleared(planned: Planned, clearance: Clearance, others: tuple[str, ...]) -> None:
+    """Refuse what is not cleared, with every reason."""
+    from taufit.core.errors import InfeasibleError
+
+    refusals = clearance.refusals(accept_uncertified=planned.play.uncertified)
+    reasons = [*others, *refusals]
+    if reasons:
+        raise InfeasibleError(f"{planned.file.path} is not cleared: " + "; ".join(reasons) + ".")
+
+
+def _require_unmoved(planned: Planned, shown: Block, latest: Block) -> None:
+    """Refuse to start from a pose that nobody was shown."""
+    import numpy as np
+
+    from taufit.core.errors import WireError
+
+    before, now = (np.asarray(block.values["position"][-1], float) for block in (shown, latest))
+    moved = np.abs(now - before)
+    if moved.max() > _MOVED:
+        joint = int(moved.argmax())
+        raise WireError(
+            f"the arm was moved while the question waited: {planned.robot.joint_names[joint]} "
+            f"stood at {before[joint]:.2f} and is at {now[joint]:.2f} rad. Start again, to see "
+            "what would be played from there."
+        )
+
+
+def _remote_control(address: Address, ports: UrPorts) -> str:
+    from taufit.wire.ur_player import about
+
+    if address.kind != "ur":
+        return ""
+    return about(address.place, ports).get("remote_control", "")
+
+
+def _ask(
+    planned: Planned, clearance: Clearance, first: Block, identity: Identity, yes: bool
+) -> None:
     import numpy as np
 
     here = np.asarray(first.values["position"][-1], float)
-    show_reach(planned, here)
+    show_reach(planned, clearance, here, list(identity.notes))
     if yes:
         return
     if not sys.stdin.isatty():

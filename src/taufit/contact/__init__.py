@@ -3,35 +3,49 @@
 Left to others: what it carries (payload), what to do about a contact (the controller).
 """
 
-from taufit.contact.contact import KINDS, Contact, ContactEvent, Seen
-from taufit.contact.external_torque import ExternalTorque, Felt
-from taufit.contact.force import Force, find_force
-from taufit.contact.injection import Kind, Sensitivity, sensitivity, with_contacts
-from taufit.contact.noise import default_noise, free_noise, training_noise
-from taufit.contact.run import ContactRun, find_contacts, refine_noise, smallest_steps
-from taufit.contact.settings import ContactSettings
-from taufit.contact.watch import ContactWatch
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "KINDS",
-    "Contact",
-    "ContactEvent",
-    "ContactRun",
-    "ContactSettings",
-    "ContactWatch",
-    "ExternalTorque",
-    "Felt",
-    "Force",
-    "Kind",
-    "Seen",
-    "Sensitivity",
-    "default_noise",
-    "find_contacts",
-    "find_force",
-    "free_noise",
-    "refine_noise",
-    "sensitivity",
-    "smallest_steps",
-    "training_noise",
-    "with_contacts",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.contact.contact import (
+        KINDS as KINDS,
+        Contact as Contact,
+        ContactEvent as ContactEvent,
+        Seen as Seen,
+    )
+    from taufit.contact.external_torque import ExternalTorque as ExternalTorque, Felt as Felt
+    from taufit.contact.force import Force as Force, find_force as find_force
+    from taufit.contact.injection import (
+        Kind as Kind,
+        Sensitivity as Sensitivity,
+        sensitivity as sensitivity,
+        with_contacts as with_contacts,
+    )
+    from taufit.contact.noise import (
+        default_noise as default_noise,
+        free_noise as free_noise,
+        training_noise as training_noise,
+    )
+    from taufit.contact.run import (
+        ContactRun as ContactRun,
+        find_contacts as find_contacts,
+        refine_noise as refine_noise,
+        smallest_steps as smallest_steps,
+    )
+    from taufit.contact.settings import ContactSettings as ContactSettings
+    from taufit.contact.watch import ContactWatch as ContactWatch
+
+lazy_room(
+    __name__,
+    {
+        "contact": "KINDS Contact ContactEvent Seen",
+        "external_torque": "ExternalTorque Felt",
+        "force": "Force find_force",
+        "injection": "Kind Sensitivity sensitivity with_contacts",
+        "noise": "default_noise free_noise training_noise",
+        "run": "ContactRun find_contacts refine_noise smallest_steps",
+        "settings": "ContactSettings",
+        "watch": "ContactWatch",
+    },
+)

@@ -200,7 +200,7 @@ class ExternalTorque:
         """The last link carries a body with these inertial parameters from now on."""
         links = np.array(self.model.robot.parameters, float)
         links[self.model.robot.layout.link(-1)] += payload
-        self.engine = Engine(self.model.robot.with_parameters(links))
+        self.engine = Engine(self.model.robot, parameters=links)
 
     def __call__(self, time: Float[Array, " n"], cells: Float[Array, "n c"]) -> Felt | None:
         """The steps up to the next cells; None where there is no step yet.

@@ -19,8 +19,8 @@ from taufit.contact.noise_parts import Heard, hear, velocity_noise, white_and_wa
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
+from taufit.model.friction_level import friction_level
 from taufit.model.noise_by_state import NoiseByState
-from taufit.payload.filter.unknowns import friction_level
 from taufit.signals.noise import noise_std
 from taufit.signals.samples import Samples
 from taufit.terms.friction import needs

@@ -29,10 +29,10 @@ from taufit.contact.settings import ContactSettings
 from taufit.contact.touch import Moment, Touch
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel, require_fitted
+from taufit.model.friction_level import friction_level
 from taufit.model.intake import intake_of, required_temperature
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.grid import Grid
-from taufit.payload.filter.unknowns import friction_level
 from taufit.signals.intake import Intake
 from taufit.terms.friction.states import FAST, TURNING
 

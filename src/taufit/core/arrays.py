@@ -6,10 +6,9 @@ n samples, j joints, p parameters, b base parameters, r rows = n*j, k friction t
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Bool, Int
 
 # Real numbers; complex ones where a derivative is taken by a complex step.
-from jaxtyping import Inexact as Float
+from jaxtyping import Bool, Inexact as Float, Int
 
 Array = np.ndarray
 

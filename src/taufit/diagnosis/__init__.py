@@ -3,25 +3,29 @@
 Left to others: reading (recording), drive gains and mounting (calibration), scores (validation).
 """
 
-from taufit.diagnosis.cause import Cause
-from taufit.diagnosis.change import Change
-from taufit.diagnosis.diagnose import (
-    CHANNEL_KINDS,
-    RefusedError,
-    recording_causes,
-    refuse,
-    sample_causes,
-)
-from taufit.diagnosis.prepare import declared_torque, suitable_cutoff
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "CHANNEL_KINDS",
-    "Cause",
-    "Change",
-    "RefusedError",
-    "declared_torque",
-    "recording_causes",
-    "refuse",
-    "sample_causes",
-    "suitable_cutoff",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.diagnosis.change import Cause as Cause, Change as Change
+    from taufit.diagnosis.diagnose import (
+        CHANNEL_KINDS as CHANNEL_KINDS,
+        RefusedError as RefusedError,
+        recording_causes as recording_causes,
+        refuse as refuse,
+        sample_causes as sample_causes,
+    )
+    from taufit.diagnosis.prepare import (
+        declared_torque as declared_torque,
+        suitable_cutoff as suitable_cutoff,
+    )
+
+lazy_room(
+    __name__,
+    {
+        "change": "Cause Change",
+        "diagnose": "CHANNEL_KINDS RefusedError recording_causes refuse sample_causes",
+        "prepare": "declared_torque suitable_cutoff",
+    },
+)

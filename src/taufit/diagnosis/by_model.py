@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taufit.calibration.mounting import Gravity, estimate_gravity, spoken
 from taufit.core.arrays import Array, Float
 from taufit.diagnosis.alternatives import (
     ARM_ODDS,
@@ -26,15 +26,16 @@ from taufit.diagnosis.alternatives import (
     shows_links,
     with_equals,
 )
-from taufit.diagnosis.cause import Cause
-from taufit.diagnosis.change import Change, torque_scale
+from taufit.diagnosis.change import Cause, Change, torque_scale
 from taufit.diagnosis.evidence import Comparison, Evidence
-from taufit.diagnosis.hypotheses import hypotheses, ranked
 from taufit.diagnosis.lag import delay_finding
 from taufit.diagnosis.slopes import gravity_slopes, middle_slope
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.robot import Robot, bundled_robots
+
+if TYPE_CHECKING:
+    from taufit.calibration.mounting import Gravity
 
 # Links explain a joint's torque worse than its own columns by this factor, or lie this far from
 # the nominal ones (squared, in units of 100 %), or leave this share unexplained: look closer.
@@ -86,6 +87,8 @@ def by_model(robot: Robot, recordings: Sequence[Recording], evidence: Evidence) 
     evidence = evidence.with_gain(evidence.samples.gain if own_gain else None)
     slopes = _slopes(evidence)
     if _suspicious(evidence, slopes):
+        from taufit.calibration.mounting import estimate_gravity
+
         gravity = estimate_gravity(robot, evidence.samples)
         measured = all(r.velocity is not None for r in recordings)
         found = _best(evidence, gravity, slopes, measured)
@@ -162,6 +165,8 @@ def _best(
     evidence: Evidence, gravity: Gravity | None, slopes: Float[Array, " j"], measured: bool
 ) -> tuple[Change, Comparison] | None:
     """The hypothesis that puts things right, or None."""
+    from taufit.diagnosis.hypotheses import hypotheses, ranked
+
     untested = _MOTION_KINDS if _together(evidence) else ()
     known = slopes[np.isfinite(slopes)]
     none = len(known) > 0 and bool(np.all(np.abs(known) < _NONE))
@@ -322,6 +327,8 @@ def _cause(change: Change, compared: Comparison, gravity: Gravity | None, robot:
     """The finding: refused where the evidence is overwhelming, else only named."""
     message = change.message
     if change.kind == "mounting" and gravity is not None:
+        from taufit.calibration.mounting import spoken
+
         message = spoken(gravity, robot)
     sure = compared.gained > SURE and compared.held_out < _HALF
     sure |= change.kind in _SHOWN_KINDS or _returns(change, compared)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import EVERY, SIGNAL, MapEdit, Remedy
 from taufit.recording.quantity import MOTIONS, QUANTITIES
 from taufit.robot import Robot
@@ -311,3 +312,11 @@ def described_by(robot: Robot) -> Change:
         remedy=Remedy(robot=robot.name),
         rank=2.0,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cause:
+    """Fault of a recording, and the change that corrects it; None where none was found."""
+
+    finding: Finding
+    change: Change | None = None

@@ -15,7 +15,7 @@ import numpy as np
 
 from taufit.core.errors import RecordingError
 from taufit.diagnosis.by_model import by_model
-from taufit.diagnosis.cause import Cause
+from taufit.diagnosis.change import Cause
 from taufit.diagnosis.channels import channel_findings
 from taufit.diagnosis.evidence import Evidence
 from taufit.diagnosis.one_file import unlike_the_others
@@ -64,7 +64,9 @@ class RefusedError(RecordingError):
         texts = [f.message if f.message.endswith((".", "?")) else f"{f.message}." for f in
                  self.findings]  # fmt: skip
         text = "\n".join(dict.fromkeys(texts))
-        super().__init__(f"{text}\nCorrect that, or fit nevertheless with --force (force=True).")
+        super().__init__(
+            f"{text}\nCorrect that, or fit nevertheless with --force (ignore_contradictions=True)."
+        )
 
 
 def refuse(causes: Sequence[Cause], force: bool) -> None:

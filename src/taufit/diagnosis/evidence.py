@@ -28,7 +28,7 @@ from taufit.diagnosis.normal import (
     solve,
 )
 from taufit.diagnosis.priors import Priors, link_priors
-from taufit.dynamics import inverse_dynamics, regressor
+from taufit.dynamics import Engine, regressor
 from taufit.fitting.selection.friction_terms import NOMINAL_WEIGHT
 from taufit.robot import Robot
 from taufit.signals.filtering import lowpass
@@ -223,21 +223,19 @@ class Evidence:
         Its two horizontal parts on the fitted links, fitted to the residuals of all joints.
         """
         rows, plain = self.rows, self.plain
-        fitted = rows.robot.with_parameters(plain.links.ravel())
         down = np.asarray(rows.robot.gravity, float)
         least = np.eye(3)[int(np.argmin(np.abs(down)))]
         across = np.cross(down, least)
         across *= np.linalg.norm(down) / np.linalg.norm(across)
         sides = (across, np.cross(down, across) / np.linalg.norm(down))
         still = np.zeros_like(rows.position)
-        unloaded = inverse_dynamics(fitted, rows.position, still, still, gravity=np.zeros(3))
-        columns = np.stack(
-            [
-                inverse_dynamics(fitted, rows.position, still, still, gravity=side) - unloaded
-                for side in sides
-            ],
-            axis=-1,
+        unloaded, *tilted = (
+            Engine(rows.robot, gravity=gravity, parameters=plain.links.ravel()).inverse_dynamics(
+                rows.position, still, still
+            )
+            for gravity in (np.zeros(3), *sides)
         )
+        columns = np.stack([torque - unloaded for torque in tilted], axis=-1)
         left = rows.torque - self._rigid @ plain.links
         left -= np.einsum("njo,jo->nj", _own(rows), plain.friction)
         size = np.where(rows.keep, left, 0.0)
@@ -351,8 +349,8 @@ class Evidence:
 
 def residual(rows: Rows, fitted: Solution) -> Float[Array, "n j"]:
     """Torque of rows that a fit to others leaves unexplained; zero where it does not count."""
-    robot = rows.robot.with_parameters(fitted.links.ravel())
-    rigid = inverse_dynamics(robot, rows.position, rows.velocity, rows.acceleration)
+    arm = Engine(rows.robot, parameters=fitted.links.ravel())
+    rigid = arm.inverse_dynamics(rows.position, rows.velocity, rows.acceleration)
     own = np.einsum("njo,jo->nj", _own(rows), fitted.own)
     return np.where(rows.keep, rows.torque - rigid - own, 0.0)
 

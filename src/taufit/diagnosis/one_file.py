@@ -13,8 +13,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.parameters import ParameterLayout
-from taufit.diagnosis.cause import Cause
-from taufit.diagnosis.change import Rows, zero_offset
+from taufit.diagnosis.change import Cause, Rows, zero_offset
 from taufit.diagnosis.evidence import Evidence, residual
 from taufit.diagnosis.normal import Solution
 from taufit.dynamics import regressor

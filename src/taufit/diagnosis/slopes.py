@@ -6,7 +6,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.diagnosis.change import Rows
-from taufit.dynamics import gravity_torque
+from taufit.dynamics import Engine, gravity_torque
 
 # Joints whose gravity changes at least this much of the most loaded one's tell, and at least this
 # much of their torque's own spread.
@@ -25,7 +25,9 @@ def gravity_slopes(rows: Rows, links: Float[Array, " p"]) -> Float[Array, " j"]:
     if not np.any(rows.robot.parameters):
         return out
     nominal = gravity_torque(rows.robot, rows.position)
-    found = gravity_torque(rows.robot.with_parameters(links.ravel()), rows.position)
+    still = np.zeros_like(rows.position)
+    fitted = Engine(rows.robot, parameters=links.ravel())
+    found = fitted.inverse_dynamics(rows.position, still, still)
     spread = nominal.std(axis=0)
     for j in range(joints):
         kept = rows.keep[:, j]

@@ -4,39 +4,42 @@ the regressor, base parameters.
 Left to others: friction, drives and payload (torque_model).
 """
 
-from taufit.dynamics.base_expressions import base_expressions
-from taufit.dynamics.base_parameters import (
-    BaseParameters,
-    base_of_regressor,
-    base_parameters,
-)
-from taufit.dynamics.batch import (
-    Engine,
-    coriolis_torque,
-    engine,
-    gravity_torque,
-    inverse_dynamics,
-    mass_matrix,
-    regressor,
-    regressor_adjoint,
-    regressor_tiles,
-)
-from taufit.dynamics.recursion import forward_kinematics, jacobian
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "BaseParameters",
-    "Engine",
-    "base_expressions",
-    "base_of_regressor",
-    "base_parameters",
-    "coriolis_torque",
-    "engine",
-    "forward_kinematics",
-    "gravity_torque",
-    "inverse_dynamics",
-    "jacobian",
-    "mass_matrix",
-    "regressor",
-    "regressor_adjoint",
-    "regressor_tiles",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.dynamics.base_expressions import base_expressions as base_expressions
+    from taufit.dynamics.base_parameters import (
+        BaseParameters as BaseParameters,
+        base_of_regressor as base_of_regressor,
+        base_parameters as base_parameters,
+    )
+    from taufit.dynamics.batch import (
+        Engine as Engine,
+        coriolis_torque as coriolis_torque,
+        engine as engine,
+        gravity_torque as gravity_torque,
+        inverse_dynamics as inverse_dynamics,
+        mass_matrix as mass_matrix,
+        regressor as regressor,
+        regressor_adjoint as regressor_adjoint,
+        regressor_tiles as regressor_tiles,
+    )
+    from taufit.dynamics.recursion import (
+        forward_kinematics as forward_kinematics,
+        jacobian as jacobian,
+    )
+
+lazy_room(
+    __name__,
+    {
+        "base_expressions": "base_expressions",
+        "base_parameters": "BaseParameters base_of_regressor base_parameters",
+        "batch": (
+            "Engine coriolis_torque engine gravity_torque inverse_dynamics mass_matrix "
+            "regressor regressor_adjoint regressor_tiles"
+        ),
+        "recursion": "forward_kinematics jacobian",
+    },
+)

@@ -26,6 +26,11 @@ _LARGE = 16 << 20  # bytes: more than a core's share of the caches
 class Engine:
     """A robot's constants, ready for batches of states.
 
+    Args:
+        robot: The arm.
+        gravity, parameters: In place of the robot's own.
+        compiled: Whether to use the kernel; by default where there is one.
+
     Attributes:
         robot: Whose dynamics these are.
         gravity: In the base frame [m/s^2].
@@ -39,6 +44,7 @@ class Engine:
         robot: Robot,
         *,
         gravity: Float[Array, " 3"] | None = None,
+        parameters: Float[Array, " p"] | None = None,
         compiled: bool | None = None,
     ) -> None:
         self.robot = robot
@@ -53,9 +59,11 @@ class Engine:
                 np.ascontiguousarray(robot.placements, float),
                 np.ascontiguousarray(robot.screws, float),
                 self.gravity,
-                robot.layout.split(robot.parameters).links,
+                robot.layout.split(robot.parameters if parameters is None else parameters).links,
             )
             self._once = self.kernel.regressor_once
+        elif parameters is not None:
+            self.robot = robot.with_parameters(parameters)
 
     def regressor(
         self,

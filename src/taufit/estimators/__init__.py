@@ -3,49 +3,51 @@
 Left to others: rows and weights (regression), which terms to fit (selection).
 """
 
-from taufit.core.errors import TaufitError
-from taufit.estimators.consistent_sdp import ConsistentSdp
-from taufit.estimators.constraints import is_consistent, smallest_eigenvalues
-from taufit.estimators.estimator import Estimator, Problem, Solution
-from taufit.estimators.irls import Irls
-from taufit.estimators.ols import Ols
-from taufit.estimators.pbpr import Pbpr
-from taufit.estimators.tls import Tls
-from taufit.estimators.wls import Wls
+from __future__ import annotations
 
-ESTIMATORS: dict[str, type[Estimator]] = {
-    "ols": Ols,
-    "wls": Wls,
-    "irls": Irls,
-    "tls": Tls,
-    "consistent_sdp": ConsistentSdp,
-    "pbpr": Pbpr,
-}
+from typing import TYPE_CHECKING
 
+from taufit.core.lazy import Registry, lazy_room
 
-def as_estimator(given: Estimator | str | None) -> Estimator | None:
-    """An estimator, or the one of a name; None and "auto" stand for the automatic choice."""
-    if given is None or given == "auto":
-        return None
-    if not isinstance(given, str):
-        return given
-    if given not in ESTIMATORS:
-        raise TaufitError(f"estimator {given!r} is not known; there are {', '.join(ESTIMATORS)}.")
-    return ESTIMATORS[given]()
+if TYPE_CHECKING:
+    from taufit.estimators.consistent_sdp import ConsistentSdp as ConsistentSdp
+    from taufit.estimators.constraints import (
+        is_consistent as is_consistent,
+        smallest_eigenvalues as smallest_eigenvalues,
+    )
+    from taufit.estimators.estimator import (
+        Estimator as Estimator,
+        Problem as Problem,
+        Solution as Solution,
+    )
+    from taufit.estimators.irls import Irls as Irls
+    from taufit.estimators.ols import Ols as Ols
+    from taufit.estimators.pbpr import Pbpr as Pbpr
+    from taufit.estimators.tls import Tls as Tls
+    from taufit.estimators.wls import Wls as Wls
 
+ESTIMATORS: Registry[type[Estimator]] = Registry(
+    {
+        "ols": "taufit.estimators.ols:Ols",
+        "wls": "taufit.estimators.wls:Wls",
+        "irls": "taufit.estimators.irls:Irls",
+        "tls": "taufit.estimators.tls:Tls",
+        "consistent_sdp": "taufit.estimators.consistent_sdp:ConsistentSdp",
+        "pbpr": "taufit.estimators.pbpr:Pbpr",
+    }
+)
+__all__ = ["ESTIMATORS"]
 
-__all__ = [
-    "ESTIMATORS",
-    "ConsistentSdp",
-    "Estimator",
-    "Irls",
-    "Ols",
-    "Pbpr",
-    "Problem",
-    "Solution",
-    "Tls",
-    "Wls",
-    "as_estimator",
-    "is_consistent",
-    "smallest_eigenvalues",
-]
+lazy_room(
+    __name__,
+    {
+        "consistent_sdp": "ConsistentSdp",
+        "constraints": "is_consistent smallest_eigenvalues",
+        "estimator": "Estimator Problem Solution",
+        "irls": "Irls",
+        "ols": "Ols",
+        "pbpr": "Pbpr",
+        "tls": "Tls",
+        "wls": "Wls",
+    },
+)

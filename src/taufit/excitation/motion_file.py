@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from taufit.core.errors import TaufitError
@@ -56,11 +57,26 @@ def motion_from_dict(data: dict[str, Any], where: str = "this motion") -> Motion
     return motion
 
 
-def write_motion(motion: Motion, path: str | os.PathLike[str], **notes: Any) -> None:
-    """Write a motion file; `notes` (robot, criterion, ...) are kept beside it under "notes"."""
+def write_motion(
+    motion: Motion,
+    path: str | os.PathLike[str],
+    *,
+    clearance: Mapping[str, Any] | None = None,
+    **notes: Any,
+) -> None:
+    """Write a motion file.
+
+    Args:
+        motion: To be written.
+        path: Of the file.
+        clearance: Cell, limits, clear leg and digests, as `clearance.clearance_block` makes them.
+        notes: Kept beside it under "notes": robot, mounting, criterion, ...
+    """
     data = motion_to_dict(motion)
     if notes:
         data["notes"] = notes
+    if clearance is not None:
+        data["clearance"] = dict(clearance)
     write_json(path, data)
 
 

@@ -12,7 +12,16 @@ from taufit.core.errors import TaufitError
 from taufit.core.names import c_identifier, yaml_scalar
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
-from taufit.wire.player import APPROACH, FINISHED, PREPARATION, RECORDED
+from taufit.wire.player import (
+    ACCELERATION,
+    APPROACH,
+    FINISHED,
+    PREPARATION,
+    RECORDED,
+    SPEED,
+    Approach,
+)
+from taufit.wire.ur_player import approach_lines
 
 
 def to_csv(motion: Motion, rate_hz: float = 100.0) -> str:
@@ -53,11 +62,11 @@ def to_joint_trajectory(
 # Output register in which a program says what it is doing, for whoever records it.
 PHASE_REGISTER = 24
 _SERVO = "servoj(q, t=step, lookahead_time=0.03, gain=1000)"
-# Between the knots of a motion that is no Fourier series.
-_KNOTS_S = 0.1
+# Between the knots of a motion that is no Fourier series [s].
+KNOTS_S = 0.1
 
 
-def to_urscript(
+def to_urscript(  # noqa: PLR0913 - the public call has one keyword per choice
     motion: Motion,
     name: str = "taufit_excitation",
     *,
@@ -66,6 +75,8 @@ def to_urscript(
     warm_up_s: float = 0.0,
     phases: bool = False,
     call: bool = True,
+    approach: Approach | None = None,
+    knots_s: float = KNOTS_S,
 ) -> str:
     """A URScript program with the whole motion inside, evaluated on the controller.
 
@@ -75,7 +86,7 @@ def to_urscript(
 
     Args:
         motion: Of six joints. A Fourier series is evaluated from its coefficients, any other
-            motion from knots every 0.1 s.
+            motion from knots.
         name: Of the program; `taufit_` is put in front where it does not begin so, for a word of
             the language or one of its functions would be a program that does something else.
         step_s: 0.002 for e-Series, 0.008 for CB3.
@@ -87,6 +98,9 @@ def to_urscript(
             rest), FINISHED.
         call: End with a call of the program, as a script file needs it; a program sent to the
             controller needs none.
+        approach: Proved legs to the start, from where the arm must then stand; a straight `movej`
+            from anywhere where None.
+        knots_s: Time between the knots of a motion that is no Fourier series.
     """
     if motion.joints != 6:
         raise TaufitError(
@@ -98,14 +112,18 @@ def to_urscript(
     player: _Series | _Table = (
         _Series(motion, step_s, start)
         if isinstance(motion, Fourier)
-        else _Table(motion, step_s, start)
+        else _Table(motion, step_s, start, approach or Approach(start[None]), knots_s)
     )
 
     def phase(number: int) -> list[str]:
         return [f"  write_output_integer_register({PHASE_REGISTER}, {number})"] if phases else []
 
-    lines = [f"def {name}():", *player.head(), *phase(APPROACH)]
-    lines += [f"  movej({_row(start)}, a=0.5, v=0.3)", "  sleep(1.0)"]
+    lines = [f"def {name}():", *player.head()]
+    if approach is None:
+        lines += [*phase(APPROACH), f"  movej({_row(start)}, a={ACCELERATION}, v={SPEED})"]
+    else:
+        lines += approach_lines(approach)
+    lines += ["  sleep(1.0)"]
     if slow > 0.0 or warm_up_s > 0.0:
         lines += phase(PREPARATION)
     if slow > 0.0:
@@ -175,7 +193,7 @@ class _Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """Any other motion: knots every 0.1 s, with cubic Hermite curves in between.
+    """Any other motion: evenly spaced knots, with cubic Hermite curves in between.
 
     q(s) = (1 + 2 s) (1 - s)^2 q_a + s (1 - s)^2 u_a + s^2 (3 - 2 s) q_b + s^2 (s - 1) u_b, u being
     the velocity times the time between knots: the pace only changes how many steps it takes.
@@ -184,11 +202,12 @@ class _Table:
     motion: Motion
     step_s: float
     start: Float[Array, " 6"]
+    approach: Approach
+    knots_s: float
 
     def head(self) -> list[str]:
-        count = max(1, int(np.ceil(self.motion.duration / _KNOTS_S)))
-        between = self.motion.duration / count
-        q, v, _ = self.motion.at(np.linspace(0.0, self.motion.duration, count + 1))
+        time, q, v = knots(self.motion, self.knots_s)
+        between = float(time[1])
         lines = [
             "  # A motion through knots: run it at low speed first; set the payload to what is",
             "  # mounted, and the speed slider to 100 % for the recording itself.",
@@ -240,10 +259,21 @@ class _Table:
         """To the start again, where the motion does not end there."""
         end = self.motion.at(np.array([self.motion.duration]))[0][0]
         away = np.abs(end - self.start).max() > 1e-6
-        return ["  stopj(2.0)", f"  movej({_row(self.start)}, a=0.5, v=0.3)"] if away else []
+        moves = f"a={self.approach.acceleration:.9g}, v={self.approach.speed:.9g}"
+        return ["  stopj(2.0)", f"  movej({_row(self.start)}, {moves})"] if away else []
 
     def whole(self) -> list[str]:
         return ["  motion()"]
+
+
+def knots(
+    motion: Motion, between: float
+) -> tuple[Float[Array, " n"], Float[Array, "n j"], Float[Array, "n j"]]:
+    """Times, positions and velocities of a table, evenly spaced by at most `between` seconds."""
+    count = max(1, int(np.ceil(motion.duration / between)))
+    time = np.linspace(0.0, motion.duration, count + 1)
+    q, v, _ = motion.at(time)
+    return time, q, v
 
 
 def _times(motion: Motion, rate_hz: float) -> Float[Array, " n"]:

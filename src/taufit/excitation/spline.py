@@ -30,6 +30,12 @@ class Spline:
             raise TaufitError(
                 "a spline motion has increasing knots, six more of them than control points."
             )
+        if not (np.all(np.isfinite(knots)) and np.all(np.isfinite(control))):
+            raise TaufitError("a spline motion has a knot or control point that is not finite.")
+        if np.any(knots[:6] != 0.0) or np.any(knots[-6:] != knots[-1]):
+            raise TaufitError(
+                "a spline motion's knots begin with six zeros and end with six times its duration."
+            )
         object.__setattr__(self, "knots", knots)
         object.__setattr__(self, "control", control)
 

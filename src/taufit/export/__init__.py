@@ -3,22 +3,31 @@
 In: a `FittedModel`. Out: files. Left to others: reading those forms (robot).
 """
 
-from taufit.export.fmu import write_fmu
-from taufit.export.form import Form, Written
-from taufit.export.to_c import to_c
-from taufit.export.to_mjcf import to_mjcf
-from taufit.export.to_urdf import to_urdf
-from taufit.export.write import EXPORTS, export_model, write_export, write_urdf
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "EXPORTS",
-    "Form",
-    "Written",
-    "export_model",
-    "to_c",
-    "to_mjcf",
-    "to_urdf",
-    "write_export",
-    "write_fmu",
-    "write_urdf",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.export.fmu import write_fmu as write_fmu
+    from taufit.export.form import Form as Form, Written as Written
+    from taufit.export.to_c import to_c as to_c
+    from taufit.export.to_mjcf import to_mjcf as to_mjcf
+    from taufit.export.to_urdf import to_urdf as to_urdf
+    from taufit.export.write import (
+        EXPORTS as EXPORTS,
+        export_model as export_model,
+        write_export as write_export,
+        write_urdf as write_urdf,
+    )
+
+lazy_room(
+    __name__,
+    {
+        "fmu": "write_fmu",
+        "form": "Form Written",
+        "to_c": "to_c",
+        "to_mjcf": "to_mjcf",
+        "to_urdf": "to_urdf",
+        "write": "EXPORTS export_model write_export write_urdf",
+    },
+)

@@ -3,8 +3,24 @@
 Left to others: recordings and scores (workflow), torque without signs (signs).
 """
 
-from taufit.fitting.fit import automatic_model, fit, fitted_model
-from taufit.fitting.fit_samples import fit_samples
-from taufit.fitting.known_friction import KnownFriction
+from typing import TYPE_CHECKING
 
-__all__ = ["KnownFriction", "automatic_model", "fit", "fit_samples", "fitted_model"]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.fitting.fit import (
+        automatic_model as automatic_model,
+        fit as fit,
+        fitted_model as fitted_model,
+    )
+    from taufit.fitting.fit_samples import fit_samples as fit_samples
+    from taufit.fitting.known_friction import KnownFriction as KnownFriction
+
+lazy_room(
+    __name__,
+    {
+        "fit": "automatic_model fit fitted_model",
+        "fit_samples": "fit_samples",
+        "known_friction": "KnownFriction",
+    },
+)

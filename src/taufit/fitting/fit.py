@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Estimator
 from taufit.fitting.enough import Amount, check_enough
 from taufit.fitting.fit_samples import fit_samples
-from taufit.fitting.known_friction import KnownFriction, unlike_tested
 from taufit.fitting.one_way import ties
 from taufit.fitting.selection.evidence import Evidence, rated_speed, weigh_evidence
 from taufit.fitting.selection.friction_terms import choose, gaussian_prior
@@ -44,6 +43,9 @@ from taufit.terms.friction import (
 )
 from taufit.terms.friction.compensated import absent_terms, compensated
 from taufit.terms.friction.states import STATES
+
+if TYPE_CHECKING:
+    from taufit.fitting.known_friction import KnownFriction
 
 # Data that leave more than this share of a base parameter's prior variance have not shown it.
 _SHOWN = 0.9
@@ -106,7 +108,9 @@ def automatic_model(
     """
     side = side or robot.drives.side
     return TorqueModel(
-        replace(robot, drives=replace(robot.drives, side=side)),
+        robot
+        if side == robot.drives.side
+        else replace(robot, drives=replace(robot.drives, side=side)),
         _beside_compensators(robot, _friction(friction)),
         side != "link" if rotor_inertia is None else rotor_inertia,
         offset,
@@ -212,6 +216,8 @@ def fit(
         warnings += unseen_findings(model, estimate, evidence.link_weight)
     warnings += explained
     if known is not None:
+        from taufit.fitting.known_friction import unlike_tested
+
         warnings += unlike_tested(known, estimate.names, values)
     settings: dict[str, Any] = {**estimate.settings}
     if evidence is not None:

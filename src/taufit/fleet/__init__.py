@@ -4,7 +4,18 @@ have in common, which of them are unlike the others and why, how friction moves 
 Left to others: single fits (workflow), pages (report), where the work is done (engines).
 """
 
-from taufit.fleet.result import FleetResult
-from taufit.fleet.run import study_fleet
+from typing import TYPE_CHECKING
 
-__all__ = ["FleetResult", "study_fleet"]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.fleet.result import FleetResult as FleetResult
+    from taufit.fleet.run import study_fleet as study_fleet
+
+lazy_room(
+    __name__,
+    {
+        "result": "FleetResult",
+        "run": "study_fleet",
+    },
+)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,34 +29,15 @@ from taufit.fleet.unlike_friction import named_from
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import Conditioning
-from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.terms.friction import Ripple
-from taufit.workflow.inputs import Reader
+from taufit.workflow.inputs import FileReader, Reader
 from taufit.workflow.training_data import with_drives
 
 # A task is about a second of work: files of one robot and day, so many bytes and files at most.
 _TASK_BYTES, _TASK_FILES = 20 * 2**20, 16
 # Relative standard deviation of one day's friction about the robot's own.
 _DAILY = 0.1
-
-
-class FleetReader(Protocol):
-    """Reads files of a fleet; a `Reader` is one."""
-
-    @property
-    def settings(self) -> tuple[Any, ...]:
-        """What decides, beside its content, what is read from a file."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether files are read as they are, so that long ones may be read in sections."""
-
-    def __call__(self, path: Path, /) -> list[Recording]:
-        """The runs of a file."""
-
-    def rows(self, path: Path, first: int, last: int) -> list[Recording]:
-        """Some rows of a long one."""
 
 
 @one_blas_thread
@@ -68,7 +48,7 @@ def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
     by: Sequence[str] = KEYS,
     engine: Engine | None = None,
     cutoff_hz: float = 10.0,
-    reader: FleetReader | None = None,
+    reader: FileReader | None = None,
     cache: Cache | None = None,
     allow_repeats: bool = False,
     watch: Callable[[int, int], None] | None = None,
@@ -107,7 +87,7 @@ def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
 
 
 def _condense(
-    robot: Robot, places: Sequence[Place], cutoff_hz: float, reader: FleetReader
+    robot: Robot, places: Sequence[Place], cutoff_hz: float, reader: FileReader
 ) -> Condense:
     """What is done to every file; where torque was measured is as in the first that can be read."""
     for place in places[:50]:

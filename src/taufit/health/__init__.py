@@ -3,33 +3,39 @@
 Left to others: reading and conditioning recordings (validation), pictures (report).
 """
 
-from taufit.health.cusum import cusum, threshold_for
-from taufit.health.history import (
-    History,
-    Run,
-    judge,
-    start_history,
-)
-from taufit.health.history_file import add_runs, read_history, write_history
-from taufit.health.index import FrictionIndex, friction_index
-from taufit.health.judgement import JointHealth, Judgement
-from taufit.health.tracker import FrictionTracker, TrackerSettings, track
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "FrictionIndex",
-    "FrictionTracker",
-    "History",
-    "JointHealth",
-    "Judgement",
-    "Run",
-    "TrackerSettings",
-    "add_runs",
-    "cusum",
-    "friction_index",
-    "judge",
-    "read_history",
-    "start_history",
-    "threshold_for",
-    "track",
-    "write_history",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.health.cusum import cusum as cusum, threshold_for as threshold_for
+    from taufit.health.history import (
+        History as History,
+        Run as Run,
+        judge as judge,
+        start_history as start_history,
+    )
+    from taufit.health.history_file import (
+        add_runs as add_runs,
+        read_history as read_history,
+        write_history as write_history,
+    )
+    from taufit.health.index import FrictionIndex as FrictionIndex, friction_index as friction_index
+    from taufit.health.judgement import JointHealth as JointHealth, Judgement as Judgement
+    from taufit.health.tracker import (
+        FrictionTracker as FrictionTracker,
+        TrackerSettings as TrackerSettings,
+        track as track,
+    )
+
+lazy_room(
+    __name__,
+    {
+        "cusum": "cusum threshold_for",
+        "history": "History Run judge start_history",
+        "history_file": "add_runs read_history write_history",
+        "index": "FrictionIndex friction_index",
+        "judgement": "JointHealth Judgement",
+        "tracker": "FrictionTracker TrackerSettings track",
+    },
+)

@@ -10,7 +10,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.fitting.selection.friction_terms import correlation_samples
 from taufit.model.fitted_model import FittedModel
-from taufit.model.predict import rigid_torque
+from taufit.model.predict import friction_torque, rigid_torque
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
 from taufit.terms.friction import needs
@@ -197,6 +197,5 @@ def _friction_torque(
     model: FittedModel, samples: Samples, rigid: Float[Array, "n j"]
 ) -> Float[Array, "n j"]:
     """What the model expects friction to be, through the samples' low-pass."""
-    columns = model.columns
-    friction = columns.to_joints(columns.friction_at(samples, load=rigid))
-    return friction @ model.values[model.layout.friction]
+    motor = model.columns.friction_at(samples, load=rigid)
+    return friction_torque(model, samples, motor=motor)

@@ -4,8 +4,20 @@ In: a fitted model and samples as they come, from a robot that is on or a record
 Out: readings, one per sample, and events. Detection is left to `payload`, `contact` and `health`.
 """
 
-from taufit.live.account import Account
-from taufit.live.monitor import Monitor
-from taufit.live.reading import KINDS, MonitorEvent, Reading
+from typing import TYPE_CHECKING
 
-__all__ = ["KINDS", "Account", "Monitor", "MonitorEvent", "Reading"]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.live.account import Account as Account
+    from taufit.live.monitor import Monitor as Monitor
+    from taufit.live.reading import KINDS as KINDS, MonitorEvent as MonitorEvent, Reading as Reading
+
+lazy_room(
+    __name__,
+    {
+        "account": "Account",
+        "monitor": "Monitor",
+        "reading": "KINDS MonitorEvent Reading",
+    },
+)

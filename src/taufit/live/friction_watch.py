@@ -8,7 +8,7 @@ from taufit.contact.external_torque import Felt
 from taufit.core.arrays import Array
 from taufit.health import FrictionTracker
 from taufit.model.fitted_model import FittedModel
-from taufit.payload.filter.unknowns import friction_level
+from taufit.model.friction_level import friction_level
 from taufit.terms.friction.states import STATES
 
 _SLIDES = (STATES.index("fast"), STATES.index("slow"))

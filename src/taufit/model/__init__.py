@@ -4,45 +4,47 @@ their record of training, predictions, files.
 Left to others: finding the parameters (regression, estimators, fitting).
 """
 
-from taufit.model.fitted_model import FittedModel
-from taufit.model.model_file import read_model, write_model
-from taufit.model.noise_by_state import AlarmTail, NoiseByState
-from taufit.model.predict import friction_torque, predicted_rows, predicted_torque, rigid_torque
-from taufit.model.score import Score
-from taufit.model.torque_model import TorqueModel
-from taufit.model.training_record import (
-    BaseRecord,
-    Conditioning,
-    FitSettings,
-    Provenance,
-    Range,
-    Ranges,
-    Residuals,
-    ResidualStructure,
-    ThermalState,
-    TrainingRecord,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AlarmTail",
-    "BaseRecord",
-    "Conditioning",
-    "FitSettings",
-    "FittedModel",
-    "NoiseByState",
-    "Provenance",
-    "Range",
-    "Ranges",
-    "ResidualStructure",
-    "Residuals",
-    "Score",
-    "ThermalState",
-    "TorqueModel",
-    "TrainingRecord",
-    "friction_torque",
-    "predicted_rows",
-    "predicted_torque",
-    "read_model",
-    "rigid_torque",
-    "write_model",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.model.fitted_model import FittedModel as FittedModel
+    from taufit.model.model_file import read_model as read_model, write_model as write_model
+    from taufit.model.noise_by_state import AlarmTail as AlarmTail, NoiseByState as NoiseByState
+    from taufit.model.predict import (
+        friction_torque as friction_torque,
+        predicted_rows as predicted_rows,
+        predicted_torque as predicted_torque,
+        rigid_torque as rigid_torque,
+    )
+    from taufit.model.score import Score as Score
+    from taufit.model.torque_model import TorqueModel as TorqueModel
+    from taufit.model.training_record import (
+        BaseRecord as BaseRecord,
+        Conditioning as Conditioning,
+        FitSettings as FitSettings,
+        Provenance as Provenance,
+        Range as Range,
+        Ranges as Ranges,
+        Residuals as Residuals,
+        ResidualStructure as ResidualStructure,
+        ThermalState as ThermalState,
+        TrainingRecord as TrainingRecord,
+    )
+
+lazy_room(
+    __name__,
+    {
+        "fitted_model": "FittedModel",
+        "model_file": "read_model write_model",
+        "noise_by_state": "AlarmTail NoiseByState",
+        "predict": "friction_torque predicted_rows predicted_torque rigid_torque",
+        "score": "Score",
+        "torque_model": "TorqueModel",
+        "training_record": (
+            "BaseRecord Conditioning FitSettings Provenance Range Ranges Residuals "
+            "ResidualStructure ThermalState TrainingRecord"
+        ),
+    },
+)

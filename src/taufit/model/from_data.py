@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.fields import Field
+from taufit.core.codec import Limits
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
@@ -27,8 +27,8 @@ class FromData:
         terms: Of each friction term of each joint; 0 where it is held at zero.
     """
 
-    links: Float[Array, " j"]
-    terms: Float[Array, "j k"]
+    links: Annotated[Float[Array, " j"], Limits(low=0.0)]
+    terms: Annotated[Float[Array, "j k"], Limits(low=0.0)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for files and JSON, to three digits."""
@@ -36,24 +36,6 @@ class FromData:
             "links": np.round(self.links, 3).tolist(),
             "terms": np.round(self.terms, 3).tolist(),
         }
-
-
-def from_data_of(data: Field, joints: int, width: int) -> FromData | None:
-    """Inverse of `to_dict`; None where the section is absent.
-
-    Args:
-        data: The section of a model file.
-        joints: Of the model.
-        width: Friction terms of a joint.
-    """
-    if data.missing:
-        return None
-    links = data["links"].required().numbers(joints, low=0.0)
-    terms = data["terms"].required().matrix(joints, width, low=0.0)
-    for name, own in (("links", links), ("terms", terms)):
-        if np.any(own > 1.0):
-            data[name].fail("shares from 0 to 1")
-    return FromData(links, terms)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,10 +9,12 @@ recordings say more.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.codec import Limits
 from taufit.core.statistics import NORMAL_95
 from taufit.terms.friction.states import StateSettings
 
@@ -32,10 +34,10 @@ class AlarmTail:
     """
 
     start: float
-    scale: float
-    share: float = 0.1
-    block: float = 2.0
-    minutes: float = 0.0
+    scale: Annotated[float, Limits(above=0.0)]
+    share: Annotated[float, Limits(above=0.0, most=1.0)] = 0.1
+    block: Annotated[float, Limits(above=0.0)] = 2.0
+    minutes: Annotated[float, Limits(low=0.0)] = 0.0
 
     def threshold(self, alarms_per_hour: float) -> float:
         """Evidence that contact-free motion exceeds this often."""

@@ -1,76 +1,76 @@
 """A training record as plain data for a model file, and back with every value checked.
 
-`record_from_dict(record_to_dict(r))` is r. What is known of residuals is in `residuals_file`.
+`record_from_dict(record_to_dict(r))` is r. Shapes and limits stand beside the fields of the record;
+here is what its parts must satisfy together, and how files of version 0.1 spell them: these keep
+residuals under "score", and their correlation among the settings of the estimator.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.codec import Checks, read, read_optional, write
 from taufit.core.fields import Field
 from taufit.core.parameters import parse_name
 from taufit.core.plain_data import plain
-from taufit.model.from_data import from_data_of
-from taufit.model.residuals_file import (
-    entries,
-    noise_from,
-    noise_to_dict,
-    optional,
-    residuals_from,
-    residuals_to_dict,
-)
+from taufit.model.from_data import FromData
+from taufit.model.noise_by_state import AlarmTail, NoiseByState
 from taufit.model.score import Score
 from taufit.model.training_record import (
-    DEFAULT_CUTOFF_HZ,
-    DEFAULT_RATE_HZ,
+    DEFAULT_CORRELATION_S,
     BaseRecord,
     Conditioning,
     FitSettings,
     Provenance,
     Range,
     Ranges,
+    Residuals,
+    ResidualStructure,
     SimpleTerms,
     TermTriangle,
     ThermalState,
     TrainingRecord,
 )
+from taufit.terms.friction.states import STATES
 
 _VERSIONS = ("taufit", "python", "numpy", "created", "robot")
+_BY_STATE = ("level", "white", "walk", "velocity", "seconds")
 
 
 def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     """Sections of a model file, all but the parameters' own entries."""
-    conditioning, score = record.conditioning, record.score
-    out: dict[str, Any] = {}
-    if record.base is not None:
-        out["base"] = entries(record.base)
-    spans = {one.name: getattr(record.ranges, one.name) for one in fields(Ranges)}
-    out["range"] = {
-        name: {"low": span.low, "high": span.high}
-        for name, span in spans.items()
-        if span is not None
-    }
-    out["conditioning"] = entries(conditioning)
+    score, residuals = record.score, record.residuals
+    out: dict[str, Any] = {} if record.base is None else {"base": write(record.base)}
+    out["range"] = {k: span for k, span in write(record.ranges).items() if span is not None}
+    out["conditioning"] = write(record.conditioning)
     if score is not None:
         out["score"] = {key: x for key, x in score.to_dict().items() if key != "findings"}
-    out["residuals"] = residuals_to_dict(record.residuals)
+    out["residuals"] = {
+        "noise_density": residuals.noise_density,
+        "correlation_s": residuals.correlation_s,
+    }
+    if residuals.by_state is not None:
+        out["residuals"]["by_state"] = dict(zip(STATES, residuals.by_state, strict=True))
+    if residuals.structure is not None:
+        out["residuals"]["structure"] = write(residuals.structure)
     if record.noise is not None:
-        out["noise_by_state"] = noise_to_dict(record.noise)
-    for name in ("friction_scatter", "joint_zero_std", "from_data", "thermal"):
-        own = getattr(record, name)
-        if own is not None:
-            out[name] = entries(own) if is_dataclass(own) else own
-    if record.hidden_zeros:
-        out["hidden_zeros"] = record.hidden_zeros
-    if record.simple_terms is not None:
-        out["simple_terms"] = _simple_terms_to_dict(record.simple_terms)
-    if record.provenance is not None:
-        out["provenance"] = provenance_to_dict(record.provenance)
+        out["noise_by_state"] = _noise_to_dict(record.noise)
+    sections = {
+        "friction_scatter": record.friction_scatter,
+        "joint_zero_std": record.joint_zero_std,
+        "from_data": None if record.from_data is None else write(record.from_data),
+        "thermal": None if record.thermal is None else write(record.thermal),
+        "hidden_zeros": record.hidden_zeros or None,
+        "simple_terms": None
+        if record.simple_terms is None
+        else _nine_digits(write(record.simple_terms)),
+        "provenance": None if record.provenance is None else provenance_to_dict(record.provenance),
+    }
+    out |= {name: section for name, section in sections.items() if section is not None}
     out["warnings"] = record.warnings
     if record.contradictions:
         out["contradictions"] = record.contradictions
@@ -82,223 +82,195 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
 
     Args:
         data: The model file.
-        joints: Of the model.
-        names: Of the model's parameters.
+        joints: Number of joints of the model.
+        names: Parameter names of the model.
     """
     entries = list(data["parameters"].items())
-    spread = [entry["std"] for entry in entries]
-    known = any("std" in entry.mapping() for entry in entries)
-    words = tuple(entry["verdict"].text("") for entry in entries)
-    conditioning = _conditioning(data["conditioning"], joints)
+    deviations = [entry["std"] for entry in entries]
+    has_std = any("std" in entry.mapping() for entry in entries)
+    verdicts = tuple(entry["verdict"].text("") for entry in entries)
+    conditioning = read(Conditioning, data["conditioning"], _CHECKS, j=joints)
+    checks: Checks = {
+        **_CHECKS,
+        BaseRecord: lambda base, place: _check_base(base, place, names),
+        ResidualStructure: lambda structure, place: _check_structure(structure, place, names),
+    }
     return TrainingRecord(
         conditioning=conditioning,
-        ranges=_ranges(data["range"], joints),
-        std=np.array([x.number(missing=np.inf, low=0.0) for x in spread]) if known else None,
-        verdicts=words if any(words) else (),
-        base=_base(data["base"], names),
-        residuals=residuals_from(data, joints, names, conditioning.rate_hz),
-        noise=noise_from(data["noise_by_state"], joints),
-        friction_scatter=optional(data["friction_scatter"], joints, low=0.0),
-        from_data=from_data_of(data["from_data"], joints, _terms(names)),
-        joint_zero_std=optional(data["joint_zero_std"], joints, low=0.0),
+        ranges=read(Ranges, data["range"], checks, j=joints),
+        std=np.array([x.number(missing=np.inf, low=0.0) for x in deviations]) if has_std else None,
+        verdicts=verdicts if any(verdicts) else (),
+        base=read_optional(BaseRecord, data["base"], checks),
+        residuals=_residuals(data, joints, checks, conditioning.rate_hz),
+        noise=_noise(data["noise_by_state"], joints),
+        friction_scatter=_per_joint(data["friction_scatter"], joints, low=0.0),
+        from_data=read_optional(
+            FromData, data["from_data"], checks, j=joints, k=_friction_width(names)
+        ),
+        joint_zero_std=_per_joint(data["joint_zero_std"], joints, low=0.0),
         hidden_zeros=data["hidden_zeros"].texts(),
         score=_score(data["score"], joints),
-        thermal=_thermal(data["thermal"], joints),
-        simple_terms=_simple_terms(data["simple_terms"], joints, names),
+        thermal=read_optional(ThermalState, data["thermal"], checks, j=joints),
+        simple_terms=read_optional(
+            SimpleTerms, data["simple_terms"], checks, j=joints, k=_friction_width(names)
+        ),
         provenance=_provenance(data["provenance"]),
         warnings=data["warnings"].texts(),
         contradictions=data["contradictions"].texts(),
     )
 
 
-def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
-    """Plain data: versions, settings, and whatever the caller said of the sources."""
-    settings = provenance.settings
-    own = {name: getattr(provenance, name) for name in _VERSIONS}
-    own["settings"] = {one.name: getattr(settings, one.name) for one in fields(settings)}
-    return plain({**own, **provenance.sources})
+def _per_joint(data: Field, joints: int, **limits: float) -> Float[Array, " j"] | None:
+    return None if data.missing else data.numbers(joints, **limits)
 
 
-def _conditioning(data: Field, joints: int) -> Conditioning:
-    # null is how a file says that there was no low-pass.
-    absent = DEFAULT_CUTOFF_HZ if "cutoff_hz" not in data.mapping() else math.inf
-    gain = optional(data["gain"], joints, missing=math.nan)
-    if gain is not None and np.any(gain == 0.0):
-        data["gain"].fail("gains that are not zero")
-    return Conditioning(
-        data["cutoff_hz"].number(absent, low=1e-3),
-        data["rate_hz"].number(DEFAULT_RATE_HZ, low=0.1, most=1e6),
-        data["delay_s"].number(0.0, most=10.0),
-        gain,
-        optional(data["gain_std"], joints, missing=math.nan, low=0.0),
-    )
-
-
-def _ranges(data: Field, joints: int) -> Ranges:
-    return Ranges(**{one.name: _range(data[one.name], joints) for one in fields(Ranges)})
-
-
-def _range(data: Field, joints: int) -> Range | None:
-    if data.missing:
-        return None
-    low, high = data["low"].required().numbers(joints), data["high"].required().numbers(joints)
-    if np.any(low > high):
-        j = int(np.argmax(low > high))
-        data.fail(f"low <= high for every joint, not {low[j]:g} > {high[j]:g} at joint {j + 1}")
-    return Range(low, high)
-
-
-def _base(data: Field, names: tuple[str, ...]) -> BaseRecord | None:
-    if data.missing:
-        return None
-    own = _known_names(data["names"].required(), names)
-    b = len(own)
-    expressions = data["expressions"].texts()
-    if len(expressions) != b:
-        data["expressions"].fail(f"a list of {b} expressions")
-    covariance = data["covariance"].required()
-    matrix = covariance.matrix(b, b, missing=math.nan)
-    _require_covariance(covariance, matrix)
-    return BaseRecord(own, expressions, data["values"].required().numbers(b), matrix)
-
-
-def _score(data: Field, joints: int) -> Score | None:
-    if data.missing or data["rmse"].missing:
-        return None
-    unknown = np.full(joints, math.nan)
-
-    def each(name: str) -> Float[Array, " j"]:
-        return unknown if data[name].missing else data[name].numbers(joints, missing=math.nan)
-
-    return Score(
-        file=data["file"].text(""),
-        samples=int(data["samples"].number(0.0, low=0.0)),
-        seconds=data["seconds"].number(0.0, low=0.0),
-        cutoff_hz=data["cutoff_hz"].number(math.inf, above=0.0),
-        rmse=data["rmse"].numbers(joints, low=0.0),
-        nrmse=each("nrmse"),
-        correlation=each("correlation"),
-        bias=each("bias"),
-        largest=each("largest"),
-        e_n=data["e_n"].number(math.nan),
-        inside=optional(data["inside"], joints, missing=math.nan),
-        moving_nrmse=optional(data["moving_nrmse"], joints, missing=math.nan),
-        standing_share=optional(data["standing_share"], joints, missing=math.nan),
-        standing_rmse=optional(data["standing_rmse"], joints, missing=math.nan),
-    )
-
-
-def _thermal(data: Field, joints: int) -> ThermalState | None:
-    if data.missing:
-        return None
-
-    def each(name: str, **limits: float) -> Float[Array, " j"]:
-        return data[name].required().numbers(joints, **limits)
-
-    return ThermalState(
-        fast=each("fast", above=0.0),
-        slow=each("slow", above=0.0),
-        friction_gain=data["friction_gain"].required().matrix(joints, 2),
-        copper_gain=data["copper_gain"].required().matrix(joints, 2),
-        coulomb=each("coulomb"),
-        viscous=each("viscous"),
-        start=each("start"),
-    )
-
-
-def _simple_terms_to_dict(terms: SimpleTerms) -> dict[str, Any]:
-    def triangles(many: tuple[TermTriangle, ...]) -> list[dict[str, Any]]:
-        return [
-            {one.name: _nine_digits(getattr(each, one.name)) for one in fields(TermTriangle)}
-            for each in many
-        ]
-
-    return {
-        "mounting": terms.mounting,
-        "kept": triangles(terms.kept),
-        "set_aside": triangles(terms.set_aside),
-        "effect": _nine_digits(terms.effect),
-    }
-
-
-def _nine_digits(value: Any) -> Any:
-    """Sums over thousands of noisy rows are not known better, and half as long."""
-    if isinstance(value, np.ndarray):
-        return [_nine_digits(x) for x in value]
-    return float(f"{value:.9g}") if isinstance(value, float) else value
-
-
-def _simple_terms(data: Field, joints: int, names: tuple[str, ...]) -> SimpleTerms | None:
-    if data.missing:
-        return None
-    width = _terms(names)
-    roll, pitch, yaw = data["mounting"].required().numbers(3)
-    return SimpleTerms(
-        (float(roll), float(pitch), float(yaw)),
-        _triangles(data["kept"].required(), joints),
-        _triangles(data["set_aside"], joints),
-        data["effect"].required().matrix(joints, width, low=0.0),
-    )
-
-
-def _terms(names: tuple[str, ...]) -> int:
-    """Friction terms of a joint."""
+def _friction_width(names: tuple[str, ...]) -> int:
+    """Number of friction parameters of a joint."""
     first = [parse_name(name) for name in names if name.startswith("joint_1.")]
     return sum(one.what not in ("rotor", "offset") for one in first)
 
 
-def _triangles(data: Field, joints: int) -> tuple[TermTriangle, ...]:
-    own = [] if data.missing else list(data.items())
-    if len(own) not in (0, joints):
-        data.fail(f"one entry per joint, {joints} of them")
-    return tuple(_triangle(one) for one in own)
+# Residuals and noise by friction state.
 
 
-def _triangle(data: Field) -> TermTriangle:
-    names = data["names"].required().texts()
-    size = len(names)
-    for item in data["names"].items():
-        if parse_name(item.text()).kind not in ("link", "joint"):
-            item.fail("a parameter of a link or a joint")
-    if len(set(names)) < size:
-        data["names"].fail("names that differ from each other")
-    return TermTriangle(
-        names,
-        data["factor"].required().numbers(size * (size + 1) // 2),
-        data["target"].required().numbers(size),
-        data["residual"].number(0.0, low=0.0),
-        int(data["count"].number(0.0, low=0.0)),
+def _residuals(data: Field, joints: int, checks: Checks, rate_hz: float) -> Residuals:
+    section, old = data["residuals"], data["score"]
+    settings = data["provenance"]["settings"]["estimator_settings"]
+    density = old["noise_density"] if section["noise_density"].missing else section["noise_density"]
+    structure = old["doubt"] if section["structure"].missing else section["structure"]
+    correlation = section["correlation_s"].number(0.0, low=0.0)
+    if not correlation:
+        correlation = settings["correlation_samples"].number(0.0, low=0.0) / rate_hz
+    by_state = section["by_state"]
+    return Residuals(
+        _per_joint(density, joints, above=0.0),
+        correlation or DEFAULT_CORRELATION_S,
+        read_optional(ResidualStructure, structure, checks),
+        None
+        if by_state.missing
+        else np.array([by_state[s].required().numbers(joints, low=0.0) for s in STATES]),
     )
+
+
+def _noise_to_dict(noise: NoiseByState) -> dict[str, Any]:
+    """One entry per friction state, by name."""
+    return {
+        "rate_hz": noise.rate_hz,
+        "cutoff_hz": noise.cutoff_hz,
+        "standstill": noise.standstill,
+        "runs": noise.runs,
+        "states": {
+            state: {name: getattr(noise, name)[k] for name in _BY_STATE}
+            for k, state in enumerate(STATES)
+        },
+        "tail": None if noise.tail is None else write(noise.tail),
+    }
+
+
+def _noise(data: Field, joints: int) -> NoiseByState | None:
+    if data.missing:
+        return None
+    rows = [data["states"].required()[state].required() for state in STATES]
+
+    def by_state(name: str, **limits: float) -> Float[Array, "s j"]:
+        return np.array([row[name].required().numbers(joints, **limits) for row in rows])
+
+    # Models written before velocity noise was separated have it in `white`.
+    velocity = np.zeros((len(rows), joints))
+    if not rows[0]["velocity"].missing:
+        velocity = by_state("velocity", low=0.0)
+    return NoiseByState(
+        data["rate_hz"].required().number(above=0.0, most=1e6),
+        data["cutoff_hz"].required().number(above=0.0),
+        data["standstill"].required().number(above=0.0),
+        by_state("level", above=0.0),
+        by_state("white", above=0.0),
+        by_state("walk", above=0.0),
+        velocity,
+        by_state("seconds", low=0.0),
+        read_optional(AlarmTail, data["tail"]),
+        int(data["runs"].number(0.0, low=0.0)),
+    )
+
+
+def _score(data: Field, joints: int) -> Score | None:
+    """Score of the training data; figures that a file does not have are not known."""
+    if data.missing or data["rmse"].missing:
+        return None
+    unknown = [None] * joints
+    filled: dict[str, Any] = {name: unknown for name in ("nrmse", "correlation", "bias", "largest")}
+    filled |= {"file": "", "samples": 0, "seconds": 0.0, "cutoff_hz": None, "e_n": None}
+    return read(
+        Score, Field({**filled, **_present(data), "findings": []}, data.source, data.path), j=joints
+    )
+
+
+def _present(data: Field) -> dict[str, Any]:
+    return {key: value for key, value in data.mapping().items() if value is not None}
+
+
+def _nine_digits(value: Any) -> Any:
+    """Numbers to nine digits: sums over thousands of noisy rows have no more."""
+    if isinstance(value, dict):
+        return {key: _nine_digits(item) for key, item in value.items()}
+    if isinstance(value, (list, np.ndarray)):
+        return [_nine_digits(item) for item in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
+    """Plain data: versions, settings, and the caller's description of the sources."""
+    versions = {name: getattr(provenance, name) for name in _VERSIONS}
+    return plain({**versions, "settings": write(provenance.settings), **provenance.sources})
 
 
 def _provenance(data: Field) -> Provenance | None:
     if data.missing:
         return None
-    given, standard = data["settings"], FitSettings()
-    settings = FitSettings(
-        friction=dict(given["friction"].mapping()),
-        estimator=given["estimator"].text(standard.estimator),
-        estimator_settings=dict(given["estimator_settings"].mapping()),
-        dropped=given["dropped"].texts(),
-        cutoff_hz=given["cutoff_hz"].number(math.inf, above=0.0),
-        cutoff_reason=given["cutoff_reason"].text(""),
-        torque_signs=given["torque_signs"].text(standard.torque_signs),
-        temperature=given["temperature"].text(standard.temperature),
-    )
-    own = {name: data[name].text("") for name in _VERSIONS}
+    versions = {name: data[name].text("") for name in _VERSIONS}
+    given = {"cutoff_hz": None, **data["settings"].mapping()}
+    settings = read(FitSettings, Field(given, data.source, data["settings"].path))
     sources = {
         key: value for key, value in data.mapping().items() if key not in (*_VERSIONS, "settings")
     }
-    return Provenance(**own, settings=settings, sources=sources)
+    return Provenance(**versions, settings=settings, sources=sources)
 
 
-def _require_covariance(data: Field, matrix: Float[Array, "b b"]) -> None:
+# What the values of a part must satisfy together.
+
+
+def _check_conditioning(conditioning: Conditioning, data: Field) -> None:
+    if conditioning.gain is not None and np.any(conditioning.gain == 0.0):
+        data["gain"].fail("gains that are not zero")
+
+
+def _check_range(span: Range, data: Field) -> None:
+    crossed = span.low > span.high
+    if np.any(crossed):
+        j = int(np.argmax(crossed))
+        pair = f"{span.low[j]:g} > {span.high[j]:g}"
+        data.fail(f"low <= high for every joint, not {pair} at joint {j + 1}")
+
+
+def _check_base(base: BaseRecord, data: Field, names: tuple[str, ...]) -> None:
+    for item in data["names"].items():
+        if item.value not in names:
+            item.fail("the name of a parameter of this model")
+    _check_distinct(base.names, data["names"])
+    if len(base.expressions) != len(base.names):
+        data["expressions"].fail(f"a list of {len(base.names)} expressions")
+    if len(base.values) != len(base.names):
+        data["values"].fail(f"a list of {len(base.names)} numbers, not {len(base.values)}")
+    _check_covariance(base.covariance, data["covariance"])
+
+
+def _check_covariance(matrix: Float[Array, "b b"], data: Field) -> None:
     """Symmetric, no negative variance, no correlation beyond one; rounding is forgiven."""
-    known = np.where(np.isfinite(matrix), matrix, 0.0)
-    size = np.sqrt(np.maximum(np.diag(known), 0.0))
+    finite = np.where(np.isfinite(matrix), matrix, 0.0)
+    size = np.sqrt(np.maximum(np.diag(finite), 0.0))
     slack = 1e-6 * np.outer(size, size) + 1e-100
-    wrong = (np.abs(known - known.T) > slack) | (np.abs(known) > np.outer(size, size) + slack)
-    wrong |= np.diag(np.diag(known) < 0.0)
+    wrong = (np.abs(finite - finite.T) > slack) | (np.abs(finite) > np.outer(size, size) + slack)
+    wrong |= np.diag(np.diag(finite) < 0.0)
     if np.any(wrong):
         row, column = np.argwhere(wrong)[0]
         place = f"{data.path}[{row}][{column}]"
@@ -307,11 +279,59 @@ def _require_covariance(data: Field, matrix: Float[Array, "b b"]) -> None:
         )
 
 
-def _known_names(data: Field, names: tuple[str, ...]) -> tuple[str, ...]:
-    own = data.texts()
-    for item in data.items():
-        if item.value not in names:
-            item.fail("the name of a parameter of this model")
-    if len(set(own)) < len(own):
+def _check_structure(structure: ResidualStructure, data: Field, names: tuple[str, ...]) -> None:
+    # Base parameters come first; residuals that repeat with position, speed or load follow, as a
+    # parameter of a joint, whose name a friction parameter of the model may have too.
+    in_model = True
+    for item, name in zip(data["names"].items(), structure.names, strict=True):
+        in_model = in_model and name in names
+        if not in_model and parse_name(name).kind != "joint":
+            item.fail("a parameter of this model, or after all of those a term of a joint")
+    size = len(structure.names)
+    _check_length(structure.mean, size, data["mean"])
+    _check_length(structure.factor, size * (size + 1) // 2, data["factor"])
+    pivots = np.cumsum([0, *range(size, 1, -1)])
+    if np.any(structure.factor[pivots] == 0.0):
+        data["factor"].fail("the rows of an upper triangle without zeros on its diagonal")
+
+
+def _check_triangle(triangle: TermTriangle, data: Field) -> None:
+    size = len(triangle.names)
+    for item in data["names"].items():
+        if parse_name(item.text()).kind not in ("link", "joint"):
+            item.fail("a parameter of a link or a joint")
+    _check_distinct(triangle.names, data["names"])
+    _check_length(triangle.factor, size * (size + 1) // 2, data["factor"])
+    _check_length(triangle.target, size, data["target"])
+
+
+def _check_simple_terms(terms: SimpleTerms, data: Field) -> None:
+    joints = len(terms.effect)
+    for name, triangles in (("kept", terms.kept), ("set_aside", terms.set_aside)):
+        if len(triangles) not in (0, joints):
+            data[name].fail(f"one entry per joint, {joints} of them")
+
+
+def _check_shares(shares: FromData, data: Field) -> None:
+    for one in fields(shares):
+        if np.any(getattr(shares, one.name) > 1.0):
+            data[one.name].fail("shares from 0 to 1")
+
+
+def _check_distinct(names: tuple[str, ...], data: Field) -> None:
+    if len(set(names)) < len(names):
         data.fail("names that differ from each other")
-    return own
+
+
+def _check_length(values: Float[Array, " m"], length: int, data: Field) -> None:
+    if len(values) != length:
+        data.fail(f"a list of {length} numbers, not {len(values)}")
+
+
+_CHECKS: Checks = {
+    Conditioning: _check_conditioning,
+    Range: _check_range,
+    TermTriangle: _check_triangle,
+    SimpleTerms: _check_simple_terms,
+    FromData: _check_shares,
+}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.codec import Limits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,20 +40,20 @@ class Score:
     """
 
     file: str
-    samples: int
-    seconds: float
-    cutoff_hz: float
-    rmse: Float[Array, " j"]
-    nrmse: Float[Array, " j"]
-    correlation: Float[Array, " j"]
-    bias: Float[Array, " j"]
-    largest: Float[Array, " j"]
-    e_n: float
+    samples: Annotated[int, Limits(low=0.0)]
+    seconds: Annotated[float, Limits(low=0.0)]
+    cutoff_hz: Annotated[float, Limits(above=0.0, null=math.inf)]
+    rmse: Annotated[Float[Array, " j"], Limits(low=0.0)]
+    nrmse: Annotated[Float[Array, " j"], Limits(missing=math.nan)]
+    correlation: Annotated[Float[Array, " j"], Limits(missing=math.nan)]
+    bias: Annotated[Float[Array, " j"], Limits(missing=math.nan)]
+    largest: Annotated[Float[Array, " j"], Limits(missing=math.nan)]
+    e_n: Annotated[float, Limits(null=math.nan)]
     findings: tuple[str, ...] = ()
-    inside: Float[Array, " j"] | None = None
-    moving_nrmse: Float[Array, " j"] | None = None
-    standing_share: Float[Array, " j"] | None = None
-    standing_rmse: Float[Array, " j"] | None = None
+    inside: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
+    moving_nrmse: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
+    standing_share: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
+    standing_rmse: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
 
     @property
     def mean_nrmse(self) -> float:

@@ -2,20 +2,22 @@
 
 A `TrainingRecord` says how the data were conditioned, where the motion went, how sure the
 parameters are, what the residuals look like and where everything came from. Whoever uses a fitted
-model later (prediction, payload, health, report, export) reads it here; `model_file` alone knows
+model later (prediction, payload, health, report, export) reads it here; `record_file` alone knows
 how it is spelled in a file. To add to it, give the new part a field with a default here, and a line
 in `record_file`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.codec import Limits
 from taufit.model.from_data import FromData
 from taufit.model.noise_by_state import NoiseByState
 from taufit.model.score import Score
@@ -24,6 +26,9 @@ from taufit.signals.samples import Samples
 # Low-pass and grid of a model whose record does not say [Hz].
 DEFAULT_CUTOFF_HZ = 10.0
 DEFAULT_RATE_HZ = 100.0
+# Standard deviation expected of encoder zeros before a fit: revolute [rad], prismatic [m].
+DEFAULT_ZERO_STD: float = math.radians(1.0)
+DEFAULT_SLIDE_ZERO_STD: float = 5e-3
 # Over how long the residuals of a typical arm are correlated [s].
 DEFAULT_CORRELATION_S = 0.12
 
@@ -40,11 +45,11 @@ class Conditioning:
         gain_std: Its standard deviation, or None where it is not known.
     """
 
-    cutoff_hz: float = DEFAULT_CUTOFF_HZ
-    rate_hz: float = DEFAULT_RATE_HZ
-    delay_s: float = 0.0
-    gain: Float[Array, " j"] | None = None
-    gain_std: Float[Array, " j"] | None = None
+    cutoff_hz: Annotated[float, Limits(low=1e-3, null=math.inf)] = DEFAULT_CUTOFF_HZ
+    rate_hz: Annotated[float, Limits(low=0.1, most=1e6)] = DEFAULT_RATE_HZ
+    delay_s: Annotated[float, Limits(most=10.0)] = 0.0
+    gain: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
+    gain_std: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan, low=0.0)] = None
 
     @classmethod
     def of(cls, samples: Samples) -> Conditioning:
@@ -142,7 +147,7 @@ class BaseRecord:
     names: tuple[str, ...]
     expressions: tuple[str, ...]
     values: Float[Array, " b"]
-    covariance: Float[Array, "b b"]
+    covariance: Annotated[Float[Array, "b b"], Limits(missing=math.nan)]
 
     @property
     def std(self) -> Float[Array, " b"]:
@@ -202,8 +207,8 @@ class ThermalState:
         start: Above the air when the training data begin [K].
     """
 
-    fast: Float[Array, " j"]
-    slow: Float[Array, " j"]
+    fast: Annotated[Float[Array, " j"], Limits(above=0.0)]
+    slow: Annotated[Float[Array, " j"], Limits(above=0.0)]
     friction_gain: Float[Array, "j 2"]
     copper_gain: Float[Array, "j 2"]
     coulomb: Float[Array, " j"]
@@ -226,8 +231,8 @@ class TermTriangle:
     names: tuple[str, ...]
     factor: Float[Array, " t"]
     target: Float[Array, " u"]
-    residual: float
-    count: int
+    residual: Annotated[float, Limits(low=0.0)] = 0.0
+    count: Annotated[int, Limits(low=0.0)] = 0
 
     @property
     def matrix(self) -> Float[Array, "u u"]:
@@ -238,7 +243,7 @@ class TermTriangle:
         return out
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SimpleTerms:
     """What training says about the terms that simulators' formats have, without the recordings.
 
@@ -254,8 +259,8 @@ class SimpleTerms:
 
     mounting: tuple[float, float, float]
     kept: tuple[TermTriangle, ...]
-    set_aside: tuple[TermTriangle, ...]
-    effect: Float[Array, "j k"]
+    set_aside: tuple[TermTriangle, ...] = ()
+    effect: Annotated[Float[Array, "j k"], Limits(low=0.0)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -277,7 +282,7 @@ class FitSettings:
     estimator: str = "automatic"
     estimator_settings: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
-    cutoff_hz: float = DEFAULT_CUTOFF_HZ
+    cutoff_hz: Annotated[float, Limits(above=0.0, null=math.inf)] = DEFAULT_CUTOFF_HZ
     cutoff_reason: str = ""
     torque_signs: str = "recorded"
     temperature: str = "none"

@@ -3,8 +3,20 @@
 Left to others: everything that is computed; this room only asks and compares.
 """
 
-from taufit.papers.exhibit import Entry, Exhibit, Paper
-from taufit.papers.paper_page import paper_page
-from taufit.papers.papers import PAPERS, read_paper
+from typing import TYPE_CHECKING
 
-__all__ = ["PAPERS", "Entry", "Exhibit", "Paper", "paper_page", "read_paper"]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.papers.exhibit import Entry as Entry, Exhibit as Exhibit, Paper as Paper
+    from taufit.papers.paper_page import paper_page as paper_page
+    from taufit.papers.papers import PAPERS as PAPERS, read_paper as read_paper
+
+lazy_room(
+    __name__,
+    {
+        "exhibit": "Entry Exhibit Paper",
+        "paper_page": "paper_page",
+        "papers": "PAPERS read_paper",
+    },
+)

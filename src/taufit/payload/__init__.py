@@ -3,33 +3,40 @@
 Left to others: pictures and the wire (report).
 """
 
-from typing import Any
+from __future__ import annotations
 
-from taufit.payload.difference import run_difference, run_printed
-from taufit.payload.direct import run_direct, run_khalil, run_static
-from taufit.payload.estimate import PayloadEstimate
-from taufit.payload.filter import Event, PayloadFilter
-from taufit.payload.run import PayloadRun, identify_payload, run_filter
-from taufit.payload.settings import PayloadSettings
-from taufit.payload.stream import Stream, stream
+from typing import TYPE_CHECKING
 
-METHODS: dict[str, Any] = {
-    "filter": run_filter,
-    "direct": run_direct,
-    "difference": run_difference,
-    "printed": run_printed,
-    "khalil": run_khalil,
-    "static": run_static,
-}
+from taufit.core.lazy import Registry, lazy_room
 
-__all__ = [
-    "METHODS",
-    "Event",
-    "PayloadEstimate",
-    "PayloadFilter",
-    "PayloadRun",
-    "PayloadSettings",
-    "Stream",
-    "identify_payload",
-    "stream",
-]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from taufit.payload.estimate import PayloadEstimate as PayloadEstimate
+    from taufit.payload.filter import Event as Event, PayloadFilter as PayloadFilter
+    from taufit.payload.run import PayloadRun as PayloadRun, identify_payload as identify_payload
+    from taufit.payload.settings import PayloadSettings as PayloadSettings
+    from taufit.payload.stream import Stream as Stream, stream as stream
+
+METHODS: Registry[Callable[..., PayloadRun]] = Registry(
+    {
+        "filter": "taufit.payload.run:run_filter",
+        "direct": "taufit.payload.direct:run_direct",
+        "difference": "taufit.payload.difference:run_difference",
+        "printed": "taufit.payload.difference:run_printed",
+        "khalil": "taufit.payload.direct:run_khalil",
+        "static": "taufit.payload.direct:run_static",
+    }
+)
+__all__ = ["METHODS"]
+
+lazy_room(
+    __name__,
+    {
+        "estimate": "PayloadEstimate",
+        "filter": "Event PayloadFilter",
+        "run": "PayloadRun identify_payload",
+        "settings": "PayloadSettings",
+        "stream": "Stream stream",
+    },
+)

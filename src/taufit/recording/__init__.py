@@ -3,38 +3,49 @@
 Left to others: resampling, filtering, derivatives and gains (signals).
 """
 
-from taufit.recording.column_map import ColumnMap, read_map
-from taufit.recording.cut import cut, ending, share_of_runs, split
-from taufit.recording.finding import Finding
-from taufit.recording.joint_order import in_order, require_joints
-from taufit.recording.live import RecordingWriter, compact
-from taufit.recording.quality import Quality, in_motion, quality
-from taufit.recording.read import READERS, read_recording, read_recordings
-from taufit.recording.recording import Recording
-from taufit.recording.timing import Timing, timing
-from taufit.recording.write import WRITERS, write_recording
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "READERS",
-    "WRITERS",
-    "ColumnMap",
-    "Finding",
-    "Quality",
-    "Recording",
-    "RecordingWriter",
-    "Timing",
-    "compact",
-    "cut",
-    "ending",
-    "in_motion",
-    "in_order",
-    "quality",
-    "read_map",
-    "read_recording",
-    "read_recordings",
-    "require_joints",
-    "share_of_runs",
-    "split",
-    "timing",
-    "write_recording",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.recording.channels import Channels as Channels
+    from taufit.recording.column_map import ColumnMap as ColumnMap, read_map as read_map
+    from taufit.recording.cut import (
+        cut as cut,
+        ending as ending,
+        share_of_runs as share_of_runs,
+        split as split,
+    )
+    from taufit.recording.finding import Finding as Finding
+    from taufit.recording.joint_order import in_order as in_order, require_joints as require_joints
+    from taufit.recording.live import RecordingWriter as RecordingWriter, compact as compact
+    from taufit.recording.quality import (
+        Quality as Quality,
+        in_motion as in_motion,
+        quality as quality,
+    )
+    from taufit.recording.read import (
+        READERS as READERS,
+        read_recording as read_recording,
+        read_recordings as read_recordings,
+    )
+    from taufit.recording.recording import Recording as Recording
+    from taufit.recording.timing import Timing as Timing, timing as timing
+    from taufit.recording.write import WRITERS as WRITERS, write_recording as write_recording
+
+lazy_room(
+    __name__,
+    {
+        "channels": "Channels",
+        "column_map": "ColumnMap read_map",
+        "cut": "cut ending share_of_runs split",
+        "finding": "Finding",
+        "joint_order": "in_order require_joints",
+        "live": "RecordingWriter compact",
+        "quality": "Quality in_motion quality",
+        "read": "READERS read_recording read_recordings",
+        "recording": "Recording",
+        "timing": "Timing timing",
+        "write": "WRITERS write_recording",
+    },
+)

@@ -27,14 +27,17 @@ from taufit.recording.timing import timing
 SCHEMA = "taufit.recording"
 VERSION = 1
 TORQUE_SOURCES = ("motor_current", "motor_torque", "joint_torque_sensor")
-_PER_JOINT = tuple(name for name, spec in QUANTITIES.items() if spec.per_joint)
+
+
+def _per_joint() -> tuple[str, ...]:
+    return tuple(name for name, spec in QUANTITIES.items() if spec.per_joint)
 
 
 def to_columns(recording: Recording) -> tuple[dict[str, Float[Array, " n"]], dict[str, Any]]:
     """The columns and the JSON page of a recording."""
     unit = next((name for name, u in SIGNAL_UNITS.items() if u == recording.signal_unit), "signal")
     columns = {"t": np.ascontiguousarray(recording.time, float)}
-    for name in _PER_JOINT:
+    for name in _per_joint():
         if name in SIGNALS and name != unit:
             continue
         values = getattr(recording, QUANTITIES[name].field)
@@ -137,7 +140,7 @@ def from_columns(
                 )
             )
     fields: dict[str, Any] = {}
-    for name in _PER_JOINT:
+    for name in _per_joint():
         prefix = QUANTITIES[name].prefix
         mine = [f"{prefix}_{joint}" for joint in range(1, joints + 1)]
         have = [column for column in mine if column in columns]
@@ -156,7 +159,7 @@ def from_columns(
     known = (
         "t",
         "payload",
-        *(f"{QUANTITIES[n].prefix}_{j + 1}" for n in _PER_JOINT for j in range(joints)),
+        *(f"{QUANTITIES[n].prefix}_{j + 1}" for n in _per_joint() for j in range(joints)),
     )
     extra = [name for name in names if name not in known]
     if extra:
@@ -171,7 +174,7 @@ def from_columns(
         return recording
     labels = {
         QUANTITIES[name].field: [f"{QUANTITIES[name].prefix}_{j + 1}" for j in range(joints)]
-        for name in _PER_JOINT
+        for name in _per_joint()
         if name not in SIGNALS or name == signals[0]
     }
     return screen(

@@ -283,14 +283,13 @@ class RecordingFiles:
 class HoldoutFiles(Mapping[str, list[Recording]]):
     """Recordings by name, read when they are asked for."""
 
-    paths: Mapping[str, Path]
-    read: Callable[[Path], list[Recording]]
+    readers: Mapping[str, Callable[[], list[Recording]]]
 
     def __getitem__(self, name: str) -> list[Recording]:
-        return self.read(self.paths[name])
+        return self.readers[name]()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.paths)
+        return iter(self.readers)
 
     def __len__(self) -> int:
-        return len(self.paths)
+        return len(self.readers)

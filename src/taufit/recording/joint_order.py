@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from taufit.core.errors import RecordingError
 from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
-from taufit.recording.screen import FIELDS
 
 
 def require_joints(found: int, expected: int, *, name: str, robot: str) -> None:
@@ -52,11 +52,7 @@ def in_order(
     at = [names.index(joint) for joint in joints]
     if at == list(range(recording.joints)):
         return recording
-    changes = {
-        name: getattr(recording, name)[:, at]
-        for name in FIELDS
-        if getattr(recording, name) is not None
-    }
+    changes: dict[str, Any] = {}
     for name in ("signed", "gain", "gain_std"):
         if getattr(recording, name) is not None:
             changes[name] = getattr(recording, name)[at]
@@ -72,4 +68,9 @@ def in_order(
         f"the file's joints come as {', '.join(names)}",
         f"put into the robot's order: {', '.join(joints)}",
     )
-    return replace(recording, **changes, meta=meta, findings=(*findings, sorted_now))
+    return replace(
+        recording.map(lambda values: values[:, at]),
+        **changes,
+        meta=meta,
+        findings=(*findings, sorted_now),
+    )

@@ -27,9 +27,9 @@ from taufit.core.opened import read_bytes
 from taufit.recording.canonical import describe, from_columns, from_text, to_columns, to_text
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
+from taufit.recording.quantity import MEASUREMENTS, channel_names
 from taufit.recording.readers.from_parquet import META_KEY
 from taufit.recording.recording import Recording
-from taufit.recording.screen import FIELDS
 from taufit.recording.writers.to_parquet import write_parquet
 
 _CRC = b"crc32"
@@ -67,12 +67,13 @@ class RecordingWriter:
         if self.path.suffix != ".parquet":
             raise RecordingError(f"{path}: a live recording ends as .parquet; name it so.")
         self.live_path = self.path.with_suffix(".live")
-        unknown = [name for name in fields if name not in FIELDS]
+        recordable = (*MEASUREMENTS, *channel_names())
+        unknown = [name for name in fields if name not in recordable]
         if unknown:
             raise RecordingError(
-                f"there is no field {', '.join(unknown)}; there are {', '.join(FIELDS)}."
+                f"there is no field {', '.join(unknown)}; there are {', '.join(recordable)}."
             )
-        self.fields = tuple(name for name in FIELDS if name in ("position", "signal", *fields))
+        self.fields = tuple(name for name in recordable if name in ("position", "signal", *fields))
         self.joints = joints
         empty = {name: np.zeros((0, joints)) for name in self.fields}
         template = Recording(time=np.zeros(0), **{**empty, **about})

@@ -17,6 +17,7 @@ _ANGLE = {
 }
 _TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
 _CURRENT = {"A": 1.0, "mA": 1e-3}
+_TEMPERATURE = {"degC": 1.0, "K": 1.0}
 _TORQUE = {"N m": 1.0, "mN m": 1e-3, "kN m": 1e3, "N": 1.0, "lbf in": 0.1129848290276167}
 
 
@@ -33,12 +34,14 @@ class Quantity:
     """One kind of column.
 
     Attributes:
-        field: Of `Recording` that holds it.
+        field: Of `Recording` that holds it; a channel is held under its own name.
         prefix: Of its columns in our files: prefix_1, prefix_2, ...; the whole name where
             there is one column for the whole arm.
         units: Accepted units and their factor to SI; the first is SI.
         per_joint: One column per joint, or one in all.
         largest: A magnitude (SI) no robot arm reaches; beyond it a number is corrupt.
+        slow: Sensor that changes slowly: `Samples` carry it, interpolated and not low-passed, and
+            a joint without a reading has zeros.
     """
 
     field: str
@@ -46,6 +49,7 @@ class Quantity:
     units: dict[str, float]
     per_joint: bool
     largest: float
+    slow: bool = False
 
 
 # Bounds are three to four decades above what arms do, so that only impossible numbers pass
@@ -64,14 +68,40 @@ QUANTITIES = {
     "commanded_position": Quantity("commanded_position", "q_cmd", _ANGLE, True, 1e4),
     "commanded_velocity": Quantity("commanded_velocity", "v_cmd", _SPEED, True, 1e4),
     "commanded_acceleration": Quantity("commanded_acceleration", "a_cmd", _ACCELERATION, True, 1e6),
-    "temperature": Quantity("temperature", "temperature", {"degC": 1.0, "K": 1.0}, True, 1e3),
+    "temperature": Quantity("temperature", "temperature", _TEMPERATURE, True, 1e3, slow=True),
+    "motor_temperature": Quantity(
+        "motor_temperature", "motor_temperature", _TEMPERATURE, True, 1e3, slow=True
+    ),
+    "motor_position": Quantity("motor_position", "q_motor", _ANGLE, True, 1e6),
     "payload": Quantity("payload", "payload", {"kg": 1.0, "g": 1e-3}, False, 1e5),
 }
 SIGNALS = ("current", "torque", "signal")
+# Fields of a recording with one column per joint that every recording has a place for.
+MEASUREMENTS = ("position", "velocity", "acceleration", "signal")
+
+
+def is_channel(name: str) -> bool:
+    """Whether a name is one of a further quantity, held in `Recording.channels`."""
+    spec = QUANTITIES.get(name)
+    return spec is not None and spec.per_joint and spec.field == name and name not in MEASUREMENTS
+
+
+def slow_channels() -> tuple[str, ...]:
+    """Channels that samples carry."""
+    return tuple(name for name, spec in QUANTITIES.items() if spec.slow)
+
+
+def channel_names() -> tuple[str, ...]:
+    """Channels a recording may have, in the order of their columns."""
+    return tuple(name for name in QUANTITIES if is_channel(name))
+
+
 SIGNAL_UNITS = {"current": "A", "torque": "N m", "signal": ""}
 # Measured against the motor's frame these need the gear and the coupling to reach the joint.
 MOTIONS = tuple(
-    name for name in QUANTITIES if name.endswith(("position", "velocity", "acceleration"))
+    name
+    for name in QUANTITIES
+    if name.endswith(("position", "velocity", "acceleration")) and name != "motor_position"
 )
 _SPELLINGS = {
     "Nm": "N m",

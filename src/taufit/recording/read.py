@@ -11,27 +11,21 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import RecordingError
+from taufit.core.lazy import Registry
 from taufit.core.opened import require_file
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.cut import cut
-from taufit.recording.draft.needs_map import NeedsMapError, needs_map
-from taufit.recording.live import read_live
-from taufit.recording.loggers import logger_map
-from taufit.recording.readers.from_arrays import read_hdf5, read_mat, read_npz
-from taufit.recording.readers.from_bag import EFFORTS, bag_table, read_bag
-from taufit.recording.readers.from_csv import read_csv_table
 from taufit.recording.readers.from_frame import is_frame, read_frame
-from taufit.recording.readers.from_lerobot import read_lerobot
-from taufit.recording.readers.from_parquet import read_parquet
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table
+from taufit.recording.table import NeedsMapError, Table, needs_map
 
 Map = str | os.PathLike[str] | Mapping[str, Any] | ColumnMap
 # A table of columns in memory: pandas, polars and Arrow have no type in common.
 Frame = Any
-_Reader = Callable[[Path, ColumnMap | None], list[Recording]]
+_Reader = Callable[..., list[Recording]]
+_BAGS = (".mcap", ".bag", ".db3")
 
 
 def read_recording(
@@ -122,9 +116,9 @@ def read_recordings(
 def _rows_of_file(
     path: Path, column_map: ColumnMap | None, rows: tuple[int, int], effort: str | None
 ) -> list[Recording]:
-    if _reader(path) is not read_parquet:
+    if _ending(path) != ".parquet":
         raise RecordingError(f"{path} is no Parquet file: it is read as a whole, not by rows.")
-    return [declared(one, effort) for one in read_parquet(path, column_map, rows)]
+    return [declared(one, effort) for one in _reader(path)(path, column_map, rows)]
 
 
 def _existing(path: object) -> Path:
@@ -145,8 +139,8 @@ def _from_file(
     path: Path, column_map: ColumnMap | None, topic: str | None, effort: str | None
 ) -> list[Recording]:
     read = _reader(path)
-    if read is read_bag:
-        return read_bag(path, column_map, topic=topic, effort=effort)
+    if _ending(path) in _BAGS:
+        return read(path, column_map, topic=topic, effort=effort)
     if topic is not None:
         raise RecordingError(f"{path} is not a ROS bag: --topic (topic) does not apply to it.")
     return [declared(one, effort) for one in read(path, column_map)]
@@ -156,6 +150,8 @@ def declared(recording: Recording, effort: str | None) -> Recording:
     """The recording with its torque channel taken for what the user says it is."""
     if effort is None:
         return recording
+    from taufit.recording.readers.from_bag import EFFORTS
+
     if effort not in EFFORTS:
         raise RecordingError(f"effort {effort!r} is not known: use {', '.join(EFFORTS)}.")
     meta = {key: value for key, value in recording.meta.items() if key != "gravity_removed"}
@@ -188,69 +184,82 @@ def declared(recording: Recording, effort: str | None) -> Recording:
 def read_table(path: str | os.PathLike[str], *, topic: str | None = None) -> Table | None:
     """What a file holds, before anybody says what it is; None where it says so itself."""
     path = _existing(path)
-    read = _reader(path)
-    if read is read_bag:
+    if _ending(path) in _BAGS:
+        from taufit.recording.readers.from_bag import bag_table
+
         return bag_table(path, topic)
-    if read is _from_csv:
+    if _ending(path) in _TEXT:
+        from taufit.recording.readers.from_csv import read_csv_table
+
         table = read_csv_table(path)
         return None if "page" in table.meta else table
     try:
-        read(path, None)
+        _reader(path)(path, None)
     except NeedsMapError as error:
         return error.table
     return None
 
 
 def _reader(path: Path) -> _Reader:
+    ending = _ending(path)
+    if not ending:
+        from taufit.recording.readers.from_lerobot import read_lerobot
+
+        return read_lerobot
+    return READERS[ending]
+
+
+def _ending(path: Path) -> str:
+    """The ending of the reader that a path needs; "" for a LeRobot dataset."""
     if path.is_dir():
         if (path / "meta" / "info.json").exists():
-            return read_lerobot
+            return ""
         if (path / "metadata.yaml").exists():
-            return read_bag
+            return ".db3"
         raise RecordingError(
             f"{path} is a directory, but neither a ROS 2 bag (metadata.yaml) nor a LeRobot dataset "
             "(meta/info.json)."
         )
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        return _from_csv
-    suffix = suffixes[-1] if suffixes else ""
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return ".csv"
     if suffix not in READERS:
         raise RecordingError(
             f"{path}: the ending {suffix or '(none)'} is not known; taufit reads "
             f"{', '.join(READERS)}, text also packed with gzip, ROS 2 bags and LeRobot datasets."
         )
-    return READERS[suffix]
+    return suffix
 
 
 def _from_csv(path: Path, column_map: ColumnMap | None) -> list[Recording]:
+    from taufit.recording.readers.from_csv import read_csv_table
+
     table = read_csv_table(path, column_map)
+    page = table.meta.pop("page", None)
     if column_map is None:
-        page = table.meta.pop("page", None)
         if page is not None:
             columns = {name: table.values[:, i] for i, name in enumerate(table.names)}
             recording = from_columns(columns, from_text(page, str(path)), str(path))
             return [replace(recording, findings=(*recording.findings, *table.findings))]
+        from taufit.recording.loggers import logger_map
+
         column_map = logger_map(table)
         if column_map is None:
             raise needs_map(table)
-    table.meta.pop("page", None)
     return assemble(table, column_map)
 
 
-READERS: dict[str, _Reader] = {
-    ".parquet": read_parquet,
-    ".csv": _from_csv,
-    ".tsv": _from_csv,
-    ".txt": _from_csv,
-    ".dat": _from_csv,
-    ".log": _from_csv,
-    ".npz": read_npz,
-    ".mat": read_mat,
-    ".h5": read_hdf5,
-    ".hdf5": read_hdf5,
-    ".mcap": read_bag,
-    ".bag": read_bag,
-    ".db3": read_bag,
-    ".live": read_live,
-}
+_ROOM = "taufit.recording"
+_TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
+READERS: Registry[_Reader] = Registry(
+    {
+        ".parquet": f"{_ROOM}.readers.from_parquet:read_parquet",
+        **dict.fromkeys(_TEXT, f"{_ROOM}.read:_from_csv"),
+        ".npz": f"{_ROOM}.readers.from_arrays:read_npz",
+        ".mat": f"{_ROOM}.readers.from_arrays:read_mat",
+        ".h5": f"{_ROOM}.readers.from_arrays:read_hdf5",
+        ".hdf5": f"{_ROOM}.readers.from_arrays:read_hdf5",
+        **dict.fromkeys(_BAGS, f"{_ROOM}.readers.from_bag:read_bag"),
+        ".live": f"{_ROOM}.live:read_live",
+    }
+)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.names import clean_name
 from taufit.core.views import Shown, drawn
+from taufit.recording.channels import Channels
 from taufit.recording.finding import Finding
+from taufit.recording.quantity import MEASUREMENTS, channel_names, is_channel
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class Recording(Shown):
     """One run of one robot.
+
+    Further keywords are channels by name (`temperature=`, `commanded_position=`, ...); they are
+    read as attributes of the same name, None where a channel was not recorded.
 
     Attributes:
         time: Time stamps [s], as recorded (jitter and gaps included).
@@ -29,9 +35,7 @@ class Recording(Shown):
         gain_std: Standard deviation of `gain`, or None.
         coupling: C with motor positions, referred to the joints, q_m = C q, or None for one
             motor per joint.
-        commanded_position, commanded_velocity, commanded_acceleration: Or None.
-        target_current, target_torque: The controller's own [A], [N m], or None.
-        temperature: Of the joints [degC], or None.
+        channels: Further quantities by name: temperatures, commands, the controller's targets.
         payload: Mass the robot carried [kg], or None where unknown.
         meta: Provenance: robot, joint names, mounting, file, firmware, lost samples, ...
         findings: What the reader noticed and did about it, in order.
@@ -47,33 +51,86 @@ class Recording(Shown):
     time: Float[Array, " n"]
     position: Float[Array, "n j"]
     signal: Float[Array, "n j"]
-    velocity: Float[Array, "n j"] | None = None
-    acceleration: Float[Array, "n j"] | None = None
-    signal_unit: str = "N m"
-    torque_source: str = "motor_torque"
-    signed: Bool[Array, " j"] | None = None
-    gain: Float[Array, " j"] | None = None
-    gain_std: Float[Array, " j"] | None = None
-    coupling: Float[Array, "j j"] | None = None
-    commanded_position: Float[Array, "n j"] | None = None
-    commanded_velocity: Float[Array, "n j"] | None = None
-    commanded_acceleration: Float[Array, "n j"] | None = None
-    target_current: Float[Array, "n j"] | None = None
-    target_torque: Float[Array, "n j"] | None = None
-    temperature: Float[Array, "n j"] | None = None
-    payload: float | None = None
-    meta: dict[str, Any] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
+    velocity: Float[Array, "n j"] | None
+    acceleration: Float[Array, "n j"] | None
+    signal_unit: str
+    torque_source: str
+    signed: Bool[Array, " j"] | None
+    gain: Float[Array, " j"] | None
+    gain_std: Float[Array, " j"] | None
+    coupling: Float[Array, "j j"] | None
+    channels: Channels
+    payload: float | None
+    meta: dict[str, Any]
+    findings: tuple[Finding, ...]
 
-    def __post_init__(self) -> None:
-        names = {
-            key: self.meta[key]
-            for key in ("robot", "joint_names")
-            if self.meta.get(key) is not None
+    def __init__(  # noqa: PLR0913 - the public call has one keyword per quantity
+        self,
+        time: Float[Array, " n"],
+        position: Float[Array, "n j"],
+        signal: Float[Array, "n j"],
+        velocity: Float[Array, "n j"] | None = None,
+        acceleration: Float[Array, "n j"] | None = None,
+        *,
+        signal_unit: str = "N m",
+        torque_source: str = "motor_torque",
+        signed: Bool[Array, " j"] | None = None,
+        gain: Float[Array, " j"] | None = None,
+        gain_std: Float[Array, " j"] | None = None,
+        coupling: Float[Array, "j j"] | None = None,
+        channels: Channels | None = None,
+        payload: float | None = None,
+        meta: dict[str, Any] | None = None,
+        findings: tuple[Finding, ...] = (),
+        **further: Float[Array, "n j"] | None,
+    ) -> None:
+        for name in further:
+            if not is_channel(name):
+                raise TypeError(
+                    f"Recording has no channel {name!r}; there are {', '.join(channel_names())}."
+                )
+        values = {
+            "time": time,
+            "position": position,
+            "signal": signal,
+            "velocity": velocity,
+            "acceleration": acceleration,
+            "signal_unit": signal_unit,
+            "torque_source": torque_source,
+            "signed": signed,
+            "gain": gain,
+            "gain_std": gain_std,
+            "coupling": coupling,
+            "channels": (channels or Channels()).replace(**further),
+            "payload": payload,
+            "meta": _with_clean_names(meta or {}),
+            "findings": findings,
         }
-        clean = {key: _clean(value) for key, value in names.items()}
-        if clean != names:
-            object.__setattr__(self, "meta", {**self.meta, **clean})
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Float[Array, "n j"] | None:
+        if is_channel(name):
+            return self.channels.get(name)
+        raise AttributeError(f"Recording has no attribute {name!r}")
+
+    def quantities(self) -> dict[str, Float[Array, "n j"]]:
+        """Everything recorded per joint, by name: motion, signal, channels."""
+        measured = {name: getattr(self, name) for name in MEASUREMENTS}
+        return {k: v for k, v in {**measured, **self.channels}.items() if v is not None}
+
+    def with_channels(self, **channels: Float[Array, "n j"] | None) -> Recording:
+        """Copy with some channels exchanged or added; None removes one."""
+        return replace(self, channels=self.channels.replace(**channels))
+
+    def map(self, function: Callable[[Float[Array, "n j"]], Float[Array, "m k"]]) -> Recording:
+        """Copy with a function applied to everything that was recorded per joint."""
+        changed: dict[str, Any] = {
+            name: function(values)
+            for name in MEASUREMENTS
+            if (values := getattr(self, name)) is not None
+        }
+        return replace(self, **changed, channels=self.channels.map(function))
 
     @property
     def name(self) -> str:
@@ -94,6 +151,12 @@ class Recording(Shown):
     def plot(self) -> Any:
         """Motion and torque over time, with matplotlib; returns the axes."""
         return drawn("plot_recording", self)
+
+
+def _with_clean_names(meta: dict[str, Any]) -> dict[str, Any]:
+    named = {k: meta[k] for k in ("robot", "joint_names") if meta.get(k) is not None}
+    clean = {key: _clean(value) for key, value in named.items()}
+    return meta if clean == named else {**meta, **clean}
 
 
 def _clean(value: Any) -> Any:

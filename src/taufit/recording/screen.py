@@ -35,34 +35,13 @@ LATE = 0.5
 # A logger that repeats its last row for want of a new one does so for at most this many rows.
 STALE_ROWS = 5
 
-_LARGEST = {
-    spec.field: spec.largest
-    for name, spec in QUANTITIES.items()
-    if name not in ("current", "torque", "signal")
-}
 _ESSENTIAL = ("time", "position", "signal")
-FIELDS = (
-    "position",
-    "velocity",
-    "acceleration",
-    "signal",
-    "commanded_position",
-    "commanded_velocity",
-    "commanded_acceleration",
-    "target_current",
-    "target_torque",
-    "temperature",
-)
 
 
-def rows_of(recording: Recording, keep: Array, **changes) -> Recording:
-    """The same recording with some of its rows, in the given order."""
-    parts = {
-        name: getattr(recording, name)[keep]
-        for name in ("time", *FIELDS)
-        if getattr(recording, name) is not None
-    }
-    return replace(recording, **{**parts, **changes})
+def rows_of(recording: Recording, keep: Array, **changes: Any) -> Recording:
+    """Copy with some of the rows, in the given order."""
+    chosen = recording.map(lambda values: values[keep])
+    return replace(chosen, **{"time": recording.time[keep], **changes})
 
 
 def screen(
@@ -176,9 +155,8 @@ def screen(
 
 def _without_hollow_fields(recording: Recording, findings: list[Finding]) -> Recording:
     """Fields the run can do without are left out where they are mostly holes."""
-    for name in FIELDS:
-        values = getattr(recording, name)
-        if values is None or name in _ESSENTIAL:
+    for name, values in recording.quantities().items():
+        if name in _ESSENTIAL:
             continue
         share = (~np.isfinite(values)).any(1).mean()
         if share > MOST_BAD:
@@ -204,12 +182,8 @@ def _corrupt(
     unit = next(name for name, unit in SIGNAL_UNITS.items() if unit == recording.signal_unit)
     bad = np.zeros(len(recording), bool)
     where: dict[int, tuple[str, float]] = {}
-    for name in ("time", *FIELDS):
-        values = getattr(recording, name)
-        if values is None:
-            continue
-        values = values[:, None] if values.ndim == 1 else values
-        largest = QUANTITIES[unit].largest if name == "signal" else _LARGEST[name]
+    for name, values in {"time": recording.time[:, None], **recording.quantities()}.items():
+        largest = QUANTITIES[unit if name == "signal" else name].largest
         with np.errstate(invalid="ignore"):
             wrong = ~(np.abs(values) <= largest)
         bad |= wrong.any(1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import RecordingError
 from taufit.recording.finding import Finding
 
 
@@ -45,3 +46,23 @@ class Table:
     def labels(self) -> tuple[str, ...]:
         """What to call each column in a message: its name, or its number from 1."""
         return tuple(name or str(i) for i, name in enumerate(self.names, 1))
+
+
+class NeedsMapError(RecordingError):
+    """The file was read, but what its columns are must be said; `table` is what it holds."""
+
+    def __init__(self, message: str, table: Table) -> None:
+        super().__init__(message)
+        self.table = table
+
+
+def needs_map(table: Table) -> NeedsMapError:
+    """Why a table alone is not enough, with the command that drafts a map for it."""
+    labels = table.labels
+    shown = ", ".join(labels[:40]) + (", ..." if len(labels) > 40 else "")
+    return NeedsMapError(
+        f"{table.source} does not say what its columns are ({shown}). Give a column map with "
+        f"--map FILE.yaml (map=...). `taufit convert {table.source} --draft map.yaml` writes one "
+        "from the names and numbers of the columns; then add --map map.yaml.",
+        table,
+    )

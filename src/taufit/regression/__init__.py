@@ -4,22 +4,30 @@ covariance.
 Left to others: solving for parameters under constraints (estimators), choosing terms (selection).
 """
 
-from taufit.regression.accumulate import Batch, accumulate, accumulate_by_joint
-from taufit.regression.estimate import Estimate
-from taufit.regression.information import Information
-from taufit.regression.regression import Regression, RowsInMemory
-from taufit.regression.rows import ArrayRows, SampleRows
-from taufit.regression.weights import WEIGHTINGS
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "WEIGHTINGS",
-    "ArrayRows",
-    "Batch",
-    "Estimate",
-    "Information",
-    "Regression",
-    "RowsInMemory",
-    "SampleRows",
-    "accumulate",
-    "accumulate_by_joint",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.regression.accumulate import (
+        Batch as Batch,
+        accumulate as accumulate,
+        accumulate_by_joint as accumulate_by_joint,
+    )
+    from taufit.regression.estimate import Estimate as Estimate
+    from taufit.regression.information import Information as Information
+    from taufit.regression.regression import Regression as Regression, RowsInMemory as RowsInMemory
+    from taufit.regression.rows import ArrayRows as ArrayRows, SampleRows as SampleRows
+    from taufit.regression.weights import WEIGHTINGS as WEIGHTINGS
+
+lazy_room(
+    __name__,
+    {
+        "accumulate": "Batch accumulate accumulate_by_joint",
+        "estimate": "Estimate",
+        "information": "Information",
+        "regression": "Regression RowsInMemory",
+        "rows": "ArrayRows SampleRows",
+        "weights": "WEIGHTINGS",
+    },
+)

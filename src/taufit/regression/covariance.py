@@ -101,7 +101,8 @@ def base_covariance(
             common = [(which, in_common(values, rows.samples)) for which, values in made]
             spread += _Spread(base.columns, norms, _weight(weights), again, noise)(rows, common)
     covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / seen.flatness**2
-    return covariance / np.outer(norms, norms)
+    # Products in another order round differently; a covariance is symmetric to the last bit.
+    return 0.5 * (covariance + covariance.T) / np.outer(norms, norms)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -315,7 +315,7 @@ class SampleRows(Rows):
 @lru_cache(maxsize=8)
 def _links(model: TorqueModel, parameters: bytes) -> Engine:
     """The arm with these links; a pass asks for the same ones at every part."""
-    return Engine(model.robot.with_parameters(np.frombuffer(parameters)))
+    return Engine(model.robot, parameters=np.frombuffer(parameters))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -84,6 +84,8 @@ def _only(values: Float[Array, " p"], layout: ParameterLayout, joint: int) -> Fl
     out = np.zeros_like(values)
     at = layout.friction_of(joint)
     out[at] = values[at]
+    # A gravity compensator is no friction.
+    out[[what.startswith("balance_") for what in layout.what]] = 0.0
     return out
 
 

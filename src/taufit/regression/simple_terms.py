@@ -39,10 +39,10 @@ def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
     kept, aside = (tuple(_condensed(one) for one in many) for many in total)
     roll, pitch, yaw = (float(x) for x in model.robot.mounting)
     return SimpleTerms(
-        (roll, pitch, yaw),
-        kept,
-        aside if any(one.count for one in aside) else (),
-        _effect(model, source.excerpt),
+        mounting=(roll, pitch, yaw),
+        kept=kept,
+        set_aside=aside if any(one.count for one in aside) else (),
+        effect=_effect(model, source.excerpt),
     )
 
 

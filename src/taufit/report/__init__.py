@@ -3,9 +3,22 @@
 Left to others: every number on the page.
 """
 
-from taufit.report.fit_page import fit_page, model_page
-from taufit.report.model_view import Run
-from taufit.report.motion_page import motion_page
-from taufit.report.page import Section, page
+from typing import TYPE_CHECKING
 
-__all__ = ["Run", "Section", "fit_page", "model_page", "motion_page", "page"]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.report.fit_page import fit_page as fit_page, model_page as model_page
+    from taufit.report.model_view import Run as Run
+    from taufit.report.motion_page import motion_page as motion_page
+    from taufit.report.page import Section as Section, page as page
+
+lazy_room(
+    __name__,
+    {
+        "fit_page": "fit_page model_page",
+        "model_view": "Run",
+        "motion_page": "motion_page",
+        "page": "Section page",
+    },
+)

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
-from taufit.model.predict import rigid_torque
+from taufit.model.predict import friction_torque, rigid_torque
 from taufit.signals import Samples
 from taufit.validation import Score
 from taufit.validation.grades import Grades, floors, grade
@@ -56,11 +54,8 @@ def predict(model: FittedModel, samples: Samples) -> Prediction:
     """One pass over the samples."""
     links = rigid_torque(model, samples)
     motor = model.columns.friction_at(samples, load=links)
-    only_friction = np.zeros(len(model.values))
-    only_friction[model.layout.friction] = model.values[model.layout.friction]
     rest = model.columns.rest_torque(model.values, samples.acceleration, motor)
-    friction = model.columns.rest_torque(only_friction, samples.acceleration, motor)
-    return Prediction(links, friction, links + rest)
+    return Prediction(links, friction_torque(model, samples, motor=motor), links + rest)
 
 
 def _graded(model: FittedModel, runs: Sequence[Run]) -> Grades | None:

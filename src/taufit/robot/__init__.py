@@ -3,30 +3,36 @@
 Left to others: how it moves and what torque that takes (dynamics).
 """
 
-from taufit.robot.checks import oddities
-from taufit.robot.compensator import Compensator
-from taufit.robot.from_dh import from_dh
-from taufit.robot.from_screws import from_screws
-from taufit.robot.from_urdf import from_urdf
-from taufit.robot.from_yaml import from_yaml, to_yaml
-from taufit.robot.inertia import pseudo_inertia
-from taufit.robot.read import bundled_robots, read_robot, write_robot
-from taufit.robot.robot import Drives, Limits, Link, Robot
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Compensator",
-    "Drives",
-    "Limits",
-    "Link",
-    "Robot",
-    "bundled_robots",
-    "from_dh",
-    "from_screws",
-    "from_urdf",
-    "from_yaml",
-    "oddities",
-    "pseudo_inertia",
-    "read_robot",
-    "to_yaml",
-    "write_robot",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.robot.checks import oddities as oddities
+    from taufit.robot.compensator import Compensator as Compensator
+    from taufit.robot.from_dh import from_dh as from_dh
+    from taufit.robot.from_screws import from_screws as from_screws
+    from taufit.robot.from_urdf import from_urdf as from_urdf
+    from taufit.robot.from_yaml import from_yaml as from_yaml, to_yaml as to_yaml
+    from taufit.robot.inertia import pseudo_inertia as pseudo_inertia
+    from taufit.robot.read import (
+        bundled_robots as bundled_robots,
+        read_robot as read_robot,
+        write_robot as write_robot,
+    )
+    from taufit.robot.robot import Drives as Drives, Limits as Limits, Link as Link, Robot as Robot
+
+lazy_room(
+    __name__,
+    {
+        "checks": "oddities",
+        "compensator": "Compensator",
+        "from_dh": "from_dh",
+        "from_screws": "from_screws",
+        "from_urdf": "from_urdf",
+        "from_yaml": "from_yaml to_yaml",
+        "inertia": "pseudo_inertia",
+        "read": "bundled_robots read_robot write_robot",
+        "robot": "Drives Limits Link Robot",
+    },
+)

@@ -104,11 +104,6 @@ def from_yaml(text: str) -> Robot:
             np.array(table), convention=convention, prismatic=slides,
             names=names, parameters=parameters, rotor_inertias=rotors, **common,
         )  # fmt: skip
-    robot = replace(
-        robot,
-        drives=_drives(rows, data.get("drives", {})),
-        mounting=_mounting(data.get("mounting", "ground"), scale),
-    )
     zeros = [
         _angle(row.get("zero", 0.0), f"zero of joint {i + 1}", 1.0 if slides[i] else scale)
         for i, row in enumerate(rows)
@@ -118,7 +113,11 @@ def from_yaml(text: str) -> Robot:
         for i, row in enumerate(rows)
         if row.get("compensator") is not None
     )
-    return checked(replace(robot.with_joint_zeros(zeros), compensators=held))
+    if any(zeros):
+        robot = robot.with_joint_zeros(zeros)
+    drives = _drives(rows, data.get("drives", {}))
+    mounting = _mounting(data.get("mounting", "ground"), scale)
+    return checked(replace(robot, drives=drives, mounting=mounting, compensators=held))
 
 
 def _compensator(value: Any, joint: int, scale: float) -> Compensator:

@@ -12,8 +12,6 @@ from taufit.core.errors import MissingExtraError, RobotError
 from taufit.core.extras import missing_extra
 from taufit.core.files import write_text
 from taufit.core.opened import read_bytes
-from taufit.robot.from_urdf import from_urdf
-from taufit.robot.from_yaml import from_yaml, to_yaml
 from taufit.robot.robot import Robot
 
 _LARGEST = 32_000_000
@@ -78,6 +76,8 @@ def read_robot(
 
 def write_robot(robot: Robot, path: str | os.PathLike[str]) -> None:
     """Write an arm as YAML that `read_robot` reads back to the same arm."""
+    from taufit.robot.from_yaml import to_yaml
+
     write_text(path, to_yaml(robot))
 
 
@@ -96,11 +96,12 @@ def _read(name: str, base: str | None, tip: str | None) -> Robot:
                 f"{name!r} is neither a bundled robot nor a file ending in .urdf, .xacro or .yaml."
                 f"{hint} Bundled are {', '.join(known)}."
             )
-    elif suffix in (".urdf", ".xml"):
-        text = _text(path)
-        return from_urdf(text, base=base, tip=tip, source=f"URDF {path.name}")
-    elif suffix == ".xacro":
-        return from_urdf(_xacro(path), base=base, tip=tip, source=f"xacro {path.name}")
+    elif suffix in (".urdf", ".xml", ".xacro"):
+        from taufit.robot.from_urdf import from_urdf
+
+        text = _xacro(path) if suffix == ".xacro" else _text(path)
+        kind = "xacro" if suffix == ".xacro" else "URDF"
+        return from_urdf(text, base=base, tip=tip, source=f"{kind} {path.name}")
     elif suffix in (".yaml", ".yml"):
         text = _text(path)
     else:
@@ -110,6 +111,8 @@ def _read(name: str, base: str | None, tip: str | None) -> Robot:
         )
     if base is not None or tip is not None:
         raise RobotError(f"{name} is one chain already: --base and --tip are for URDF and xacro.")
+    from taufit.robot.from_yaml import from_yaml
+
     return from_yaml(text)
 
 

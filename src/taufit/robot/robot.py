@@ -202,6 +202,8 @@ class Robot(Shown):
 
             mounting = parse_mounting(mounting)
         roll, pitch, yaw = (float(angle) for angle in mounting)
+        if self.mounting == (roll, pitch, yaw):
+            return self
         return replace(self, mounting=(roll, pitch, yaw))
 
     def with_parameters(self, parameters: Float[Array, " p"] | Float[Array, "j 10"]) -> Robot:

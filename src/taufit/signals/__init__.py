@@ -3,25 +3,36 @@
 Left to others: models of torque (dynamics, friction).
 """
 
-from taufit.signals.conditioning import condition
-from taufit.signals.delay import estimate_delay, tracking_delay
-from taufit.signals.differentiation import DIFFERENTIATIONS
-from taufit.signals.drive_gains import KNOWN_GAINS, Gains, controller_gains, known_gains
-from taufit.signals.filtering import lowpass, zero_phase
-from taufit.signals.quality import quality_report
-from taufit.signals.samples import Samples
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "DIFFERENTIATIONS",
-    "KNOWN_GAINS",
-    "Gains",
-    "Samples",
-    "condition",
-    "controller_gains",
-    "estimate_delay",
-    "known_gains",
-    "lowpass",
-    "quality_report",
-    "tracking_delay",
-    "zero_phase",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.signals.conditioning import condition as condition
+    from taufit.signals.delay import (
+        estimate_delay as estimate_delay,
+        tracking_delay as tracking_delay,
+    )
+    from taufit.signals.differentiation import DIFFERENTIATIONS as DIFFERENTIATIONS
+    from taufit.signals.drive_gains import (
+        KNOWN_GAINS as KNOWN_GAINS,
+        Gains as Gains,
+        controller_gains as controller_gains,
+        known_gains as known_gains,
+    )
+    from taufit.signals.filtering import lowpass as lowpass, zero_phase as zero_phase
+    from taufit.signals.quality import quality_report as quality_report
+    from taufit.signals.samples import Samples as Samples
+
+lazy_room(
+    __name__,
+    {
+        "conditioning": "condition",
+        "delay": "estimate_delay tracking_delay",
+        "differentiation": "DIFFERENTIATIONS",
+        "drive_gains": "KNOWN_GAINS Gains controller_gains known_gains",
+        "filtering": "lowpass zero_phase",
+        "quality": "quality_report",
+        "samples": "Samples",
+    },
+)

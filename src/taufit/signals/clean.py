@@ -17,6 +17,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
+from taufit.recording.quantity import slow_channels
 from taufit.recording.timing import Timing, timing
 from taufit.signals.drive_gains import Gains
 from taufit.signals.noise import noise_std, too_noisy
@@ -97,7 +98,7 @@ def clean(
     gains: Gains,
     *,
     outliers: bool = True,
-    extra: Sequence[str] = ("acceleration", "temperature"),
+    extra: Sequence[str] | None = None,
 ) -> CleanRecording:
     """Clean columns at their own time stamps.
 
@@ -105,8 +106,10 @@ def clean(
         recording: As it was read.
         gains: Joint torque per unit of its signal.
         outliers: Replace single impossible samples.
-        extra: Further fields of the recording to carry along, where it has them.
+        extra: Further quantities of the recording to carry along, where it has them; by default
+            acceleration and every channel that changes slowly.
     """
+    extra = ("acceleration", *slow_channels()) if extra is None else extra
     name, joints = recording.name, recording.joints
     time = np.asarray(recording.time, float)
     _check_shapes(recording, name, ("position", "signal", "velocity", *extra))
@@ -270,7 +273,7 @@ def _channels(
         if getattr(recording, field) is None:
             continue
         values = _measurements(getattr(recording, field))
-        if field == "temperature":
+        if field in slow_channels():
             # Joints without a sensor are known by their constant zero.
             values = np.where(np.isnan(values).all(axis=0), 0.0, values)
         elif not np.isfinite(values).any(axis=0).all():

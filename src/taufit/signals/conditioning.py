@@ -12,10 +12,8 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.signals.clean import clean
-from taufit.signals.delay import estimate_delay
 from taufit.signals.differentiation import DIFFERENTIATIONS
 from taufit.signals.drive_gains import Gains, joint_gains
-from taufit.signals.estimates.cutoff import choose_cutoff
 from taufit.signals.estimates.periodicity import find_period, fold
 from taufit.signals.filtering import settling_time, smeared, zero_phase
 from taufit.signals.grid import check_cutoff, common_rate, on_grid
@@ -136,11 +134,15 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
     runs = [run for one in cleaned for run in on_grid(one, rate_hz, fixed, derived=derived)]
     cutoff, reason = fixed, ""
     if cutoff_hz == "auto":
+        from taufit.signals.estimates.cutoff import choose_cutoff
+
         cutoff, reason = choose_cutoff(
             [run.velocity for run in runs], [run.torque for run in runs], rate_hz
         )
     delay = 0.0
     if delay_s == "auto":
+        from taufit.signals.delay import estimate_delay
+
         found = estimate_delay([(run.position, run.velocity, run.torque) for run in runs], rate_hz)
         delay = found.seconds
         reason = "; ".join(filter(None, (reason, found.reason)))
@@ -252,7 +254,7 @@ def _samples(run: UniformRun, how: _Smoothing) -> Samples:
         cutoff_hz=cutoff,
         noise=run.torque_noise,
         signed=run.signed,
-        temperature=run.temperature,
+        channels=run.channels,
         names=(run.name,),
         motion=motion,
         raw_torque=run.torque,

@@ -9,7 +9,9 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
+from taufit.recording.channels import Channels
 from taufit.recording.finding import Finding
+from taufit.recording.quantity import slow_channels
 from taufit.recording.timing import Timing
 from taufit.signals.clean import CleanRecording
 from taufit.signals.differentiation import DIFFERENTIATIONS
@@ -162,7 +164,9 @@ def _uniform(
         acceleration=recording.channel("acceleration", grid),
         torque=torque,
         signed=recording.signed,
-        temperature=recording.channel("temperature", grid),
+        channels=Channels.from_values(
+            **{name: recording.channel(name, grid) for name in slow_channels()}
+        ),
         bad=bad,
         torque_noise=noise[2 * j : 3 * j],
         velocity_noise=velocity_noise,

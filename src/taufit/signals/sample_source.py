@@ -96,16 +96,18 @@ class Summary:
         torque = np.where(part.keep, part.torque, 0.0)
         mean = torque.sum(axis=0) / np.maximum(kept, 1)
         used = int(np.count_nonzero(part.keep.any(axis=1)))
-        names = ["position", "velocity", "acceleration", "torque"]
-        if part.temperature is not None:
-            names.append("temperature")
+        motion = {"position": part.position, "velocity": part.velocity}
+        motion |= {"acceleration": part.acceleration, "torque": part.torque}
         return cls(
             samples=len(part),
             kept=kept,
             kept_moving=(part.keep & moving[:, None]).sum(axis=0),
             used=used,
             moving=int(np.count_nonzero(moving)),
-            extents={name: Extent.of(getattr(part, name)[moving]) for name in names},
+            extents={
+                name: Extent.of(values[moving])
+                for name, values in {**motion, **part.channels}.items()
+            },
             mean=mean,
             square=np.sum(np.where(part.keep, torque - mean, 0.0) ** 2, axis=0),
             keys=(part_key(part.torque),),

@@ -11,6 +11,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.views import Shown, drawn
+from taufit.recording.channels import Channels
 from taufit.signals.stored.kept import Kept
 
 
@@ -38,7 +39,7 @@ class Samples(Shown):
         noise: Standard deviation of the torque noise per joint on this grid, before the low-pass
             [N m].
         signed: Per joint, whether the torque carries its sign.
-        temperature: Of the joints [degC], or None.
+        channels: Slow sensors by name, such as temperatures [degC].
         names: Of the runs (file names), for messages; the pieces of a run cut at a gap share one.
         motion: Rows in the part in motion, for scores; `keep` is within it. None means all.
         raw_torque: On the grid, before the low-pass; None where nothing was filtered.
@@ -72,7 +73,7 @@ class Samples(Shown):
     cutoff_hz: float = np.inf
     noise: Float[Array, " j"] | None = None
     signed: Bool[Array, " j"] | None = None
-    temperature: Float[Array, "n j"] | None = None
+    channels: Channels = field(default_factory=Channels)
     names: tuple[str, ...] = field(default=("run",))
     motion: Bool[Array, " n"] | None = None
     raw_torque: Float[Array, "n j"] | None = None
@@ -84,6 +85,15 @@ class Samples(Shown):
     findings: tuple[Any, ...] = ()
     kept: Kept | None = field(default=None, repr=False)
     kept_of: tuple[Any, ...] = field(default=(), repr=False)
+
+    @property
+    def temperature(self) -> Float[Array, "n j"] | None:
+        """Temperature of the joints [degC]; None where it was not recorded."""
+        return self.channels.get("temperature")
+
+    def with_channels(self, **channels: Float[Array, "n j"] | None) -> Samples:
+        """Copy with some channels exchanged or added; None removes one."""
+        return replace(self, channels=self.channels.replace(**channels))
 
     def keeping(self, kept: Kept | None = None) -> Samples:
         """The same, with a place for columns made from its motion."""
@@ -128,7 +138,8 @@ class Samples(Shown):
             name: None if getattr(self, name) is None else getattr(self, name)[chosen]
             for name in _PER_SAMPLE
         }
-        return replace(self, kept=None, kept_of=(), **values)
+        channels = self.channels.rows(chosen)
+        return replace(self, channels=channels, kept=None, kept_of=(), **values)
 
     def head(self) -> Samples:
         """The same without any sample: rate, cut-off, gains, names; it holds on to no array."""
@@ -137,7 +148,7 @@ class Samples(Shown):
             name: None if getattr(none, name) is None else getattr(none, name).copy()
             for name in _PER_SAMPLE
         }
-        return replace(none, **values)
+        return replace(none, channels=none.channels.map(np.copy), **values)
 
     @classmethod
     def joined(cls, parts: Sequence[Samples]) -> Samples:
@@ -167,6 +178,7 @@ class Samples(Shown):
             weights = np.array([len(part) for part in parts], float)
             variances = np.stack([np.square(part.noise) for part in parts])  # type: ignore[arg-type]
             values["noise"] = np.sqrt(weights @ variances / weights.sum())
+        values["channels"] = Channels.joined([part.channels for part in parts])
         return replace(first, kept=None, kept_of=(), **values)
 
     @classmethod
@@ -204,7 +216,6 @@ _PER_SAMPLE = frozenset(
         "friction_velocity",
         "keep",
         "run",
-        "temperature",
         "motion",
         "raw_torque",
     }

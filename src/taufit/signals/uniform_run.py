@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.recording.channels import Channels
 from taufit.recording.finding import Finding
 from taufit.signals.resampling import interpolate
 
@@ -22,7 +23,7 @@ class UniformRun:
     acceleration: As measured, or None.
     torque: At the joints [N m].
     signed: Per joint, whether `torque` carries its sign.
-    temperature: Or None.
+    channels: Slow sensors, such as temperatures.
     bad: Per joint, rows that bridge missing data.
     torque_noise, velocity_noise: Standard deviations per sample of the grid.
     findings: What happened on the way here.
@@ -36,7 +37,7 @@ class UniformRun:
     acceleration: Float[Array, "n j"] | None
     torque: Float[Array, "n j"]
     signed: Bool[Array, " j"]
-    temperature: Float[Array, "n j"] | None
+    channels: Channels
     bad: Bool[Array, "n j"]
     torque_noise: Float[Array, " j"]
     velocity_noise: Float[Array, " j"]

@@ -4,6 +4,16 @@ with a certificate, and samples that any fit takes.
 Left to others: the fit itself (fitting).
 """
 
-from taufit.signs.unknown_signs import find_signs, fit_unsigned
+from typing import TYPE_CHECKING
 
-__all__ = ["find_signs", "fit_unsigned"]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.signs.unknown_signs import find_signs as find_signs, fit_unsigned as fit_unsigned
+
+lazy_room(
+    __name__,
+    {
+        "unknown_signs": "find_signs fit_unsigned",
+    },
+)

@@ -3,50 +3,51 @@
 Left to others: conclusions about real arms.
 """
 
-from taufit.sim.controller import Controller
-from taufit.sim.effects import (
-    Effects,
-    Elasticity,
-    Encoder,
-    Friction,
-    Push,
-    Ripple,
-    Sensing,
-    Thermal,
-    Timing,
-)
-from taufit.sim.effects_file import effects_from_dict, effects_to_dict
-from taufit.sim.payload import Carried
-from taufit.sim.plant import Envelope
-from taufit.sim.preset import Preset, presets, read_preset, typical_effects, typical_rotor
-from taufit.sim.random_motion import random_fourier
-from taufit.sim.stepped import Sample, SteppedTwin
-from taufit.sim.twin import Run, Trace, Twin
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Carried",
-    "Controller",
-    "Effects",
-    "Elasticity",
-    "Encoder",
-    "Envelope",
-    "Friction",
-    "Preset",
-    "Push",
-    "Ripple",
-    "Run",
-    "Sample",
-    "Sensing",
-    "SteppedTwin",
-    "Thermal",
-    "Timing",
-    "Trace",
-    "Twin",
-    "effects_from_dict",
-    "effects_to_dict",
-    "presets",
-    "random_fourier",
-    "read_preset",
-    "typical_effects",
-    "typical_rotor",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.sim.controller import Controller as Controller
+    from taufit.sim.effects import (
+        Effects as Effects,
+        Elasticity as Elasticity,
+        Encoder as Encoder,
+        Friction as Friction,
+        Push as Push,
+        Ripple as Ripple,
+        Sensing as Sensing,
+        Thermal as Thermal,
+        Timing as Timing,
+    )
+    from taufit.sim.effects_file import (
+        effects_from_dict as effects_from_dict,
+        effects_to_dict as effects_to_dict,
+    )
+    from taufit.sim.payload import Carried as Carried
+    from taufit.sim.plant import Envelope as Envelope
+    from taufit.sim.preset import (
+        Preset as Preset,
+        presets as presets,
+        read_preset as read_preset,
+        typical_effects as typical_effects,
+        typical_rotor as typical_rotor,
+    )
+    from taufit.sim.random_motion import random_fourier as random_fourier
+    from taufit.sim.stepped import Sample as Sample, SteppedTwin as SteppedTwin
+    from taufit.sim.twin import Run as Run, Trace as Trace, Twin as Twin
+
+lazy_room(
+    __name__,
+    {
+        "controller": "Controller",
+        "effects": "Effects Elasticity Encoder Friction Push Ripple Sensing Thermal Timing",
+        "effects_file": "effects_from_dict effects_to_dict",
+        "payload": "Carried",
+        "plant": "Envelope",
+        "preset": "Preset presets read_preset typical_effects typical_rotor",
+        "random_motion": "random_fourier",
+        "stepped": "Sample SteppedTwin",
+        "twin": "Run Trace Twin",
+    },
+)

@@ -4,7 +4,21 @@ temperature, and temperatures where nobody measured them.
 Left to others: the laws themselves (friction).
 """
 
-from taufit.temperature.repeated import repeat_identification
-from taufit.temperature.slopes import follow_temperature, friction_at
+from typing import TYPE_CHECKING
 
-__all__ = ["follow_temperature", "friction_at", "repeat_identification"]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.temperature.repeated import repeat_identification as repeat_identification
+    from taufit.temperature.slopes import (
+        follow_temperature as follow_temperature,
+        friction_at as friction_at,
+    )
+
+lazy_room(
+    __name__,
+    {
+        "repeated": "repeat_identification",
+        "slopes": "follow_temperature friction_at",
+    },
+)

@@ -45,7 +45,7 @@ def with_temperature(model: FittedModel, samples: Samples) -> Samples:
     if state is not None:
         from taufit.temperature.heat_model import thermal_temperature
 
-        return replace(samples, temperature=thermal_temperature(model, samples, state))
+        return samples.with_channels(temperature=thermal_temperature(model, samples, state))
     if samples.temperature is not None:
         return samples
     middle = model.typical_temperature
@@ -58,7 +58,8 @@ def with_temperature(model: FittedModel, samples: Samples) -> Samples:
         "predicted for " + ", ".join(f"{x:.0f}" for x in middle) + " degC, the middle of training",
     )
     filled = np.broadcast_to(middle, samples.position.shape).copy()
-    return replace(samples, temperature=filled, findings=(*samples.findings, assumed))
+    known = samples.with_channels(temperature=filled)
+    return replace(known, findings=(*samples.findings, assumed))
 
 
 def slopes_of(model: FittedModel) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,7 @@ def torque_change(
     """Mean and largest change of torque along a motion when every joint goes from cold to warm."""
     shape = samples.position.shape
     torque = [
-        predicted_torque(model, replace(samples, temperature=np.broadcast_to(t, shape).copy()))
+        predicted_torque(model, samples.with_channels(temperature=np.broadcast_to(t, shape).copy()))
         for t in (cold, warm)
     ]
     change = np.abs(torque[1] - torque[0])[samples.in_motion]

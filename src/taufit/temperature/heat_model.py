@@ -70,7 +70,7 @@ def follow_heat(model: TorqueModel, samples: Samples) -> TemperatureChoice:
         raise TaufitError("a thermal model needs friction that can follow temperature.")
     state = fit_thermal(model, samples)
     warm = AMBIENT + temperature_rise(state, samples, state.start)
-    heated = replace(samples, temperature=warm)
+    heated = samples.with_channels(temperature=warm)
     spread = np.percentile(warm, 98, axis=0) - np.percentile(warm, 2, axis=0)
     if np.all(spread < SPREAD):
         raise PoorExcitationError(
@@ -177,8 +177,8 @@ def thermal_temperature(
     none, one = np.zeros(samples.joints), np.ones(samples.joints)
     warm = AMBIENT + temperature_rise(state, samples, none)
     warmer = AMBIENT + temperature_rise(state, samples, one)
-    before = predicted_torque(model, replace(samples, temperature=warm))
-    change = predicted_torque(model, replace(samples, temperature=warmer)) - before
+    before = predicted_torque(model, samples.with_channels(temperature=warm))
+    change = predicted_torque(model, samples.with_channels(temperature=warmer)) - before
     left = samples.torque - before
     found = np.zeros(samples.joints)
     apart = source_of(samples).correlation_guess

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -90,4 +90,4 @@ def _coldest_to_warmest(source: SampleSource) -> Samples:
 
 def _repaired(part: Samples) -> Samples:
     """A part without spikes in its temperatures."""
-    return replace(part, temperature=repaired_temperature(part)[0])
+    return part.with_channels(temperature=repaired_temperature(part)[0])

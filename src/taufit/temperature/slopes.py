@@ -19,7 +19,6 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState
 from taufit.signals.samples import Samples
-from taufit.temperature.sensors import swapped_findings
 from taufit.terms.friction import needs
 from taufit.terms.friction.temperature_dependent import LAWS, TemperatureDependent
 
@@ -87,7 +86,7 @@ def follow_temperature(
         if asked:
             raise
         return replace(plain, findings=(f"{error} Temperatures are not used.",))
-    samples = replace(samples, temperature=temperature)
+    samples = samples.with_channels(temperature=temperature)
     spread = temperature_spread(samples)
     stuck = stuck_sensors(samples)
     messages += [
@@ -130,6 +129,8 @@ def follow_temperature(
         linear, samples, groups=slopes, dropped=tuple(unusable), worth=_SLOPE_WORTH
     ).dropped
     dropped = tuple(dict.fromkeys([*unusable, *chosen]))
+    from taufit.temperature.sensors import swapped_findings
+
     messages += swapped_findings(model, samples)
     kept = tuple(
         name

@@ -4,27 +4,35 @@ spectra, findings and a verdict.
 Left to others: how it is shown (report).
 """
 
-from taufit.validation.grades import Grade, Grades, Thresholds, floors, grade
-from taufit.validation.nominal_comparison import before_identification
-from taufit.validation.range_of_training import range_findings
-from taufit.validation.score import Score, check, score
-from taufit.validation.spectrum import Spectrum, residual_spectrum
-from taufit.validation.verdict import Limits, Verdict, verdict
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Grade",
-    "Grades",
-    "Limits",
-    "Score",
-    "Spectrum",
-    "Thresholds",
-    "Verdict",
-    "before_identification",
-    "check",
-    "floors",
-    "grade",
-    "range_findings",
-    "residual_spectrum",
-    "score",
-    "verdict",
-]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.validation.grades import (
+        Grade as Grade,
+        Grades as Grades,
+        Thresholds as Thresholds,
+        floors as floors,
+        grade as grade,
+    )
+    from taufit.validation.nominal_comparison import before_identification as before_identification
+    from taufit.validation.range_of_training import range_findings as range_findings
+    from taufit.validation.score import Score as Score, check as check, score as score
+    from taufit.validation.spectrum import (
+        Spectrum as Spectrum,
+        residual_spectrum as residual_spectrum,
+    )
+    from taufit.validation.verdict import Limits as Limits, Verdict as Verdict, verdict as verdict
+
+lazy_room(
+    __name__,
+    {
+        "grades": "Grade Grades Thresholds floors grade",
+        "nominal_comparison": "before_identification",
+        "range_of_training": "range_findings",
+        "score": "Score check score",
+        "spectrum": "Spectrum residual_spectrum",
+        "verdict": "Limits Verdict verdict",
+    },
+)

@@ -187,7 +187,10 @@ class FrankaState(Mending):
         if not len(stamps):
             return None
         values = {field: table[name][keep].astype(float) for field, name in FIELDS.items()}
-        return Block(stamps, values, {"robot_mode": table["robot_mode"][keep].astype(float)})
+        status = {
+            name: table[name][keep].astype(float) for name in ("robot_mode", "O_T_EE", "F_T_EE")
+        }
+        return Block(stamps, values, status)
 
     def close(self) -> None:
         """Hang up."""

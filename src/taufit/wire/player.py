@@ -12,8 +12,14 @@ from taufit.wire.source import Block
 
 # What a player is at: on the way to the start, slow and warming up, in what counts, through.
 APPROACH, PREPARATION, RECORDED, FINISHED = 1, 2, 3, 4
-# Rest before and after what is played [s], and speed of the way back to the start [rad/s].
-_REST_S, _BACK = 0.5, 0.3
+# Written by a program that did not find the arm where it was cleared to start.
+ELSEWHERE = 6
+# Rest before and after what is played [s].
+_REST_S = 0.5
+# Of ways to and back to the start: speed [rad/s] and acceleration [rad/s^2], and the shortest time
+# of a leg that is sent as points [s].
+SPEED, ACCELERATION = 0.3, 0.5
+_SHORTEST_LEG_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +59,48 @@ class Reach:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Approach:
+    """Straight legs in joint space to the start of a motion, with a stop after each.
+
+    Attributes:
+        poses: From where the arm stands to the start.
+        speed: Largest of any joint [rad/s].
+        acceleration: Largest of any joint [rad/s^2].
+    """
+
+    poses: Float[Array, "n j"]
+    speed: float = SPEED
+    acceleration: float = ACCELERATION
+
+    @property
+    def legs(self) -> Float[Array, " m"]:
+        """Time of each leg as a curve from rest to rest [s].
+
+        10 s^3 - 15 s^4 + 6 s^5 peaks at 15/8 of its mean speed and at 10/sqrt(3) times way/time^2;
+        a cubic stays below both.
+        """
+        way = np.abs(np.diff(self.poses, axis=0)).max(axis=1)
+        by_speed = 1.875 * way / self.speed
+        by_acceleration = np.sqrt(10.0 / np.sqrt(3.0) * way / self.acceleration)
+        return np.maximum(np.maximum(by_speed, by_acceleration), _SHORTEST_LEG_S)
+
+    @property
+    def seconds(self) -> float:
+        """Of all legs [s]."""
+        return float(self.legs.sum())
+
+    def at(self, time: Float[Array, " n"]) -> Float[Array, "n j"]:
+        """Position on the legs as curves from rest to rest; at their ends before and after."""
+        edges = np.concatenate([[0.0], np.cumsum(self.legs)])
+        time = np.clip(time, 0.0, edges[-1])
+        k = np.clip(np.searchsorted(edges, time, side="right") - 1, 0, len(edges) - 2)
+        s = ((time - edges[k]) / (edges[k + 1] - edges[k]))[:, None]
+        part = s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+        out: Float[Array, "n j"] = self.poses[k] + part * (self.poses[k + 1] - self.poses[k])
+        return out
+
+
 class Playable(Protocol):
     """A motion: position, velocity and acceleration at any time, at rest outside its duration."""
 
@@ -82,12 +130,15 @@ class Playback:
         slow: Play it (one period, where it has periods) at this share of its speed first; 0: not.
         warm_up_s: Then play it for at least this long.
         period: Of a motion that goes on where it began; None for any other.
+        speed, acceleration: Of the way back to the start [rad/s], [rad/s^2].
     """
 
     motion: Playable
     slow: float = 0.0
     warm_up_s: float = 0.0
     period: float | None = None
+    speed: float = SPEED
+    acceleration: float = ACCELERATION
 
     @property
     def parts(self) -> tuple[_Part, ...]:
@@ -95,8 +146,9 @@ class Playback:
         once = self.motion.duration if self.period is None else self.period
         ends = self.motion.at(np.array([0.0, once]))[0]
         way = float(np.abs(ends[1] - ends[0]).max())
-        # A cubic from rest to rest peaks at 1.5 times its mean speed.
-        back = [_Part(PREPARATION, 1.5 * way / _BACK, 1.0, "back")] if way > 1e-6 else []
+        back = []
+        if way > 1e-6:
+            back = [_Part(PREPARATION, self._way_back(ends), 1.0, "back")]
         rest = _Part(PREPARATION, _REST_S, 0.0, "start")
         out: list[_Part] = []
         if self.slow > 0.0:
@@ -109,6 +161,9 @@ class Playback:
             _Part(RECORDED, self.motion.duration, 1.0, "motion"),
             _Part(RECORDED, _REST_S, 0.0, "end"),
         )
+
+    def _way_back(self, ends: Float[Array, "2 j"]) -> float:
+        return Approach(ends[::-1], self.speed, self.acceleration).seconds
 
     @property
     def duration(self) -> float:
@@ -151,11 +206,13 @@ class Playback:
     def _back(
         self, s: Float[Array, " n"], seconds: float
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-        """A cubic from the end to the start, at rest at both."""
+        """From the end to the start as a leg of an approach, at rest at both."""
         first, last = self.motion.at(np.array([-1.0, self.motion.duration + 1.0]))[0]
         way, s = first - last, s[:, None]
-        q = last + way * s**2 * (3.0 - 2.0 * s)
-        return q, way * 6.0 * s * (1.0 - s) / seconds, way * (6.0 - 12.0 * s) / seconds**2
+        q = last + way * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+        v = way * 30.0 * s**2 * (1.0 - s) ** 2 / seconds
+        a = way * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / seconds**2
+        return q, v, a
 
 
 class Player(Protocol):
@@ -183,6 +240,47 @@ class Player(Protocol):
     def stop(self) -> None:
         """Bring the robot to rest."""
         ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """Bounds that an arm must keep while a motion is played on it.
+
+    Attributes:
+        names: Of the joints.
+        lower, upper: Range of all that is played [rad].
+        velocity: Largest speeds [rad/s].
+        margin: Beyond the range [rad].
+        lag: Time by which a servo may be behind its command [s], and what it may be off at rest
+            [rad].
+    """
+
+    names: tuple[str, ...]
+    lower: Float[Array, " j"]
+    upper: Float[Array, " j"]
+    velocity: Float[Array, " j"]
+    margin: float = 0.1
+    lag: tuple[float, float] = (0.06, 0.1)
+
+    def excess(self, block: Block) -> str | None:
+        """The first bound that samples do not keep, in words; None where all are."""
+        q = block.values["position"]
+        beyond = np.maximum(q - self.upper, self.lower - q).max(axis=0) - self.margin
+        if beyond.max() > 0.0:
+            return f"{self.names[int(beyond.argmax())]} left the range of the motion"
+        v = block.values.get("velocity")
+        if v is not None:
+            fast = np.abs(v).max(axis=0) - (1.1 * self.velocity + 0.05)
+            if fast.max() > 0.0:
+                return f"{self.names[int(fast.argmax())]} moved faster than its limit"
+        command, speed = (block.values.get(f"commanded_{x}") for x in ("position", "velocity"))
+        if command is not None and speed is not None:
+            seconds, rest = self.lag
+            off = np.abs(command - q) - rest - seconds * np.abs(speed).max(axis=0)
+            if off.max() > 0.0:
+                joint = int(off.max(axis=0).argmax())
+                return f"{self.names[joint]} does not follow its command"
+        return None
 
 
 @dataclass(slots=True)

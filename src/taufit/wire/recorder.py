@@ -12,7 +12,7 @@ from typing import Any
 from taufit.core.errors import WireError
 from taufit.recording import Recording, RecordingWriter
 from taufit.recording.finding import Finding
-from taufit.wire.player import Player
+from taufit.wire.player import Guard, Player
 from taufit.wire.source import Block, Description, Gap, Source
 
 BY_HAND = "stopped by Ctrl-C"
@@ -58,12 +58,13 @@ class Recorded:
         }
 
 
-def record(
+def record(  # noqa: PLR0913 - the public call has one keyword per choice
     source: Source,
     path: str | os.PathLike[str],
     *,
     seconds: float | None = None,
     player: Player | None = None,
+    guard: Guard | None = None,
     description: Description | None = None,
     tick: Callable[[float], None] | None = None,
     meta: dict[str, Any] | None = None,
@@ -79,6 +80,7 @@ def record(
         path: The Parquet file to make; until then its `.live` form is beside it.
         seconds: Length, in the source's own time; without end where None.
         player: Of the motion to record; it is started here.
+        guard: Bounds of the arm while it is played; the first excess stops it.
         description: Of a source that is connected already.
         tick: Called several times a second with the seconds recorded so far.
         meta: More about the run, for the recording's provenance.
@@ -95,7 +97,7 @@ def record(
         **(about or {}),
         meta={**described.meta, "effort": described.effort, **(meta or {})},
     )
-    run = _Run(source, writer, described, seconds, player)
+    run = _Run(source, writer, described, seconds, player, guard)
     try:
         if player is not None:
             player.prepare()
@@ -129,8 +131,10 @@ class _Run:
         description: Description,
         seconds: float | None,
         player: Player | None,
+        guard: Guard | None,
     ) -> None:
         self.source, self.writer, self.seconds, self.player = source, writer, seconds, player
+        self.guard = guard
         self.fields = description.fields
         self.samples, self.first, self.last = 0, 0.0, 0.0
 
@@ -150,6 +154,9 @@ class _Run:
             ended = None if self.player is None else self.player.watch(block)
             if ended is not None:
                 return ended
+            excess = None if self.guard is None else self.guard.excess(block)
+            if excess is not None:
+                return f"{excess}, and was stopped"
             if self.seconds is not None and self.last - self.first >= self.seconds:
                 return ""
 

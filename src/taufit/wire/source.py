@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -9,6 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import WireError
+from taufit.recording.channels import Channels
+from taufit.recording.quantity import channel_names
 
 # What a torque channel can be. "torque_without_gravity" is a torque from which the controller has
 # taken the weight of the arm it assumes.
@@ -17,12 +21,7 @@ UNITS = {
     "position": "rad",
     "velocity": "rad/s",
     "acceleration": "rad/s^2",
-    "commanded_position": "rad",
-    "commanded_velocity": "rad/s",
-    "commanded_acceleration": "rad/s^2",
-    "target_current": "A",
-    "target_torque": "N m",
-    "temperature": "degC",
+    **{name: Channels.unit(name) for name in channel_names()},
 }
 
 
@@ -126,6 +125,20 @@ class Source(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def newest_block(source: Source, seconds: float = 10.0) -> Block:
+    """The newest samples of a connected source: where the arm is, and in which state."""
+    end = time.monotonic() + seconds
+    newest = source.read(0.0)
+    while time.monotonic() < end:
+        block = source.read(0.0 if newest is not None else 0.5)
+        if block is None and newest is not None:
+            break
+        newest = block
+    if newest is None:
+        raise WireError(f"connected, but no sample came within {seconds:g} s.")
+    return newest
 
 
 @dataclass(slots=True)

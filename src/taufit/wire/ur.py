@@ -40,6 +40,8 @@ STATUS = (
     "target_speed_fraction",
     "payload",
     "target_gravity",
+    "actual_TCP_pose",
+    "tcp_offset",
     # Where programs of `taufit record` say what they are doing.
     "output_int_register_24",
 )

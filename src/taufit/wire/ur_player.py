@@ -11,13 +11,17 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import WireError
 from taufit.wire import ur_state
 from taufit.wire.line import Line, exchange
-from taufit.wire.player import APPROACH, RECORDED, Notes, rows
+from taufit.wire.player import APPROACH, ELSEWHERE, RECORDED, Approach, Notes, rows
 from taufit.wire.source import Block
 from taufit.wire.ur import NORMAL, PLAYING, RUNNING, UrPorts
 
 # What replaces a running program to bring the arm to rest. Any program sent ends the one before.
 STOP_PROGRAM = "def taufit_stop():\n  stopj(2.0)\nend\n"
 PHASE = "output_int_register_24"
+# Register in which programs write what they are at, and how far the arm may stand or move when one
+# begins [rad], [rad/s].
+_REGISTER = 24
+_STANDS_WITHIN, _RESTS_BELOW = 0.02, 0.05
 _SAFETY = {
     2: "reduced mode",
     3: "protective stop",
@@ -30,6 +34,38 @@ _SAFETY = {
     10: "fault",
     11: "stopped by safety",
 }
+
+
+def approach_lines(approach: Approach) -> list[str]:
+    """URScript of an approach: the arm stands where it was cleared to, then straight legs.
+
+    A program that finds the arm elsewhere, or moving, writes ELSEWHERE and ends: what was proved
+    and shown before does not hold there.
+    """
+    here, *legs = [_row(pose) for pose in approach.poses]
+    lines = [
+        f"  write_output_integer_register({_REGISTER}, {APPROACH})",
+        "  sleep(0.05)",
+        "  # The arm must stand where it was cleared to start.",
+        f"  local cleared = {here}",
+        "  local here = get_actual_joint_positions()",
+        "  local speed = get_actual_joint_speeds()",
+        "  local i = 0",
+        "  while i < 6:",
+        f"    if norm(here[i] - cleared[i]) > {_STANDS_WITHIN} or norm(speed[i]) > {_RESTS_BELOW}:",
+        f"      write_output_integer_register({_REGISTER}, {ELSEWHERE})",
+        "      sleep(0.05)",
+        "      halt",
+        "    end",
+        "    i = i + 1",
+        "  end",
+    ]
+    moves = f"a={approach.acceleration:.9g}, v={approach.speed:.9g}"
+    return lines + [f"  movej({leg}, {moves})" for leg in legs]
+
+
+def _row(values: Float[Array, " n"]) -> str:
+    return "[" + ", ".join(f"{float(x) + 0.0:.9g}" for x in values) + "]"
 
 
 class UrPlayer:
@@ -49,7 +85,7 @@ class UrPlayer:
         self.notes = Notes()
         self._line: Line | None = None
         self._sent = 0.0
-        self._begun = self._over = self._approached = False
+        self._begun = self._over = self._approached = self._announced = False
 
     def prepare(self) -> None:
         """Open the line programs go by."""
@@ -76,6 +112,13 @@ class UrPlayer:
                 f"the controller slowed the motion down to {100 * float(scaling.min()):.0f} %; set "
                 "the speed slider to 100 %"
             )
+        phase = block.status.get(PHASE)
+        if phase is not None:
+            # An earlier program may have left any number in the register.
+            self._announced = self._announced or bool(np.any(phase == APPROACH))
+            if self._announced and phase[-1] == ELSEWHERE:
+                self._over = True
+                return "the arm was moved after it had been cleared, and the program ended itself"
         playing = block.last("runtime_state", PLAYING) == PLAYING
         if playing:
             self._begun = True

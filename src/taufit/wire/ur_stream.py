@@ -15,11 +15,11 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import WireError
 from taufit.wire import rtde
-from taufit.wire.player import APPROACH, FINISHED, PREPARATION, Playback
+from taufit.wire.player import APPROACH, FINISHED, PREPARATION, Approach, Playback
 from taufit.wire.rtde_line import RtdeLine
 from taufit.wire.source import Block
 from taufit.wire.ur import UrPorts
-from taufit.wire.ur_player import PHASE, UrPlayer
+from taufit.wire.ur_player import PHASE, UrPlayer, approach_lines
 
 # What the program writes into the phase register when set points stop coming.
 STARVED = 5
@@ -34,15 +34,14 @@ _CATCH_UP = 2
 _CHUNK_S = 1.0
 
 
-def stream_program(start: Float[Array, " 6"], step_s: float) -> str:
+def stream_program(approach: Approach, step_s: float) -> str:
     """The program on the controller."""
-    row = "[" + ", ".join(f"{float(x) + 0.0:.9g}" for x in start) + "]"
+    row = "[" + ", ".join(f"{float(x) + 0.0:.9g}" for x in approach.poses[-1]) + "]"
     register = f"write_output_integer_register({_FIRST}, "
     lines = [
         "def taufit_stream():",
-        f"  {register}{APPROACH})",
+        *approach_lines(approach),
         f"  local q = {row}",
-        "  movej(q, a=0.5, v=0.3)",
         "  sleep(0.5)",
         f"  local last = read_input_integer_register({_FIRST})",
         f"  local silent = {-round(_FIRST_S / step_s)}",
@@ -78,6 +77,7 @@ class UrStreamPlayer(UrPlayer):
     Args:
         host, ports: Of the controller.
         playback: What to play.
+        approach: Legs to its start, from where the arm stands.
         begin_within: Seconds the controller has to start the program.
     """
 
@@ -85,12 +85,13 @@ class UrStreamPlayer(UrPlayer):
         self,
         host: str,
         playback: Playback,
+        approach: Approach,
         *,
         ports: UrPorts | None = None,
         begin_within: float = 5.0,
     ) -> None:
         super().__init__(host, "", ports=ports, begin_within=begin_within)
-        self.playback, self.step_s = playback, 0.002
+        self.playback, self.approach, self.step_s = playback, approach, 0.002
         self._failed = ""
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -103,7 +104,7 @@ class UrStreamPlayer(UrPlayer):
         stream = RtdeLine(self.host, self.ports.rtde, lambda body: None)
         self._stream = stream
         self.step_s = 1.0 / stream.fastest
-        self.program = stream_program(self.playback.start, self.step_s)
+        self.program = stream_program(self.approach, self.step_s)
         self._outputs = stream.outputs(stream.fastest, ("timestamp", PHASE))
         self._inputs = stream.inputs((_NUMBER, _PHASE, *_JOINTS))
         stream.start(self._outputs)

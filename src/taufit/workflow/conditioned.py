@@ -10,7 +10,6 @@ from taufit.diagnosis import declared_torque
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Recording
 from taufit.signals import Samples, condition
-from taufit.signs.unknown_signs import signed_by_model
 from taufit.temperature.apply import with_temperature
 from taufit.workflow.training_data import counted, in_robot_order
 
@@ -54,5 +53,7 @@ def condition_like(
     )
     if samples.signed is not None and not np.all(samples.signed):
         # Magnitudes are compared with the magnitude predicted.
+        from taufit.signs.samples import signed_by_model
+
         samples = signed_by_model(model, samples)
     return samples.keeping()

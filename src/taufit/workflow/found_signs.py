@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,44 +11,45 @@ from taufit.estimators import Estimator
 from taufit.fitting.known_friction import KnownFriction
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.estimate import Estimate
-from taufit.signals.sample_source import SamplesInMemory, SampleSource
+from taufit.signals.sample_source import SampleSource
 from taufit.signs.tree import nominal_bounds
-from taufit.signs.unknown_signs import SignHint, find_signs, find_signs_by_tree, fit_found
+from taufit.signs.unknown_signs import (
+    FoundSigns,
+    SignHint,
+    find_signs,
+    find_signs_by_tree,
+    fit_found,
+)
 
 
-def with_signs(
+def found_signs(
     model: TorqueModel,
     source: SampleSource,
     hints: Sequence[SignHint],
     method: str = "exact",
-) -> tuple[Any, SampleSource]:
-    """Torque signs where they were not recorded, and samples that have them."""
+) -> FoundSigns:
+    """Torque signs of samples that were recorded without them."""
     signed = source.head.signed
     if signed is None or np.all(signed):
-        if hints:
-            raise RecordingError(
-                "signs of single segments were given, but the torque carries its sign everywhere. "
-                "Leave them out, or say that signs are unknown (--torque-signs unknown)."
-            )
-        return None, source
-    # Declared by a map, or asked for: the signs come first, then the same fit as always. The search
-    # looks at all samples at once.
+        raise RecordingError(
+            "signs of single segments were given, but the torque carries its sign everywhere. "
+            "Leave them out, or say that signs are unknown (--torque-signs unknown)."
+        )
+    # The search looks at all samples at once.
     samples = source.at_once("the search for torque signs")
-    if method == "tree":
-        if hints:
-            raise TaufitError(
-                "the tree search takes no signs of single segments: leave them out, or use the "
-                "exact method."
-            )
-        signs = find_signs_by_tree(model, samples, bounds=nominal_bounds(model))
-    else:
-        signs = find_signs(model, samples, hints=hints)
-    return signs, SamplesInMemory(signs.fit_samples)
+    if method != "tree":
+        return find_signs(model, samples, hints=hints)
+    if hints:
+        raise TaufitError(
+            "the tree search takes no signs of single segments: leave them out, or use the "
+            "exact method."
+        )
+    return find_signs_by_tree(model, samples, bounds=nominal_bounds(model))
 
 
 def fit_with_signs(
     model: TorqueModel,
-    signs: Any,
+    signs: FoundSigns,
     estimator: Estimator | None,
     dropped: tuple[str, ...],
     expected: KnownFriction | None,

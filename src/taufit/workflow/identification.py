@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from taufit.core.views import Shown, drawn
 from taufit.estimators import is_consistent
 from taufit.model.fitted_model import FittedModel
-from taufit.model.fitted_zeros import fitted_zeros
 from taufit.model.from_data import known_speed
 from taufit.recording import Finding
 from taufit.regression import Estimate
 from taufit.signals import Samples
 from taufit.temperature.apply import slopes_of
-from taufit.temperature.changes import WarmUp, warm_up
-from taufit.terms.friction import friction_to_dict
+from taufit.terms.friction import friction_to_dict, needs
 from taufit.validation.grades import Grades
 from taufit.validation.nominal_comparison import Before
 from taufit.validation.score import Score
+
+if TYPE_CHECKING:
+    from taufit.temperature.changes import WarmUp
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,8 +98,11 @@ class Identification(Shown):
 
         Temperatures that were estimated, not measured, are left out.
         """
-        measured = self.model.training.thermal is None
-        return warm_up(self.model, self.samples) if measured else None
+        if self.model.training.thermal is not None or not needs(self.model.friction, "temperature"):
+            return None
+        from taufit.temperature.changes import warm_up
+
+        return warm_up(self.model, self.samples)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -170,6 +174,8 @@ def _zeros(model: FittedModel) -> dict[str, dict[str, float | bool | str]] | Non
     """Joint zeros with their standard deviations, by joint; None where none was looked for."""
     if model.training.joint_zero_std is None:
         return None
+    from taufit.model.fitted_zeros import fitted_zeros
+
     return {
         zero.joint: {
             "value": zero.value,

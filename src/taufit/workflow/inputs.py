@@ -1,4 +1,4 @@
-"""What a caller of `identify` may hand over, as the nouns it works with.
+"""What a caller of `identify` may hand over, as the nouns it works with; each file parsed once.
 
 A robot is a `Robot` or what `read_robot` takes; a recording is a `Recording` or what
 `read_recordings` takes (a file or a frame). Recordings that are kept out are any of these, a
@@ -7,11 +7,14 @@ mapping of names to them, or a share such as "30%": the last part of every recor
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import pickle
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording, read_recordings, share_of_runs
@@ -19,95 +22,208 @@ from taufit.recording.column_map import read_map
 from taufit.recording.files import FoundRecordings, HoldoutFiles, RecordingFiles, find_recordings
 from taufit.recording.read import Map
 from taufit.recording.readers.from_frame import is_frame
-from taufit.robot import Robot, read_robot
+from taufit.signals.stored.stored_samples import Store
 
 File = str | os.PathLike[str]
 # One recording; frames of pandas and polars have no type in common.
 RecordingLike = Recording | File | Any
 Recordings = RecordingLike | Sequence[RecordingLike] | RecordingFiles
 Holdout = Recordings | Mapping[str, Sequence[Recording]] | None
+# Rows that are read at once to decide on gains and cut-off, and stay in memory; recordings of no
+# more than these are fitted in memory.
+LEAD_ROWS = 2**15
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Reads files and frames, whole or a part of each.
-
-    Attributes:
-        map, effort: As `read_recordings` takes them.
-        share: Of every recording, kept out at its end; 0 for none.
-        end: Whether that end is read, or what comes before it.
-    """
-
-    map: Map | None = None
-    effort: str | None = None
-    share: float = 0.0
-    end: bool = False
-
-    def __call__(self, one: RecordingLike) -> list[Recording]:
-        runs = (
-            [one]
-            if isinstance(one, Recording)
-            else read_recordings(one, map=self.map, effort=self.effort)
-        )
-        return share_of_runs(runs, self.share, end=self.end) if self.share else runs
+class FileReader(Protocol):
+    """Reads files; a `Reader` is one, and so are the command's options."""
 
     @property
     def settings(self) -> tuple[Any, ...]:
         """What decides, beside its content, what is read from a file."""
-        how = None if self.map is None else read_map(self.map)
-        return how, self.effort, self.share, self.end
+
+    @property
+    def whole(self) -> bool:
+        """Whether files are read as they are, so that long ones may be read in sections."""
+
+    def __call__(self, path: Path, /) -> list[Recording]:
+        """The runs of a file."""
+
+    def rows(self, path: Path, first: int, last: int) -> list[Recording]:
+        """Some rows of a long one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads files and frames.
+
+    Attributes:
+        map, effort: As `read_recordings` takes them.
+    """
+
+    map: Map | None = None
+    effort: str | None = None
+
+    def __call__(self, one: RecordingLike) -> list[Recording]:
+        if isinstance(one, Recording):
+            return [one]
+        return read_recordings(one, map=self.map, effort=self.effort)
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """What decides, beside its content, what is read from a file."""
+        return None if self.map is None else read_map(self.map), self.effort
 
     @property
     def whole(self) -> bool:
         """Whether all of a file is read."""
-        return not self.share
+        return True
 
     def rows(self, path: Path, first: int, last: int) -> list[Recording]:
         """Some rows of a long Parquet file."""
         return read_recordings(path, map=self.map, effort=self.effort, rows=(first, last))
 
 
-def as_robot(robot: Robot | File, recordings: Sequence[Recording] | RecordingFiles) -> Robot:
-    """The arm; one that is read is mounted as the first recording says."""
-    if isinstance(robot, Robot):
-        return robot
-    first = recordings[0] if len(recordings) else None
-    run = first[0] if isinstance(first, list) else first
-    return read_robot(robot, mounting=None if run is None else run.meta.get("mounting"))
+class ParsedFiles:
+    """Runs of files, each parsed once, and cut in two where a share is kept out of the fit.
+
+    The first files stay in memory until that holds `LEAD_ROWS` rows; hold-out parts of all others
+    wait in a temporary folder, where workers that read a file leave them.
+
+    Args:
+        read: Parses a file; a function that other processes can be handed.
+        rows: Parses some rows of a long one, where that is possible.
+        share: Of every recording, kept out at its end; 0 for none.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Path], list[Recording]],
+        rows: Callable[[Path, int, int], list[Recording]] | None = None,
+        share: float = 0.0,
+    ) -> None:
+        self._read, self._read_rows, self.share = read, rows, share
+        self._runs: dict[Hashable, list[Recording]] = {}
+        self._count = 0.0
+        self._store = Store() if share else None
+        self._folder = None if self._store is None else self._store.folder
+
+    def __call__(self, path: Path) -> list[Recording]:
+        """The runs that are fitted."""
+        runs = self._parsed(path)
+        return share_of_runs(runs, self.share, end=False) if self.share else runs
+
+    def rows(self, path: Path, first: int, last: int) -> list[Recording]:
+        """Some rows of a long file."""
+        assert self._read_rows is not None
+        read = partial(self._read_rows, path, first, last)
+        return self._kept((path, first, last), read)
+
+    def tail(self, path: Path) -> list[Recording]:
+        """Hold-out parts of the runs."""
+        waiting = self._waiting(path)
+        if waiting.exists():
+            tails: list[Recording] = pickle.loads(waiting.read_bytes())
+            return tails
+        return share_of_runs(self._parsed(path), self.share, end=True)
+
+    def _parsed(self, path: Path) -> list[Recording]:
+        runs = self._kept(path, partial(self._read, path))
+        if self.share and path not in self._runs and not self._waiting(path).exists():
+            tails = share_of_runs(runs, self.share, end=True)
+            self._waiting(path).write_bytes(pickle.dumps(tails))
+        return runs
+
+    def _kept(self, key: Hashable, read: Callable[[], list[Recording]]) -> list[Recording]:
+        if key in self._runs:
+            return self._runs[key]
+        runs = read()
+        if self._count < LEAD_ROWS:
+            self._runs[key] = runs
+            self._count += sum(len(run.time) for run in runs)
+        return runs
+
+    def _waiting(self, path: Path) -> Path:
+        assert self._folder is not None
+        return self._folder / hashlib.sha256(os.fsencode(path)).hexdigest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers parse files that this process does not.
+        return {**self.__dict__, "_runs": {}, "_count": float("inf"), "_store": None}
 
 
-def as_recordings(
-    given: Recordings, reader: Reader, *, allow_repeats: bool = False
-) -> Sequence[Recording] | RecordingFiles:
-    """Files stay files, so that they are gone through one at a time."""
-    if isinstance(given, RecordingFiles):
-        return given
-    many = _listed(given)
-    found = _found(many, allow_repeats=allow_repeats)
-    if found.paths:
-        rows = None if reader.share else reader.rows
-        return RecordingFiles(found.paths, reader, rows, reader.settings, findings=found.findings)
-    return [run for one in many for run in reader(one)]
+def recording_files(
+    paths: Sequence[Path], reader: FileReader, share: float = 0.0
+) -> RecordingFiles:
+    """Files to fit, without the share at their end that is kept out."""
+    rows = reader.rows if reader.whole and not share else None
+    parsed = ParsedFiles(reader, rows, share)
+    settings = (*reader.settings, share)
+    return RecordingFiles(tuple(paths), parsed, None if rows is None else parsed.rows, settings)
 
 
-def as_holdout(
-    given: Holdout, recordings: Recordings, reader: Reader
-) -> Mapping[str, Sequence[Recording]]:
-    """What is kept out, by name."""
-    if isinstance(given, Mapping):
-        return given
+def holdout_files(
+    files: RecordingFiles, others: Sequence[Path], reader: FileReader
+) -> HoldoutFiles:
+    """Hold-out parts of files that are fitted, and further files, by name."""
+    parsed = files.read
+    assert isinstance(parsed, ParsedFiles)
+    tails = files.paths if parsed.share else ()
+    return HoldoutFiles(
+        {path.name: partial(parsed.tail, path) for path in tails}
+        | {str(path): partial(reader, path) for path in others}
+    )
+
+
+def as_inputs(
+    recordings: Recordings, holdout: Holdout, reader: Reader, *, allow_repeats: bool = False
+) -> tuple[Sequence[Recording] | RecordingFiles, Mapping[str, Sequence[Recording]]]:
+    """What is fitted, and what is kept out, by name. Files stay files, read one at a time."""
+    share = share_of(holdout)
+    if isinstance(recordings, RecordingFiles):
+        files: RecordingFiles | None = _parsed_once(recordings, share)
+    else:
+        given = _listed(recordings)
+        found = _found(given, allow_repeats=allow_repeats)
+        files = None
+        if found.paths:
+            files = replace(recording_files(found.paths, reader, share), findings=found.findings)
+    if files is not None:
+        return files, holdout_files(files, (), reader) if share else _holdout(holdout, reader)
+    runs = [(_name(one, number), reader(one)) for number, one in enumerate(given, 1)]
+    if not share:
+        return [run for _, own in runs for run in own], _holdout(holdout, reader)
+    tails = [(name, share_of_runs(own, share, end=True)) for name, own in runs]
+    return [run for _, own in runs for run in share_of_runs(own, share, end=False)], _named(tails)
+
+
+def _parsed_once(files: RecordingFiles, share: float) -> RecordingFiles:
+    if isinstance(files.read, ParsedFiles):
+        return files
+    rows = None if share else files.read_rows
+    parsed = ParsedFiles(files.read, rows, share)
+    settings = None if files.settings is None else (*files.settings, share)
+    return replace(
+        files, read=parsed, read_rows=None if rows is None else parsed.rows, settings=settings
+    )
+
+
+def _holdout(given: Holdout, reader: Reader) -> Mapping[str, Sequence[Recording]]:
+    """Recordings that are kept out, by name."""
     if given is None:
         return {}
-    if share_of(given):
-        many, read = _listed(recordings), Reader(reader.map, reader.effort, reader.share, end=True)
-    else:
-        many, read = _listed(given), Reader(reader.map, reader.effort)
+    if isinstance(given, Mapping):
+        return given
+    many = _listed(list(given.paths) if isinstance(given, RecordingFiles) else given)
     paths = _found(many, allow_repeats=True).paths
     if paths:
-        return HoldoutFiles({path.name if read.end else str(path): path for path in paths}, read)
+        return HoldoutFiles({str(path): partial(reader, path) for path in paths})
+    return _named([(_name(one, number), reader(one)) for number, one in enumerate(many, 1)])
+
+
+def _named(runs: Iterable[tuple[str, list[Recording]]]) -> dict[str, list[Recording]]:
     named_runs: dict[str, list[Recording]] = {}
-    for number, one in enumerate(many, 1):
-        named_runs.setdefault(_name(one, number), []).extend(read(one))
+    for name, own in runs:
+        named_runs.setdefault(name, []).extend(own)
     return named_runs
 
 
@@ -125,8 +241,6 @@ def share_of(holdout: Holdout) -> float:
 
 
 def _listed(given: Recordings) -> list[RecordingLike]:
-    if isinstance(given, RecordingFiles):
-        return list(given.paths)
     if isinstance(given, (Recording, str, os.PathLike)) or is_frame(given):
         return [given]
     if not isinstance(given, Iterable):

@@ -55,6 +55,7 @@ class KnownFiles:
     def __init__(self, files: RecordingFiles, cache: Cache | None) -> None:
         self.files, self._cache = files, cache
         self._keys: dict[int, bytes] = {}
+        self._lead = 0
         self._read_so = b"" if cache is None else cache.key(files.settings)
 
     def key(self, k: int) -> bytes:
@@ -74,6 +75,7 @@ class KnownFiles:
         while k < len(self.files) and total < rows:
             total += self.of_first(1, "rows", _rows, start=k)
             k += 1
+        self._lead = k
         return k
 
     def of_first(
@@ -97,17 +99,24 @@ class KnownFiles:
         count = len(self.files)
         tasks = [_File(self.files.only(k), prepare, folder / str(k)) for k in range(count)]
         if self._cache is None:
-            yield from engine.map(_run, ((task,) for task in tasks))
+            yield from self._made(tasks, range(count), engine)
             return
         how = digest("prepared", prepare)
         keys = [digest(how, self.key(k)) for k in range(count)]
         there = self._cache.there(keys)
-        made = engine.map(_run, ((tasks[k],) for k in range(count) if keys[k] not in there))
+        made = self._made(tasks, [k for k in range(count) if keys[k] not in there], engine)
         for (key, value), task in zip(self._cache.in_order(keys, there), tasks, strict=True):
             if value is MISSING:
                 value = next(made) if key not in there else _run(task)
                 self._cache.put(key, value)
             yield _placed(value, key, task)
+
+    def _made(
+        self, tasks: Sequence[_File], which: Sequence[int], engine: Engine
+    ) -> Iterator[Prepared]:
+        """Some files, in order; the first ones were parsed in this process."""
+        yield from (_run(tasks[k]) for k in which if k < self._lead)
+        yield from engine.map(_run, ((tasks[k],) for k in which if k >= self._lead))
 
     def results(self, prepare: Prepare, *more: Any) -> KeptResults | None:
         """Where results on the files conditioned so are kept, if they are."""
@@ -116,9 +125,11 @@ class KnownFiles:
         return KeptResults(self._cache, prepare, self.files.settings, *more)
 
 
-def recorded_mounting(files: RecordingFiles, cache: Cache | None) -> Any:
+def recorded_mounting(recordings: Sequence[Recording] | RecordingFiles, cache: Cache | None) -> Any:
     """How the arm was mounted, as the first recording says; None where it does not."""
-    known = KnownFiles(files, None if files.settings is None else cache)
+    if not isinstance(recordings, RecordingFiles):
+        return _mounting(recordings) if len(recordings) else None
+    known = KnownFiles(recordings, None if recordings.settings is None else cache)
     return known.of_first(1, "mounting", _mounting)
 
 

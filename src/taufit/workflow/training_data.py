@@ -8,7 +8,7 @@ recordings.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,12 +25,9 @@ from taufit.signals import Samples, condition
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.stored.stored_samples import Store, StoredPart, StoredSamples
-from taufit.signs.unknown_signs import without_signs
+from taufit.workflow.fit_request import FitRequest
+from taufit.workflow.inputs import LEAD_ROWS
 from taufit.workflow.known_files import KnownFiles, Prepared
-
-# Rows that are read at once to decide on gains and cut-off; recordings of no more than these are
-# fitted in memory.
-_LEAD = 2**15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,45 +46,56 @@ class TrainingData:
     recordings: tuple[Recording, ...]
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def noticed(self) -> list[Finding]:
+        """Findings of readers and conditioning, gravest first."""
+        found = [*(f for r in self.recordings for f in r.findings), *self.source.head.findings]
+        return [f for grave in ("error", "warning") for f in found if f.severity == grave]
 
-def training_data(  # noqa: PLR0913 - one keyword per choice, as `identify` has them
+    @property
+    def warnings(self) -> list[str]:
+        """The same in words, and payloads that were carried."""
+        reasons = [str(finding) for finding in self.noticed]
+        carried = {r.payload for r in self.recordings if r.payload}
+        if carried:
+            masses = ", ".join(f"{mass:g} kg" for mass in sorted(carried))
+            reasons.append(
+                f"the arm carried {masses}: the fitted last link contains that payload. Fit an "
+                "empty arm for `taufit payload`."
+            )
+        return reasons
+
+
+def training_data(
+    request: FitRequest,
     robot: Robot,
     recordings: Sequence[Recording] | RecordingFiles,
     *,
-    cutoff_hz: float | Literal["auto"],
-    unsigned: bool = False,
-    delay_s: float | Literal["auto"] = 0.0,
-    force: bool = False,
     engine: Engine | None = None,
-    watch: Callable[[], None] | None = None,
     cache: Cache | None = None,
 ) -> TrainingData:
     """Recordings of one robot, conditioned alike.
 
     Args:
+        request: Choices of the fit.
         robot: The arm.
         recordings: In memory, or files that are read one at a time.
-        cutoff_hz: Of the low-pass, or "auto".
-        unsigned: Whether torque signs are to be taken as unknown.
-        delay_s: Of torque behind motion, or "auto".
-        force: Go on although numbers of a recording cannot be measurements.
         engine: That shares the files among workers.
-        watch: Called after each file of each pass.
         cache: Where results on files are kept for the next fit.
     """
     if not len(recordings):
         raise RecordingError("there is no recording to fit.")
-    how = _How(cutoff_hz, unsigned, delay_s, force)
+    how = _How.of(request)
     if not isinstance(recordings, RecordingFiles):
         return _in_memory(robot, [_ordered(robot, r, how) for r in recordings], how)
     known = KnownFiles(recordings, cache if recordings.settings is not None else None)
-    files = known.lead(_LEAD)
+    files = known.lead(LEAD_ROWS)
     if files == len(recordings):
         lead = [_ordered(robot, one, how) for k in range(files) for one in recordings[k]]
         data = _in_memory(robot, lead, how)
     else:
         decided = known.of_first(files, "decided", _Decide(robot, how))
-        data = _in_files(robot, decided, known, engine or Processes(), watch)
+        data = _in_files(robot, decided, known, engine or Processes(), request.callback)
     return replace(data, findings=(*data.findings, *recordings.findings))
 
 
@@ -98,7 +106,13 @@ class _How:
     cutoff_hz: float | Literal["auto"]
     unsigned: bool
     delay_s: float | Literal["auto"]
-    force: bool
+    ignore_contradictions: bool
+
+    @classmethod
+    def of(cls, request: FitRequest) -> _How:
+        """The choices that decide what samples become."""
+        unsigned = request.torque_signs == "unknown"
+        return cls(request.cutoff_hz, unsigned, request.delay_s, request.ignore_contradictions)
 
 
 def _in_memory(robot: Robot, ordered: list[Recording], how: _How) -> TrainingData:
@@ -186,9 +200,10 @@ def _in_files(
         # A slower logger turned up: all go to its grid.
         head = replace(head, rate_hz=rate)
     robot = with_drives(robot, heads)
-    if any(part.head.temperature is None for part in parts):
-        parts = [_without_temperature(part) for part in parts]
-        head = replace(head, temperature=None)
+    common = {name for name in head.channels if all(name in part.head.channels for part in parts)}
+    if any(set(part.head.channels) != common for part in parts):
+        parts = [replace(part, head=_with_only(part.head, common)) for part in parts]
+        head = _with_only(head, common)
     noise = np.sqrt(
         np.average(
             [np.square(np.asarray(part.head.noise)) for part in parts],
@@ -197,7 +212,7 @@ def _in_files(
         )
     )
     head = replace(head, names=tuple(names), findings=tuple(findings), noise=noise, signed=signed)
-    results = known.results(prepare, head.temperature is None)
+    results = known.results(prepare, "temperature" not in head.channels)
     source = StoredSamples(parts, head, store, engine, watch, results)
     return TrainingData(_with_gains(robot, head), source, tuple(heads), decided.found)
 
@@ -244,9 +259,11 @@ def _ordered(robot: Robot, recording: Recording, how: _How) -> Recording:
     """In the robot's order and looked over; numbers that cannot be measurements are refused."""
     ordered = in_robot_order(robot, recording)
     if how.unsigned:
+        from taufit.signs.samples import without_signs
+
         ordered = without_signs(ordered)
     causes = recording_causes(robot, [ordered])
-    refuse(causes, how.force)
+    refuse(causes, how.ignore_contradictions)
     new = [cause.finding for cause in causes if cause.finding not in ordered.findings]
     return replace(ordered, findings=(*ordered.findings, *new))
 
@@ -269,6 +286,8 @@ def with_drives(robot: Robot, recordings: Sequence[Recording]) -> Robot:
             )
     side = "link" if first.torque_source == "joint_torque_sensor" else "motor"
     coupling = robot.drives.coupling if first.coupling is None else first.coupling
+    if side == robot.drives.side and np.array_equal(coupling, robot.drives.coupling):
+        return robot
     return replace(
         robot, drives=replace(robot.drives, side=side, coupling=np.asarray(coupling, float))
     )
@@ -305,15 +324,10 @@ def _filled(recording: Recording, pooled: Gains) -> Recording:
 
 def _without_rows(recording: Recording) -> Recording:
     n = len(recording.time)
-    short: dict[str, Any] = {
-        one.name: values[:0].copy()
-        for one in fields(recording)
-        if isinstance(values := getattr(recording, one.name), np.ndarray)
-        and values.shape[:1] == (n,)
-        and one.name not in ("signed", "gain", "gain_std", "coupling")
-    }
-    return replace(recording, meta={**recording.meta, "rows": n}, **short)
+    short = recording.map(lambda values: values[:0].copy())
+    return replace(short, time=recording.time[:0].copy(), meta={**recording.meta, "rows": n})
 
 
-def _without_temperature(part: StoredPart) -> StoredPart:
-    return replace(part, head=replace(part.head, temperature=None))
+def _with_only(head: Samples, channels: set[str]) -> Samples:
+    """Copy with the channels that every recording has."""
+    return head.with_channels(**{name: None for name in head.channels if name not in channels})

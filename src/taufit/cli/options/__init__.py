@@ -83,12 +83,15 @@ class RecordingOptions:
         # Refusals and warnings name the file even where it does not name itself.
         return [replace(one, meta={"file": path.name, **one.meta}) for one in self.runs(path)]
 
+    __call__ = read
+
     def runs(self, path: Path, payload: float | None = None) -> list[Recording]:
         """Every run of a file, or the one that was asked for, as the file says."""
         from taufit.recording import read_recording, read_recordings
-        from taufit.recording.readers.from_bag import EFFORTS
 
         if self.effort is not None:
+            from taufit.recording.readers.from_bag import EFFORTS
+
             one_of(self.effort, EFFORTS, "--effort")
         how: dict[str, Any] = {"map": self.map, "topic": self.topic, "effort": self.effort}
         how |= {"payload": payload, "start": self.start, "end": self.end}
@@ -97,7 +100,7 @@ class RecordingOptions:
                 return [read_recording(path, run=self.run, **how)]
             return read_recordings(path, **how)
 
-    def read_rows(self, path: Path, first: int, last: int) -> list[Recording]:
+    def rows(self, path: Path, first: int, last: int) -> list[Recording]:
         """Some rows of a Parquet file, for one that is too long to be read at once."""
         from taufit.recording import read_recordings
 

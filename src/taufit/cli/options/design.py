@@ -11,6 +11,7 @@ import typer
 from taufit.cli.options import numbers, one_of, wrong
 
 if TYPE_CHECKING:
+    from taufit.clearance import Cell
     from taufit.core.arrays import Array, Float
     from taufit.excitation import Effort, InertiaGoal, Motion, Plan, Scene
     from taufit.excitation.basis import Basis
@@ -179,6 +180,18 @@ class CellOptions:
             tip_speed=limit,
             radius=self.radius,
         )
+
+    def cell(self, plan: Plan, scene: Scene) -> Cell:
+        """What a motion was planned within, for its file; torque where a search kept to it."""
+        import numpy as np
+
+        from taufit.clearance import Cell
+
+        limits = plan.limits
+        if plan.design is None:
+            limits = replace(limits, torque=np.full(len(limits.torque), np.inf))
+        jerk = np.inf if self.jerk is None or plan.design is None else self.jerk
+        return Cell.of(scene, limits, jerk, self.radius)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from taufit.cli.options import (
-    AllowRepeats,
-    Json,
-    RecordingOptions,
-    one_of,
-    wrong,
-)
+from taufit.cli.options import AllowRepeats, Json, one_of, wrong
 from taufit.cli.options.cache import CacheOption, opened_cache
 
 # From this number of files on they are shared by several processes.
 MANY_FILES = 8
+# Options that a `FitRequest` takes as they are.
+_SAME = (
+    "rotor_inertia",
+    "temperature",
+    "compensator",
+    "joint_zeros",
+    "torque_signs",
+    "sign_method",
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from taufit.core.compute.cache import Cache
-    from taufit.recording import Recording
-    from taufit.recording.files import HoldoutFiles, RecordingFiles
     from taufit.signs.hints import SignHint
+    from taufit.workflow.fit_request import FitRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,27 +124,28 @@ class ModelOptions:
         ),
     ] = None
 
-    def keywords(self) -> dict[str, Any]:
-        """As `identify` takes them; wrong names and frequencies are refused."""
+    def request(self) -> FitRequest:
+        """Choices of the fit; wrong names and frequencies are refused."""
         from taufit.estimators import ESTIMATORS
         from taufit.temperature.apply import TEMPERATURE_CHOICES
+        from taufit.workflow.fit_request import FitRequest
 
         one_of(self.estimator, ("auto", *ESTIMATORS), "--estimator")
-        return {
-            "friction": self._friction(),
-            "estimator": None if self.estimator == "auto" else ESTIMATORS[self.estimator](),
-            "cutoff_hz": _cutoff(self.cutoff_hz),
-            "delay_s": _delay(self.delay_s),
-            "compensator": self.compensator,
-            "joint_zeros": self.joint_zeros,
-            "joint_zero_std": math.radians(self.joint_zero_std),
-            "slide_zero_std": 1e-3 * self.slide_zero_std,
-            "rotor_inertia": self.rotor_inertia,
-            "offset": not self.no_offset,
-            "temperature": one_of(self.temperature, TEMPERATURE_CHOICES, "--temperature"),
-            "torque_signs": one_of(self.torque_signs, ("recorded", "unknown"), "--torque-signs"),
-            "sign_method": one_of(self.sign_method, ("exact", "tree"), "--sign-method"),
-        }
+        one_of(self.temperature, TEMPERATURE_CHOICES, "--temperature")
+        one_of(self.torque_signs, ("recorded", "unknown"), "--torque-signs")
+        one_of(self.sign_method, ("exact", "tree"), "--sign-method")
+        same = {name: getattr(self, name) for name in _SAME}
+        estimator: Any = None if self.estimator == "auto" else ESTIMATORS[self.estimator]()
+        return FitRequest(
+            **same,
+            friction=self._friction(),
+            estimator=estimator,
+            cutoff_hz=_cutoff(self.cutoff_hz),
+            delay_s=_delay(self.delay_s),
+            joint_zero_std=math.radians(self.joint_zero_std),
+            slide_zero_std=1e-3 * self.slide_zero_std,
+            offset=not self.no_offset,
+        )
 
     @property
     def friction_file(self) -> Path | None:
@@ -166,11 +167,13 @@ class ModelOptions:
 
     def hints(self, joint_names: tuple[str, ...]) -> list[SignHint]:
         """The known signs, each with its joint found by number or name."""
+        if not self.sign_hint:
+            return []
         from taufit.core.errors import TaufitError
         from taufit.signs.hints import read_hint
 
         try:
-            return [read_hint(text, joint_names) for text in self.sign_hint or []]
+            return [read_hint(text, joint_names) for text in self.sign_hint]
         except TaufitError as error:
             wrong("--sign-hint", str(error))
 
@@ -198,11 +201,11 @@ class HoldoutOptions:
         return [path for path in self.holdout or [] if not _is_share(path)]
 
     @property
-    def share(self) -> float | None:
-        """Of every recording, kept out at its end."""
+    def share(self) -> float:
+        """Of every recording, kept out at its end; 0 for none."""
         shares = [path for path in self.holdout or [] if _is_share(path)]
         if not shares:
-            return None
+            return 0.0
         try:
             share = float(str(shares[-1])[:-1]) / 100.0
         except ValueError:
@@ -210,44 +213,6 @@ class HoldoutOptions:
         if not 0.0 < share < 1.0 or len(shares) > 1:
             wrong("--holdout", f"expected one share between 0 and 100 %, got {shares[-1]}.")
         return share
-
-    def fitted(self, paths: Sequence[Path], source: RecordingOptions) -> RecordingFiles:
-        """What is fitted: the files, or their beginnings."""
-        from taufit.recording.files import RecordingFiles
-
-        share = self.share
-        if share is not None:
-            settings = (*source.settings, share)
-            return RecordingFiles(tuple(paths), _Part(source, share), settings=settings)
-        rows = source.read_rows if source.whole else None
-        return RecordingFiles(tuple(paths), source.read, rows, source.settings)
-
-    def tested(self, paths: Sequence[Path], source: RecordingOptions) -> HoldoutFiles:
-        """What is kept out: the hold-outs, and the ends of the files."""
-        from taufit.recording.files import HoldoutFiles
-
-        other = replace(source, map=self.holdout_map or source.map)
-        ends = {} if self.share is None else {path.name: path for path in paths}
-        read = {path: _Part(source, self.share, end=True) for path in ends.values()}
-        return HoldoutFiles(
-            {**ends, **{str(path): path for path in self.files}},
-            lambda path: read[path](path) if path in read else other.read(path),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Reads the beginning of recordings, or the share at their end that is kept out."""
-
-    source: RecordingOptions
-    share: float | None
-    end: bool = False
-
-    def __call__(self, path: Path) -> list[Recording]:
-        from taufit.recording import share_of_runs
-
-        assert self.share is not None
-        return share_of_runs(self.source.read(path), self.share, end=self.end)
 
 
 def _is_share(path: Path) -> bool:

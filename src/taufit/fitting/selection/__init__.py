@@ -4,7 +4,18 @@ and how far to lean on the nominal arm.
 Left to others: the fit itself (fitting).
 """
 
-from taufit.fitting.selection.friction_terms import Choice, choose
-from taufit.fitting.selection.shapes import fit_shapes
+from typing import TYPE_CHECKING
 
-__all__ = ["Choice", "choose", "fit_shapes"]
+from taufit.core.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from taufit.fitting.selection.friction_terms import Choice as Choice, choose as choose
+    from taufit.fitting.selection.shapes import fit_shapes as fit_shapes
+
+lazy_room(
+    __name__,
+    {
+        "friction_terms": "Choice choose",
+        "shapes": "fit_shapes",
+    },
+)

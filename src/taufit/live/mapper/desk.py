@@ -218,7 +218,7 @@ class Desk:
             fit.steps += 1
 
         try:
-            done = identify(robot, recordings, holdout="30%", watch=goes_on)
+            done = identify(robot, recordings, holdout="30%", callback=goes_on)
             path = free(self.model)
             write_model(done.model, path)
             fit.model, fit.report = str(path), fit_page(done)

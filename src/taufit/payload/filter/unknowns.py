@@ -9,7 +9,7 @@ holds: friction at low speed and under load, and where friction stood before the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +17,11 @@ import numpy as np
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.model.fitted_model import FittedModel, require_fitted
+from taufit.model.friction_level import friction_level, typical_friction
 from taufit.payload.filter.sliding import BREAKAWAY_SHARES, fading_widths
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS, LOW_SPEEDS
-from taufit.terms.friction import FrictionInput, level, needs, remembers
+from taufit.terms.friction import needs, remembers
 
 # Typical speed at which friction terms are compared [rad/s or m/s].
 TYPICAL_SPEED = 0.5
@@ -36,8 +37,6 @@ LOAD_STD = (0.01, 0.02)
 _UNSEEN = 0.5
 # Change of ripple since the model was fitted, relative to the residual.
 _RIPPLE_CHANGE = 0.05
-# Positions at which friction that follows position is averaged.
-_POSITIONS = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,41 +230,6 @@ def noise_of(
     return settings.noise_factor * density, sigma
 
 
-def friction_level(model: FittedModel) -> Float[Array, " j"]:
-    """Friction of each motor at low speed, half of what separates the two directions [N m]."""
-    joints = model.robot.joints
-    if model.friction is None:
-        return np.zeros(joints)
-    own = model.layout.split(np.asarray(model.values)).friction
-    slow, still = np.full(joints, 0.05), np.zeros(joints)
-    forth, back = (
-        np.einsum("njk,jk->nj", _typical_friction(model, sign * slow, still), own)
-        for sign in (1.0, -1.0)
-    )
-    return np.mean(np.abs(forth - back), axis=0) / 2.0
-
-
-def _typical_friction(
-    model: FittedModel, velocity: Float[Array, " j"], load: Float[Array, " j"]
-) -> Float[Array, "n j k"]:
-    """Steady friction of each motor at one speed and load, over the positions of the training.
-
-    One row, or several where friction depends on position.
-    """
-    position, rows = None, 1
-    alone = None if model.friction is None else level(model.friction)
-    if needs(alone, "position"):
-        span = model.training.ranges.position
-        full = np.full(model.robot.joints, np.pi)
-        low, high = (-full, full) if span is None else (span.low, span.high)
-        position, rows = np.linspace(low, high, _POSITIONS), _POSITIONS
-    every = np.ones((rows, 1))
-    inputs = FrictionInput(
-        every * velocity, position, every * load, every * model.typical_temperature
-    )
-    return replace(model.structure, friction=alone).columns.motor_friction(inputs)
-
-
 def _guessed(model: FittedModel) -> tuple[Array, Array]:
     """Base parameters and a wide covariance for a model that has none."""
     from taufit.dynamics import base_parameters
@@ -304,7 +268,7 @@ def _friction_variance(
         terms = [term.name for term in model.friction.terms]
         speed = np.full(joints, TYPICAL_SPEED)
         load = np.maximum(level, 1.0) * 3.0
-        columns = np.abs(_typical_friction(model, speed, load)).mean(axis=0)
+        columns = np.abs(typical_friction(model, speed, load)).mean(axis=0)
     values = np.asarray(model.values)
     for i, column in enumerate(base):
         kind, j, term = parse_name(names[int(column)])

@@ -4,6 +4,5 @@ Left to others: reading the file (readers), applying the map (assemble).
 """
 
 from taufit.recording.draft.draft import Draft, draft_map, draft_text
-from taufit.recording.draft.needs_map import NeedsMapError, needs_map
 
-__all__ = ["Draft", "NeedsMapError", "draft_map", "draft_text", "needs_map"]
+__all__ = ["Draft", "draft_map", "draft_text"]

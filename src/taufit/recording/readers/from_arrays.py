@@ -25,11 +25,10 @@ from taufit.core.limits import LARGEST_UNPACKED, check_unpacked, lifted
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap
-from taufit.recording.draft.needs_map import needs_map
 from taufit.recording.finding import Finding
 from taufit.recording.packed_size import check_mat
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table
+from taufit.recording.table import Table, needs_map
 
 META_NAME = "taufit"
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"

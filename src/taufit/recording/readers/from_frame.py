@@ -11,12 +11,10 @@ from taufit.core.errors import RecordingError
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap
-from taufit.recording.draft.needs_map import needs_map
 from taufit.recording.finding import Finding
-from taufit.recording.loggers import logger_map
 from taufit.recording.readers.from_parquet import META_KEY, flat
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table
+from taufit.recording.table import Table, needs_map
 
 
 def is_frame(value: object) -> bool:
@@ -46,7 +44,10 @@ def read_frame(frame: Any, column_map: ColumnMap | None = None) -> list[Recordin
         return [from_columns(columns, from_text(page, source), source)]
     if column_map is None and looks_canonical(tuple(columns)):
         return [_without_page(from_columns(columns, None, source))]
-    column_map = column_map or logger_map(whole)
+    if column_map is None:
+        from taufit.recording.loggers import logger_map
+
+        column_map = logger_map(whole)
     if column_map is None:
         raise needs_map(whole)
     return assemble(whole, column_map)

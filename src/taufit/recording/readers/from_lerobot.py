@@ -14,11 +14,10 @@ from taufit.core.opened import require_file
 from taufit.core.plain_data import read_json
 from taufit.recording.assemble import assemble
 from taufit.recording.column_map import ColumnMap, read_map
-from taufit.recording.draft.needs_map import needs_map
 from taufit.recording.finding import Finding
 from taufit.recording.readers.from_parquet import flat, read_numbers
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table
+from taufit.recording.table import Table, needs_map
 
 _STATE = "observation.state"
 # Such datasets seldom hold torques; where they do, it is under one of these names.

@@ -14,9 +14,8 @@ from taufit.core.limits import check_unpacked
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap
-from taufit.recording.draft.needs_map import needs_map
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table
+from taufit.recording.table import Table, needs_map
 
 META_KEY = b"taufit"
 _ROWS = 1 << 16

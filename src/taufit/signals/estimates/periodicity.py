@@ -112,7 +112,7 @@ def fold(run: UniformRun, period_s: float, count: int) -> UniformRun:
         velocity=averaged(run.velocity),
         acceleration=None if run.acceleration is None else averaged(run.acceleration),
         torque=averaged(run.torque),
-        temperature=None if run.temperature is None else averaged(run.temperature),
+        channels=run.channels.map(averaged),
         bad=bad,
         torque_noise=run.torque_noise / scatter,
         velocity_noise=run.velocity_noise / scatter,

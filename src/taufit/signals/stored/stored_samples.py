@@ -23,6 +23,7 @@ from taufit.core import ending
 from taufit.core.arrays import Array
 from taufit.core.compute.engines import Engine, tree
 from taufit.core.errors import TaufitError
+from taufit.recording.channels import Channels
 from taufit.signals.sample_source import Add, SampleSource, Step, Summary, canonical
 from taufit.signals.samples import Samples
 from taufit.signals.stored.kept import KeptInFiles
@@ -56,15 +57,13 @@ class StoredPart:
     @classmethod
     def of(cls, part: Samples, path: Path) -> StoredPart:
         """Write a part of one run."""
-        names = [*_ALWAYS]
-        if part.temperature is not None:
-            names.append("temperature")
-        if part.signed is not None and not np.all(part.signed):
-            names.append("raw_torque")
-        names = [name for name in names if getattr(part, name) is not None]
+        values = {name: getattr(part, name) for name in _ALWAYS}
+        if part.raw_torque is not None and part.signed is not None and not np.all(part.signed):
+            values["raw_torque"] = part.raw_torque
+        values |= part.channels
         try:
             _saved(_flags(path), np.column_stack([part.keep, part.in_motion]))
-            _saved(path, np.stack([getattr(part, name) for name in names]))
+            _saved(path, np.stack([*values.values()]))
         except OSError as error:
             raise TaufitError(
                 f"conditioned samples could not be stored in {path.parent}: {error}. Make room "
@@ -72,7 +71,7 @@ class StoredPart:
             ) from None
         name = part.names[int(part.run[0])]
         head = replace(part.head(), names=(name,), findings=())
-        return cls(path, tuple(names), float(part.time[0]), head, Summary.of(part))
+        return cls(path, tuple(values), float(part.time[0]), head, Summary.of(part))
 
     def samples(self) -> Samples:
         """The part, its numbers read as they are used."""
@@ -81,19 +80,19 @@ class StoredPart:
         numbers = np.load(self.path, mmap_mode="r")
         flags = np.load(_flags(self.path))
         n = len(flags)
-        given = {
+        given: dict[str, Any] = {
             name: values.view(np.ndarray)
             for name, values in zip(self.quantities, numbers, strict=True)
-            if getattr(self.head, name) is not None
         }
-        given.setdefault("raw_torque", None)
+        fields: dict[str, Any] = {name: given.get(name) for name in (*_ALWAYS, "raw_torque")}
         part = replace(
             self.head,
             time=self.start + np.arange(n) / self.head.rate_hz,
             keep=np.ascontiguousarray(flags[:, :-1]),
             motion=np.ascontiguousarray(flags[:, -1]),
             run=np.zeros(n, np.int64),
-            **given,
+            channels=Channels({name: given[name] for name in self.head.channels}),
+            **fields,
         )
         return part.keeping(KeptInFiles(self.path))
 

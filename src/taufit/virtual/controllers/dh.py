@@ -17,7 +17,8 @@ def dh_table(
 ) -> tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]:
     """theta, a, d, alpha with T = prod_i Rz(q_i + theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i).
 
-    T maps the flange into the frame whose z is the first axis; frames are put on the axes at q = 0
+    T maps the flange into the frame whose z is the first axis and whose origin is the axis's point
+    nearest to the base's; frames are put on the axes at q = 0
     along their common normals. The last frame has the flange's z and origin where those lie on
     the last axis, and the nearest such frame otherwise.
     """
@@ -27,7 +28,9 @@ def dh_table(
     frames = forward_kinematics(robot, np.zeros((1, joints)))[0]
     axes = [_axis(frames[i], robot.links[i].screw) for i in range(joints)]
     axes.append((frames[-1][:3, 3], frames[-1][:3, 2]))
+    # Of the first axis the point nearest to the base's origin: its height counts into d_1.
     origin, z = axes[0]
+    origin = origin - z * float(origin @ z)
     x = _any_normal(z)
     table = np.zeros((4, joints))
     for i in range(joints):

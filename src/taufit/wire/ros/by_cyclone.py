@@ -72,6 +72,30 @@ def _message(m: Any) -> JointState:
     )
 
 
+def latched_text(topic: str, seconds: float) -> str | None:
+    """The last text of a topic whose publisher keeps it for late subscribers."""
+    from cyclonedds.core import InstanceState, ReadCondition, SampleState, ViewState, WaitSet
+    from cyclonedds.sub import DataReader
+    from cyclonedds.topic import Topic
+    from cyclonedds.util import duration
+
+    from taufit.wire.ros.messages import StringMessage, latched
+
+    participant = _participant()
+    name: Any = Topic(participant, f"rt{topic}", StringMessage)
+    reader: Any = DataReader(participant, name, qos=latched())
+    wait = WaitSet(participant)
+    anything = SampleState.Any | ViewState.Any | InstanceState.Any
+    wait.attach(ReadCondition(reader, anything))
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        wait.wait(duration(milliseconds=100))
+        texts = [m.data for m in reader.take(N=10) if hasattr(m, "data")]
+        if texts:
+            return str(texts[-1])
+    return None
+
+
 class CycloneTalker:
     """A publisher of joint trajectories."""
 

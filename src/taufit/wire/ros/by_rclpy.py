@@ -80,6 +80,21 @@ class RclpyListener(_Node):
         return got
 
 
+def latched_text(topic: str, seconds: float) -> str | None:
+    """The last text of a topic whose publisher keeps it for late subscribers."""
+    from rclpy.qos import DurabilityPolicy, QoSProfile
+    from std_msgs.msg import String
+
+    node, texts = _Node(), list[str]()
+    profile = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node._node.create_subscription(String, topic, lambda m: texts.append(m.data), profile)
+    end = time.monotonic() + seconds
+    while not texts and time.monotonic() < end:
+        node._executor.spin_once(timeout_sec=0.1)
+    node.close()
+    return texts[-1] if texts else None
+
+
 class RclpyTalker(_Node):
     """A publisher of joint trajectories."""
 

@@ -88,3 +88,12 @@ def sensor_data() -> Any:
         Policy.Durability.Volatile,
         Policy.History.KeepLast(5000),
     )
+
+
+def latched() -> Any:
+    """Quality of service of a text that its publisher keeps for late subscribers."""
+    return Qos(
+        Policy.Reliability.Reliable(duration(seconds=1)),
+        Policy.Durability.TransientLocal,
+        Policy.History.KeepLast(1),
+    )

@@ -90,6 +90,15 @@ def speaker_for(topic: str, kind: str) -> Speaker:
     return CycloneSpeaker(topic, kind)
 
 
+def robot_description(topic: str = "/robot_description", seconds: float = 2.0) -> str | None:
+    """The latched description of the robot, where somebody publishes one within a time."""
+    if has_rclpy():
+        from taufit.wire.ros.by_rclpy import latched_text
+    else:
+        from taufit.wire.ros.by_cyclone import latched_text
+    return latched_text(topic, seconds)
+
+
 def listener_for(topic: str) -> Listener:
     """Of joint states, by what is installed."""
     if has_rclpy():

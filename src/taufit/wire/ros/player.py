@@ -14,14 +14,13 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import WireError
 from taufit.core.names import yaml_scalar
-from taufit.wire.player import RECORDED, Notes, Playback, rows
+from taufit.wire.player import RECORDED, Approach, Notes, Playback, rows
 from taufit.wire.ros.middleware import Talker, Trajectory, talker_for
 from taufit.wire.source import Block
 
-# Of the way to the start: peak speed [rad/s], and the shortest time it takes [s].
-_APPROACH_SPEED, _APPROACH_LEAST = 0.3, 3.0
-# Further off than this, for longer than this, the arm does not follow [rad], [s].
-_OFF, _OFF_S = 0.2, 1.0
+# Further than this from where the trajectory was within this time, the arm does not follow [rad],
+# [s]: messages and controllers have delays.
+_OFF, _BEHIND_S = 0.1, 1.0
 
 
 class Ros2Player:
@@ -31,7 +30,7 @@ class Ros2Player:
         topic: Of the trajectory controller.
         playback: What to play.
         names: Of the joints, in the order of the playback.
-        here: Where the arm is.
+        approach: Legs to its start, from where the arm stands.
         rate_hz: Points per second; the controller interpolates.
         talker: To use instead of what is installed.
         heard_within: Seconds a controller has to be found.
@@ -42,7 +41,7 @@ class Ros2Player:
         topic: str,
         playback: Playback,
         names: tuple[str, ...],
-        here: Float[Array, " j"],
+        approach: Approach,
         *,
         rate_hz: float = 50.0,
         talker: Talker | None = None,
@@ -54,26 +53,28 @@ class Ros2Player:
         self.notes = Notes()
         self.heard_within = heard_within
         self._talker = talker
-        self._here = np.asarray(here, float)
+        self.approach = approach
+        self._here = np.asarray(approach.poses[0], float)
         self._rate = rate_hz
-        way = float(np.abs(self._start - self._here).max())
-        # A cubic between points at rest peaks at 1.5 times its mean speed.
-        self.approach_s = max(_APPROACH_LEAST, 1.5 * way / _APPROACH_SPEED)
+        self.approach_s = approach.seconds
         self._began: float | None = None
-        self._off_since: float | None = None
         self._over = False
 
-    @property
-    def _start(self) -> Float[Array, " j"]:
-        start: Float[Array, " j"] = self.playback.at(np.zeros(1))[1][0]
-        return start
-
     def trajectory(self) -> Trajectory:
-        """The approach, then the playback, from where the arm is."""
+        """Points at rest on the approach, then the playback, from where the arm is."""
         count = int(np.ceil(self.playback.duration * self._rate))
         time = np.linspace(0.0, self.playback.duration, count + 1)
         _, q, v, a = self.playback.at(time)
-        return Trajectory(self.names, time + self.approach_s, q, v, a)
+        # The last pose of the approach is the first of the playback.
+        vias = self.approach.poses[1:-1]
+        rest = np.zeros_like(vias)
+        return Trajectory(
+            self.names,
+            np.concatenate([np.cumsum(self.approach.legs)[:-1], time + self.approach_s]),
+            np.concatenate([vias, q]),
+            np.concatenate([rest, v]),
+            np.concatenate([rest, a]),
+        )
 
     def text(self) -> str:
         """The trajectory as YAML, for people to read."""
@@ -116,24 +117,25 @@ class Ros2Player:
         if time[-1] > self.approach_s + self.playback.duration + 0.5:
             self._over = True
             return ""
-        off = np.abs(block.values["position"] - self._expected(time)).max(axis=1) > _OFF
-        if not off[-1]:
-            self._off_since = None
-        elif self._off_since is None:
-            self._off_since = float(time[-1])
-        elif time[-1] - self._off_since > _OFF_S:
-            joint = int(np.abs(self._here - self._expected(time[-1:])[0]).argmax())
+        moments = np.maximum(time[-1] - np.linspace(-0.1, _BEHIND_S, 45), 0.0)
+        if time[-1] < self.approach_s + _BEHIND_S:
+            # Controllers differ in how fast they go along a leg, not in where it is.
+            moments = np.concatenate([moments, np.linspace(0.0, self.approach_s, 400)])
+        off = np.abs(self._expected(moments) - self._here)
+        nearest = off[int(off.max(axis=1).argmin())]
+        if nearest.max() > _OFF:
             return (
-                f"the arm does not follow the trajectory ({self.names[joint]} is more than "
-                f"{_OFF:g} rad off); is the controller active, and the speed scaling at 100 %?"
+                f"the arm does not follow the trajectory ({self.names[int(nearest.argmax())]} is "
+                f"more than {_OFF:g} rad off); is the controller active, and the speed scaling at "
+                "100 %?"
             )
         return None
 
     def _expected(self, time: Float[Array, " n"]) -> Float[Array, "n j"]:
-        """Where the arm should be; on the way to the start anywhere counts as right."""
+        """Where the arm should be."""
         q: Float[Array, "n j"] = self.playback.at(time - self.approach_s)[1]
         approaching = time < self.approach_s
-        return np.where(approaching[:, None], self._here, q)
+        return np.where(approaching[:, None], self.approach.at(time), q)
 
     def keep(self, block: Block) -> Block | None:
         """The rows of the phase that counts."""

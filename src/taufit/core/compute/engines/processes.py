@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from taufit.core.compute.engines.engine import reduced_by_map
-from taufit.core.heap import keep_freed_memory
-from taufit.core.threads import VARIABLES
+from taufit.core.threads import VARIABLES, keep_freed_memory
 
 
 class Processes:

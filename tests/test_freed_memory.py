@@ -11,7 +11,7 @@ import pytest
 FAULTS = """
 import resource, sys
 import numpy as np
-from taufit.core.heap import keep_freed_memory
+from taufit.core.threads import keep_freed_memory
 if sys.argv[1] == "kept":
     keep_freed_memory()
 def work():

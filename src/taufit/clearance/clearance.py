@@ -1,0 +1,245 @@
+"""One clearance of one motion on one arm: proved anew for every start.
+
+What does not depend on where the arm stands is prepared once (bodies, levers, roomy poses); the
+proofs are made whenever `clear` is called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taufit.clearance.approach import Approaches, Way
+from taufit.clearance.cell import Cell, limits_to_keep
+from taufit.clearance.identity import bundled_twin
+from taufit.clearance.motion_file import MotionFile, changed_parts
+from taufit.clearance.playback import Part, parts_of, rest_reasons, turned, turns_towards
+from taufit.clearance.proof import prove_clear, prove_limits, prove_tip_speed, sampled_torque
+from taufit.clearance.space import Space
+from taufit.core.arrays import Array, Float
+from taufit.excitation import Motion
+from taufit.robot import Limits, Robot
+from taufit.wire.player import ACCELERATION, SPEED, Approach, Reach
+
+# Longest way to the start [s].
+_LONGEST_S = 120.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clearance:
+    """Whether a motion may be played from where the arm stands, and how.
+
+    Attributes:
+        motion: To be played; a full turn on where only that can be reached.
+        reasons: What forbids it; each names what to do.
+        uncertified: What no proof covers, and the user must accept.
+        notes: What the user should know.
+        approach: Proved legs to the start; None where there is none or the pose is not known.
+        via: How the way was found, for messages.
+        knots_s: Time between the knots of a program.
+        reach: Range, speed and acceleration of all that is played.
+        limits: Kept by all parts.
+    """
+
+    motion: Motion
+    reasons: tuple[str, ...]
+    uncertified: tuple[str, ...]
+    notes: tuple[str, ...]
+    approach: Approach | None
+    via: str
+    knots_s: float
+    reach: Reach
+    limits: Limits
+
+    def is_cleared(self, *, accept_uncertified: bool = False) -> bool:
+        """Whether nothing forbids it."""
+        return not self.reasons and (accept_uncertified or not self.uncertified)
+
+    def refusals(self, *, accept_uncertified: bool = False) -> list[str]:
+        """All that forbids it, in words."""
+        if accept_uncertified:
+            return list(self.reasons)
+        return [
+            *self.reasons,
+            *(f"{text} (--uncertified accepts that)" for text in self.uncertified),
+        ]
+
+
+class ClearanceCheck:
+    """Proofs of one motion on one arm.
+
+    Args:
+        file: The motion and its cell.
+        robot: The arm, mounted as the motion was planned for.
+        motion: As it is played; of the file by default.
+        way: One of `playback.PROGRAM`, `STREAM`, `TRAJECTORY`.
+    """
+
+    def __init__(
+        self, file: MotionFile, robot: Robot, *, way: str, motion: Motion | None = None
+    ) -> None:
+        self.file, self.robot, self.way = file, robot, way
+        self.motion = file.motion if motion is None else motion
+        cell = Cell.default(robot) if file.cell is None else file.cell
+        self.cell = cell
+        limits = limits_to_keep(robot, cell)
+        twin = bundled_twin(robot)
+        if twin is not None:
+            # A description of a known arm does not widen that arm's limits.
+            limits = limits_to_keep(twin, replace(cell, limits=limits))
+        self.limits = limits
+        self.known_arm = twin is not None
+        self.space = Space(robot, cell.scene(robot), limits)
+        self.approaches = Approaches.among(self.space)
+        # A leg moves at the usual speed unless a limit of the cell is lower.
+        slowest = 0.9 * float(np.minimum(limits.velocity, np.inf).min())
+        reach = float(self.space.tip_levers.sum())
+        tip = 0.9 * cell.tip_speed / reach if np.isfinite(cell.tip_speed) else np.inf
+        self.speed = min(SPEED, slowest, tip)
+        self.acceleration = min(ACCELERATION, 0.9 * float(limits.acceleration.min()))
+
+    def clear(self, here: Float[Array, " j"] | None) -> Clearance:
+        """Prove everything that would be played from a pose; without its way where None."""
+        names = self.robot.joint_names
+        reasons = rest_reasons(self.motion, self.limits, names)
+        if not self.file.feasible:
+            reasons.append("`design` noted that the motion is not feasible; plan another one")
+        parts, between = parts_of(self.motion, self.limits, names, self.way)
+        for part in parts:
+            reasons += self._excesses(part)
+        uncertified, notes = self._certification()
+        motion, way = self.motion, None
+        if here is not None and not reasons:
+            here = np.asarray(here, float)
+            motion, way = self._way(here, reasons)
+            if motion is not self.motion:
+                notes.append("the motion is played a full turn on, where it can be reached")
+        approach = None
+        if way is not None:
+            approach = Approach(way.poses, self.speed, self.acceleration)
+            if approach.seconds > _LONGEST_S:
+                reasons.append(
+                    f"the way to the start takes {approach.seconds:.0f} s at "
+                    f"{self.speed:.2g} rad/s; jog the arm nearer to {_degrees(way.poses[-1])}"
+                )
+        return Clearance(
+            motion,
+            tuple(dict.fromkeys(reasons)),
+            tuple(uncertified),
+            tuple(notes),
+            approach,
+            "" if way is None else way.kind,
+            between,
+            self._reach(motion, way),
+            self.limits,
+        )
+
+    def _excesses(self, part: Part) -> list[str]:
+        """What a part does not keep, in words."""
+        limits, names = self.limits, self.robot.joint_names
+        found = []
+        remedy = f"Plan it again with `taufit design {self.robot.name}`"
+        if part.timed:
+            jerk = self.cell.jerk if part.name == "the motion" else np.inf
+            found += prove_limits(part.curve, limits, names, jerk=jerk, share=part.share)
+            if found:
+                # Distances along a motion this fast would take long to prove and change nothing.
+                return [f"{part.name}: {one}. {remedy}" for one in found]
+            tip = prove_tip_speed(part.curve, self.space, share=part.share)
+            torque = sampled_torque(part.curve, self.robot, limits.torque, names)
+            found += [one for one in (tip, torque) if one is not None]
+        near = prove_clear(part.curve, self.space)
+        found += [] if near is None else [near]
+        return [f"{part.name}: {one}. {remedy}" for one in found]
+
+    def _certification(self) -> tuple[list[str], list[str]]:
+        """What is not certified, and what is to be said."""
+        file = self.file
+        notes = ["bare flange: no body of a tool or payload is known, none is kept clear"]
+        uncertified = self.cell.uncertified(self.robot)
+        if file.cell is None and not file.digests and not file.incomplete:
+            notes.append(
+                "the file states no cell and no digest (written by hand or by an older taufit): "
+                f"certified anew, {1e3 * self.cell.clearance:.0f} mm clear of the arm itself and "
+                "its mounting surface"
+            )
+            return uncertified, notes
+        if file.incomplete:
+            uncertified.append(f"{file.path.name}: {file.incomplete}")
+        changed = changed_parts(file, self.robot)
+        if changed:
+            uncertified.append(
+                f"{file.path.name}: changed since `design` certified it: {', '.join(changed)}"
+            )
+        return uncertified, notes
+
+    def _way(self, here: Float[Array, " j"], reasons: list[str]) -> tuple[Motion, Way | None]:
+        """A proved way to the start, with the motion a full turn on where only that is reached."""
+        ways, limits, names = self.approaches, self.limits, self.robot.joint_names
+        over = np.maximum(here - limits.upper, limits.lower - here)
+        if over.max() > 1e-3:
+            joint = int(over.argmax())
+            reasons.append(
+                f"{names[joint]} stands at {here[joint]:.3f}, outside its limits: jog it back first"
+            )
+            return self.motion, None
+        pair, beyond = ways.space.nearest(here)
+        if not ways.is_free(np.clip(here, limits.lower, limits.upper)):
+            kept = float(ways.space.kept[ways.space.names.index(pair)])
+            reasons.append(
+                f"the arm stands with {pair} {1e3 * (kept + beyond):.0f} mm apart; "
+                f"{1e3 * kept:.0f} mm are kept on the way. Jog them apart first"
+            )
+            return self.motion, None
+        goal = self.motion.at(np.zeros(1))[0][0]
+        found = ways.find(here, goal)
+        if found is not None:
+            return self.motion, found
+        revolute = ~np.array([link.prismatic for link in self.robot.links])
+        turns = turns_towards(self.motion, here, limits, revolute)
+        if np.any(turns):
+            moved = turned(self.motion, turns)
+            parts, _ = parts_of(moved, limits, names, self.way)
+            found = ways.find(here, moved.at(np.zeros(1))[0][0])
+            if found is not None and not any(self._excesses(part) for part in parts):
+                return moved, found
+        reasons.append(self._no_way(here, goal))
+        return self.motion, None
+
+    def _no_way(self, here: Float[Array, " j"], goal: Float[Array, " j"]) -> str:
+        """The pair in the way, and a pose from which the way is proved."""
+        pair, apart = self.approaches.blocking(here, goal)
+        text = (
+            "no clear way from here to the start was found: on the straight one "
+            + (
+                f"{pair} come within {1e3 * apart:.0f} mm"
+                if apart > 0
+                else f"{pair} touch ({-1e3 * apart:.0f} mm deep)"
+            )
+            + ". "
+        )
+        homes = self.approaches.homes_before(goal)
+        saved = self.file.home
+        if saved is not None and self.approaches.leg_is_clear(saved, goal):
+            homes.append(saved)
+        if not homes:
+            return text + f"Jog the arm to the start itself, {_degrees(goal)} degrees"
+        nearest = min(homes, key=lambda pose: float(np.abs(pose - here).max()))
+        return text + f"Jog the arm to {_degrees(nearest)} degrees: the way from there is proved"
+
+    def _reach(self, motion: Motion, way: Way | None) -> Reach:
+        """Of the motion, its positions widened by the way to it."""
+        time = np.linspace(0.0, motion.duration, max(500, min(200_000, int(200 * motion.duration))))
+        reach = Reach.of(*motion.at(time), motion.duration)
+        if way is None:
+            return reach
+        return replace(
+            reach,
+            lower=np.minimum(reach.lower, way.poses.min(axis=0)),
+            upper=np.maximum(reach.upper, way.poses.max(axis=0)),
+        )
+
+
+def _degrees(pose: Array) -> str:
+    return "[" + ", ".join(f"{x:.0f}" for x in np.degrees(pose)) + "]"

@@ -1,0 +1,327 @@
+"""Joint-space curves with bounds on their derivatives, from coefficients and not from samples.
+
+A curve is cut into pieces, each smooth up to its ends, where it is evaluated from the inside. On
+an interval of length h inside a piece every derivative x of it satisfies
+
+    max |x| <= max(|x(start)|, |x(stop)|) + h^2/8 max |x''|,
+
+and `bound` gives max |x''| from Fourier sums, hulls of Bernstein coefficients or closed forms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import comb, factorial
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import TaufitError
+from taufit.excitation import Fourier, Motion, Sampled, Spline, Strokes
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BSpline
+
+# Numbers in one table of sines, at most: long series are evaluated in parts.
+_LARGEST_TABLE = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """Stretches of time, each within one piece of a curve.
+
+    Attributes:
+        piece: Index of the piece.
+        start, stop: In the piece's own time [s].
+    """
+
+    piece: Int[Array, " n"]
+    start: Float[Array, " n"]
+    stop: Float[Array, " n"]
+
+    def __len__(self) -> int:
+        return len(self.piece)
+
+    def take(self, chosen: Array) -> Intervals:
+        """Some of them."""
+        return Intervals(self.piece[chosen], self.start[chosen], self.stop[chosen])
+
+    @property
+    def middle(self) -> Float[Array, " n"]:
+        return 0.5 * (self.start + self.stop)
+
+    @property
+    def length(self) -> Float[Array, " n"]:
+        return self.stop - self.start
+
+
+class Curve(Protocol):
+    """Positions of all joints over time, piece by piece."""
+
+    @property
+    def begin(self) -> Float[Array, " p"]:
+        """Time at which each piece begins [s]."""
+        ...
+
+    @property
+    def length(self) -> Float[Array, " p"]:
+        """Duration of each piece [s]."""
+        ...
+
+    def value(
+        self, order: int, piece: Int[Array, " n"], time: Float[Array, " n"]
+    ) -> Float[Array, "n j"]:
+        """A derivative at a piece's own times, seen from inside the piece."""
+        ...
+
+    def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
+        """Upper bound of a derivative's magnitude on whole pieces."""
+        ...
+
+
+def intervals(curve: Curve, step: float) -> Intervals:
+    """All of a curve in intervals no longer than `step` [s]."""
+    length = curve.length
+    parts = np.maximum(1, np.ceil(length / step - 1e-9)).astype(int)
+    piece = np.repeat(np.arange(len(length)), parts)
+    number = np.arange(len(piece)) - np.repeat(np.cumsum(parts) - parts, parts)
+    size = (length / parts)[piece]
+    return Intervals(piece, number * size, (number + 1) * size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeriesCurve:
+    """A Fourier series over one stretch of time.
+
+    Attributes:
+        motion: The series.
+        seconds: How much of it.
+    """
+
+    motion: Fourier
+    seconds: float
+
+    @property
+    def begin(self) -> Float[Array, " p"]:
+        return np.zeros(1)
+
+    @property
+    def length(self) -> Float[Array, " p"]:
+        return np.array([self.seconds])
+
+    def value(
+        self, order: int, piece: Int[Array, " n"], time: Float[Array, " n"]
+    ) -> Float[Array, "n j"]:
+        """d^k/dt^k (a sin wt - b cos wt) = w^k (a sin(wt + k pi/2) - b cos(wt + k pi/2))."""
+        a, b = self.motion.amplitudes()
+        w = self.motion.pulsations
+        turned = {0: (a, -b), 1: (b, a), 2: (-a, b), 3: (-b, -a)}[order % 4]
+        sine, cosine = ((part * w**order).T for part in turned)
+        out = np.empty((len(time), self.motion.joints))
+        rows = max(1, _LARGEST_TABLE // max(1, len(w)))
+        for first in range(0, len(time), rows):
+            phase = time[first : first + rows, None] * w
+            out[first : first + rows] = np.sin(phase) @ sine + np.cos(phase) @ cosine
+        return out + self.motion.offset if order == 0 else out
+
+    def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
+        a, b = self.motion.amplitudes()
+        top = (np.hypot(a, b) * self.motion.pulsations**order).sum(axis=1)
+        return np.broadcast_to(top, (len(piece), self.motion.joints))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolynomialCurve:
+    """A polynomial per piece and joint.
+
+    Attributes:
+        begin: Time at which each piece begins [s].
+        length: Duration of each piece [s].
+        coefficients: Of the powers of a piece's own time, lowest first.
+    """
+
+    begin: Float[Array, " p"]
+    length: Float[Array, " p"]
+    coefficients: Float[Array, "k p j"]
+    _bounds: dict[int, Float[Array, "p j"]] = field(default_factory=dict, repr=False)
+
+    def derivative(self, order: int) -> Float[Array, "m p j"]:
+        """Coefficients of a derivative."""
+        out = self.coefficients
+        for _ in range(order):
+            out = out[1:] * np.arange(1, len(out))[:, None, None]
+        return out if len(out) else np.zeros((1, *self.coefficients.shape[1:]))
+
+    def value(
+        self, order: int, piece: Int[Array, " n"], time: Float[Array, " n"]
+    ) -> Float[Array, "n j"]:
+        powers = self.derivative(order)[:, piece]
+        out = powers[-1].copy()
+        for row in powers[-2::-1]:
+            out *= time[:, None]
+            out += row
+        return out
+
+    def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
+        """The curve lies in the hull of its Bernstein coefficients."""
+        if order not in self._bounds:
+            powers = self.derivative(order)
+            degree = len(powers) - 1
+            scale = self.length[None, :] ** np.arange(degree + 1)[:, None]
+            scaled = powers * scale[:, :, None]
+            hull = np.zeros(powers.shape[1:])
+            for i in range(degree + 1):
+                point = sum(comb(i, m) / comb(degree, m) * scaled[m] for m in range(i + 1))
+                np.maximum(hull, np.abs(point), out=hull)
+            self._bounds[order] = hull
+        return self._bounds[order][piece]
+
+
+def hermite(
+    time: Float[Array, " n"],
+    position: Float[Array, "n j"],
+    velocity: Float[Array, "n j"],
+    acceleration: Float[Array, "n j"] | None = None,
+) -> PolynomialCurve:
+    """Cubics through positions and velocities at given times; quintics where accelerations are too.
+
+    With s = t/h, u = h v and w = h^2 a, the cubic from 0 to 1 is
+    q0 + u0 s + (3 d - 2 u0 - u1) s^2 + (u0 + u1 - 2 d) s^3 with d = q1 - q0.
+    """
+    time = np.asarray(time, float)
+    h = np.diff(time)[:, None]
+    d = np.diff(position, axis=0)
+    u0, u1 = h * velocity[:-1], h * velocity[1:]
+    if acceleration is None:
+        powers = [position[:-1], u0, 3 * d - 2 * u0 - u1, u0 + u1 - 2 * d]
+    else:
+        w0, w1 = h**2 * acceleration[:-1], h**2 * acceleration[1:]
+        # What is left at s = 1 of value, slope and curvature after q0 + u0 s + w0 s^2/2.
+        p, s, c = d - u0 - w0 / 2, u1 - u0 - w0, w1 - w0
+        powers = [position[:-1], u0, w0 / 2, 10 * p - 4 * s + c / 2]
+        powers += [-15 * p + 7 * s - c, 6 * p - 3 * s + c / 2]
+    scaled = np.stack([power / h**k for k, power in enumerate(powers)])
+    return PolynomialCurve(time[:-1], h[:, 0], scaled)
+
+
+def line(start: Float[Array, " j"], stop: Float[Array, " j"]) -> PolynomialCurve:
+    """A straight way between two poses, in a second of steady motion."""
+    powers = np.stack([start, stop - start])[:, None]
+    return PolynomialCurve(np.zeros(1), np.ones(1), powers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StrokeCurve:
+    """Strokes: ramps up, steady parts, ramps down and pauses, by their closed forms.
+
+    Attributes:
+        motion: The strokes.
+    """
+
+    motion: Strokes
+    begin: Float[Array, " p"] = field(init=False)
+    length: Float[Array, " p"] = field(init=False)
+    _stroke: Int[Array, " p"] = field(init=False)
+    _inside: Float[Array, " p"] = field(init=False)
+    _ramps: Int[Array, " p"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        m = self.motion
+        steady = np.abs(m.displacement - m._from) / m.speed
+        total = np.diff(m._begin)
+        edges = np.column_stack([0 * steady, m.ramp, steady, steady + m.ramp, total])
+        edges = np.sort(edges, axis=1)
+        length = np.diff(edges, axis=1)
+        middle = edges[:, :-1] + 0.5 * length
+        # How many of the two ramps are under way in each part.
+        ramps = (middle < m.ramp[:, None]).astype(int)
+        ramps += (middle > steady[:, None]) & (middle < (steady + m.ramp)[:, None])
+        keep = length > 1e-12
+        stroke = np.broadcast_to(np.arange(len(steady))[:, None], keep.shape)[keep]
+        for name, values in (
+            ("_stroke", stroke),
+            ("_inside", edges[:, :-1][keep]),
+            ("_ramps", ramps[keep]),
+            ("length", length[keep]),
+            ("begin", m._begin[stroke] + edges[:, :-1][keep]),
+        ):
+            object.__setattr__(self, name, values)
+
+    def value(
+        self, order: int, piece: Int[Array, " n"], time: Float[Array, " n"]
+    ) -> Float[Array, "n j"]:
+        """The smooth step S(u) = u - sin(2 pi u)/(2 pi) and its derivatives, ramp after ramp."""
+        m, k = self.motion, self._stroke[piece]
+        travel = m.displacement[k] - m._from[k]
+        ramp, speed = m.ramp[k], m.speed[k]
+        inside = np.minimum(self._inside[piece] + time, m._begin[k + 1] - m._begin[k])
+        steady = np.abs(travel) / speed
+        # A piece belongs to a ramp as a whole: its ends are seen from inside it.
+        centre = self._inside[piece] + 0.5 * self.length[piece]
+        up = _step(order, inside, centre, ramp)
+        down = _step(order, inside - steady, centre - steady, ramp)
+        out = m.pose + m._standing[k] if order == 0 else np.zeros((len(k), m.joints))
+        out[np.arange(len(k)), m.joint[k]] += np.sign(travel) * speed * (up - down)
+        return out
+
+    def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
+        m, k = self.motion, self._stroke[piece]
+        speed, ramp = m.speed[k], m.ramp[k]
+        moving = self._ramps[piece]
+        if order == 0:
+            far = np.maximum(np.abs(m.displacement[k]), np.abs(m._from[k]))
+        elif order == 1:
+            far = speed
+        else:
+            far = moving * speed * _STEEPEST[order] / ramp ** (order - 1)
+        out = np.zeros((len(k), m.joints))
+        if order == 0:
+            out += np.abs(m.pose + m._standing[k])
+        out[np.arange(len(k)), m.joint[k]] += far
+        return out
+
+
+# Largest k-th derivative of the ramped position for speed and ramp 1: of 1 - cos, then of its own.
+_STEEPEST = {k: (2.0 if k == 2 else (2.0 * np.pi) ** (k - 2)) for k in range(2, 7)}
+
+
+def _step(
+    order: int, t: Float[Array, " n"], centre: Float[Array, " n"], ramp: Float[Array, " n"]
+) -> Float[Array, " n"]:
+    """Integral (order 0), value (1) and derivatives of a smooth step of length `ramp` from 0."""
+    u = np.clip(t / ramp, 0.0, 1.0)
+    turn = 2.0 * np.pi * u
+    if order == 0:
+        inside = ramp * (u**2 / 2 + (np.cos(turn) - 1.0) / (4 * np.pi**2))
+        return inside + np.maximum(t - ramp, 0.0)
+    if order == 1:
+        return u - np.sin(turn) / (2 * np.pi)
+    k = order - 2
+    rate = 2.0 * np.pi / ramp
+    wave = np.cos(turn + 0.5 * np.pi * k) * rate**k
+    slope = ((1.0 if k == 0 else 0.0) - wave) / ramp
+    return np.where((centre > 0.0) & (centre < ramp), slope, 0.0)
+
+
+def curve_of(motion: Motion) -> Curve:
+    """A motion as its formula has it; of a series at least one whole period."""
+    if isinstance(motion, Fourier):
+        # Beyond one period the series repeats itself.
+        return SeriesCurve(motion, motion.period)
+    if isinstance(motion, Spline):
+        from scipy.interpolate import BSpline
+
+        return _from_spline(BSpline(motion.knots, motion.control, 5))
+    if isinstance(motion, Sampled):
+        return _from_spline(motion._splines[0])
+    if isinstance(motion, Strokes):
+        return StrokeCurve(motion)
+    raise TaufitError(f"a motion of type {type(motion).__name__} cannot be proved clear.")
+
+
+def _from_spline(spline: BSpline) -> PolynomialCurve:
+    """Polynomials between the distinct knots, by Taylor's series at the left of each."""
+    knots = np.unique(spline.t)
+    powers = [spline.derivative(k)(knots[:-1]) / factorial(k) for k in range(spline.k + 1)]
+    return PolynomialCurve(knots[:-1], np.diff(knots), np.stack(powers))

@@ -1,0 +1,86 @@
+"""Digests of what a clearance depends on: they name what changed since `design`, and no more.
+
+A digest is no signature: whoever edits a motion can make a new one. What protects is the proof,
+which is always made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from taufit.clearance.cell import Cell
+from taufit.core.arrays import Array, Float
+from taufit.excitation import Motion
+from taufit.excitation.motion_file import motion_to_dict
+from taufit.robot import Robot
+
+SCHEMA = 1
+# Part of a clearance -> its name in messages.
+PARTS = {
+    "motion": "the motion itself",
+    "geometry": "the arm's geometry",
+    "limits": "the joint limits",
+    "inertia": "the arm's inertia",
+    "mounting": "the mounting",
+    "scene": "the cell",
+    "certificate": "the certificate",
+}
+# Geometry is rounded to this [m, rad]: sines differ in the last digit between computers.
+_DIGITS = 9
+
+
+def canonical(value: Any) -> str:
+    """JSON with one spelling: sorted keys, shortest doubles, 1 = 1.0, -0 = 0, infinity as text."""
+    if isinstance(value, dict):
+        inside = (json.dumps(key) + ":" + canonical(value[key]) for key in sorted(value))
+        return "{" + ",".join(inside) + "}"
+    if isinstance(value, np.ndarray):
+        return canonical(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    if value is None or isinstance(value, (bool, str)):
+        return json.dumps(value)
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError("NaN has no digest")
+    return repr(number + 0.0) if math.isfinite(number) else f'"{number}"'
+
+
+def digest(value: Any) -> str:
+    """BLAKE2b of the canonical JSON, 160 bits."""
+    return hashlib.blake2b(canonical(value).encode(), digest_size=20).hexdigest()
+
+
+def digests(
+    motion: Motion, robot: Robot, cell: Cell, home: Float[Array, " j"] | None
+) -> dict[str, str]:
+    """One digest per part of PARTS."""
+    geometry = [
+        {"placement": _rounded(link.placement), "screw": _rounded(link.screw)}
+        for link in robot.links
+    ]
+    cell_data = cell.to_dict()
+    limits = {"cell": cell_data.pop("limits"), "jerk": cell_data.pop("jerk")}
+    own = {
+        name: getattr(robot.limits, name)
+        for name in ("lower", "upper", "velocity", "acceleration", "torque")
+    }
+    return {
+        "motion": digest(motion_to_dict(motion)),
+        "geometry": digest([geometry, _rounded(robot.tip), list(robot.joint_names)]),
+        "limits": digest({**limits, "robot": own}),
+        "inertia": digest([robot.parameters, robot.rotor_inertias]),
+        "mounting": digest(_rounded(np.array(robot.mounting))),
+        "scene": digest(cell_data),
+        "certificate": digest({"schema": SCHEMA, "home": home}),
+    }
+
+
+def _rounded(values: Array) -> Array:
+    # Adding zero turns -0 into 0.
+    return np.round(values, _DIGITS) + 0.0

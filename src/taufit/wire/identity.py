@@ -1,0 +1,131 @@
+"""What a controller reports about the arm it moves, asked once per connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.wire.source import Block, Description
+from taufit.wire.ur_state import DhTable
+
+if TYPE_CHECKING:
+    from taufit.wire.open import Address
+    from taufit.wire.ur import UrPorts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ControllerReport:
+    """The arm as its controller describes it; whatever it does not report is empty.
+
+    Attributes:
+        controller: Make of it, for messages.
+        model: Name of the arm, e.g. "UR10".
+        serial: Number of the arm.
+        software: Version of the controller.
+        remote_control: "true", "false" or empty.
+        table: The arm's own Denavit-Hartenberg table.
+        gravity: Gravitational acceleration in the base frame [m/s^2].
+        position: Of the joints when the flange was reported.
+        flange: Position of the flange in the base frame then [m].
+        urdf: Description of the arm.
+    """
+
+    controller: str = ""
+    model: str = ""
+    serial: str = ""
+    software: str = ""
+    remote_control: str = ""
+    table: DhTable | None = None
+    gravity: Float[Array, " 3"] | None = None
+    position: Float[Array, " j"] | None = None
+    flange: Float[Array, " 3"] | None = None
+    urdf: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a recording's provenance."""
+        from taufit.wire.ur_player import mounting_of
+
+        named = {
+            "robot_model": self.model,
+            "serial_number": self.serial,
+            "remote_control": self.remote_control,
+        }
+        out: dict[str, Any] = {name: text for name, text in named.items() if text}
+        if self.table is not None:
+            out["dh"] = self.table.to_dict()
+        mounting = None if self.gravity is None else mounting_of(self.gravity)
+        if mounting is not None:
+            out["mounting"] = list(mounting)
+        return out
+
+
+def ask_controller(
+    address: Address, ports: UrPorts, description: Description, block: Block
+) -> ControllerReport:
+    """Ask a connected controller which arm it has.
+
+    Args:
+        address: Of the controller.
+        ports: Of a Universal Robots controller.
+        description: Of its samples.
+        block: Some of its samples.
+    """
+    software = str(description.meta.get("controller_version", ""))
+    position, flange = _flange(block)
+    if address.kind in ("ur", "realtime"):
+        from taufit.wire.ur_player import about, calibration
+
+        answers = about(address.place, ports)
+        gravity = block.status.get("target_gravity")
+        return ControllerReport(
+            "Universal Robots",
+            answers.get("robot_model", ""),
+            answers.get("serial_number", ""),
+            software,
+            answers.get("remote_control", ""),
+            calibration(address.place, ports),
+            None if gravity is None else np.asarray(gravity[-1], float),
+            position,
+            flange,
+        )
+    urdf = None
+    if address.kind == "ros2":
+        from taufit.wire.ros import robot_description
+
+        urdf = robot_description()
+    make = {"franka": "Franka", "egm": "ABB", "ros2": "ROS 2"}[address.kind]
+    return ControllerReport(make, software=software, position=position, flange=flange, urdf=urdf)
+
+
+def _flange(block: Block) -> tuple[Array | None, Array | None]:
+    """Joint positions and position of the flange, where tool pose and tool are both reported.
+
+    The tool's offset is in the flange's frame, so that flange = pose - R(pose) offset.
+    """
+    pose, tool = block.status.get("actual_TCP_pose"), block.status.get("tcp_offset")
+    if pose is not None and tool is not None:
+        here, offset = np.asarray(pose[-1], float), np.asarray(tool[-1], float)
+        turn = _rotation(here[3:]) @ _rotation(offset[3:]).T
+        return block.values["position"][-1], here[:3] - turn @ offset[:3]
+    matrix, tool = block.status.get("O_T_EE"), block.status.get("F_T_EE")
+    if matrix is not None and tool is not None:
+        # Columns first, as the interface sends them.
+        whole = np.asarray(matrix[-1], float).reshape(4, 4).T
+        frame = np.asarray(tool[-1], float).reshape(4, 4).T
+        return block.values["position"][-1], (whole @ np.linalg.inv(frame))[:3, 3]
+    return None, None
+
+
+def _rotation(vector: Float[Array, " 3"]) -> Float[Array, "3 3"]:
+    """Of a rotation vector."""
+    angle = float(np.linalg.norm(vector))
+    if angle < 1e-12:
+        return np.eye(3)
+    x, y, z = vector / angle
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    out: Float[Array, "3 3"] = np.eye(3) + np.sin(angle) * cross
+    out += (1.0 - np.cos(angle)) * cross @ cross
+    return out

@@ -1,0 +1,114 @@
+"""The choices of a fit, as one noun that Python, the command and other verbs fill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from taufit.core.compute.cache import Cache
+from taufit.core.errors import TaufitError
+from taufit.model.fitted_model import FittedModel
+from taufit.model.training_record import (
+    DEFAULT_CUTOFF_HZ,
+    DEFAULT_SLIDE_ZERO_STD,
+    DEFAULT_ZERO_STD,
+)
+from taufit.workflow.inputs import File, Reader
+
+if TYPE_CHECKING:
+    from taufit.estimators import Estimator
+    from taufit.recording.read import Map
+    from taufit.signs.hints import SignHint
+    from taufit.terms.friction import FrictionModel
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class FitRequest:
+    """One field per choice of `identify`, with its default.
+
+    Attributes:
+        column_map, torque_kind: How files and frames are read.
+        cutoff_hz, delay_s, torque_signs: How recordings are conditioned.
+        friction, rotor_inertia, offset, compensator, temperature: Terms of the model.
+        joint_zeros, joint_zero_std, slide_zero_std: Encoder zeros to estimate.
+        estimator, sign_hints, sign_method: How parameters and signs are found.
+        ignore_contradictions, provenance: What is overlooked, and what the model file says.
+        processes, cache, callback: How the work is done.
+        allow_repeats: Whether files with equal contents count as often as they are there.
+    """
+
+    column_map: Map | None = None
+    torque_kind: str | None = None
+    cutoff_hz: float | Literal["auto"] = DEFAULT_CUTOFF_HZ
+    delay_s: float | Literal["auto"] = 0.0
+    torque_signs: Literal["recorded", "unknown"] = "recorded"
+    friction: FrictionModel | FittedModel | str | None = "auto"
+    rotor_inertia: bool | None = None
+    offset: bool = True
+    compensator: str | Sequence[str] | None = None
+    temperature: str = "auto"
+    joint_zeros: str | Sequence[str] | None = None
+    joint_zero_std: float = DEFAULT_ZERO_STD
+    slide_zero_std: float = DEFAULT_SLIDE_ZERO_STD
+    estimator: Estimator | None = None
+    sign_hints: Sequence[SignHint] = ()
+    sign_method: Literal["exact", "tree"] = "exact"
+    ignore_contradictions: bool = False
+    provenance: Mapping[str, Any] | None = None
+    processes: int | None = 1
+    cache: Cache | File | None = None
+    allow_repeats: bool = False
+    callback: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.estimator, str):
+            object.__setattr__(self, "estimator", _estimator(self.estimator))
+
+    @property
+    def reader(self) -> Reader:
+        """Reader of files and frames."""
+        return Reader(self.column_map, self.torque_kind)
+
+    @property
+    def selects_terms(self) -> bool:
+        """Whether friction terms are chosen from the data."""
+        return isinstance(self.friction, str) and self.friction == "auto" and self.estimator is None
+
+
+def _estimator(name: str) -> Estimator | None:
+    """The estimator of a name; "auto" stands for the automatic choice."""
+    from taufit.estimators import ESTIMATORS
+
+    if name == "auto":
+        return None
+    if name not in ESTIMATORS:
+        raise TaufitError(f"estimator {name!r} is not known; there are {', '.join(ESTIMATORS)}.")
+    return ESTIMATORS[name]()
+
+
+class FitChoices(TypedDict, total=False):
+    """Keywords of `identify`: the fields of `FitRequest`, so that editors list them."""
+
+    column_map: Map | None
+    torque_kind: str | None
+    cutoff_hz: float | Literal["auto"]
+    delay_s: float | Literal["auto"]
+    torque_signs: Literal["recorded", "unknown"]
+    friction: FrictionModel | FittedModel | str | None
+    rotor_inertia: bool | None
+    offset: bool
+    compensator: str | Sequence[str] | None
+    temperature: str
+    joint_zeros: str | Sequence[str] | None
+    joint_zero_std: float
+    slide_zero_std: float
+    estimator: Estimator | str | None
+    sign_hints: Sequence[SignHint]
+    sign_method: Literal["exact", "tree"]
+    ignore_contradictions: bool
+    provenance: Mapping[str, Any] | None
+    processes: int | None
+    cache: Cache | File | None
+    allow_repeats: bool
+    callback: Callable[[], None] | None

@@ -1,0 +1,439 @@
+"""Steps of a fit, in order: prepare, build_structure, diagnose, adapt_structure, solve, assess,
+complete_record.
+
+Each takes the request and what the steps before it made, and returns a new noun: `TrainingData`,
+then a `FitState` that knows more after each step, a `Fit`, an `Assessment`, and at the end the
+`Identification`.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import taufit
+from taufit.contact.noise import training_noise
+from taufit.core.arrays import Array, Float
+from taufit.core.compute.cache import Cache
+from taufit.core.compute.engines import Processes
+from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
+from taufit.diagnosis.evidence import Evidence
+from taufit.diagnosis.load import load_finding, with_load
+from taufit.estimators import Estimator
+from taufit.fitting import automatic_model, fitted_model
+from taufit.fitting.enough import Amount, check_enough
+from taufit.fitting.fit import fit
+from taufit.fitting.one_way import one_way_findings
+from taufit.fitting.selection.ripple import with_ripple
+from taufit.model.fitted_model import FittedModel
+from taufit.model.intervals import residuals_by_state
+from taufit.model.noise_by_state import NoiseByState
+from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import (
+    Conditioning,
+    FitSettings,
+    Provenance,
+    Ranges,
+    TrainingRecord,
+)
+from taufit.recording import Finding, Recording
+from taufit.recording.files import RecordingFiles
+from taufit.regression import Estimate
+from taufit.regression.near import near_model
+from taufit.regression.residual_structure import residual_structure
+from taufit.regression.simple_terms import simple_terms
+from taufit.robot import Compensator, Robot, read_robot
+from taufit.signals import Samples
+from taufit.signals.sample_source import SamplesInMemory, SampleSource
+from taufit.temperature.over_parts import Warmth, follow_parts
+from taufit.terms.friction import friction_to_dict
+from taufit.validation.files import unlike_files
+from taufit.validation.grades import Grades, floors, grade, worse_than_nominal
+from taufit.validation.in_detail import in_detail
+from taufit.validation.score import Score, score, short_name
+from taufit.validation.score_sums import TrainingScores, training_scores
+from taufit.workflow.conditioned import condition_like
+from taufit.workflow.fit_request import FitRequest
+from taufit.workflow.identification import Identification
+from taufit.workflow.inputs import File
+from taufit.workflow.known_files import recorded_mounting
+from taufit.workflow.training_data import TrainingData, training_data
+
+if TYPE_CHECKING:
+    from taufit.calibration.joint_zeros import JointZeros
+    from taufit.signs.unknown_signs import FoundSigns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitState:
+    """The model that is going to be fitted, and what is known about it and its data so far.
+
+    Attributes:
+        robot: Nominal, with drives, compensators and encoder zeros.
+        model: Terms to be fitted.
+        source: Samples to fit them to.
+        zeros: Encoder zeros, where they were asked for.
+        findings: Of the recordings, by kind and joint.
+        evidence: Fits of the nominal robot to the excerpt; None where that is empty.
+        signs: Torque signs, where they were not recorded.
+        warmth: The temperature law of friction.
+        dropped: Parameters that the data do not support.
+        load: Parameters that load-dependent friction takes its load from.
+    """
+
+    robot: Robot
+    model: TorqueModel
+    source: SampleSource
+    zeros: JointZeros | None = None
+    findings: tuple[Finding, ...] = ()
+    evidence: Evidence | None = None
+    signs: FoundSigns | None = None
+    warmth: Warmth | None = None
+    dropped: tuple[str, ...] = ()
+    load: Any = None
+
+    @property
+    def unsigned(self) -> bool:
+        """Whether torque signs had to be found."""
+        return self.signs is not None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """A fitted model, its estimate, and the estimator that was chosen (None: automatic)."""
+
+    model: FittedModel
+    estimate: Estimate
+    estimator: Estimator | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assessment:
+    """How good a fitted model is.
+
+    Attributes:
+        model: With the noise and the residuals of its training.
+        scores: On the training data, file by file, and of the nominal robot.
+        training: The score on all of them in detail.
+        holdout, holdout_samples: Scores on unseen recordings, and those recordings.
+        grades: Of the model.
+        findings: Of the recordings and of the fit.
+    """
+
+    model: FittedModel
+    scores: TrainingScores
+    training: Score
+    holdout: tuple[Score, ...]
+    holdout_samples: tuple[Samples, ...]
+    grades: Grades
+    findings: tuple[Finding, ...]
+
+
+def prepare(
+    request: FitRequest,
+    robot: Robot | File,
+    recordings: Sequence[Recording] | RecordingFiles,
+    engine: Processes,
+    cache: Cache | None,
+) -> TrainingData:
+    """Recordings to conditioned samples, with the drives that the recordings describe."""
+    if not isinstance(robot, Robot):
+        robot = read_robot(robot, mounting=recorded_mounting(recordings, cache))
+    engine.wake(training_data)
+    return training_data(request, robot, recordings, engine=engine, cache=cache)
+
+
+def build_structure(request: FitRequest, data: TrainingData) -> FitState:
+    """The model as it was asked for, with encoder zeros; too few data are refused."""
+    robot, source = _compensated(data.robot, request.compensator), data.source
+    friction = request.friction
+    model = automatic_model(
+        robot,
+        friction=friction.friction if isinstance(friction, FittedModel) else friction,
+        rotor_inertia=request.rotor_inertia,
+        offset=request.offset,
+    )
+    if isinstance(friction, FittedModel):
+        from taufit.fitting.known_friction import with_tested_friction
+
+        model = with_tested_friction(model, friction)
+    check_enough(model, source, with_prior=request.estimator is None)
+    if not request.joint_zeros:
+        return FitState(robot, model, source)
+    from taufit.calibration.joint_zeros import found_zeros
+    from taufit.calibration.zero_search import with_zeros
+
+    std = request.joint_zero_std, request.slide_zero_std
+    zeros = found_zeros(model, source, request.joint_zeros, *std)
+    moved = robot.with_joint_zeros(zeros.values)
+    return FitState(moved, with_zeros(model, zeros.values), source, zeros)
+
+
+def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitState:
+    """Findings of the recordings; those that contradict the robot are refused.
+
+    A load that nobody mentioned becomes part of the last link's prior.
+    """
+    robot, source, excerpt = state.robot, state.source, state.source.excerpt
+    channels = [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
+    evidence = Evidence(robot, excerpt) if len(excerpt) else None
+    known = [Cause(finding) for finding in channels]
+    causes = sample_causes(robot, data.recordings, excerpt, known, evidence, source)
+    refuse(causes, request.ignore_contradictions)
+    findings = [*channels, *(cause.finding for cause in causes), *data.findings]
+    load = _undescribed_load(data, evidence, findings)
+    findings += one_way_findings(excerpt) + load
+    model = state.model
+    if load and evidence is not None and request.estimator is None:
+        model = replace(model, robot=with_load(model.robot, evidence))
+    return replace(state, model=model, findings=tuple(findings), evidence=evidence)
+
+
+def adapt_structure(request: FitRequest, state: FitState) -> FitState:
+    """What the data decide: torque signs, temperature law, width and ripple of friction."""
+    signs, source = _with_signs(request, state)
+    warmth = follow_parts(state.model, source, "none" if signs is not None else request.temperature)
+    model, source = warmth.model, warmth.source
+    if request.selects_terms and warmth.law != "none":
+        from taufit.fitting.selection.widths import with_fitted_width
+
+        # Temperature is told by small differences, which widths that do not fit would blur.
+        model = with_fitted_width(model, source)
+    dropped, load = tuple(name for name in warmth.dropped if name in model.names), None
+    if request.selects_terms and Amount.of(model, source).missing == 0.0:
+        chosen = source.of_excerpt(with_ripple, model)
+        model, load, dropped = chosen.model, chosen.load, (*dropped, *chosen.dropped)
+    return replace(
+        state, model=model, source=source, signs=signs, warmth=warmth, dropped=dropped, load=load
+    )
+
+
+def solve(request: FitRequest, state: FitState) -> Fit:
+    """Parameters of the model."""
+    known, estimator = None, request.estimator
+    if isinstance(request.friction, FittedModel):
+        from taufit.fitting.known_friction import KnownFriction
+
+        known = KnownFriction.of(request.friction)
+    if state.signs is not None:
+        from taufit.workflow.found_signs import fit_with_signs
+
+        if request.sign_method == "tree" and estimator is None:
+            from taufit.estimators import Pbpr
+
+            estimator = Pbpr(weighting="none")
+        estimate = fit_with_signs(state.model, state.signs, estimator, state.dropped, known)
+    else:
+        estimate = fit(
+            state.model,
+            state.source,
+            estimator,
+            dropped=state.dropped,
+            load=state.load,
+            known=known,
+        )
+    thermal = None if state.warmth is None else state.warmth.thermal
+    return Fit(
+        fitted_model(state.model, estimate, state.source, thermal=thermal), estimate, estimator
+    )
+
+
+def assess(
+    request: FitRequest,
+    state: FitState,
+    fitted: Fit,
+    holdout: Mapping[str, Sequence[Recording]],
+) -> Assessment:
+    """Scores on the training data and on unseen recordings, and the grades of both."""
+    source, robot = state.source, state.robot
+    scores = training_scores(fitted.model, robot, source)
+    model = _with_residuals(fitted.model, state, scores)
+    training = in_detail(model, source.excerpt, scores.all)
+    unseen, samples = _unseen(model, state, holdout)
+    nominal = None if scores.before is None else scores.before.nominal.rmse
+    outliers = unlike_files(scores.files)
+    refuse([Cause(finding) for finding in outliers], request.ignore_contradictions)
+    findings = (*state.findings, *worse_than_nominal(scores.all.rmse, nominal), *outliers)
+    grades = grade(
+        unseen or (training,),
+        [floors(robot, one, state.evidence) for one in samples or (source.excerpt,)],
+        unseen=bool(unseen),
+        trained=training,
+        findings=findings,
+    )
+    return Assessment(model, scores, training, unseen, samples, grades, findings)
+
+
+def complete_record(
+    request: FitRequest,
+    data: TrainingData,
+    state: FitState,
+    fitted: Fit,
+    assessment: Assessment,
+    cache: Cache | None,
+) -> Identification:
+    """The model with everything that a model file says about its training."""
+    source, zeros, estimate = state.source, state.zeros, fitted.estimate
+    warnings = _warnings(data, state, estimate, assessment, cache)
+    model = assessment.model
+    record = replace(
+        model.training,
+        score=replace(assessment.training, findings=()),
+        residuals=residual_structure(model, source),
+        simple_terms=simple_terms(model, source),
+        joint_zero_std=None if zeros is None else zeros.std,
+        hidden_zeros=() if zeros is None else zeros.hidden(state.robot),
+        provenance=_provenance(request, state, fitted),
+        warnings=warnings,
+        contradictions=tuple(f.message for f in assessment.findings if f.severity == "error"),
+    )
+    return Identification(
+        model.with_training(record),
+        estimate,
+        source.gathered() if source.excerpt_is_all else source.excerpt,
+        assessment.training,
+        assessment.holdout,
+        assessment.holdout_samples,
+        assessment.scores.before,
+        warnings,
+        state.signs,
+        assessment.scores.files,
+        assessment.grades,
+        tuple(dict.fromkeys([*assessment.findings, *data.noticed])),
+    )
+
+
+def _compensated(robot: Robot, wanted: str | Sequence[str] | None) -> Robot:
+    """The robot with compensators of unknown geometry at some joints."""
+    if not wanted:
+        return robot
+    from taufit.calibration.joint_zeros import joint_numbers
+
+    known = {one.joint for one in robot.compensators}
+    new = [Compensator(k) for k in joint_numbers(robot, wanted) if k not in known]
+    return replace(robot, compensators=(*robot.compensators, *new))
+
+
+def _undescribed_load(
+    data: TrainingData, evidence: Evidence | None, known: Sequence[Finding]
+) -> list[Finding]:
+    """A load that nobody mentioned; where something else is wrong, no load can be told."""
+    unclear = any(f.severity == "error" or f.kind == "gains_unknown" for f in known)
+    described = bool(np.any(data.robot.parameters)) and not any(r.payload for r in data.recordings)
+    if evidence is None or _unsigned(data.source) or unclear or not described:
+        return []
+    found = load_finding(evidence)
+    return [] if found is None else [found]
+
+
+def _unsigned(source: SampleSource) -> bool:
+    """Whether torque of some joint was recorded without its sign."""
+    signed = source.head.signed
+    return signed is not None and not np.all(signed)
+
+
+def _with_signs(request: FitRequest, state: FitState) -> tuple[FoundSigns | None, SampleSource]:
+    """Torque signs where they were not recorded, and samples that have them."""
+    if not _unsigned(state.source) and not request.sign_hints:
+        return None, state.source
+    from taufit.workflow.found_signs import found_signs
+
+    signs = found_signs(state.model, state.source, request.sign_hints, request.sign_method)
+    return signs, SamplesInMemory(signs.fit_samples)
+
+
+def _with_residuals(model: FittedModel, state: FitState, scores: TrainingScores) -> FittedModel:
+    """The model with the noise and the residuals of its training data."""
+    by_state = residuals_by_state(model, state.source.excerpt)
+    return model.with_training(
+        replace(
+            model.training,
+            score=replace(scores.all, findings=()),
+            noise=None if state.unsigned else _noise(model, state.source),
+            residuals=replace(model.training.residuals, by_state=by_state),
+        )
+    )
+
+
+def _noise(fitted: FittedModel, source: SampleSource) -> NoiseByState | None:
+    """Noise by state; of the same excerpt and nearly the same parameters it is found again."""
+    near, record = near_model(fitted, source), fitted.training
+    found: NoiseByState | None = source.of_excerpt(
+        _noise_at, near.structure, near.values, record.ranges, record.conditioning
+    )
+    return found
+
+
+def _noise_at(
+    structure: TorqueModel,
+    values: Float[Array, " p"],
+    ranges: Ranges,
+    conditioning: Conditioning,
+    source: SampleSource,
+) -> NoiseByState | None:
+    record = TrainingRecord(ranges=ranges, conditioning=conditioning)
+    return training_noise(FittedModel(structure, values, record), source.excerpt)
+
+
+def _unseen(
+    model: FittedModel, state: FitState, holdout: Mapping[str, Sequence[Recording]]
+) -> tuple[tuple[Score, ...], tuple[Samples, ...]]:
+    """Scores on recordings the model has not seen, and their samples."""
+    scores: list[Score] = []
+    unseen: list[Samples] = []
+    for name, runs in holdout.items():
+        if state.unsigned:
+            from taufit.signs.samples import without_signs
+
+            runs = [without_signs(recording) for recording in runs]
+        samples = condition_like(model, runs, name=name)
+        unseen.append(samples)
+        scores.append(in_detail(model, samples, score(model, samples, file=name)))
+    return tuple(scores), tuple(unseen)
+
+
+def _warnings(
+    data: TrainingData,
+    state: FitState,
+    estimate: Estimate,
+    assessment: Assessment,
+    cache: Cache | None,
+) -> tuple[str, ...]:
+    """Each once, in the order of the steps."""
+    messages = [finding.message for finding in assessment.findings]
+    messages += [*(state.warmth.findings if state.warmth else ()), *estimate.warnings]
+    if state.zeros is not None:
+        messages += state.zeros.warnings(state.robot)
+    messages += [f"{short_name(s.file)}: {text}" for s in assessment.holdout for text in s.findings]
+    messages += data.warnings
+    if cache is not None and cache.warning:
+        messages.append(cache.warning)
+    return tuple(dict.fromkeys(messages))
+
+
+def _provenance(request: FitRequest, state: FitState, fitted: Fit) -> Provenance:
+    estimator, source, robot = fitted.estimator, state.source, state.robot
+    settings = FitSettings(
+        friction=friction_to_dict(state.model.friction),
+        estimator="automatic" if estimator is None else type(estimator).__name__,
+        estimator_settings=dict(fitted.estimate.settings),
+        dropped=tuple(fitted.estimate.dropped),
+        cutoff_hz=float(source.cutoff_hz),
+        cutoff_reason=source.head.reason,
+        torque_signs="unknown" if state.unsigned else request.torque_signs,
+        temperature="none" if state.warmth is None else state.warmth.law,
+    )
+    return Provenance(
+        taufit=taufit.__version__,
+        python=platform.python_version(),
+        numpy=np.__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        robot=robot.source or robot.name,
+        settings=settings,
+        sources=dict(request.provenance or {}),
+    )
