@@ -27,7 +27,7 @@ KEPT_MEMORY = 500_000_000
 
 
 # A number that is none, shown as a result.
-_NAN = re.compile(r"(?<!holds\s)(?<![\w./-])[+-]?nan(?![\w/.-])", re.IGNORECASE)
+_NAN = re.compile(r'(?<!holds\s)(?<!["])(?<![\w./-])[+-]?nan(?![\w/.-])', re.IGNORECASE)
 
 
 @dataclass(frozen=True)

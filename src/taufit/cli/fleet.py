@@ -36,7 +36,8 @@ class FleetOptions:
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="Dask scheduler whose workers do the work, e.g. tcp://HOST:8786.",
+            help="Dask scheduler whose workers do the work, e.g. tls://HOST:8786. It sends Python "
+            "objects: only one you trust.",
             metavar="ADDRESS",
         ),
     ] = None

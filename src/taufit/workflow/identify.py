@@ -87,7 +87,8 @@ def identify(
         Identification(ur3e: good, nrmse ... on 1 unseen recording(s))
         >>> taufit.write_model(done.model, "model.json")
     """
-    request = replace(request or FitRequest(), **choices)
+    # FitRequest makes an estimator of a name.
+    request = replace(request or FitRequest(), **choices)  # type: ignore[arg-type]
     files, unseen = as_inputs(
         recordings, holdout, request.reader, allow_repeats=request.allow_repeats
     )
