@@ -47,6 +47,7 @@ class FleetOptions:
             help="Processes of this computer that share the files; by default one per processor.",
             metavar="N",
             min=1,
+            max=1024,
         ),
     ] = None
     cutoff_hz: Annotated[
