@@ -27,7 +27,7 @@ KEPT_MEMORY = 500_000_000
 
 
 # A number that is none, shown as a result.
-_NAN = re.compile(r"(?<![\w./-])[+-]?nan(?![\w/.-])", re.IGNORECASE)
+_NAN = re.compile(r'(?<!holds\s)(?<!["])(?<![\w./-])[+-]?nan(?![\w/.-])', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,9 @@ def run_case(family: str, seed: int, base: Path, work: Path) -> tuple[str, str]:
     if odd:
         where = f"{odd[0].filename}:{odd[0].lineno}: {odd[0].message}"
         return "warning", f"{where} of {' '.join(words)[:300]}"
-    if family != "options" and code == 0 and _NAN.search(out.getvalue()):
-        return "nan", f"{_NAN.search(out.getvalue())} shown by {' '.join(words)[:300]}"
+    shown = _NAN.search(" ".join(out.getvalue().split()))
+    if family != "options" and code == 0 and shown:
+        return "nan", f"{shown} shown by {' '.join(words)[:300]}"
     left = [name for name in os.listdir(work) if name.startswith(".taufit-")]
     if left:
         return "temporary", f"{left} left by {' '.join(words)[:300]}"

@@ -146,11 +146,19 @@ def _run(arguments: list[str]) -> None:
     for variable in VARIABLES:
         os.environ.setdefault(variable, "1")
     keep_freed_memory()
-    if verb in _HEAVY and not {"--help", "-h"} & set(arguments):
+    wants_help = bool({"--help", "-h"} & set(arguments))
+    if verb in _HEAVY and not wants_help:
         reserve_blas_memory()
     rest, large = _without_large(arguments[1:])
-    with large_files() if large else nullcontext():
+    with large_files() if large else nullcontext(), nullcontext() if wants_help else _no_remarks():
         typer_app(verb)(args=rest, prog_name=f"taufit {verb}")
+
+
+def _no_remarks() -> Any:
+    """Numbers that are none are named by file and place; NumPy need not remark on them."""
+    import numpy as np
+
+    return np.errstate(all="ignore")
 
 
 def _without_large(arguments: list[str]) -> tuple[list[str], bool]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taufit.cli.common import print_json, progress, short_name
+from taufit.cli.common import print_json, progress, scored, short_name
 from taufit.cli.options import (
     AllowRepeats,
     Cutoff,
@@ -181,12 +181,10 @@ def _show(
     title = f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
     table = joint_table(title, fitted.robot.joints)
     if training is not None:
-        cells = [*(f"{x:.3f}" for x in training.nrmse), f"{training.mean_nrmse:.3f}"]
+        cells = [*map(scored, training.nrmse), scored(training.mean_nrmse)]
         table.add_row("training", *cells)
     for one in scores:
-        table.add_row(
-            short_name(one.file), *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}"
-        )
+        table.add_row(short_name(one.file), *map(scored, one.nrmse), scored(one.mean_nrmse))
     table.add_section()
     if len(scores) > 1:
         table.add_row("RMSE [N m]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,3 +97,8 @@ def short_name(path: str) -> str:
     for suffix in (".gz", ".csv", ".parquet", ".mcap"):
         name = name.removesuffix(suffix)
     return name
+
+
+def scored(nrmse: float) -> str:
+    """An nrmse for a table; a joint whose torque does not vary has none."""
+    return f"{nrmse:.3f}" if math.isfinite(nrmse) else "–"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taufit.cli.common import print_json, progress, short_name
+from taufit.cli.common import print_json, progress, scored, short_name
 from taufit.cli.options import (
     LimitOptions,
     RecordingOptions,
@@ -276,7 +276,7 @@ def score_table(title: str, done: Identification) -> Table:
     table = joint_table(title, joints)
     named = (("training", train), *((short_name(s.file), s) for s in done.holdout))
     for label, one in named:
-        table.add_row(label, *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}")
+        table.add_row(label, *map(scored, one.nrmse), scored(one.mean_nrmse))
         if one.inside is not None:
             cells = [
                 *(f"{100 * x:.0f}" for x in one.inside),

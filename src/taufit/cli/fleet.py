@@ -36,7 +36,8 @@ class FleetOptions:
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="Dask scheduler whose workers do the work, e.g. tcp://HOST:8786.",
+            help="Dask scheduler whose workers do the work, e.g. tls://HOST:8786. It sends Python "
+            "objects: only one you trust.",
             metavar="ADDRESS",
         ),
     ] = None
@@ -46,6 +47,7 @@ class FleetOptions:
             help="Processes of this computer that share the files; by default one per processor.",
             metavar="N",
             min=1,
+            max=1024,
         ),
     ] = None
     cutoff_hz: Annotated[

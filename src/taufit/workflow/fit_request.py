@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from taufit.core.compute.cache import Cache
+from taufit.core.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import (
     DEFAULT_CUTOFF_HZ,
@@ -35,6 +36,7 @@ class FitRequest:
         estimator, sign_hints, sign_method: How parameters and signs are found.
         ignore_contradictions, provenance: What is overlooked, and what the model file says.
         processes, cache, callback: How the work is done.
+        allow_repeats: Whether files with equal contents count as often as they are there.
     """
 
     column_map: Map | None = None

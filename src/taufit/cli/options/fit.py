@@ -261,6 +261,7 @@ class ResultOptions:
             f"{MANY_FILES} files on. Results do not depend on it.",
             metavar="N",
             min=1,
+            max=1024,
         ),
     ] = None
     cache: CacheOption = "auto"

@@ -59,6 +59,8 @@ def draft_map(
     Raises:
         RecordingError: Neither names nor numbers show positions and a torque or current.
     """
+    if len(table.values) < 2:
+        raise RecordingError(f"{table.source} has {len(table.values)} rows: too few for a map.")
     names = table.names if any(table.names) else ("",) * len(table.names)
     run = run_column(names)
     time = time_column(names)
@@ -123,8 +125,9 @@ def _nothing(table: Table, has_position: bool) -> RecordingError:
 
 def _moving(table: Table, group: Group) -> int:
     part = table.values[:, list(group.columns)]
-    with np.errstate(invalid="ignore"):
-        return int(np.count_nonzero(np.nanmax(part, axis=0) > np.nanmin(part, axis=0)))
+    known = np.isfinite(part)
+    high, low = np.where(known, part, -np.inf), np.where(known, part, np.inf)
+    return int(np.count_nonzero(high.max(axis=0) > low.min(axis=0)))
 
 
 def _pick(found: list[Group], quantity: str, table: Table, joints: int | None) -> Group | None:
@@ -294,7 +297,9 @@ class _Writer:
     def _time(self) -> Any:
         assert self.time is not None
         index, unit = self.time
-        step = float(np.nanmedian(np.abs(np.diff(self.table.values[:, index]))))
+        values = self.table.values[:, index]
+        steps = np.abs(np.diff(values[np.isfinite(values)]))
+        step = float(np.median(steps)) if len(steps) else 0.0
         likely = unit_of_step(step) if step > 0 else "s"
         unit = unit if unit and unit != "s" else likely
         label = self._label(index)
