@@ -1,4 +1,4 @@
-"""The conversation of `taufit record`: which arm, which motion, which state, and what is refused."""
+"""The conversation of `taufit record`: which arm, motion and state, and what is refused."""
 
 from __future__ import annotations
 
