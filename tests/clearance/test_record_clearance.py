@@ -1,4 +1,4 @@
-"""The conversation of `taufit record`: the arm, the motion, the state, and refusals."""
+"""The conversation of `taufit record`: which arm, motion and state, and what is refused."""
 
 from __future__ import annotations
 

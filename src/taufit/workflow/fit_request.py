@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from taufit.core.compute.cache import Cache
-from taufit.core.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import (
     DEFAULT_CUTOFF_HZ,
