@@ -73,7 +73,7 @@ class TermInput:
             **(channels or {}),
             **{name: part for name, part in given.items() if part is not None},
         }
-        self._reader = ""
+        self._reader: object | None = None
         self.step = step
 
     def __len__(self) -> int:
@@ -91,7 +91,7 @@ class TermInput:
             return self._parts[part]
         if self.has(part):
             return self._parts["velocity"] * self.step
-        who = f"term {self._reader}" if self._reader else "a term"
+        who = "a term" if self._reader is None else f"term {_name(self._reader, part)}"
         remedy = _REMEDIES.get(part, f"Record the channel {part!r}, or choose a model without it.")
         raise MissingInputError(
             f"{who} needs the {part} of the joint, which is not known here. {remedy}"
@@ -123,7 +123,7 @@ class TermInput:
 
     def read_by(self, model: object) -> TermInput:
         """The same, with the reader's name for messages."""
-        return self._with(self._parts, reader=type(model).__name__)
+        return self._with(self._parts, reader=model)
 
     def require(self, parts: Iterable[str], model: object) -> TermInput:
         """These parts and no others; an error for the first that is missing."""
@@ -157,8 +157,14 @@ class TermInput:
         }
         return self._with(moved)
 
-    def _with(self, parts: dict[str, Any], reader: str | None = None) -> TermInput:
+    def _with(self, parts: dict[str, Any], reader: object | None = None) -> TermInput:
         out = TermInput(step=self.step)
         out._parts = parts
         out._reader = self._reader if reader is None else reader
         return out
+
+
+def _name(reader: object, part: str) -> str:
+    """The reader's class; of a sum that of the term that reads the part."""
+    terms = getattr(reader, "terms", ())
+    return next((_name(term, part) for term in terms if part in term.needs), type(reader).__name__)
