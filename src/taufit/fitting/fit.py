@@ -256,7 +256,7 @@ def fitted_model(
     fitted = replace(
         model, shape=estimate.shape if estimate.shape is not None else model.shape
     ).with_values(estimate.values)
-    if model.rotor_inertia:
+    if model.has("rotor"):
         rotors = estimate.values[model.layout.of("rotor")]
         links = tuple(
             replace(link, rotor_inertia=float(rotor))

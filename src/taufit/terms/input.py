@@ -88,9 +88,11 @@ class TermInput:
     def read(self, part: str) -> Float[Array, "n ..."]:
         """A part by name, or an error that says who needs it."""
         if part in self._parts:
-            return self._parts[part]
+            known: Array = self._parts[part]
+            return known
         if self.has(part):
-            return self._parts["velocity"] * self.step
+            travel: Array = self._parts["velocity"] * self.step
+            return travel
         who = "a term" if self._reader is None else f"term {_name(self._reader, part)}"
         remedy = _REMEDIES.get(part, f"Record the channel {part!r}, or choose a model without it.")
         raise MissingInputError(
