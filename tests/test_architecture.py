@@ -98,3 +98,72 @@ def test_no_function_has_more_branches_than_can_be_read(file):
     blocks = cc_visit(file.read_text(encoding="utf-8"))
     functions = [own for block in blocks for own in getattr(block, "methods", [block])]
     assert [f"{own.name}: {own.complexity}" for own in functions if own.complexity > most] == []
+
+
+def _term_classes() -> set[str]:
+    """Classes of listed terms: what only the rooms `terms` and `model` may ask for by class."""
+    from taufit.terms import FRICTION_MODELS, TERMS
+
+    tables = (FRICTION_MODELS, TERMS)
+    return {table[entry].__name__ for table in tables for entry in table} | {"TermSum", "Silent"}
+
+
+def _imported_terms(tree: ast.AST) -> list[str]:
+    return [
+        one.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("taufit.terms")
+        for one in node.names
+        if one.name in _term_classes()
+    ]
+
+
+def test_no_term_is_asked_for_by_class_outside_terms_and_model():
+    """Whoever uses a model asks for a kind or a group; a term is made by its name."""
+    found = [
+        f"{name(file)}: {term}"
+        for file in FILES
+        if file.relative_to(SOURCE).parts[0] not in ("terms", "model")
+        for term in _imported_terms(ast.parse(file.read_text(encoding="utf-8")))
+    ]
+    assert found == []
+    assert _imported_terms(ast.parse("from taufit.terms import Spring")) == ["Spring"]
+
+
+# Names of parameters that code may be tempted to compare; pages and messages may spell them.
+_NAMES = r"(coulomb|viscous|static|presliding|load|ripple|rotor|offset|balance|stiffness)[a-z0-9_]*"
+_DISPLAY = ("cli/fit.py", "dynamics/base_expressions.py")
+
+
+def _compares_names(tree: ast.AST) -> list[int]:
+    """Lines that compare a parameter's name, or look at how it begins."""
+    lines = []
+    for node in ast.walk(tree):
+        words = [
+            one.value
+            for one in ast.walk(node)
+            if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        ]
+        spelt = any(re.fullmatch(_NAMES, word.rstrip("_")) for word in words)
+        if isinstance(node, ast.Compare) and spelt:
+            lines += [node.lineno] * bool(re.search(r"what|term|name|owner", ast.unparse(node)))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in (
+            *("startswith", "endswith", "index"),
+        ):
+            lines += [node.lineno] * spelt
+    return lines
+
+
+def test_nobody_asks_for_a_parameter_by_name():
+    found = [
+        f"{name(file)}:{line}"
+        for file in FILES
+        if file.relative_to(SOURCE).parts[0] not in ("terms", "papers")
+        and file.relative_to(SOURCE).as_posix() not in _DISPLAY
+        for line in _compares_names(ast.parse(file.read_text(encoding="utf-8")))
+    ]
+    assert found == []
+    assert _compares_names(ast.parse('a = what == "coulomb"\nb = n.startswith("ripple_")')) == [
+        1,
+        2,
+    ]

@@ -349,7 +349,7 @@ def _assembled(
 ) -> FittedModel:
     """The torque model with this friction; standard deviations are known for friction alone."""
     base = robot if links is None else links.robot
-    rotors = bool(np.any(base.rotor_inertias > 0)) if links is None else links.rotor_inertia
+    rotors = bool(np.any(base.rotor_inertias > 0)) if links is None else links.has("rotor")
     structure = TorqueModel(base, friction, rotor_inertia=rotors, offset=True)
     layout = structure.layout
     values, std = np.zeros(layout.size), np.full(layout.size, np.inf)
@@ -357,7 +357,7 @@ def _assembled(
     if rotors:
         known = base.rotor_inertias if links is None else links.values[links.layout.of("rotor")]
         values[layout.of("rotor")] = known
-    if links is not None and links.offset:
+    if links is not None and links.has("offset"):
         values[layout.of("offset")] = links.values[links.layout.of("offset")]
     shape = np.tile(start_shape(friction), (robot.joints, 1))
     coefficients = np.zeros((robot.joints, len(friction.parameters)))

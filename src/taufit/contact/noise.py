@@ -71,11 +71,13 @@ def standstill_of(samples: Samples) -> float:
 def training_noise(model: FittedModel, samples: Samples) -> NoiseByState | None:
     """Noise by state of the training samples; None where torques have no sign.
 
+    None too where a term reads a channel that cells of motion, torque and temperature lack.
+
     Args:
         model: Fitted to them.
         samples: Conditioned, with what they were before the low-pass.
     """
-    if samples.signed is not None and not np.all(samples.signed):
+    if model.channels or (samples.signed is not None and not np.all(samples.signed)):
         return None
     rate = contact_rate(samples.rate_hz)
     level = np.maximum(friction_level(model), 1e-3)

@@ -23,8 +23,8 @@ from taufit.core.parameters import parse_name
 from taufit.dynamics.base_parameters import (
     BaseParameters,
     Model,
-    friction_inputs,
     random_states,
+    term_inputs,
 )
 from taufit.dynamics.batch import regressor
 from taufit.robot import Robot
@@ -299,7 +299,7 @@ def _combined(
         matrix = regressor(robot, q, v, a)
     else:
         moved = replace(model, robot=robot)  # type: ignore[type-var]
-        matrix = moved.regressor(q, v, a, **friction_inputs(v))
+        matrix = moved.regressor(q, v, a, **term_inputs(moved, v))
     return matrix[..., list(columns)].reshape(-1, len(columns))
 
 

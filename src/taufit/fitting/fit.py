@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -256,7 +256,7 @@ def fitted_model(
     fitted = replace(
         model, shape=estimate.shape if estimate.shape is not None else model.shape
     ).with_values(estimate.values)
-    if model.rotor_inertia:
+    if model.has("rotor"):
         rotors = estimate.values[model.layout.of("rotor")]
         links = tuple(
             replace(link, rotor_inertia=float(rotor))
@@ -290,10 +290,10 @@ def fitted_model(
 
 
 def _ranges(source: SampleSource) -> Ranges:
-    """Where the motion went."""
-    return Ranges(
-        **{name: Range(own.low, own.high) for name, own in source.summary.extents.items()}
-    )
+    """Where the motion went; of further channels no range is kept."""
+    kept = {one.name for one in fields(Ranges)}
+    extents = source.summary.extents.items()
+    return Ranges(**{name: Range(x.low, x.high) for name, x in extents if name in kept})
 
 
 def shown_by_data(model: TorqueModel, estimate: Estimate, link_weight: Array) -> Bool[Array, " b"]:

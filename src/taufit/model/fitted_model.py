@@ -8,7 +8,7 @@ The structure's robot carries the link parameters among the values, so that what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +102,11 @@ class FittedModel(Shown):
         """Friction and the further terms as one."""
         return self.structure.term_sum
 
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Recorded channels that terms read, beside the joints' temperature."""
+        return self.structure.channels
+
     def has(self, block: str) -> bool:
         """Whether there is a "rotor", an "offset" or, in "drive", any other term."""
         return self.structure.has(block)
@@ -151,10 +156,13 @@ class FittedModel(Shown):
         return np.full(self.robot.joints, ROOM_TEMPERATURE if usual is None else usual)
 
     def only(self, *kinds: Kind) -> FittedModel:
-        """The same links; parameters of terms of other kinds are zero."""
+        """The same links; terms of other kinds have zero parameters and columns."""
         kept = self.layout.of_kind(*kinds)
         kept[self.layout.links] = True
-        return self if kept.all() else self.with_values(np.where(kept, self.values, 0.0))
+        if kept.all():
+            return self
+        alone = replace(self, structure=self.structure.only(*kinds))
+        return alone.with_values(np.where(kept, self.values, 0.0))
 
     @property
     def conservative(self) -> bool:
@@ -193,6 +201,7 @@ class FittedModel(Shown):
         acceleration: Float[Array, "n j"],
         *,
         temperature: Float[Array, "n j"] | None = None,
+        channels: Mapping[str, Float[Array, "n j"]] | None = None,
         step: float | None = None,
     ) -> Float[Array, "n j"]:
         """Joint torque predicted at these motions, unfiltered.
@@ -208,6 +217,7 @@ class FittedModel(Shown):
             position=position,
             load=rigid,
             temperature=temperature,
+            channels=channels,
             step=step,
         )
         return np.asarray(rigid + rest @ self.values[self.layout.rest])

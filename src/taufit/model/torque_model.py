@@ -11,7 +11,7 @@ after joint, one offset per joint.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from taufit.core.parameters import joint_parameter
 from taufit.model.columns import Columns
 from taufit.robot import Robot
 from taufit.terms import (
+    MOTION,
     TERMS,
     Kind,
     ParameterLayout,
@@ -97,6 +98,11 @@ class TorqueModel:
         """Friction and the further terms as one: all that acts on a joint but rotor and offset."""
         return sum_of(self.friction, *self.terms)
 
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Recorded channels that terms read, beside the joints' temperature."""
+        return tuple(sorted(self.term_sum.needs - {*MOTION, "temperature"}))
+
     def has(self, block: str) -> bool:
         """Whether there is a "rotor", an "offset" or, in "drive", any other term."""
         return self.layout.has(block)
@@ -164,10 +170,13 @@ class TorqueModel:
         load: Float[Array, "n j"] | None = None,
         temperature: Float[Array, "n j"] | None = None,
         travel: Float[Array, "n j"] | None = None,
+        channels: Mapping[str, Float[Array, "n j"]] | None = None,
         step: float | None = None,
     ) -> Float[Array, "n j m"]:
         """The columns behind the links': rotor inertia, friction, offset; see `regressor`."""
-        inputs = TermInput(velocity, position, load, temperature, travel, step=step)
+        inputs = TermInput(
+            velocity, position, load, temperature, travel, channels=channels, step=step
+        )
         columns = self._following(inputs).columns
         return columns.rest(acceleration, columns.drive_columns(inputs))
 
@@ -180,6 +189,7 @@ class TorqueModel:
         load: Float[Array, "n j"] | None = None,
         temperature: Float[Array, "n j"] | None = None,
         travel: Float[Array, "n j"] | None = None,
+        channels: Mapping[str, Float[Array, "n j"]] | None = None,
         step: float | None = None,
     ) -> Float[Array, "n j p"]:
         """W with tau = W theta, theta in the order of `names`.
@@ -195,9 +205,12 @@ class TorqueModel:
             temperature: Of the joints [degC].
             travel: Velocity times the time between two samples, within one run, for friction that
                 remembers its path.
+            channels: Further recorded channels that terms read, by name.
             step: That time, in place of `travel` [s].
         """
-        inputs = TermInput(velocity, position, load, temperature, travel, step=step)
+        inputs = TermInput(
+            velocity, position, load, temperature, travel, channels=channels, step=step
+        )
         columns = self._following(inputs).columns
         motor = columns.drive_columns(inputs)
         return columns.dense(position, velocity, acceleration, motor)

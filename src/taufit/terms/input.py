@@ -73,7 +73,7 @@ class TermInput:
             **(channels or {}),
             **{name: part for name, part in given.items() if part is not None},
         }
-        self._reader = ""
+        self._reader: object | None = None
         self.step = step
 
     def __len__(self) -> int:
@@ -87,14 +87,13 @@ class TermInput:
 
     def read(self, part: str) -> Float[Array, "n ..."]:
         """A part by name, or an error that says who needs it."""
-        # Arrays, or symbols that are traced.
-        values: Any = self._parts.get(part)
-        if values is None and self.has(part):
-            values = self._parts["velocity"] * self.step
-        if values is not None:
-            found: Array = values
-            return found
-        who = f"term {self._reader}" if self._reader else "a term"
+        if part in self._parts:
+            known: Array = self._parts[part]
+            return known
+        if self.has(part):
+            travel: Array = self._parts["velocity"] * self.step
+            return travel
+        who = "a term" if self._reader is None else f"term {_name(self._reader, part)}"
         remedy = _REMEDIES.get(part, f"Record the channel {part!r}, or choose a model without it.")
         raise MissingInputError(
             f"{who} needs the {part} of the joint, which is not known here. {remedy}"
@@ -126,7 +125,7 @@ class TermInput:
 
     def read_by(self, model: object) -> TermInput:
         """The same, with the reader's name for messages."""
-        return self._with(self._parts, reader=type(model).__name__)
+        return self._with(self._parts, reader=model)
 
     def require(self, parts: Iterable[str], model: object) -> TermInput:
         """These parts and no others; an error for the first that is missing."""
@@ -160,8 +159,14 @@ class TermInput:
         }
         return self._with(moved)
 
-    def _with(self, parts: dict[str, Any], reader: str | None = None) -> TermInput:
+    def _with(self, parts: dict[str, Any], reader: object | None = None) -> TermInput:
         out = TermInput(step=self.step)
         out._parts = parts
         out._reader = self._reader if reader is None else reader
         return out
+
+
+def _name(reader: object, part: str) -> str:
+    """The reader's class; of a sum that of the term that reads the part."""
+    terms = getattr(reader, "terms", ())
+    return next((_name(term, part) for term in terms if part in term.needs), type(reader).__name__)

@@ -47,8 +47,11 @@ class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return 1
 
-    def __getitem__(self, index: Any) -> _Symbol:
-        return self
+    def __getitem__(self, index: Any) -> _Symbol | _Stack:
+        # x[:, None] is a column of its own; any other index chooses among samples, of which there
+        # is one.
+        column = isinstance(index, tuple) and len(index) == 2 and index[1] is None
+        return _Stack([self]) if column else self
 
     def astype(self, kind: Any) -> _Symbol:
         return self
@@ -95,8 +98,13 @@ class _Stack(np.lib.mixins.NDArrayOperatorsMixin):
         return _Stack(list(self.symbols))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
-        width = next(len(x.symbols) for x in inputs if isinstance(x, _Stack))
-        spread = [x.symbols if isinstance(x, _Stack) else [x] * width for x in inputs]
+        width = max(len(x.symbols) for x in inputs if isinstance(x, _Stack))
+        spread = [
+            x.symbols * (width if len(x.symbols) == 1 else 1)
+            if isinstance(x, _Stack)
+            else [x] * width
+            for x in inputs
+        ]
         return _Stack([getattr(ufunc, method)(*row) for row in zip(*spread, strict=True)])
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, settings: Any) -> Any:
