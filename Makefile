@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 SOURCES := $(wildcard kernel/*) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test coverage bench docs check setup lock clean fuzz sanitize dist wheel-check docs-check
+.PHONY: demo test quick coverage bench docs check lint setup lock clean fuzz sanitize dist wheel-check docs-check
 
 setup: .venv/.installed
 
@@ -28,6 +28,10 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# The inner loop: all tests but those listed in tests/slow.txt.
+quick: setup
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 # Lines and branches that the tests reach, those of commands run in processes of their own included.
 coverage: setup
@@ -60,8 +64,22 @@ docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 	@echo 'site/index.html opens as a file; with search: $(BIN)/python -m http.server -d site --bind 127.0.0.1 8000'
 
-docs-check: setup
+docs-# What `check` mends or says, as a law: nothing is written.
+lint: setup
+	$(BIN)/ruff format --check -q src tests benchmarks examples
+	$(BIN)/ruff check -q src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: setup
 	TAUFIT_ALL_BLOCKS=1 $(BIN)/python -m pytest tests/docs
+
+# What `check` mends or says, as a law: nothing is written.
+lint: setup
+	$(BIN)/ruff format --check -q src tests benchmarks examples
+	$(BIN)/ruff check -q src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 check: setup
 	$(BIN)/ruff format src tests benchmarks examples

@@ -45,6 +45,14 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that `make quick` leaves out; `python -m tests.slow LOG` renews their list."""
+    listed = set((Path(__file__).parent / "slow.txt").read_text("utf-8").split())
+    for item in items:
+        if item.nodeid.split("[")[0] in listed or item.nodeid.split("::")[0] in listed:
+            item.add_marker("slow")
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Real robots' recordings, beside the project as ../shared/data; never part of it."""
