@@ -167,3 +167,14 @@ def test_nobody_asks_for_a_parameter_by_name():
         1,
         2,
     ]
+
+
+def test_the_architecture_page_has_the_rooms_and_the_order_of_the_contract():
+    import tomllib
+
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    contract = [{part.strip().split(".")[1] for part in layer.split("|")} for layer in layers[::-1]]
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page[page.index("| rooms | contents |") :].split("\n\n")[0].splitlines()[2:]
+    assert [set(re.findall(r"`(\w+)`", row.split("|")[1])) for row in table] == contract
