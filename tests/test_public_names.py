@@ -70,3 +70,20 @@ def test_every_name_has_an_example_that_runs(name, files, monkeypatch):
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     result = runner.run(example, out=told.append)
     assert result.failed == 0, "".join(told)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("taufit.errors", "taufit.core.errors", "TaufitError"),
+        ("taufit.friction", "taufit.terms.friction", "Linear"),
+    ],
+)
+def test_former_places_hand_on_and_warn(old, new, name):
+    import importlib
+    import sys
+
+    sys.modules.pop(old, None)
+    with pytest.warns(DeprecationWarning, match=new):
+        former = importlib.import_module(old)
+    assert getattr(former, name) is getattr(importlib.import_module(new), name)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each name lives; imported when first used, so `import taufit` stays quick. `__init__.pyi`
 # says the same to type checkers.
