@@ -17,7 +17,7 @@ import numpy as np
 from beartype import BeartypeConf, FrozenDict, beartype
 
 # Rooms whose annotations are true; a room joins by being listed and passing.
-ROOMS = ["taufit.robot", "taufit.dynamics", "taufit.signals"]
+ROOMS = ["taufit.robot", "taufit.recording", "taufit.dynamics", "taufit.signals", "taufit.terms", "taufit.model", "taufit.regression", "taufit.estimators", "taufit.fitting", "taufit.workflow", "taufit.validation", "taufit.diagnosis", "taufit.calibration", "taufit.temperature", "taufit.payload", "taufit.contact", "taufit.health", "taufit.export", "taufit.excitation", "taufit.clearance", "taufit.fleet", "taufit.signs"]
 
 # NumPy's scalars are numbers wherever numbers are meant, and whole numbers are real ones.
 _NUMBERS = FrozenDict(

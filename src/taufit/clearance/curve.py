@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import comb, factorial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -56,6 +56,7 @@ class Intervals:
         return self.stop - self.start
 
 
+@runtime_checkable
 class Curve(Protocol):
     """Positions of all joints over time, piece by piece."""
 

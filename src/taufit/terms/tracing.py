@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
@@ -22,6 +22,7 @@ _SAME = {"true_divide": "divide", "fabs": "absolute", "float_power": "power"}
 Value = TypeVar("Value")
 
 
+@runtime_checkable
 class Recorder(Protocol[Value]):
     """Keeps operations between values; a value is whatever it calls one by."""
 

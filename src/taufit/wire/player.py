@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -107,6 +107,7 @@ class Approach:
         return q, v, a
 
 
+@runtime_checkable
 class Playable(Protocol):
     """A motion: position, velocity and acceleration at any time, at rest outside its duration."""
 
@@ -213,6 +214,7 @@ class Playback:
         return phase, q, v, a
 
 
+@runtime_checkable
 class Player(Protocol):
     """Sends a motion and says, block by block, how it goes."""
 

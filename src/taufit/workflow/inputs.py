@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording, read_recordings, share_of_runs
@@ -35,6 +35,7 @@ Holdout = Recordings | Mapping[str, Sequence[Recording]] | None
 LEAD_ROWS = 2**15
 
 
+@runtime_checkable
 class FileReader(Protocol):
     """Reads files; a `Reader` is one, and so are the command's options."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from taufit.core.arrays import Array, Float
 from taufit.core.extras import missing_extra
@@ -43,6 +43,7 @@ class Trajectory:
     acceleration: Float[Array, "n j"]
 
 
+@runtime_checkable
 class Listener(Protocol):
     """A subscription to joint states."""
 
@@ -55,6 +56,7 @@ class Listener(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
 class Talker(Protocol):
     """A publisher of joint trajectories."""
 
@@ -69,6 +71,7 @@ class Talker(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
 class Speaker(Protocol):
     """A publisher of joint states or of text."""
 
