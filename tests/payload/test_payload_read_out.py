@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from taufit.payload.filter import body_search, marginal
+from taufit.payload.filter import body_search, posterior
 from taufit.payload.filter.body_search import _parameters
 
 _kernel = pytest.importorskip("taufit._kernel")
@@ -43,7 +43,7 @@ def test_a_body_is_only_asked_for_with_ten_parameters():
         _found(_kernel.most_probable_body, nine, nine[0].copy(), np.full(3, np.nan), np.zeros(10))
 
 
-@pytest.mark.parametrize("without_own", [_kernel.without_own, marginal._without_own])
+@pytest.mark.parametrize("without_own", [_kernel.without_own, posterior._without_own])
 def test_a_joints_own_unknowns_are_integrated_out(without_own):
     rng = np.random.default_rng(0)
     shared, own, weight = 14, 5, 0.7

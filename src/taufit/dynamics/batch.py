@@ -13,7 +13,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.parameters import PER_LINK
-from taufit.dynamics import adjoint, recursion
+from taufit.dynamics import recursion
 from taufit.robot import Robot
 
 try:
@@ -148,6 +148,8 @@ class Engine:
         """Gradient of sum(gradient * Y(q, v, a)) with respect to q, v and a, exact."""
         q, v, a = self._states(q, v, a)
         if not self.compiled:
+            from taufit.dynamics import adjoint
+
             return adjoint.regressor_adjoint(
                 self.robot, q, v, a, np.asarray(gradient, float), gravity=self.gravity
             )

@@ -14,7 +14,6 @@ from taufit.estimators.estimator import Estimator, Problem, Solution
 from taufit.estimators.irls import Irls
 from taufit.estimators.ols import Ols, base_least_squares
 from taufit.estimators.wls import Wls
-from taufit.fitting.selection.shapes import fit_shapes
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.covariance import base_covariance
 from taufit.regression.estimate import Estimate, base_factor
@@ -71,6 +70,8 @@ def fit_samples(
         change = np.inf
         for _ in range(max(load_rounds, 1)):
             if wanted:
+                from taufit.fitting.selection.shapes import fit_shapes
+
                 # The first load is only the measured torque: search again with a fitted one.
                 search = turn < 2 and start.shape is None
                 shape = fit_shapes(model, source.excerpt, load=load, dropped=dropped, search=search)
