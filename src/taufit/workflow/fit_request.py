@@ -51,7 +51,7 @@ class FitRequest:
     joint_zeros: str | Sequence[str] | None = None
     joint_zero_std: float = DEFAULT_ZERO_STD
     slide_zero_std: float = DEFAULT_SLIDE_ZERO_STD
-    estimator: Estimator | None = None
+    estimator: Estimator | str | None = None
     sign_hints: Sequence[SignHint] = ()
     sign_method: Literal["exact", "tree"] = "exact"
     ignore_contradictions: bool = False

@@ -87,8 +87,7 @@ def identify(
         Identification(ur3e: good, nrmse ... on 1 unseen recording(s))
         >>> taufit.write_model(done.model, "model.json")
     """
-    # FitRequest makes an estimator of a name.
-    request = replace(request or FitRequest(), **choices)  # type: ignore[arg-type]
+    request = replace(request or FitRequest(), **choices)
     files, unseen = as_inputs(
         recordings, holdout, request.reader, allow_repeats=request.allow_repeats
     )

@@ -216,6 +216,7 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
 def solve(request: FitRequest, state: FitState) -> Fit:
     """Parameters of the model."""
     known, estimator = None, request.estimator
+    assert not isinstance(estimator, str)  # FitRequest has made one of a name
     if isinstance(request.friction, FittedModel):
         from taufit.fitting.known_friction import KnownFriction
 
