@@ -1,8 +1,7 @@
-"""`python -m benchmarks.robustness [kills|limits|full|histories|bombs|cache|soak]`.
+"""Figures of docs/robustness.md.
 
-Figures of docs/robustness.md.
-
-`soak` takes hours; `SOAK=0.1` runs a tenth of it.
+`python -m benchmarks.robustness [kills|limits|full|histories|bombs|cache|second|soak]`; `soak`
+takes hours, `SOAK=0.1` runs a tenth of it.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from benchmarks.robustness.cache import poisoned, together
 from benchmarks.robustness.histories import concurrent
 from benchmarks.robustness.kills import address_space, full_disk, kills
+from benchmarks.robustness.second_client import report as second_client
 from benchmarks.robustness.soak import fits, monitor
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +51,7 @@ def bombs(size: int = 10_000_000_000) -> None:
 
 
 def main() -> None:
-    what = sys.argv[1:] or ["kills", "limits", "full", "histories", "bombs", "cache"]
+    what = sys.argv[1:] or ["kills", "limits", "full", "histories", "bombs", "cache", "second"]
     if "kills" in what:
         for name, count in sorted(kills().items()):
             print(f"{name}: {count}")
@@ -73,6 +73,8 @@ def main() -> None:
               f"{litter} other files")  # fmt: skip
     if "bombs" in what:
         bombs()
+    if "second" in what:
+        print("\n".join(second_client()))
 
 
 if __name__ == "__main__":

@@ -172,21 +172,14 @@ def _show(
     judged: Verdict,
     model: Path,
 ) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from taufit.cli.common import headline, plain_console
+    from taufit.cli.common import headline, joint_table, plain_console
     from taufit.validation.in_detail import stiction_lines
 
     console = plain_console()
     console.print(headline(judged.word, f"  {'; '.join(judged.reasons)}"))
     training = fitted.training.score
     title = f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
-    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("recording", overflow="fold")
-    for j in range(fitted.robot.joints):
-        table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
-    table.add_column("mean", justify="right", style="bold", no_wrap=True)
+    table = joint_table(title, fitted.robot.joints)
     if training is not None:
         cells = [*map(scored, training.nrmse), scored(training.mean_nrmse)]
         table.add_row("training", *cells)
@@ -205,16 +198,14 @@ def _show(
         console.print(
             f"{short_name(one.file)}: {one.seconds:.1f} s of motion, e_N {one.e_n:.4g} N m with "
             f"N = {one.samples}{share}",
-            highlight=False,
-            markup=False,
         )
         for line in stiction_lines(fitted, one):
-            console.print(f"  {line}", highlight=False, markup=False)
+            console.print(f"  {line}")
     for entry in files:
         for text in entry["warnings"]:
             # Most findings of a recording name its file themselves.
             where = "" if Path(entry["file"]).name in text else f"{short_name(entry['file'])}: "
-            console.print(f"warning: {where}{text}", highlight=False, markup=False)
+            console.print(f"warning: {where}{text}")
     if judged.passed:
         following = f"`taufit export {model} --format urdf -o FILE` puts the model to use."
     else:
@@ -222,4 +213,4 @@ def _show(
             f"`taufit report {model} RECORDING` shows where it fails. An arm that carried "
             f"something is for `taufit payload {model} RECORDING`."
         )
-    console.print(f"Next: {following}", highlight=False, markup=False)
+    console.print(f"Next: {following}")

@@ -14,6 +14,7 @@ from taufit.core.plain_data import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
 
@@ -38,6 +39,20 @@ def headline(word: str, text: str, style: str = "bold") -> Text:
     from rich.text import Text
 
     return Text.assemble((word, style), text)
+
+
+def joint_table(title: str, joints: int) -> Table:
+    """A table of recordings with one column per joint and their mean."""
+    from rich import box
+    from rich.table import Table
+
+    # Without vertical lines seven joints fit 80 columns.
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("recording", overflow="fold")
+    for j in range(joints):
+        table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
+    table.add_column("mean", justify="right", style="bold", no_wrap=True)
+    return table
 
 
 def progress(description: str) -> Any:

@@ -196,7 +196,7 @@ def _show_found(found: dict[str, Any], output: Path | None) -> None:
         lines.append(f"Written: {output}")
     lines.append("Next: `taufit contact MODEL RECORDING` looks for contacts with it.")
     for line in lines:
-        console.print(line, highlight=False, markup=False)
+        console.print(line)
 
 
 def _show(done: ContactRun, fitted: FittedModel, report: Path | None, output: Path | None) -> None:
@@ -221,4 +221,4 @@ def _show(done: ContactRun, fitted: FittedModel, report: Path | None, output: Pa
     lines += [f"Written: {path}" for path in (report, output) if path is not None]
     lines.append("Not a safety function. Next: give contact-free recordings with --free.")
     for line in lines:
-        console.print(line, highlight=False, markup=False)
+        console.print(line)

@@ -56,7 +56,7 @@ def command(
         "model": str(model),
         "motion": str(motion),
         "robot": fitted.robot.name,
-        "rotors_included": bool(fitted.layout.rotor_inertia),
+        "rotors_included": bool(fitted.layout.has("rotor")),
         "states": len(time),
         **_peaks(time, energy),
         "warnings": _warnings(fitted),
@@ -132,7 +132,7 @@ def _peaks(time: Float[Array, " n"], energy: TipEnergy) -> dict[str, Any]:
 
 def _warnings(model: FittedModel) -> list[str]:
     out = []
-    if not model.layout.rotor_inertia:
+    if not model.layout.has("rotor"):
         out.append(
             "the model was fitted to torque behind the gear and has no rotor inertia: energies are "
             "those of the links. Rotors behind stiff gears add to them."
@@ -176,12 +176,10 @@ def _show(page: dict[str, Any], output: Path | None) -> None:
         )
     console.print(table)
     for text in page["warnings"]:
-        console.print(f"warning: {text}", highlight=False, markup=False)
+        console.print(f"warning: {text}")
     if output is not None:
-        console.print(f"Written: {output}", highlight=False, markup=False)
+        console.print(f"Written: {output}")
     console.print(
         "Next: slow the motion down where it peaks, or plan another with `taufit design "
         "--tip-speed`.",
-        highlight=False,
-        markup=False,
     )

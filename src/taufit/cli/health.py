@@ -54,7 +54,7 @@ def baseline(
     from taufit.health import judge, start_history, write_history
     from taufit.health.history import RECOMMENDED
     from taufit.model.model_file import read_model
-    from taufit.terms.friction import needs
+    from taufit.terms import needs
 
     if not 0.0 < rate <= 0.1:
         wrong("--rate", f"must be above 0 and at most 0.1, got {rate:g}.")
@@ -65,7 +65,7 @@ def baseline(
         notes.append(
             f"{len(runs)} healthy runs make for a high threshold; {RECOMMENDED} find wear sooner."
         )
-    if not needs(fitted.friction, "temperature"):
+    if not needs(fitted.term_sum, "temperature"):
         notes.append(
             "friction in this model does not follow temperature: a warm day will look like less "
             "friction. Fit cold and warm recordings together (taufit fit --temperature linear)."
@@ -262,4 +262,4 @@ def _report(history: History, path: Path) -> None:
 def _say(text: str) -> None:
     from taufit.cli.common import plain_console
 
-    plain_console().print(text, highlight=False, markup=False)
+    plain_console().print(text)

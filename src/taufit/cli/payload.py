@@ -279,19 +279,19 @@ def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
                 "The inertia is mostly the prior's: hardly identifiable from this motion."
             )
     if done.ready_at is not None and done.ready_means and found.mass < 1.0:
-        console.print(f"ready means: {done.ready_means}", highlight=False)
+        console.print(f"ready means: {done.ready_means}")
     for label, when in (("ready", done.ready_at), ("accurate enough", done.stopped_at)):
         if when is not None:
-            console.print(f"{label} after {when:.1f} s", highlight=False)
+            console.print(f"{label} after {when:.1f} s")
     for event in done.events:
-        console.print(f"{event.time:.2f} s: {event.text}", highlight=False, markup=False)
+        console.print(f"{event.time:.2f} s: {event.text}")
     if done.budget:
         shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in done.budget.items())
-        console.print(f"Error budget of the mass: {shares}. {done.advice}", highlight=False)
+        console.print(f"Error budget of the mass: {shares}. {done.advice}")
     for text in done.warnings:
-        console.print(f"warning: {text}", highlight=False, markup=False)
+        console.print(f"warning: {text}")
     if report is not None:
-        console.print(f"Written: {report}", highlight=False, markup=False)
+        console.print(f"Written: {report}")
     if not done.refusal:
         _show_lines(done, robot)
 

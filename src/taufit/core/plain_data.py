@@ -106,7 +106,7 @@ def _yaml(text: str) -> Any:
         raise _Rule(f"it has {len(text)} characters, and such files have at most {LARGEST_YAML}")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-    class Once(loader):  # type: ignore[misc, valid-type]
+    class Once(loader):  # type: ignore[misc]
         """The loader, with every key given once."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:

@@ -77,6 +77,27 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+# Freed memory is kept for the next pass. A pass makes and frees arrays of a few megabytes for every
+# part; the C library would hand each of them back to the system, which clears every page when it is
+# asked for again: a fifth of a worker's time. Arrays above the first are given back at once, free
+# memory at the end of the heap above the second; it grows in steps of the third [bytes].
+_MMAP, _TRIM, _STEP = 16 * 2**20, 64 * 2**20, 4 * 2**20
+# Names of these settings in the GNU C library.
+_M_TRIM, _M_STEP, _M_MMAP = -1, -2, -3
+
+
+def keep_freed_memory() -> None:
+    """Keep freed memory in this process, where the C library is GNU's; elsewhere do nothing."""
+    import ctypes
+
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    for setting, value in ((_M_MMAP, _MMAP), (_M_TRIM, _TRIM), (_M_STEP, _STEP)):
+        mallopt(ctypes.c_int(setting), ctypes.c_int(value))
+
+
 def reserve_blas_memory() -> None:
     """Let BLAS take its buffers now: without memory OpenBLAS would ask for them for ever.
 
@@ -110,24 +131,3 @@ def _require_room(size: int) -> None:
         return  # no such limits here
     if limit - taken < size:
         raise MemoryError
-
-
-# Freed memory is kept for the next pass. A pass makes and frees arrays of a few megabytes for every
-# part; the C library would hand each of them back to the system, which clears every page when it is
-# asked for again: a fifth of a worker's time. Arrays above the first are given back at once, free
-# memory at the end of the heap above the second; it grows in steps of the third [bytes].
-_MMAP, _TRIM, _STEP = 16 * 2**20, 64 * 2**20, 4 * 2**20
-# Names of these settings in the GNU C library.
-_M_TRIM, _M_STEP, _M_MMAP = -1, -2, -3
-
-
-def keep_freed_memory() -> None:
-    """Keep freed memory in this process, where the C library is GNU's; elsewhere do nothing."""
-    import ctypes
-
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return
-    for setting, value in ((_M_MMAP, _MMAP), (_M_TRIM, _TRIM), (_M_STEP, _STEP)):
-        mallopt(ctypes.c_int(setting), ctypes.c_int(value))

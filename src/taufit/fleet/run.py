@@ -16,7 +16,6 @@ from taufit.core.errors import RecordingError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.fitting import automatic_model
 from taufit.fitting.selection.ripple import ORDERS
 from taufit.fleet.condensed import Condense, Condensed, Failed
 from taufit.fleet.levels import Curve, Levels, curve, curve_rows, friction_of, level_rows, levels
@@ -30,8 +29,10 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import Conditioning
 from taufit.robot import Robot
-from taufit.terms.friction import Ripple
+from taufit.terms import further_term
+from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.inputs import FileReader, Reader
+from taufit.workflow.steps import requested_model
 from taufit.workflow.training_data import with_drives
 
 # A task is about a second of work: files of one robot and day, so many bytes and files at most.
@@ -99,9 +100,9 @@ def _condense(
                 break
         except (TaufitError, OSError, ValueError):
             continue
-    model = automatic_model(robot)
+    model = requested_model(FitRequest(cutoff_hz=cutoff_hz), robot)
     # Twenty seconds of one motion take waves of the gear for drag: they have columns of their own.
-    model = replace(model, friction=Ripple(model.friction, ORDERS))
+    model = replace(model, terms=(further_term("ripple", ORDERS), *model.terms))
     rows = reader.rows if reader.whole else None
     return Condense(model, base_parameters(model), cutoff_hz, reader, rows, reader.settings)
 

@@ -154,7 +154,8 @@ def declared(recording: Recording, effort: str | None) -> Recording:
 
     if effort not in EFFORTS:
         raise RecordingError(f"effort {effort!r} is not known: use {', '.join(EFFORTS)}.")
-    meta = {key: value for key, value in recording.meta.items() if key != "gravity_removed"}
+    meta = {**recording.meta}
+    meta.pop("gravity_removed", None)
     findings = tuple(f for f in recording.findings if f.kind not in ("effort_unit", "gain_unknown"))
     if effort == "raw":
         return replace(recording, signal_unit="", gain=None, meta=meta)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from taufit.core.compute.cache import Cache
-from taufit.core.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import (
     DEFAULT_CUTOFF_HZ,
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
     from taufit.estimators import Estimator
     from taufit.recording.read import Map
     from taufit.signs.hints import SignHint
-    from taufit.terms.friction import FrictionModel
+    from taufit.terms import Term
+    from taufit.terms.friction import Friction
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -28,9 +28,9 @@ class FitRequest:
     """One field per choice of `identify`, with its default.
 
     Attributes:
-        column_map, torque_kind: How files and frames are read.
+        column_map, torque_kind, allow_repeats: How files and frames are found and read.
         cutoff_hz, delay_s, torque_signs: How recordings are conditioned.
-        friction, rotor_inertia, offset, compensator, temperature: Terms of the model.
+        friction, terms, rotor_inertia, offset, compensator, temperature: Terms of the model.
         joint_zeros, joint_zero_std, slide_zero_std: Encoder zeros to estimate.
         estimator, sign_hints, sign_method: How parameters and signs are found.
         ignore_contradictions, provenance: What is overlooked, and what the model file says.
@@ -43,7 +43,8 @@ class FitRequest:
     cutoff_hz: float | Literal["auto"] = DEFAULT_CUTOFF_HZ
     delay_s: float | Literal["auto"] = 0.0
     torque_signs: Literal["recorded", "unknown"] = "recorded"
-    friction: FrictionModel | FittedModel | str | None = "auto"
+    friction: Friction | FittedModel | str | None = "auto"
+    terms: Sequence[Term | str] = ()
     rotor_inertia: bool | None = None
     offset: bool = True
     compensator: str | Sequence[str] | None = None
@@ -61,30 +62,24 @@ class FitRequest:
     allow_repeats: bool = False
     callback: Callable[[], None] | None = None
 
-    def __post_init__(self) -> None:
-        if isinstance(self.estimator, str):
-            object.__setattr__(self, "estimator", _estimator(self.estimator))
-
     @property
     def reader(self) -> Reader:
         """Reader of files and frames."""
         return Reader(self.column_map, self.torque_kind)
 
     @property
+    def fixed_estimator(self) -> Estimator | None:
+        """Estimator that replaces the automatic one; None for the automatic one."""
+        from taufit.estimators import as_estimator
+
+        return as_estimator(self.estimator)
+
+    @property
     def selects_terms(self) -> bool:
         """Whether friction terms are chosen from the data."""
-        return isinstance(self.friction, str) and self.friction == "auto" and self.estimator is None
-
-
-def _estimator(name: str) -> Estimator | None:
-    """The estimator of a name; "auto" stands for the automatic choice."""
-    from taufit.estimators import ESTIMATORS
-
-    if name == "auto":
-        return None
-    if name not in ESTIMATORS:
-        raise TaufitError(f"estimator {name!r} is not known; there are {', '.join(ESTIMATORS)}.")
-    return ESTIMATORS[name]()
+        return (
+            isinstance(self.friction, str) and self.friction == "auto" and not self.fixed_estimator
+        )
 
 
 class FitChoices(TypedDict, total=False):
@@ -95,7 +90,8 @@ class FitChoices(TypedDict, total=False):
     cutoff_hz: float | Literal["auto"]
     delay_s: float | Literal["auto"]
     torque_signs: Literal["recorded", "unknown"]
-    friction: FrictionModel | FittedModel | str | None
+    friction: Friction | FittedModel | str | None
+    terms: Sequence[Term | str]
     rotor_inertia: bool | None
     offset: bool
     compensator: str | Sequence[str] | None

@@ -56,6 +56,7 @@ def identify(
             (from `taufit friction`): its shapes are kept and its coefficients expected.
         estimator: Replaces the automatic one; an estimator or its name.
         cutoff_hz: Of the low-pass on motion and torque alike, or "auto".
+        terms: Further terms beside friction, or their names, e.g. "spring".
         rotor_inertia: Whether joints have one; by default where torque was measured at the motor.
         offset: Whether joints have a torque offset.
         torque_signs: "unknown" where only magnitudes were recorded.

@@ -20,6 +20,7 @@ from taufit.core.errors import RecordingError
 from taufit.recording import Recording, read_recordings, share_of_runs
 from taufit.recording.column_map import read_map
 from taufit.recording.files import FoundRecordings, HoldoutFiles, RecordingFiles, find_recordings
+from taufit.recording.finding import Finding
 from taufit.recording.read import Map
 from taufit.recording.readers.from_frame import is_frame
 from taufit.signals.stored.stored_samples import Store
@@ -152,13 +153,17 @@ class ParsedFiles:
 
 
 def recording_files(
-    paths: Sequence[Path], reader: FileReader, share: float = 0.0
+    paths: Sequence[Path],
+    reader: FileReader,
+    share: float = 0.0,
+    findings: tuple[Finding, ...] = (),
 ) -> RecordingFiles:
     """Files to fit, without the share at their end that is kept out."""
     rows = reader.rows if reader.whole and not share else None
     parsed = ParsedFiles(reader, rows, share)
     settings = (*reader.settings, share)
-    return RecordingFiles(tuple(paths), parsed, None if rows is None else parsed.rows, settings)
+    read_rows = None if rows is None else parsed.rows
+    return RecordingFiles(tuple(paths), parsed, read_rows, settings, findings=findings)
 
 
 def holdout_files(
@@ -184,9 +189,7 @@ def as_inputs(
     else:
         given = _listed(recordings)
         found = _found(given, allow_repeats=allow_repeats)
-        files = None
-        if found.paths:
-            files = replace(recording_files(found.paths, reader, share), findings=found.findings)
+        files = recording_files(found.paths, reader, share, found.findings) if found.paths else None
     if files is not None:
         return files, holdout_files(files, (), reader) if share else _holdout(holdout, reader)
     runs = [(_name(one, number), reader(one)) for number, one in enumerate(given, 1)]

@@ -1,13 +1,13 @@
-"""What friction may depend on, as one object: a part that is not there cannot be read by mistake.
+"""Inputs of a term as one object: a part that is not there cannot be read by mistake.
 
-A consumer fills in what it has; a friction model reads what it needs. Reading a part that was not
-given is an error that names the part, the friction model and the remedy, so a model with one more
-input never runs on with zeros.
+A consumer fills in what it has; a term reads what it needs. Reading a part that was not given is an
+error that names the part, the term and the remedy, so a term with one more input never runs on with
+zeros. Besides motion and load, any recorded channel is a part, by its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,22 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import MissingInputError
 
-PARTS = ("velocity", "position", "load", "temperature", "travel")
+# Parts that follow from motion and model; all others are recorded channels.
+MOTION = ("velocity", "position", "load", "travel", "acceleration")
+# Parts that compiled loops and exported code have.
+COMPILED = ("velocity", "position", "load", "temperature", "travel")
 _REMEDIES = {
     "velocity": "Pass the joint's velocity.",
     "position": "Use it where joint positions are at hand, or choose a model without position.",
     "load": "Pass the rigid-body torque as `load`, or choose a model without load.",
     "temperature": "Record joint temperatures, or choose a model without them.",
     "travel": "Pass the time between two samples as `step`, or use the model's `steady()` form.",
+    "acceleration": "Pass the joint's acceleration.",
 }
 
 
-class FrictionInput:
-    """Inputs of friction at n samples, for one joint (n,) or for all of them (n, j).
+class TermInput:
+    """Inputs of terms at n samples, for one joint (n,) or for all of them (n, j).
 
     Attributes:
         step: Time between two samples [s], or None where samples do not follow each other.
@@ -35,9 +39,11 @@ class FrictionInput:
         velocity: [rad/s].
         position: [rad].
         load: Rigid-body torque including any payload [N m].
-        temperature: Of the joints [degC].
+        temperature: Of the joints [degC]: the channel of that name.
         travel: Displacement per step, velocity times the time between two samples; by default
             velocity times `step`, where that is given.
+        acceleration: [rad/s^2].
+        channels: Further recorded channels by name.
         step: Time between two samples [s].
     """
 
@@ -51,13 +57,23 @@ class FrictionInput:
         temperature: Float[Array, "n ..."] | None = None,
         travel: Float[Array, "n ..."] | None = None,
         *,
+        acceleration: Float[Array, "n ..."] | None = None,
+        channels: Mapping[str, Float[Array, "n ..."]] | None = None,
         step: float | None = None,
     ) -> None:
-        given = (velocity, position, load, temperature, travel)
-        self._parts: dict[str, Any] = {
-            name: part for name, part in zip(PARTS, given, strict=True) if part is not None
+        given = {
+            "velocity": velocity,
+            "position": position,
+            "load": load,
+            "temperature": temperature,
+            "travel": travel,
+            "acceleration": acceleration,
         }
-        self._reader = ""
+        self._parts: dict[str, Any] = {
+            **(channels or {}),
+            **{name: part for name, part in given.items() if part is not None},
+        }
+        self._reader: object | None = None
         self.step = step
 
     def __len__(self) -> int:
@@ -72,12 +88,15 @@ class FrictionInput:
     def read(self, part: str) -> Float[Array, "n ..."]:
         """A part by name, or an error that says who needs it."""
         if part in self._parts:
-            return self._parts[part]
+            known: Array = self._parts[part]
+            return known
         if self.has(part):
-            return self._parts["velocity"] * self.step
-        who = f"friction model {self._reader}" if self._reader else "friction"
+            travel: Array = self._parts["velocity"] * self.step
+            return travel
+        who = "a term" if self._reader is None else f"term {_name(self._reader, part)}"
+        remedy = _REMEDIES.get(part, f"Record the channel {part!r}, or choose a model without it.")
         raise MissingInputError(
-            f"{who} needs the {part} of the joint, which is not known here. {_REMEDIES[part]}"
+            f"{who} needs the {part} of the joint, which is not known here. {remedy}"
         )
 
     @property
@@ -97,38 +116,42 @@ class FrictionInput:
         return self.read("temperature")
 
     @property
+    def acceleration(self) -> Float[Array, "n ..."]:
+        return self.read("acceleration")
+
+    @property
     def travel(self) -> Float[Array, "n ..."]:
         return self.read("travel")
 
-    def read_by(self, model: object) -> FrictionInput:
+    def read_by(self, model: object) -> TermInput:
         """The same, with the reader's name for messages."""
-        return self._with(self._parts, reader=type(model).__name__)
+        return self._with(self._parts, reader=model)
 
-    def require(self, parts: Iterable[str], model: object) -> FrictionInput:
+    def require(self, parts: Iterable[str], model: object) -> TermInput:
         """These parts and no others; an error for the first that is missing."""
         bound = self.read_by(model)
-        return self._with({part: bound.read(part) for part in PARTS if part in set(parts)})
+        return self._with({part: bound.read(part) for part in sorted(parts)})
 
-    def replace(self, **parts: Float[Array, "n ..."]) -> FrictionInput:
+    def replace(self, **parts: Float[Array, "n ..."]) -> TermInput:
         """The same with some parts exchanged."""
         return self._with({**self._parts, **parts})
 
-    def joint(self, k: int) -> FrictionInput:
+    def joint(self, k: int) -> TermInput:
         """Those of one joint."""
         return self._with({name: part[:, k] for name, part in self._parts.items()})
 
-    def span(self, rows: slice) -> FrictionInput:
+    def span(self, rows: slice) -> TermInput:
         """Those of some samples."""
         return self._with({name: part[rows] for name, part in self._parts.items()})
 
-    def at_motors(self, coupling: Float[Array, "j j"]) -> FrictionInput:
+    def at_motors(self, coupling: Float[Array, "j j"]) -> TermInput:
         """From joints to motors: x_m = C x for the motion, C^-T tau for the load.
 
-        Temperatures are the motors' own already.
+        Recorded channels are the motors' own already.
         """
         moved = {
             name: part @ coupling.T
-            if name in ("velocity", "position", "travel")
+            if name in ("velocity", "position", "travel", "acceleration")
             else part @ np.linalg.inv(coupling)
             if name == "load"
             else part
@@ -136,8 +159,14 @@ class FrictionInput:
         }
         return self._with(moved)
 
-    def _with(self, parts: dict[str, Any], reader: str | None = None) -> FrictionInput:
-        out = FrictionInput(step=self.step)
+    def _with(self, parts: dict[str, Any], reader: object | None = None) -> TermInput:
+        out = TermInput(step=self.step)
         out._parts = parts
         out._reader = self._reader if reader is None else reader
         return out
+
+
+def _name(reader: object, part: str) -> str:
+    """The reader's class; of a sum that of the term that reads the part."""
+    terms = getattr(reader, "terms", ())
+    return next((_name(term, part) for term in terms if part in term.needs), type(reader).__name__)

@@ -14,8 +14,8 @@ import numpy as np
 
 from taufit.core.arrays import Array
 from taufit.core.errors import TaufitError
-from taufit.terms.friction.input import FrictionInput
-from taufit.terms.friction.model import FrictionModel
+from taufit.terms.input import TermInput
+from taufit.terms.term import Term
 
 _SAME = {"true_divide": "divide", "fabs": "absolute", "float_power": "power"}
 
@@ -47,8 +47,11 @@ class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return 1
 
-    def __getitem__(self, index: Any) -> _Symbol:
-        return self
+    def __getitem__(self, index: Any) -> _Symbol | _Stack:
+        # x[:, None] is a column of its own; any other index chooses among samples, of which there
+        # is one.
+        column = isinstance(index, tuple) and len(index) == 2 and index[1] is None
+        return _Stack([self]) if column else self
 
     def astype(self, kind: Any) -> _Symbol:
         return self
@@ -95,8 +98,13 @@ class _Stack(np.lib.mixins.NDArrayOperatorsMixin):
         return _Stack(list(self.symbols))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
-        width = next(len(x.symbols) for x in inputs if isinstance(x, _Stack))
-        spread = [x.symbols if isinstance(x, _Stack) else [x] * width for x in inputs]
+        width = max(len(x.symbols) for x in inputs if isinstance(x, _Stack))
+        spread = [
+            x.symbols * (width if len(x.symbols) == 1 else 1)
+            if isinstance(x, _Stack)
+            else [x] * width
+            for x in inputs
+        ]
         return _Stack([getattr(ufunc, method)(*row) for row in zip(*spread, strict=True)])
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, settings: Any) -> Any:
@@ -138,7 +146,7 @@ def _value(recorder: Recorder[Any], given: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[Value]):
-    """One step of `FrictionModel.advance`.
+    """One step of `Term.advance`.
 
     Attributes:
         columns: The columns' values.
@@ -154,7 +162,7 @@ class Step(Generic[Value]):
 
 
 def record(
-    model: FrictionModel,
+    model: Term,
     shape: Array,
     recorder: Recorder[Value],
     inputs: Sequence[Value],
@@ -169,7 +177,7 @@ def record(
         inputs: Values of velocity, position, load, temperature and travel.
         entry: The value of each entry of the memory before the step.
     """
-    given = FrictionInput(*(cast(Any, _Symbol(recorder, value)) for value in inputs))
+    given = TermInput(*(cast(Any, _Symbol(recorder, value)) for value in inputs))
     before = model.start(shape)
     start = _leaves(before) if model.memory else []
     places = [entry(k) for k in range(len(start))]
