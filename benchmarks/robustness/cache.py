@@ -52,9 +52,10 @@ def recordings(folder: Path, count: int) -> Path:
 
 def _fit(runs: Path) -> Any:
     from taufit.core.compute.cache import open_cache
-    from taufit.workflow import identify, training_data
+    from taufit.workflow import identify, inputs, training_data
 
-    training_data._LEAD = 100  # as many files, so that nothing is fitted in memory
+    # As many files: nothing is fitted in memory.
+    inputs.LEAD_ROWS = training_data.LEAD_ROWS = 100
     with open_cache() as cache:
         return identify("ur5e", runs, cutoff_hz=8.0, cache=cache)
 
@@ -152,12 +153,15 @@ def _damaged(
 
 def together(processes: int = 8, files: int = 12) -> str:
     """Fits of one folder at once on one cache, one of them killed: every model is the same."""
-    import json
     import signal
+
+    from taufit.model.model_file import read_model
+    from taufit.workflow import inputs, training_data
 
     with home() as folder:
         runs = recordings(folder, files)
         names = [folder / f"m{k}.json" for k in range(processes)]
+        inputs.LEAD_ROWS = training_data.LEAD_ROWS = 100
         words = [["fit", "ur5e", str(runs), "--cutoff-hz", "8", "--processes", "1", "-o", str(name)]
                  for name in names]  # fmt: skip
         children = [start(one) for one in words]
@@ -166,7 +170,7 @@ def together(processes: int = 8, files: int = 12) -> str:
         codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         shutil.rmtree(os.environ["XDG_CACHE_HOME"])
         code = os.waitstatus_to_exitcode(os.waitpid(start(words[0]), 0)[1])
-        found = [json.loads(name.read_text())["values"] for name in names if name.exists()]
+        found = [read_model(name).values.tolist() for name in names if name.exists()]
         equal = sum(one == found[0] for one in found)
         return (
             f"{processes} fits at once, one killed: exit codes {codes[1:]}, alone {code}; {equal} "

@@ -47,15 +47,15 @@ def _judged(what: str, states: list[tuple[float, int]], cpu: float) -> str:
 
 
 def monitor(hours: float = 10.0, rate_hz: float = 100.0) -> str:
-    """Simulated hours through `taufit.Monitor`: one motion again and again, stamps of the day."""
+    """Simulated hours through `taufit.live.Monitor`: one motion again and again."""
     import taufit
+    from taufit.live import Monitor
 
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         run, model = _arm(Path(folder))
         recording = taufit.read_recording(run)
-        watch = taufit.Monitor(taufit.read_model(model))
-        step = max(1, round(recording.rate_hz / rate_hz)) if hasattr(recording, "rate_hz") else 1
-        step = max(step, round(1.0 / (rate_hz * float(np.median(np.diff(recording.time))))))
+        watch = Monitor(taufit.read_model(model))
+        step = max(1, round(1.0 / (rate_hz * float(np.median(np.diff(recording.time))))))
         rows = list(zip(recording.position[::step], recording.velocity[::step],
                         recording.signal[::step], strict=True))  # fmt: skip
         # There and back: no jump where the motion begins anew.
@@ -64,7 +64,7 @@ def monitor(hours: float = 10.0, rate_hz: float = 100.0) -> str:
         total = int(hours * 3600 * rate_hz)
         for k in range(total):
             q, v, tau = rows[k % len(rows)]
-            watch.feed(1.79e9 + k / rate_hz, q, v, tau)
+            watch.update(1.79e9 + k / rate_hz, q, v, tau)
             if k % max(1, total // 50) == 0:
                 states.append(_state())
         states.append(_state())
