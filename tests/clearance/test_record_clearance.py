@@ -205,7 +205,8 @@ def test_what_waited_on_the_line_is_not_the_present_state():
     class Line:
         """Old samples, then a break, then the present."""
 
-        answers = [block(1.0), block(2.0), None, None, block(3.0)]
+        def __init__(self):
+            self.answers = [block(1.0), block(2.0), None, None, block(3.0)]
 
         def read(self, seconds):
             return self.answers.pop(0)

@@ -162,5 +162,6 @@ def test_a_description_published_earlier_is_read(tmp_path):
 LOOPBACK = (
     "<CycloneDDS><Domain><General><Interfaces><NetworkInterface address='127.0.0.1'/></Interfaces>"
     "<AllowMulticast>false</AllowMulticast></General><Discovery><ParticipantIndex>auto"
-    "</ParticipantIndex><Peers><Peer address='127.0.0.1'/></Peers></Discovery></Domain></CycloneDDS>"
+    "</ParticipantIndex><Peers><Peer address='127.0.0.1'/></Peers></Discovery></Domain>"
+    "</CycloneDDS>"
 )
