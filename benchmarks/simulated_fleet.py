@@ -113,7 +113,7 @@ def _on_day(twin: Twin, plan: Plan, k: int, day: int) -> Twin:
 
 def friction_curve(twin: Twin) -> Float[Array, "j s"]:
     """Steady friction of each joint at `SPEEDS`, without load [N m]."""
-    from taufit.terms.friction.input import FrictionInput
+    from taufit.terms.input import TermInput
 
     friction = twin.effects.friction
     speed = np.asarray(twin.robot.limits.velocity)
@@ -121,6 +121,6 @@ def friction_curve(twin: Twin) -> Float[Array, "j s"]:
     for j in range(twin.robot.joints):
         v = speed[j] * np.array(SPEEDS)
         shape = np.zeros(0) if friction.shape is None else np.asarray(friction.shape)[j]
-        columns = friction.model.at(FrictionInput(v), shape)
+        columns = friction.model.at(TermInput(v), shape)
         out[j] = columns @ np.asarray(friction.coefficients)[j]
     return out

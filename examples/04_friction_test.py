@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.calibration import FrictionPairs, fit_friction, pairs_of
-from taufit.terms.friction import FrictionInput, Stribeck, StribeckLoad
+from taufit.terms import TermInput
+from taufit.terms.friction import Stribeck, StribeckLoad
 
 SPEEDS = np.radians([0.1, 0.2, 0.5, 1, 2, 3, 5, 8, 12, 20, 30])
 
@@ -23,7 +24,7 @@ def drive(speed: float, payload: float, rng: np.random.Generator) -> FrictionPai
     runs = []
     for direction in (1.0, -1.0):
         v = np.full(len(q), direction * speed)
-        friction = true.columns(FrictionInput(v, load=load), shape) @ terms
+        friction = true.columns(TermInput(v, load=load), shape) @ terms
         noise = 0.05 * rng.normal(size=len(q))
         runs.append((q, v, load + friction + noise))
     return pairs_of(*runs, joint=4)
@@ -42,7 +43,7 @@ def main() -> None:
         fit = fit_friction(pairs, model)
         print(f"{type(model).__name__}: {fit.rms:.4f} N m left, correlation {fit.correlation:.4f}")
         for term, value, std in zip(
-            model.terms, fit.coefficients, fit.coefficient_std, strict=True
+            model.parameters, fit.coefficients, fit.coefficient_std, strict=True
         ):
             print(f"  {term.name:<12} {value:8.4f} +- {1.96 * std:.4f} {term.unit}")
         for shape, value in zip(model.shapes, fit.shape, strict=True):

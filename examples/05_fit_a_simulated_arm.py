@@ -18,7 +18,7 @@ rng = np.random.default_rng(0)
 # The truth: every link a tenth heavier than its maker says, and friction with a memory.
 friction = taufit.Presliding()
 per_joint = {"coulomb": 4.0, "presliding_3": 1.5, "viscous": 3.0, "load": 0.05}
-terms = [per_joint.get(term.name, 0.0) for term in friction.terms]
+terms = [per_joint.get(term.name, 0.0) for term in friction.parameters]
 truth = taufit.TorqueModel(robot, friction).with_values(
     np.concatenate([1.1 * robot.parameters, np.full(6, 0.3), np.tile(terms, 6), np.zeros(6)])
 )

@@ -11,7 +11,8 @@ from taufit.model.torque_model import TorqueModel
 from taufit.robot import from_dh
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.signals.samples import Samples
-from taufit.terms.friction import StribeckLoadSmooth, start_shape
+from taufit.terms import start_shape
+from taufit.terms.friction import StribeckLoadSmooth
 
 ROWS = np.array(
     [[0, 0.3, 0.0, np.pi / 2], [0.1, 0.1, 0.4, 0], [0, 0.05, 0.1, -np.pi / 2], [0, 0.3, 0, 0.4]]

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"```(python|yaml)\n# (\S+?)(?:, in (\w+))?\n(.*?)```", re.S)
 ROOMS = {
     "FRICTION_MODELS": "taufit.terms.friction",
+    "TERMS": "taufit.terms",
     "ESTIMATORS": "taufit.estimators",
     "READERS": "taufit.recording",
     "EXPORTS": "taufit.export",
@@ -62,8 +63,8 @@ def added(monkeypatch):
     return add
 
 
-def test_the_page_has_five_examples_and_every_new_file_is_new():
-    assert set(ENTRIES) == set(ROOMS) and len(FILES) == 5
+def test_the_page_has_six_examples_and_every_new_file_is_new():
+    assert set(ENTRIES) == set(ROOMS) and len(FILES) == 6
     assert not any((ROOT / path).exists() for path in FILES)
     for path in FILES:
         assert (ROOT / path).parent.is_dir(), f"{path}: there is no such room"
@@ -75,12 +76,27 @@ def test_a_friction_model(added):
 
     room, model = laws("friction", "test_friction_models"), FRICTION_MODELS[name]()
     room.test_columns_are_one_per_term_finite_and_zero_at_standstill(model)
-    room.test_friction_opposes_motion_alike_both_ways(model)
+    room.test_friction_takes_energy_at_steady_speed(model)
     room.test_written_down_and_read_back_it_is_the_same_model(model)
     room.test_a_run_cut_anywhere_gives_the_columns_of_the_whole(model)
     recovery = laws("estimators", "test_estimation_recovery")
     clean = {name: recovery.simulated(model, n=600, joints=2, seed=3)}
     recovery.test_every_estimator_recovers_every_friction_model("wls", name, clean)
+
+
+def test_a_term(added):
+    name = added("src/taufit/terms/hose.py", "TERMS")
+    from taufit.fitting import automatic_model
+    from taufit.terms import TERMS, selectable_terms
+
+    room, term = laws("terms", "test_terms"), TERMS[name]()
+    room.test_a_term_does_with_energy_what_its_kind_says(term)
+    room.test_columns_are_one_per_parameter_and_may_be_cut_anywhere(term)
+    room.test_a_sum_has_each_terms_columns_and_only_leaves_kinds_out(term)
+    room.test_written_down_and_read_back_it_is_the_same_term(term)
+    assert name in selectable_terms()
+    model = automatic_model(taufit.read_robot("ur3e"), terms=[name])
+    assert "joint_6.hose" in model.names and "joint_6.coulomb" in model.names
 
 
 def test_an_estimator(added):
@@ -135,7 +151,7 @@ def test_an_export(added, tmp_path):
     room = laws("export", "test_listed_exports")
     structure = TorqueModel(taufit.read_robot("ur3"), Linear())
     values = structure.nominal.copy()
-    values[structure.layout.friction] = 1.5
+    values[structure.layout.drive] = 1.5
     model = structure.with_values(values)
     folders = [tmp_path / str(k) for k in range(4)]
     for folder in folders:

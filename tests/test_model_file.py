@@ -11,7 +11,8 @@ from taufit.core.errors import TaufitError
 from taufit.model.model_file import model_from_dict, model_to_dict, read_model, schema, write_model
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
-from taufit.terms.friction import FRICTION_MODELS, start_shape
+from taufit.terms import start_shape
+from taufit.terms.friction import FRICTION_MODELS
 
 
 def some_model(name: str, **settings) -> TorqueModel:

@@ -11,32 +11,40 @@ import pytest
 
 import taufit
 from taufit import TorqueModel, read_robot
-from taufit.core.parameters import LINK_PARAMETERS, ParameterLayout, parse_name
-from taufit.terms.friction import FRICTION_MODELS
+from taufit.core.parameters import LINK_PARAMETERS, parse_name
+from taufit.terms import INERTIAL, Offset, ParameterLayout, Rotor, Spring
+from taufit.terms.friction import FRICTION_MODELS, Linear
 
 SOURCE = Path(taufit.__file__).parent
 LAYOUTS = [
-    ParameterLayout(joints, terms, rotor, offset)
+    ParameterLayout.of_terms(joints, (*rotor, *terms, *offset))
     for joints in (1, 3, 7)
-    for terms in ((), ("coulomb",), ("coulomb", "viscous"))
-    for rotor in (False, True)
-    for offset in (False, True)
+    for terms in ((), (Linear(),), (Linear(), Spring()))
+    for rotor in ((), (Rotor(),))
+    for offset in ((), (Offset(),))
 ]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_parts_follow_each_other_and_cover_theta(layout):
-    parts = [layout.links, layout.rotors, layout.friction, layout.offsets]
+    parts = [layout.links, layout.of("rotor"), layout.drive, layout.of("offset")]
 
     assert np.concatenate([np.arange(layout.size)[part] for part in parts]).tolist() == list(
         range(layout.size)
     )
-    assert len(layout.names) == len(layout.kind) == len(layout.owner) == layout.size
-    for part, kind in zip(parts, ("link", "rotor", "friction", "offset"), strict=True):
-        assert set(layout.kind[part]) <= {kind}
+    assert len(layout.names) == len(layout.kinds) == len(layout.owner) == layout.size
+    assert layout.names == layout.names[layout.links] + tuple(
+        f"joint_{k + 1}.{one.name}"
+        for terms in ((Rotor(),), (Linear(), Spring()), (Offset(),))
+        for k in range(layout.joints)
+        for term in terms
+        for one in term.parameters
+        if f"joint_1.{one.name}" in layout.names
+    )
+    assert set(layout.kinds[layout.links]) == {INERTIAL}
     for k in range(layout.joints):
         assert set(layout.owner[layout.link(k)]) == {k}
-        assert set(layout.owner[layout.friction_of(k)]) <= {k}
+        assert set(layout.owner[layout.drive_of(k)]) <= {k}
     assert layout.link(-1) == layout.link(layout.joints - 1)
 
 
@@ -46,27 +54,27 @@ def test_names_are_found_again(layout):
         owner = parse_name(name)
         assert layout.index(name) == i
         assert (owner.number, owner.what) == (layout.owner[i], layout.what[i])
-        assert owner.kind == ("link" if layout.kind[i] == "link" else "joint")
+        assert owner.kind == ("link" if i < layout.links.stop else "joint")
 
 
 def test_a_name_that_does_not_exist_comes_with_those_that_do():
-    layout = ParameterLayout(2, ("coulomb",), True, True)
+    layout = ParameterLayout.of_terms(2, (Rotor(), Spring(), Offset()))
 
-    with pytest.raises(KeyError, match=r"joint_2.viscous.*joint_2.rotor, joint_2.coulomb"):
+    with pytest.raises(KeyError, match=r"joint_2.viscous.*joint_2.rotor, joint_2.stiffness"):
         layout.index("joint_2.viscous")
 
 
 def test_split_and_join_is_theta():
-    layout = ParameterLayout(3, ("a", "b"), True, True)
+    layout = ParameterLayout.of_terms(3, (Rotor(), Linear(), Offset()))
     theta = np.arange(layout.size, dtype=float)
 
     assert np.array_equal(np.concatenate([part.ravel() for part in layout.split(theta)]), theta)
-    bare = ParameterLayout(3).split(np.arange(30.0))
-    assert not np.any(bare.rotors) and not np.any(bare.offsets) and bare.friction.shape == (3, 0)
+    bare = ParameterLayout.of_terms(3).split(np.arange(30.0))
+    assert not np.any(bare.rotors) and not np.any(bare.offsets) and bare.drive.shape == (3, 0)
 
 
 def test_masses_are_the_masses():
-    layout = ParameterLayout(4, ("coulomb",), True)
+    layout = ParameterLayout.of_terms(4, (Rotor(), Linear()))
 
     assert layout.names[layout.masses] == tuple(f"link_{k}.m" for k in range(1, 5))
     assert LINK_PARAMETERS[0] == "m"
@@ -81,7 +89,7 @@ def test_columns_outside_live_are_zero_and_each_inside_can_be_nonzero(coupled):
     if coupled:
         coupling[4, 3] = coupling[5, 4] = 1.0
         robot = replace(robot, drives=replace(robot.drives, coupling=coupling))
-    model = TorqueModel(robot, FRICTION_MODELS["linear"](), rotor_inertia=True, offset=True)
+    model = TorqueModel(robot, FRICTION_MODELS["linear"](), terms=(Spring(),))
     rng = np.random.default_rng(3)
     rows = model.regressor(*(rng.normal(size=(50, 6)) for _ in range(3)))
 
@@ -90,7 +98,7 @@ def test_columns_outside_live_are_zero_and_each_inside_can_be_nonzero(coupled):
         assert np.all(rows[:, joint, ~live] == 0.0)
         # A link's own inertia about other axes than its joint's does not show in its own row.
         assert np.any(rows[:, joint, live], axis=0)[
-            np.array(model.layout.kind)[live] != "link"
+            np.flatnonzero(live) >= model.layout.links.stop
         ].all()
         assert np.array_equal(model.layout.live_columns(joint, coupling), np.flatnonzero(live))
 

@@ -91,9 +91,9 @@ def _exact(curve: Float[Array, "j s"]) -> Curve:
 def friction_curve(model: FittedModel) -> Float[Array, "j s"]:
     """Steady friction without load at the speeds that are compared [N m]."""
     speed = np.asarray(model.robot.limits.velocity)[:, None] * np.array(SPEEDS)
-    own = model.layout.split(np.asarray(model.values)).friction
+    own = model.layout.split(np.asarray(model.values)).drive
     out = np.zeros_like(speed)
-    for k, term in enumerate(model.friction.terms if model.friction is not None else ()):
+    for k, term in enumerate(model.friction.parameters if model.friction is not None else ()):
         if term.name == "coulomb":
             out += own[:, k, None]
         elif term.name.startswith("viscous"):

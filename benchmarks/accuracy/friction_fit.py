@@ -14,7 +14,8 @@ import numpy as np
 from benchmarks import Row
 from taufit.calibration import FrictionPairs, fit_friction
 from taufit.calibration.friction_curve import refined
-from taufit.terms.friction import FrictionInput, Stribeck, StribeckLoad
+from taufit.terms import TermInput
+from taufit.terms.friction import Stribeck, StribeckLoad
 
 SPEEDS = np.radians(
     [0.1, 0.2, 0.4, 0.5, 0.8, 1, 1.2, 1.5, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3, 3.5, 4, 4.5]
@@ -36,7 +37,7 @@ def simulated(seed: int, loaded: bool) -> tuple[FrictionPairs, np.ndarray]:
     if loaded:
         shape.append(0.004 * np.exp(rng.uniform(-1, 1)))
         terms += [rng.uniform(0.005, 0.03), rng.uniform(0.1, 0.5)]
-    torque = model.columns(FrictionInput(velocity, load=load), np.array(shape)) @ np.array(terms)
+    torque = model.columns(TermInput(velocity, load=load), np.array(shape)) @ np.array(terms)
     noisy = torque + NOISE * rng.normal(size=torque.shape)
     return FrictionPairs(velocity, noisy, load), np.array(shape)
 
@@ -45,7 +46,7 @@ def rows() -> Iterator[Row]:
     for loaded in (False, True):
         model = StribeckLoad() if loaded else Stribeck()
         name = "Stribeck with load" if loaded else "Stribeck"
-        live = np.ones(len(model.terms), bool)
+        live = np.ones(len(model.parameters), bool)
         hits = {"variable_projection": 0, "levenberg_marquardt": 0}
         seconds = 0.0
         for seed in range(SETS):

@@ -88,11 +88,11 @@ def judged(
 ) -> Iterator[Joint]:
     """Figures of every joint against the twin's own law and against random starts."""
     from taufit.model.model_file import read_model
-    from taufit.terms.friction import FrictionInput
+    from taufit.terms import TermInput
 
     fitted = read_model(model)
     steady = fitted.friction.steady()
-    coefficients = fitted.values[fitted.layout.friction].reshape(fitted.robot.joints, -1)
+    coefficients = fitted.values[fitted.layout.drive].reshape(fitted.robot.joints, -1)
     law = true_law(truth)
     best = random_starts(found, fitted, files)
     for one in found["joints"]:
@@ -102,7 +102,7 @@ def judged(
 
         def error(speed, load, i=i, shape=shape, warm=warm):
             load, warmth = np.full_like(speed, load), np.full_like(speed, warm)
-            inputs = FrictionInput(speed, load=load, temperature=warmth)
+            inputs = TermInput(speed, load=load, temperature=warmth)
             return steady.columns(inputs, shape) @ coefficients[i] / law(i, inputs) - 1.0
 
         speeds = np.array(one["tested_speeds"])
@@ -116,14 +116,14 @@ def judged(
 
 def true_law(truth: dict[str, Any]) -> Callable[[int, Any], np.ndarray]:
     """Friction at constant speed by the twin's own settings, as its torque channel sees it."""
-    from taufit.terms.friction import friction_from_dict
+    from taufit.terms import term_from_dict
 
     effects = truth["effects"]
     friction, thermal = effects["friction"], effects.get("thermal")
     seen = 1.0
     if truth["torque_side"] == "link":
         seen = effects["sensing"]["friction_share"]
-    model = friction_from_dict(friction["model"]).steady()
+    model = term_from_dict(friction["model"]).steady()
 
     def each(value, i):
         return value[i] if isinstance(value, list) else value
@@ -158,8 +158,8 @@ def random_starts(
 
     samples = (condition(read_recording(path), cutoff_hz=10.0) for path in files)
     joints = {one["joint"]: one for one in found["joints"]}
-    coefficients = fitted.values[fitted.layout.friction].reshape(fitted.robot.joints, -1)
-    terms = [term.name for term in fitted.friction.terms]
+    coefficients = fitted.values[fitted.layout.drive].reshape(fitted.robot.joints, -1)
+    terms = [term.name for term in fitted.friction.parameters]
     out = {}
     for pairs in measured_pairs(fitted.robot, samples).pairs:
         one = joints[pairs.joint]
@@ -176,9 +176,9 @@ def random_starts(
 
 def columns_at(model: Any, pairs: Any, shape: Any) -> np.ndarray:
     """The model's columns at the pairs."""
-    from taufit.terms.friction import FrictionInput
+    from taufit.terms import TermInput
 
-    inputs = FrictionInput(pairs.velocity, load=pairs.load, temperature=pairs.temperature)
+    inputs = TermInput(pairs.velocity, load=pairs.load, temperature=pairs.temperature)
     return model.steady().columns(inputs, shape)
 
 

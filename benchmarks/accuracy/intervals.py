@@ -93,11 +93,11 @@ def run(
     q, v, a = path
     layout = own.layout
     values = np.array(own.values)
-    terms = values[layout.friction].reshape(JOINTS, -1)
+    terms = values[layout.drive].reshape(JOINTS, -1)
     terms *= 1.0 + scatter * rng.normal(size=(JOINTS, 1))
     temperature = None if warmth is None else np.full(q.shape, warmth)
     torque = own.with_values(values).torque(q, v, a, temperature=temperature)
-    level = own.values[layout.friction].reshape(JOINTS, -1)[:, 0]
+    level = own.values[layout.drive].reshape(JOINTS, -1)[:, 0]
     torque += RIPPLE * level * np.sqrt(2.0) * np.sin(9.0 * q + waves)
     white = rng.normal(size=(len(q) + 200, JOINTS))
     noise = lfilter([np.sqrt(1 - 0.8**2)], [1.0, -0.8], white, axis=0)[200:]

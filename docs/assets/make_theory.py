@@ -10,7 +10,8 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from taufit.terms.friction import FrictionInput, Presliding
+from taufit.terms import TermInput
+from taufit.terms.friction import Presliding
 
 mpl.use("svg")
 mpl.rcParams["svg.hashsalt"] = "taufit"
@@ -26,7 +27,7 @@ def main() -> None:
     position = 0.03 * np.sin(np.pi * time)
     velocity = 0.03 * np.pi * np.cos(np.pi * time)
     friction = Presliding(widths, load=False)
-    columns = friction.columns(FrictionInput(velocity, position, step=step), ())
+    columns = friction.columns(TermInput(velocity, position, step=step), ())
     # The columns after the first are differences from it.
     states = columns[:, : len(widths)] + np.where(np.arange(len(widths)) > 0, columns[:, :1], 0.0)
     shown = time >= 2.0

@@ -8,7 +8,8 @@ import pytest
 from taufit.calibration import FrictionPairs, fit_friction, pairs_in, pairs_of
 from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.signals.samples import Samples
-from taufit.terms.friction import FrictionInput, Linear, Polynomial, Stribeck, StribeckLoad
+from taufit.terms import TermInput
+from taufit.terms.friction import Linear, Polynomial, Stribeck, StribeckLoad
 
 SPEEDS = np.radians([0.1, 0.2, 0.5, 0.8, 1, 1.5, 2, 2.5, 3, 4, 5, 8, 10, 15, 20, 30])
 
@@ -17,7 +18,7 @@ def simulated(model, terms, shape, *, seed=0, noise=0.0, load=(0.5, 40.0)):
     rng = np.random.default_rng(seed)
     velocity = np.repeat(SPEEDS, 20)
     carried = rng.uniform(*load, velocity.shape)
-    torque = model.columns(FrictionInput(velocity, load=carried), np.array(shape)) @ np.array(terms)
+    torque = model.columns(TermInput(velocity, load=carried), np.array(shape)) @ np.array(terms)
     return FrictionPairs(velocity, torque + noise * rng.normal(size=torque.shape), carried)
 
 

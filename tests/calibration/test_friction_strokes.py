@@ -18,14 +18,8 @@ from taufit.model.model_file import read_model
 from taufit.recording import Recording, write_recording
 from taufit.robot import read_robot
 from taufit.signals import Samples
-from taufit.terms.friction import (
-    FrictionInput,
-    Linear,
-    LinearLoad,
-    Polynomial,
-    Stribeck,
-    StribeckLoadSmooth,
-)
+from taufit.terms import TermInput
+from taufit.terms.friction import Linear, LinearLoad, Polynomial, Stribeck, StribeckLoadSmooth
 
 COULOMB, VISCOUS, FACTOR = 1.5, 0.8, 0.05
 
@@ -112,8 +106,8 @@ def test_constrained_least_squares_is_the_best_of_all_allowed(seed):
     rng = np.random.default_rng(seed)
     model = Polynomial()
     cone = passive_cone(model, 2.0)
-    live = np.ones(len(model.terms), bool)
-    columns, y = rng.normal(size=(30, len(model.terms))), rng.normal(size=30)
+    live = np.ones(len(model.parameters), bool)
+    columns, y = rng.normal(size=(30, len(model.parameters))), rng.normal(size=30)
     x = cone.solve(columns, y, live)
     assert np.all(cone.rows @ x >= -1e-7)
     best = np.sum((columns @ x - y) ** 2)
@@ -129,14 +123,14 @@ def test_the_fit_is_no_worse_than_the_best_of_twenty_random_starts():
     rng = np.random.default_rng(5)
     v = np.repeat(np.geomspace(0.003, 1.5, 16), 4)
     model = Stribeck(degree=1)
-    truth = model.columns(FrictionInput(v), np.array([0.03, 0.08])) @ np.array([0.6, 1.0, 1.6])
+    truth = model.columns(TermInput(v), np.array([0.03, 0.08])) @ np.array([0.6, 1.0, 1.6])
     y = truth + 0.01 * rng.normal(size=v.shape)
     fit = fit_friction(FrictionPairs(v, y, 0 * v), model, drop=False)
     costs = []
     for _ in range(20):
         start = np.r_[rng.uniform(0, 2, 3), np.log(10.0 ** rng.uniform(-3, 0, 2))]
         found = least_squares(
-            lambda x: model.columns(FrictionInput(v), np.exp(np.clip(x[3:], -12, 3))) @ x[:3] - y,
+            lambda x: model.columns(TermInput(v), np.exp(np.clip(x[3:], -12, 3))) @ x[:3] - y,
             start,
             method="lm",
             max_nfev=400,
@@ -192,7 +186,7 @@ def test_no_random_start_leaves_less_than_the_least_rms(seed):
     v = np.repeat(np.geomspace(0.003, 2.0, 14), 6)
     load = rng.uniform(1.0, 20.0, v.shape)
     terms, shape = np.array([0.8, 1.0, 1.4, 0.01, 0.02]), np.array([0.02, 0.05, 0.04])
-    inputs = FrictionInput(v, load=load)
+    inputs = TermInput(v, load=load)
     y = model.columns(inputs, shape) @ terms + 0.05 * rng.normal(size=v.shape)
     weight = rng.uniform(5.0, 40.0, v.shape)
     pairs = FrictionPairs(v, y, load, 1, np.arange(len(v)), weight=weight)
@@ -291,7 +285,7 @@ def test_a_joint_whose_strokes_do_not_show_load_has_what_the_others_show():
     top = np.full(4, 2.0)
     fits = [fit_joint(pairs, model) for pairs in measured]
     alike = loads_alike(measured, model, fits, True, top)
-    load = [term.name for term in model.terms].index("load")
+    load = [term.name for term in model.parameters].index("load")
     found = [fit.coefficients[load] for fit in alike]
     assert found[:2] == [fit.coefficients[load] for fit in fits[:2]]
     # The fourth joint shows clearly that load adds nothing there, and is believed.

@@ -28,8 +28,8 @@ def arm():
     layout = structure.layout
     values = np.zeros(layout.size)
     values[layout.links] = robot.parameters
-    values[layout.rotors], values[layout.offsets] = 0.5, 0.3
-    values[layout.friction] = np.tile([4.0, 6.0], robot.joints)
+    values[layout.of("rotor")], values[layout.of("offset")] = 0.5, 0.3
+    values[layout.drive] = np.tile([4.0, 6.0], robot.joints)
     model = structure.with_values(values)
     motion = random_fourier(robot, seed=3)
     time = np.arange(0.2, 4.0, STEP)

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from taufit.terms.friction import states as module
+import taufit.terms.friction.states as module
 from taufit.terms.friction.states import FAST, REST, SLOW, STANDING, TURNING, FrictionStates
 
 RATE = 100.0

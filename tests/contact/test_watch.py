@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+import taufit.terms.friction.states as states
 from taufit.contact import (
     ContactSettings,
     ContactWatch,
@@ -30,7 +31,6 @@ from taufit.payload import stream
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.sim import Push
-from taufit.terms.friction import states
 from taufit.terms.friction.states import FAST
 from taufit.workflow import identify
 

@@ -51,7 +51,7 @@ def test_its_friction_holds_the_truth_or_is_unknown(one_way):
 
 
 def test_no_coefficient_is_beyond_what_the_joint_bears(one_way):
-    friction = one_way.model.layout.split(one_way.model.values).friction
+    friction = one_way.model.layout.split(one_way.model.values).drive
     assert np.abs(friction[:, 0]).max() < 10 * np.abs(one_way.samples.torque).max()
 
 

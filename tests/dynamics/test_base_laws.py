@@ -158,7 +158,7 @@ def test_every_friction_model_adds_its_terms(name):
 
     assert bare == 40
     shared = 2 if name == "ripple" else 0
-    assert found.rank == bare + robot.joints * (len(friction.terms) + 1) - shared
+    assert found.rank == bare + robot.joints * (len(friction.parameters) + 1) - shared
 
 
 def test_states_and_seeds_do_not_matter():

@@ -10,14 +10,13 @@ from tests.simulated_samples import simulated
 
 from taufit.estimators import ESTIMATORS, Wls, is_consistent
 from taufit.fitting import fit_samples as fit_samples
+from taufit.terms import TermInput, term_to_dict
 from taufit.terms.friction import (
     FRICTION_MODELS,
     FittedWidth,
-    FrictionInput,
     Presliding,
     Stribeck,
     TemperatureDependent,
-    friction_to_dict,
 )
 
 MODELS = [
@@ -30,7 +29,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize(
-    "friction", MODELS, ids=lambda m: "-".join(map(str, friction_to_dict(m).values()))[:40]
+    "friction", MODELS, ids=lambda m: "-".join(map(str, term_to_dict(m).values()))[:40]
 )
 def test_every_friction_model_is_recovered(friction):
     # Seed 1 has joints with nearly equal speeds: curves with a twin across a fold.
@@ -100,7 +99,7 @@ def test_filtered_torque_is_explained_by_filtered_columns():
     smooth = replace(samples, cutoff_hz=5.0)
     # Rigid-body columns are what the filtered motion gives; here only friction is filtered.
     rigid = model.with_values(np.where(np.arange(len(theta)) < 44, theta, 0.0))
-    columns = model.friction_columns(FrictionInput(samples.friction_velocity))
+    columns = model.friction_columns(TermInput(samples.friction_velocity))
     own = columns @ theta[44 : 44 + columns.shape[-1]]
     torque = (
         rigid.torque(samples.position, samples.velocity, samples.acceleration)

@@ -20,14 +20,8 @@ from taufit.dynamics import (
 )
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Drives, from_dh, read_robot
-from taufit.terms.friction import (
-    FRICTION_MODELS,
-    Linear,
-    Presliding,
-    Ripple,
-    TemperatureDependent,
-    start_shape,
-)
+from taufit.terms import Ripple, start_shape, sum_of
+from taufit.terms.friction import FRICTION_MODELS, Linear, Presliding, TemperatureDependent
 from taufit.terms.friction.temperature_dependent import LAWS
 
 STEP = 0.004
@@ -60,18 +54,18 @@ def close(got, want):
 
 
 FRICTIONS = {name: kind() for name, kind in FRICTION_MODELS.items()}
-FRICTIONS["ripple_presliding"] = Ripple(Presliding(), (1.0, 4.0))
+FRICTIONS["ripple_presliding"] = sum_of(Presliding(), Ripple((1.0, 4.0)))
 CASES = {
     **FRICTIONS,
     **{
         f"{name}-{law}": TemperatureDependent(friction, law=law, affected=affected)
         for name, friction in FRICTIONS.items()
-        if name not in ("none", "temperature_dependent")
+        if name not in ("none", "temperature_dependent", "ripple_presliding")
         for law in LAWS
         # Every term follows temperature in one of the laws, in the others the viscous ones.
-        for affected in [tuple(t.name for t in friction.terms) if law == LAWS[0] else ()]
+        for affected in [tuple(t.name for t in friction.parameters) if law == LAWS[0] else ()]
     },
-    "ripple-of-temperature": Ripple(TemperatureDependent(Presliding(), law="arrhenius")),
+    "ripple-of-temperature": sum_of(TemperatureDependent(Presliding(), law="arrhenius"), Ripple()),
 }
 
 
@@ -188,7 +182,7 @@ int main(void) {
 
 
 def test_sanitizers_find_nothing(tmp_path):
-    model = model_of(read_robot("ur10e"), TemperatureDependent(Ripple(Presliding())))
+    model = model_of(read_robot("ur10e"), sum_of(TemperatureDependent(Presliding()), Ripple()))
     source = written(tmp_path, model)
     main = tmp_path / "main.c"
     main.write_text(MAIN.replace("arm_", "ur10e_").replace("ARM_", "UR10E_"))

@@ -16,13 +16,8 @@ from taufit.export import to_c, to_mjcf, to_urdf
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Drives, from_dh
 from taufit.robot.inertia import from_pseudo_inertia
-from taufit.terms.friction import (
-    FRICTION_MODELS,
-    Linear,
-    Presliding,
-    TemperatureDependent,
-    start_shape,
-)
+from taufit.terms import start_shape
+from taufit.terms.friction import FRICTION_MODELS, Linear, Presliding, TemperatureDependent
 
 CC = ("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-shared", "-fPIC")
 ROWS = np.array(
@@ -147,8 +142,8 @@ def test_urdf_friction_is_that_of_the_model_in_pinocchio():
     text, lost = to_urdf(model.with_robot(model.robot.with_mounting("ground")))
     assert lost == ()
     reloaded = pin.buildModelFromXML(text)
-    coulomb, viscous = model.layout.split(model.values).friction.T
-    names = [term.name for term in Linear().terms]
+    coulomb, viscous = model.layout.split(model.values).drive.T
+    names = [term.name for term in Linear().parameters]
     if names[0] == "viscous":
         coulomb, viscous = viscous, coulomb
     np.testing.assert_allclose(reloaded.friction, coulomb, rtol=1e-12)

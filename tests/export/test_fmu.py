@@ -20,11 +20,11 @@ from taufit.core.errors import TaufitError
 from taufit.export.fmu import FMI_VERSIONS, KINDS, unit_of, write as fmu_write, write_fmu
 from taufit.model import write_model
 from taufit.robot import Drives, from_dh, read_robot
+from taufit.terms import Ripple, sum_of
 from taufit.terms.friction import (
     FRICTION_MODELS,
     Linear,
     Presliding,
-    Ripple,
     Stribeck,
     TemperatureDependent,
 )
@@ -50,7 +50,7 @@ def arms():
     return {
         "slide": moving_arm(from_dh(SCARA, name="scara", parameters=bodies, **kinds), Presliding()),
         "coupled": moving_arm(coupled(read_robot("kr5")), Linear()),
-        "warm": model_of(read_robot("panda"), TemperatureDependent(Ripple(Presliding()))),
+        "warm": model_of(read_robot("panda"), sum_of(TemperatureDependent(Presliding()), Ripple())),
     }
 
 
@@ -142,7 +142,7 @@ MOVING = {
     "linear": ("panda", Linear(), "3.0", 1e-10),
     "stribeck": ("ur5e", Stribeck(), "2.0", 1e-6),
     "load": ("ur10", FRICTION_MODELS["stribeck_load_smooth"](), "3.0", 1e-6),
-    "ripple": ("ur5e", Ripple(Presliding(), (1.0, 4.5)), "2.0", 1e-6),
+    "ripple": ("ur5e", sum_of(Presliding(), Ripple((1.0, 4.5))), "2.0", 1e-6),
     "coupled": ("ur10e", Presliding(), "3.0", 1e-6),
 }
 
@@ -176,7 +176,7 @@ def opened_references(path):
 
 
 def test_ripple_pushes_where_the_model_says(tmp_path):
-    base = moving_arm(read_robot("ur5e"), Ripple(Linear(), (2.0,)))
+    base = moving_arm(read_robot("ur5e"), sum_of(Linear(), Ripple((2.0,))))
     path = written(tmp_path, base, "3.0", "forward")
     rng = np.random.default_rng(1)
     q, v, a = rng.normal(size=(3, 6))
@@ -311,7 +311,7 @@ int main(void) {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sanitizers_find_nothing(tmp_path, kind):
-    unit = unit_of(moving_arm(read_robot("ur10e"), Ripple(Presliding())), "2.0", kind)
+    unit = unit_of(moving_arm(read_robot("ur10e"), sum_of(Presliding(), Ripple())), "2.0", kind)
     for name, text in {**unit.sources, "main.c": MAIN}.items():
         (tmp_path / name).write_text(text)
     files = [str(tmp_path / f"{name}.c") for name in ("main", "arm", "unit", "motion", "fmi")]

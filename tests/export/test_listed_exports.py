@@ -59,8 +59,8 @@ def test_every_friction_model_is_written_or_listed_as_dropped(name, friction, tm
     if form.model.friction == model.friction:
         assert not any("friction" in part for part in done.dropped)
         return  # these hold every term; test_c_code compares torques
-    held = {(term.name, term.unit) for term in form.model.friction.terms}
-    terms = () if model.friction is None else model.friction.terms
+    held = {(term.name, term.unit) for term in form.model.friction.parameters}
+    terms = () if model.friction is None else model.friction.parameters
     for term in terms:
         listed = any(f"{term.name!r}" in part for part in done.dropped)
         assert listed != ((term.name, term.unit) in held), term

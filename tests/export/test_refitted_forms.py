@@ -17,11 +17,11 @@ from taufit.export.held import MJCF_TERMS, URDF_TERMS, held
 from taufit.export.worth import training_worth, worth_on
 from taufit.fitting import fit_samples
 from taufit.model import read_model, write_model
-from taufit.model.simple_structure import simple_structure
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.simple_terms import RowsOfTraining, simple_terms
+from taufit.regression.simple_terms import RowsOfTraining, simple_structure, simple_terms
 from taufit.signals.sample_source import source_of
-from taufit.terms.friction import FrictionInput, Stribeck
+from taufit.terms import TermInput
+from taufit.terms.friction import Stribeck
 from taufit.validation.score import score
 
 
@@ -99,9 +99,9 @@ def test_powers_of_speed_do_not_run_away_beyond_what_was_seen():
     record = replace(model.training, simple_terms=simple_terms(model, source_of(samples)))
     model = model.with_training(record)
     form = held(model, MJCF_TERMS).model
-    for j, own in enumerate(form.layout.split(form.values).friction):
-        inputs = FrictionInput(np.array([-1.0, 1.0]) * limits.velocity[j], np.zeros(2), np.zeros(2))
+    for j, own in enumerate(form.layout.split(form.values).drive):
+        inputs = TermInput(np.array([-1.0, 1.0]) * limits.velocity[j], np.zeros(2), np.zeros(2))
         got = MJCF_TERMS.friction.columns(inputs, np.empty(0)) @ own
-        true = model.layout.split(model.values).friction[j]
+        true = model.layout.split(model.values).drive[j]
         want = model.friction.columns(inputs, model.joint_shape[j]) @ true
         assert np.all(np.abs(got - want) < 0.3 * np.abs(want)), (j, got, want)

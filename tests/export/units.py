@@ -10,7 +10,7 @@ import pytest
 
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
-from taufit.terms.friction import FrictionModel, start_shape
+from taufit.terms import Term, start_shape
 
 fmpy = pytest.importorskip("fmpy")
 
@@ -18,17 +18,17 @@ fmpy = pytest.importorskip("fmpy")
 SIZES = {"coulomb": 8.0, "viscous": 10.0, "viscous2": -1.5, "load": 0.05, "load_static": 0.02}
 
 
-def moving_arm(robot: Robot, friction: FrictionModel, seed: int = 3):
+def moving_arm(robot: Robot, friction: Term, seed: int = 3):
     """A model whose friction takes energy, so that it can be simulated."""
     model = TorqueModel(robot, friction)
     rng, layout = np.random.default_rng(seed), model.layout
     theta = np.zeros(len(model.names))
     theta[layout.links] = robot.parameters
-    theta[layout.rotors] = rng.uniform(0.2, 1.0, robot.joints)
-    size = np.array([SIZES.get(term.name, 1.0) for term in friction.terms])
-    size = np.where([term.name.startswith("temp") for term in friction.terms], 0.0, size)
-    theta[layout.friction] = (size * rng.uniform(0.5, 1.0, (robot.joints, len(size)))).ravel()
-    theta[layout.offsets] = rng.normal(size=robot.joints)
+    theta[layout.of("rotor")] = rng.uniform(0.2, 1.0, robot.joints)
+    size = np.array([SIZES.get(term.name, 1.0) for term in friction.parameters])
+    size = np.where([term.name.startswith("temp") for term in friction.parameters], 0.0, size)
+    theta[layout.drive] = (size * rng.uniform(0.5, 1.0, (robot.joints, len(size)))).ravel()
+    theta[layout.of("offset")] = rng.normal(size=robot.joints)
     if friction.shapes:
         model = replace(model, shape=np.tile(start_shape(friction), (robot.joints, 1)))
     return model.with_values(theta)

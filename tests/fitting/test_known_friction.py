@@ -28,7 +28,7 @@ def _truth(robot):
     structure = TorqueModel(robot, Stribeck(degree=1), rotor_inertia=False)
     structure = replace(structure, shape=np.tile(SHAPE, (robot.joints, 1)))
     theta = structure.nominal
-    theta[structure.layout.friction] = TERMS.ravel()
+    theta[structure.layout.drive] = TERMS.ravel()
     return structure.with_values(theta)
 
 
@@ -109,7 +109,7 @@ def test_untested_joints_are_left_to_the_data(tested):
     robot, found, _ = tested
     tested_only = replace(found.model.training, std=np.array(found.model.training.std))
     std = tested_only.std
-    std[found.model.layout.friction_of(2)] = np.inf
+    std[found.model.layout.drive_of(2)] = np.inf
     known = KnownFriction.of(found.model.with_training(tested_only))
     assert not any(name.startswith("joint_3") for name in known.names)
     which, _, precision = known.expectation(TorqueModel(robot, Stribeck()))

@@ -76,8 +76,8 @@ def test_friction_is_near_the_truth(found, fleet):
     for one in found.robots:
         if one.outlier:
             continue
-        terms = [term.name for term in one.model.friction.terms]
-        own = one.model.layout.split(np.asarray(one.model.values)).friction
+        terms = [term.name for term in one.model.friction.parameters]
+        own = one.model.layout.split(np.asarray(one.model.values)).drive
         at = {name: own[:, k, None] for k, name in enumerate(terms)}
         curve = at["coulomb"] + at["viscous"] * speed + at["viscous2"] * speed**2
         off.append(curve / fleet[1][one.robot] - 1.0)

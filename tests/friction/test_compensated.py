@@ -24,8 +24,9 @@ from taufit.robot import Compensator, Robot, from_yaml, to_yaml
 from taufit.sim import Twin
 from taufit.sim.payload import Carried
 from taufit.sim.random_motion import random_fourier
-from taufit.terms.friction import Compensated, FrictionInput, Linear, Ripple, level, of_joint
-from taufit.terms.friction.compensated import TERMS, absent_terms, balance_columns
+from taufit.terms import GravityCompensator, Ripple, TermInput, level, sum_of
+from taufit.terms.friction import Linear
+from taufit.terms.gravity_compensator import PARAMETERS, balance_columns
 
 SPRING = Compensator(1, "spring", base_arm=0.45, link_arm=0.16, angle=1.9)
 GAS = Compensator(1, "gas", base_arm=0.45, link_arm=0.16, angle=1.9, gas_length=0.6)
@@ -57,22 +58,26 @@ def test_the_torque_is_the_slope_of_the_energy_stored(one):
 
 
 def test_joints_without_one_have_zero_columns_and_names_to_drop():
-    friction = Compensated(Linear(), (SPRING, Compensator(2)))
+    compensators = GravityCompensator((SPRING, Compensator(2)))
+    friction = sum_of(Linear(), compensators)
     q = np.linspace(-1, 1, 5)
-    inputs = FrictionInput(q, q)
-    names = [term.name for term in friction.terms]
+    inputs = TermInput(q, q)
+    names = [term.name for term in friction.parameters]
     assert names[2:] == ["balance_rate", "balance_force", "balance_sin", "balance_cos"]
-    assert not np.any(of_joint(friction, 0).columns(inputs, np.empty(0))[:, 2:])
-    first = of_joint(friction, 1).columns(inputs, np.empty(0))
+    assert not np.any(friction.of_joint(0).columns(inputs, np.empty(0))[:, 2:])
+    first = friction.of_joint(1).columns(inputs, np.empty(0))
     assert np.all(np.any(first[:, 2:4], 0)) and not np.any(first[:, 4:])
-    assert "joint_1.balance_rate" in absent_terms(friction, 3)
-    assert len(absent_terms(friction, 3)) == 4 + 2 + 2
+    assert "balance_rate" in friction.absent(0)
+    assert [len(friction.absent(joint)) for joint in range(3)] == [4, 2, 2]
+    model = taufit.TorqueModel(taufit.read_robot("ur3e"), friction)
+    assert model.friction == Linear() and model.terms == (compensators,)
+    assert "joint_1.balance_rate" in model.absent and len(model.absent) == 4 + 2 + 2 + 3 * 4
     with pytest.raises(TaufitError, match="of_joint"):
         friction.columns(inputs, np.empty(0))
-    # Friction alone is what it was, wherever the compensator stands among the wrappers.
-    for model in (friction, Ripple(friction)):
-        alone = level(model).columns(FrictionInput(q), np.empty(0))
-        np.testing.assert_array_equal(alone[:, :2], Linear().columns(FrictionInput(q), np.empty(0)))
+    # Friction alone is what it was, whatever stands beside it.
+    for model in (friction, sum_of(friction, Ripple())):
+        alone = level(model).columns(TermInput(q), np.empty(0))
+        np.testing.assert_array_equal(alone[:, :2], Linear().columns(TermInput(q), np.empty(0)))
         assert not np.any(alone[:, 2:])
 
 
@@ -107,7 +112,7 @@ def truth(one):
     values = model.nominal
     for name, value in (("coulomb", 4.0), ("viscous", 3.0)):
         values[[model.layout.index(f"joint_{k + 1}.{name}") for k in range(6)]] = value
-    for term, value in zip(TERMS[one.kind], (RATE, FORCE), strict=False):
+    for term, value in zip(PARAMETERS[one.kind], (RATE, FORCE), strict=False):
         values[model.layout.index(f"joint_2.{term.name}")] = value
     return model.with_values(values)
 
@@ -127,7 +132,7 @@ def test_a_fit_finds_the_spring_and_predicts_unseen_motion(sprung):
         taufit.identify(robot, [run], holdout=[other], friction="linear", **how)
         for robot, how in (
             (model.robot, {}),
-            (bare, {"force": True}),
+            (bare, {"ignore_contradictions": True}),
             (bare, {"compensator": "2"}),
         )
     ]
@@ -152,7 +157,8 @@ def test_friction_known_from_elsewhere_leaves_the_compensator(sprung):
     std = np.full(len(values), 0.1)
     tested = tested.with_training(replace(tested.training, std=std))
     done = taufit.identify(model.robot, [run], friction=tested)
-    assert done.model.friction == Compensated(Linear(), (SPRING,))
+    assert done.model.friction == Linear()
+    assert done.model.terms == (GravityCompensator((SPRING,)),)
     assert done.training.nrmse[1] < 0.01
 
 
@@ -176,15 +182,15 @@ def test_consumers_have_the_same_torque(sprung):
     q, v, a = rng.normal(size=(3, 30, 6))
     whole = model.torque(q, v, a)
     rate, force = balance_columns(SPRING, q[:, 1])
-    bare = replace(model.structure, friction=Linear(), robot=replace(model.robot, compensators=()))
+    bare = replace(model.structure, terms=(), robot=replace(model.robot, compensators=()))
     values = [value for name, value in zip(model.names, model.values, strict=True)
               if "balance" not in name]  # fmt: skip
     plain = bare.with_values(np.array(values)).torque(q, v, a)
     np.testing.assert_allclose((whole - plain)[:, 1], RATE * rate + FORCE * force, rtol=1e-9)
     np.testing.assert_allclose(np.delete(whole - plain, 1, 1), 0.0, atol=1e-9)
     tape = FrictionTape(model, 0.002)
-    columns = model.columns.motor_friction(FrictionInput(v, q, 0 * q))
-    wanted = np.einsum("njk,jk->nj", columns, model.layout.split(model.values).friction)
+    columns = model.columns.drive_columns(TermInput(v, q, 0 * q))
+    wanted = np.einsum("njk,jk->nj", columns, model.layout.split(model.values).drive)
     found = [tape(*row) for row in zip(v, q, 0 * q, strict=True)]
     np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
     assert tape.compiled
@@ -284,7 +290,7 @@ def test_c_has_the_compensator_and_the_zeros(one, tmp_path):
     structure = automatic_model(robot)
     rng = np.random.default_rng(0)
     values = structure.nominal
-    values[structure.layout.friction] = rng.uniform(0.0, 3.0, 6 * len(structure.layout.terms))
+    values[structure.layout.drive] = rng.uniform(0.0, 3.0, 6 * len(structure.layout.drive_names))
     model = structure.with_values(values)
     phase = np.linspace(0.0, 6.0, 200)[:, None] + np.arange(6)
     q, v, a = np.sin(phase), 3.0 * np.cos(phase), -9.0 * np.sin(phase)
@@ -293,7 +299,7 @@ def test_c_has_the_compensator_and_the_zeros(one, tmp_path):
 
     columns = model.columns
     rigid = rigid_torque(model, samples)
-    motor = columns.motor_friction(FrictionInput(v, q, rigid, step=0.01))
+    motor = columns.drive_columns(TermInput(v, q, rigid, step=0.01))
     wanted = rigid + columns.rest_torque(model.values, a, motor)
     found = Compiled(tmp_path, model).run(q, v, a, 0.01)
     np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
@@ -301,7 +307,7 @@ def test_c_has_the_compensator_and_the_zeros(one, tmp_path):
 
 def test_urdf_says_that_it_has_no_compensator(sprung):
     model, _ = sprung
-    assert any("gravity compensator term 'balance_rate'" in text for text in to_urdf(model)[1])
+    assert any("conservative term 'balance_rate'" in text for text in to_urdf(model)[1])
     assert {"c", "urdf", "mjcf", "fmu"} <= set(EXPORTS)
 
 
@@ -311,9 +317,9 @@ def test_without_geometry_gravity_takes_the_sine_and_cosine():
 
     robot = taufit.read_robot("ur10e")
     links = base_parameters(taufit.TorqueModel(robot, Linear()))
-    held = Compensated(Linear(), (UNKNOWN,))
+    held = sum_of(Linear(), GravityCompensator((UNKNOWN,)))
     with_unknown = base_parameters(taufit.TorqueModel(robot, held))
-    sprung = Compensated(Linear(), (SPRING,))
+    sprung = sum_of(Linear(), GravityCompensator((SPRING,)))
     with_spring = base_parameters(taufit.TorqueModel(robot, sprung))
     assert len(with_unknown.columns) == len(links.columns)
     assert len(with_spring.columns) == len(links.columns) + 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from taufit.terms.friction import presliding
+import taufit.terms.friction.presliding as presliding
 from taufit.terms.friction.presliding import WIDTHS, dahl_states
 
 

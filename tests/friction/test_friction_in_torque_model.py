@@ -9,7 +9,8 @@ import numpy as np
 from taufit.dynamics import inverse_dynamics
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import from_dh
-from taufit.terms.friction import FRICTION_MODELS, FrictionInput, LinearLoad, PowerLaw
+from taufit.terms import TermInput
+from taufit.terms.friction import FRICTION_MODELS, LinearLoad, PowerLaw
 
 ROWS = np.array([[0, 0.3, 0.1, np.pi / 2], [0, 0, 0.4, 0], [0, 0.1, 0.2, -np.pi / 2]])
 
@@ -67,6 +68,6 @@ def test_every_model_gives_regressor_times_parameters_as_torque():
 def test_shapes_differ_from_joint_to_joint():
     shape = np.array([[0.5], [1.0], [1.5]])
     model = TorqueModel(arm(), friction=PowerLaw(), shape=shape)
-    columns = model.friction_columns(FrictionInput(np.full((1, 3), 2.0)))
+    columns = model.friction_columns(TermInput(np.full((1, 3), 2.0)))
     np.testing.assert_allclose([columns[0, i, 2 * i + 1] for i in range(3)], 2.0 ** shape[:, 0])
     assert TorqueModel(arm(), friction=PowerLaw()).joint_shape.shape == (3, 1)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from taufit.terms.friction import FrictionInput, Presliding, friction_from_dict, friction_to_dict
+from taufit.terms import TermInput, term_from_dict, term_to_dict
+from taufit.terms.friction import Presliding
 from taufit.terms.friction.presliding import dahl_state, legs
 
 quiet = settings(deadline=None, derandomize=True, database=None, max_examples=50)
@@ -86,31 +87,31 @@ def test_steady_motion_is_coulomb_friction():
     v = np.full(400, 0.5)
     travel = np.full(400, 0.02)
     load = np.full(400, -7.0)
-    inputs = FrictionInput(v, load=load, travel=travel)
+    inputs = TermInput(v, load=load, travel=travel)
     with_path = model.columns(inputs, np.empty(0))[-1]
     without = model.steady().columns(inputs, np.empty(0))[-1]
     # The widest element is 27 widths into its way.
     np.testing.assert_allclose(with_path, without, atol=1e-10)
-    assert model.terms[0].name == "coulomb"
+    assert model.parameters[0].name == "coulomb"
     np.testing.assert_allclose(without, [1, 0, 0, 0, 0, 0.5, 0.25 / 1.5, 7.0], rtol=1e-15)
 
 
 def test_drag_bends_at_low_speed_and_is_straight_beyond():
     drag = Presliding((1e-3,), load=False, bend=0.8).steady()
     v = np.array([1e-4, 40.0, 41.0, 42.0])
-    column = drag.columns(FrictionInput(v), np.empty(0))[:, -1]
+    column = drag.columns(TermInput(v), np.empty(0))[:, -1]
     assert column[0] == pytest.approx(1e-8, rel=1e-3)
     assert np.diff(column[1:]) == pytest.approx(0.8, rel=1e-3)
-    np.testing.assert_allclose(-column, drag.columns(FrictionInput(-v), np.empty(0))[:, -1])
+    np.testing.assert_allclose(-column, drag.columns(TermInput(-v), np.empty(0))[:, -1])
 
 
 def test_a_model_written_before_drag_bent_keeps_its_square():
     old = {"name": "presliding", "widths": [1e-3], "load": False, "quadratic": True}
-    model = friction_from_dict(old)
+    model = term_from_dict(old)
     assert model.bend == 0.0
-    assert friction_from_dict(friction_to_dict(model)) == model
-    assert friction_from_dict(friction_to_dict(Presliding())) == Presliding()
-    column = model.steady().columns(FrictionInput(np.array([3.0])), np.empty(0))[:, -1]
+    assert term_from_dict(term_to_dict(model)) == model
+    assert term_from_dict(term_to_dict(Presliding())) == Presliding()
+    column = model.steady().columns(TermInput(np.array([3.0])), np.empty(0))[:, -1]
     np.testing.assert_array_equal(column, 9.0)
     with pytest.raises(ValueError, match="bend"):
         Presliding(bend=-1.0)

@@ -11,7 +11,8 @@ import pytest
 
 import taufit
 from taufit import TorqueModel, read_robot
-from taufit.terms.friction import FRICTION_MODELS, FrictionInput
+from taufit.terms import TermInput
+from taufit.terms.friction import FRICTION_MODELS
 
 SOURCE = Path(taufit.__file__).parent
 JOINING = {"concatenate", "stack", "hstack", "block", "column_stack"}
@@ -37,7 +38,7 @@ def test_every_form_of_the_columns_gives_the_same_torque(friction, coupled):
     rng = np.random.default_rng(2)
     q, v, a, load = rng.normal(size=(4, 30, 6))
     theta = rng.normal(size=layout.size)
-    motor = columns.motor_friction(FrictionInput(v, q, 9.0 * load, 30.0 + load, step=0.01))
+    motor = columns.drive_columns(TermInput(v, q, 9.0 * load, 30.0 + load, step=0.01))
 
     dense = columns.dense(q, v, a, motor)
 

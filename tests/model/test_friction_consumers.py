@@ -13,7 +13,8 @@ from taufit.core.errors import MissingInputError
 from taufit.recording import Recording
 from taufit.robot import Drives, Limits
 from taufit.robot.inertia import from_centre_of_mass
-from taufit.terms.friction import FRICTION_MODELS, Friction, FrictionInput, Presliding, Term
+from taufit.terms import Parameter, TermInput
+from taufit.terms.friction import FRICTION_MODELS, Friction, Presliding
 from taufit.workflow import identify
 
 RATE = 100.0
@@ -25,10 +26,10 @@ class Eccentric(Friction):
     """Fc s(v) + Fv v + Fe s(v) cos(q): a gear that runs out of true. For these tests only."""
 
     needs: ClassVar[frozenset[str]] = frozenset({"velocity", "position"})
-    terms: ClassVar[tuple[Term, ...]] = (
-        Term("coulomb", True),
-        Term("viscous", True),
-        Term("eccentric"),
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("coulomb", True),
+        Parameter("viscous", True),
+        Parameter("eccentric"),
     )
 
     def at(self, inputs, shape):
@@ -41,9 +42,9 @@ def true_model(robot) -> FittedModel:
     model = TorqueModel(robot, Eccentric())
     size = np.linspace(1.0, 0.3, robot.joints)
     values = model.nominal
-    values[model.layout.rotors] = 0.3 * size**2
-    values[model.layout.friction] = np.outer(size, [4.0, 3.0, 2.0]).ravel()
-    values[model.layout.offsets] = 0.2 * size
+    values[model.layout.of("rotor")] = 0.3 * size**2
+    values[model.layout.drive] = np.outer(size, [4.0, 3.0, 2.0]).ravel()
+    values[model.layout.of("offset")] = 0.2 * size
     return model.with_values(values)
 
 
@@ -88,8 +89,8 @@ def scene():
 
 
 def fit_finds_its_coefficients(scene):
-    found = scene.done.model.layout.split(scene.done.model.values).friction
-    true = scene.truth.layout.split(scene.truth.values).friction
+    found = scene.done.model.layout.split(scene.done.model.values).drive
+    true = scene.truth.layout.split(scene.truth.values).drive
     # One per cent of noise on 20 s; the worst of 20 seeds was 6 %.
     np.testing.assert_allclose(found[:, 2], true[:, 2], rtol=0.15)
     assert scene.done.training.mean_nrmse < 0.02
@@ -218,7 +219,7 @@ def report_says_that_no_curve_can_be_drawn(scene):
     from taufit.report.fit_page import fit_page
 
     page = fit_page(scene.done)
-    assert "friction model Eccentric needs the position of the joint" in page
+    assert "term Eccentric needs the position of the joint" in page
 
 
 WORKS = [
@@ -255,4 +256,4 @@ def test_a_part_nobody_gave_is_refused_before_anything_is_computed():
     model = TorqueModel(read_robot("ur3e"), Presliding())
 
     with pytest.raises(MissingInputError, match="Presliding needs the load"):
-        model.columns.motor_friction(FrictionInput(np.zeros((3, 6)), step=0.01))
+        model.columns.drive_columns(TermInput(np.zeros((3, 6)), step=0.01))

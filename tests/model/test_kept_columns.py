@@ -12,13 +12,14 @@ from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
 from taufit.signals.samples import Samples
 from taufit.signals.stored.kept import Kept, KeptInFiles
-from taufit.terms.friction import FRICTION_MODELS, Presliding, Ripple, TemperatureDependent
+from taufit.terms import Ripple, sum_of
+from taufit.terms.friction import FRICTION_MODELS, Presliding, TemperatureDependent
 
 MODELS = [
     *(made() for made in FRICTION_MODELS.values()),
-    Ripple(Presliding(), (1.0, 2.0)),
+    sum_of(Presliding(), Ripple((1.0, 2.0))),
     TemperatureDependent(Presliding(), affected=("coulomb", "load")),
-    TemperatureDependent(Ripple(Presliding())),
+    sum_of(TemperatureDependent(Presliding()), Ripple()),
 ]
 
 
@@ -52,8 +53,8 @@ def test_kept_columns_are_those_made_anew_for_any_load(friction, coupling):
     for _ in range(3):
         load = rng.normal(size=plain.torque.shape)
         np.testing.assert_allclose(
-            columns.friction_at(kept, load=load),
-            columns.friction_at(plain, load=load),
+            columns.drive_at(kept, load=load),
+            columns.drive_at(plain, load=load),
             rtol=1e-12,
             atol=1e-13,
         )
@@ -63,25 +64,27 @@ def test_columns_in_files_are_those_in_memory(tmp_path: Path):
     columns = TorqueModel(read_robot("ur10e"), Presliding()).columns
     plain = samples()
     load = plain.torque
-    want = columns.friction_at(plain.keeping(Kept()), load=load)
+    want = columns.drive_at(plain.keeping(Kept()), load=load)
 
     for _ in range(2):  # made, then read
         stored = plain.keeping(KeptInFiles(tmp_path / "part.npy"))
-        np.testing.assert_array_equal(columns.friction_at(stored, load=load), want)
+        np.testing.assert_array_equal(columns.drive_at(stored, load=load), want)
     assert list(tmp_path.glob("part.*.npy"))
 
 
 @pytest.mark.parametrize("what", ["position", "friction_velocity", "temperature"])
 def test_another_motion_or_temperature_does_not_get_kept_columns(what):
-    columns = TorqueModel(read_robot("ur10e"), TemperatureDependent(Ripple(Presliding()))).columns
+    columns = TorqueModel(
+        read_robot("ur10e"), sum_of(TemperatureDependent(Presliding()), Ripple())
+    ).columns
     first = samples().keeping()
     load = first.torque
-    columns.friction_at(first, load=load)
+    columns.drive_at(first, load=load)
     changed = {what: 1.1 * getattr(first, what)}
     other = first.with_channels(**changed) if what == "temperature" else replace(first, **changed)
 
-    want = columns.friction_at(replace(other, kept=None, kept_of=()), load=load)
-    np.testing.assert_allclose(columns.friction_at(other, load=load), want, rtol=1e-12, atol=1e-13)
+    want = columns.drive_at(replace(other, kept=None, kept_of=()), load=load)
+    np.testing.assert_allclose(columns.drive_at(other, load=load), want, rtol=1e-12, atol=1e-13)
 
 
 def test_parts_of_samples_keep_nothing_of_the_whole():

@@ -12,7 +12,7 @@ from taufit.payload.filter.grid import Grid
 from taufit.payload.filter.lowpass import CausalLowpass
 from taufit.payload.filter.sliding import Sliding
 from taufit.robot.inertia import from_centre_of_mass, pseudo_inertia
-from taufit.terms.friction import FrictionInput
+from taufit.terms import TermInput
 from taufit.terms.friction.presliding import dahl_state, legs
 
 
@@ -55,7 +55,7 @@ def test_friction_remembers_its_path_across_chunks(model):
     n, joints = 60, model.robot.joints
     velocity = rng.normal(size=(n, joints)) * 0.05
     sliding = Sliding(model.friction, joints)
-    inputs = FrictionInput(velocity, load=rng.normal(size=(n, joints)), step=0.008)
+    inputs = TermInput(velocity, load=rng.normal(size=(n, joints)), step=0.008)
     state, parts, ways = model.columns.start(), [], []
     for first in range(0, n, 9):
         chunk = slice(first, first + 9)
@@ -64,7 +64,7 @@ def test_friction_remembers_its_path_across_chunks(model):
         ways.append(sliding(velocity[chunk], 0.008))
     direction, left = (np.concatenate(part) for part in zip(*ways, strict=True))
 
-    whole = model.columns.motor_friction(inputs)
+    whole = model.columns.drive_columns(inputs)
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     # Coulomb friction's column is the direction of sliding.
     np.testing.assert_allclose(direction, whole[..., 0], atol=1e-12)

@@ -22,7 +22,8 @@ from taufit.regression.accumulate import (
 from taufit.regression.information import Information
 from taufit.robot import read_robot
 from taufit.signals import Samples
-from taufit.terms.friction import FRICTION_MODELS, FrictionInput, Linear, Polynomial
+from taufit.terms import TermInput
+from taufit.terms.friction import FRICTION_MODELS, Linear, Polynomial
 
 LAW = settings(deadline=None, derandomize=True, database=None, max_examples=40)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -137,7 +138,7 @@ def stacked(model: TorqueModel, batch: Batch, columns=None) -> Information:
     )
     torque = batch.torque
     if batch.friction is not None:
-        rows[..., model.layout.friction] = model.columns.to_joints(batch.friction)
+        rows[..., model.layout.drive] = model.columns.to_joints(batch.friction)
     count = torque.size
     if batch.weights is not None:
         rows = rows * batch.weights[..., None]
@@ -202,8 +203,8 @@ def test_every_friction_model_enters(friction):
     if model.friction.memory:
         with pytest.raises(ValueError, match="remembers its path"):
             accumulate(model, batch)
-        inputs = FrictionInput(batch.velocity, load=batch.load, step=0.01)
-        batch = replace(batch, friction=model.columns.motor_friction(inputs))
+        inputs = TermInput(batch.velocity, load=batch.load, step=0.01)
+        batch = replace(batch, friction=model.columns.drive_columns(inputs))
     same(accumulate(model, batch, tile=128), stacked(model, batch))
 
 

@@ -15,7 +15,8 @@ from taufit.fitting.selection.evidence import searched, weigh_evidence
 from taufit.fitting.selection.ripple import with_ripple
 from taufit.model.torque_model import TorqueModel
 from taufit.signals.sample_source import source_of
-from taufit.terms.friction import FRICTION_MODELS, Presliding, Ripple, level_columns
+from taufit.terms import Ripple, level_columns
+from taufit.terms.friction import FRICTION_MODELS, Presliding
 
 
 def _rated(model: TorqueModel, speed: float) -> TorqueModel:
@@ -23,7 +24,7 @@ def _rated(model: TorqueModel, speed: float) -> TorqueModel:
     return replace(model, robot=replace(model.robot, limits=limits))
 
 
-@pytest.mark.parametrize("name", [n for n, kind in FRICTION_MODELS.items() if kind().terms])
+@pytest.mark.parametrize("name", [n for n, kind in FRICTION_MODELS.items() if kind().parameters])
 def test_no_consistent_fit_has_friction_that_gives_energy_up_to_rated_speed(name):
     friction = FRICTION_MODELS[name]()
     model, _, shape, samples = simulated(friction, seed=5, noise=0.5)
@@ -62,7 +63,7 @@ def test_a_curve_seen_at_low_speed_does_not_turn_down_before_the_rated_one():
         own = replace(model, friction=Presliding(bend=bend))
         theta = fit(own, thick).values
         speeds = np.linspace(0.1, float(own.robot.limits.velocity[0]), 40)
-        terms = own.layout.split(theta).friction
+        terms = own.layout.split(theta).drive
         curves = [
             level_columns(own.friction, speeds, shape) @ term
             for shape, term in zip(own.joint_shape, terms, strict=True)
@@ -79,7 +80,7 @@ def test_friction_that_must_rise_does():
     for rising in (False, True):
         estimator = ConsistentSdp(rising=rising)
         theta = fit_samples(model, falling, estimator, require_excitation=False).values
-        terms = model.layout.split(theta).friction
+        terms = model.layout.split(theta).drive
         speeds = np.linspace(0.08, 4.0, 60)
         curves = level_columns(model.friction, speeds, model.joint_shape[0]) @ terms.T
         slopes.append(np.diff(curves, axis=0).min() / curves.max())
@@ -128,7 +129,7 @@ def test_terms_the_motion_shows_are_as_large_with_evidence_as_in_truth():
     estimate = fit(model, samples)
 
     assert estimate.dropped == ()
-    at = model.layout.friction_of(1)
+    at = model.layout.drive_of(1)
     shown = [at.start + k for k, t in enumerate(model.layout.what[at]) if t in ("viscous", "load")]
     np.testing.assert_allclose(estimate.values[shown], theta[shown], rtol=0.15)
 
@@ -146,7 +147,8 @@ def test_ripple_is_kept_in_the_joint_that_has_it_and_in_no_other():
 
     choice = with_ripple(model, replace(samples, torque=samples.torque + waves))
     rippled, held = choice.model, choice.dropped
-    assert isinstance(rippled.friction, Ripple)
+    assert rippled.friction == model.friction
+    assert isinstance(rippled.terms[0], Ripple)
     kept = [n for n in rippled.names if ".ripple" in n and n not in held]
     assert kept and all(name.startswith("joint_4.") for name in kept)
 
@@ -185,7 +187,7 @@ def test_more_motion_leaves_less_to_what_was_believed():
 
     assert np.all(whole.links >= short.links - 1e-6) and whole.links.sum() > short.links.sum() + 0.1
     assert np.all((whole.links >= 0.0) & (whole.links <= 1.0))
-    coulomb = model.layout.terms.index("coulomb")
+    coulomb = model.layout.drive_names.index("coulomb")
     assert np.all(whole.terms[:, coulomb] > 0.9)
     assert np.mean(whole.terms) > np.mean(short.terms)
 

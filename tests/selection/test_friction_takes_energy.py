@@ -19,7 +19,8 @@ from taufit.model.torque_model import TorqueModel
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.signals import Samples
-from taufit.terms.friction import FRICTION_MODELS, FrictionInput, needs
+from taufit.terms import TermInput, level, needs
+from taufit.terms.friction import FRICTION_MODELS
 from taufit.workflow import identify
 
 ROOT = Path(__file__).parents[2]
@@ -35,11 +36,9 @@ def least_power(model) -> np.ndarray:
         v = np.concatenate([np.linspace(-top, -1e-3, 300), np.linspace(1e-3, top, 300)])
         zero = np.zeros_like(v)
         warm = np.full_like(v, float(model.typical_temperature[j]))
-        inputs = FrictionInput(v, position=zero, load=zero, temperature=warm)
-        columns = model.friction.steady().columns(inputs, model.joint_shape[j])
-        own = model.values[model.layout.friction_of(j)]
-        smooth = np.array([not t.name.startswith("ripple") for t in model.friction.terms])
-        power = (columns[:, smooth] @ own[smooth]) * np.sign(v)
+        inputs = TermInput(v, position=zero, load=zero, temperature=warm)
+        columns = level(model.term_sum).columns(inputs, model.joint_shape[j])
+        power = (columns @ model.values[model.layout.drive_of(j)]) * np.sign(v)
         out.append(power.min() / max(np.abs(power).max(), 1e-12))
     return np.array(out)
 

@@ -11,8 +11,8 @@ from taufit.core.errors import InfeasibleError
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Compensator, read_robot
 from taufit.sim import Carried, Controller, Thermal, Twin, random_fourier
-from taufit.terms.friction import Compensated, Linear
-from taufit.terms.friction.compensated import balance_torque
+from taufit.terms import GravityCompensator
+from taufit.terms.friction import Linear
 
 SPRING = Compensator(1, "spring", base_arm=0.45, link_arm=0.16, angle=1.9)
 
@@ -21,7 +21,11 @@ def sprung(coulomb=4.0, viscous=3.0):
     """A KR5 with a strong spring at its second joint, as a model."""
     robot = replace(read_robot("kr5"), compensators=(SPRING,))
     model = TorqueModel(
-        robot, Compensated(Linear(), robot.compensators), offset=False, rotor_inertia=False
+        robot,
+        Linear(),
+        offset=False,
+        rotor_inertia=False,
+        terms=(GravityCompensator(robot.compensators),),
     )
     values = model.nominal
     for what, value in (("coulomb", coulomb), ("viscous", viscous)):
@@ -32,7 +36,9 @@ def sprung(coulomb=4.0, viscous=3.0):
 
 
 def spring_torque(model, angle):
-    return balance_torque(model.friction, model.layout.split(model.values).friction)[1](angle)
+    position = np.zeros((len(angle), 6))
+    position[:, 1] = angle
+    return model.conservative_torque(position)[:, 1]
 
 
 @pytest.fixture(scope="module")

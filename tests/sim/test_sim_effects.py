@@ -25,7 +25,8 @@ from taufit.sim import (
     random_fourier,
     typical_rotor,
 )
-from taufit.terms.friction import FRICTION_MODELS, FrictionInput, Linear, Presliding, start_shape
+from taufit.terms import TermInput, start_shape
+from taufit.terms.friction import FRICTION_MODELS, Linear, Presliding
 
 ARM = typical_rotor(read_robot("ur10e"))
 MOTION = random_fourier(ARM, seed=3, frequency_hz=0.25)
@@ -52,8 +53,8 @@ def _steady(trace, speed=0.1):
 def test_friction_of_any_model_is_what_the_model_says(name):
     model = FRICTION_MODELS[name]()
     shape = np.tile(start_shape(model), (6, 1))
-    coefficients = np.tile(np.linspace(2.0, 0.5, len(model.terms)), (6, 1))
-    for i, term in enumerate(model.terms):
+    coefficients = np.tile(np.linspace(2.0, 0.5, len(model.parameters)), (6, 1))
+    for i, term in enumerate(model.parameters):
         if "load" in term.name:
             coefficients[:, i] = 0.03
         if "presliding" in term.name:
@@ -64,7 +65,7 @@ def test_friction_of_any_model_is_what_the_model_says(name):
     np.testing.assert_allclose(extra, trace.friction, atol=1e-9)
     for i in range(6):
         rows = _steady(trace)[:, i]
-        inputs = FrictionInput(
+        inputs = TermInput(
             trace.velocity[rows, i],
             load=trace.link_torque[rows, i],
             temperature=trace.temperature[rows, i],
@@ -72,7 +73,7 @@ def test_friction_of_any_model_is_what_the_model_says(name):
         )
         columns = model.steady().columns(inputs, shape[i])
         # Waves average to nothing in steady motion; at an angle they are what they are.
-        waves = [k for k, term in enumerate(model.terms) if term.name.startswith("ripple_")]
+        waves = [k for k, term in enumerate(model.parameters) if term.name.startswith("ripple_")]
         if waves:
             columns[:, waves] = model.columns(inputs, shape[i])[:, waves]
         expected = columns @ coefficients[i]
@@ -147,7 +148,7 @@ def test_presliding_model_brings_its_own_slow_parts():
     expected = 5.0 * first + 2.0 * (slow - first)
     np.testing.assert_allclose(trace.friction[late, 1], expected[late], atol=5e-3)
     # The model itself, from velocities alone, knows the reversals to a part of a step.
-    columns = model.columns(FrictionInput(trace.velocity[:, 1], step=1e-3), np.empty(0))
+    columns = model.columns(TermInput(trace.velocity[:, 1], step=1e-3), np.empty(0))
     np.testing.assert_allclose((columns @ coefficients[1])[late], expected[late], atol=0.05)
 
 

@@ -22,7 +22,8 @@ from taufit.signals import condition
 from taufit.sim import presets, random_fourier, read_preset
 from taufit.sim.preset import preset_from_text
 from taufit.sim.replay import replay
-from taufit.terms.friction import FrictionInput, Polynomial
+from taufit.terms import TermInput
+from taufit.terms.friction import Polynomial
 
 MAP = Path(__file__).resolve().parents[2] / "examples" / "columns" / "ur10e_csv.yaml"
 
@@ -96,9 +97,7 @@ def test_ur10_paper_leaves_the_residual_of_table_2(reference_dir):
     q, v, a = motion.at(recording.time - 0.012)
     own = np.zeros((len(q), 6, 24))
     for i in range(6):
-        own[:, i, 3 * i : 3 * i + 2] = friction.model.columns(
-            FrictionInput(v[:, i]), friction.shape[i]
-        )
+        own[:, i, 3 * i : 3 * i + 2] = friction.model.columns(TermInput(v[:, i]), friction.shape[i])
         own[:, i, 3 * i + 2] = 1.0
         own[:, i, 18 + i] = a[:, i]
     columns = np.concatenate([regressor(robot, q, v, a), own], -1)

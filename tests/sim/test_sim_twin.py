@@ -34,7 +34,8 @@ from taufit.sim import (
     typical_rotor,
 )
 from taufit.sim.batch import run_many
-from taufit.terms.friction import FRICTION_MODELS, Linear, start_shape
+from taufit.terms import start_shape
+from taufit.terms.friction import FRICTION_MODELS, Linear
 
 ARM = typical_rotor(read_robot("ur10e"))
 MOTION = random_fourier(ARM, seed=3, frequency_hz=0.25)
@@ -147,7 +148,7 @@ def test_compiled_loop_is_the_python_loop(model, elastic):
     friction = replace(
         EVERYTHING.friction,
         model=chosen,
-        coefficients=np.tile(np.linspace(1.0, 0.01, len(chosen.terms)), (6, 1)),
+        coefficients=np.tile(np.linspace(1.0, 0.01, len(chosen.parameters)), (6, 1)),
         shape=np.tile(start_shape(chosen), (6, 1)),
     )
     effects = replace(EVERYTHING, friction=friction, elasticity=Elasticity() if elastic else None)

@@ -43,7 +43,7 @@ def true_model(robot: Robot, *, load: float = 0.05, seed: int = 0) -> TorqueMode
             "viscous2": 0.5 * size[j],
             "load": load,
         }
-        friction += [values.get(term.name, 0.0) for term in FRICTION.terms]
+        friction += [values.get(term.name, 0.0) for term in FRICTION.parameters]
     values = np.concatenate(
         [arm.parameters, 0.5 * size**2, friction, 0.3 * size * rng.normal(size=joints)]
     )

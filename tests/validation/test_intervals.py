@@ -34,7 +34,7 @@ def truth(arm):
 def done(arm, truth):
     """Friction 4 % higher in the run it is tested on."""
     other = truth.values.copy()
-    other[truth.layout.friction] *= 1.04
+    other[truth.layout.drive] *= 1.04
     return identify(
         arm,
         [simulated_arm.recording(truth, 20.0, 0)],
@@ -117,7 +117,7 @@ def test_many_runs_show_how_much_friction_differs_between_them(arm, truth):
         runs = []
         for seed in range(8):
             values = truth.values.copy()
-            parts = values[truth.layout.friction].reshape(6, -1)
+            parts = values[truth.layout.drive].reshape(6, -1)
             parts *= 1.0 + scatter * rng.standard_normal((6, 1))
             runs.append(simulated_arm.recording(truth.with_values(values), 5.0, seed))
         samples = condition(runs, cutoff_hz=8.0)

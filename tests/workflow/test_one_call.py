@@ -16,7 +16,7 @@ from taufit.fitting import automatic_model
 from taufit.model.from_data import known_speed
 from taufit.report import fit_page
 from taufit.sim import random_fourier
-from taufit.workflow.conditioned import condition_like
+from taufit.workflow.training_data import condition_like
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_the_fit_says_what_came_from_the_data_and_where_friction_is_a_guess(fold
     shares, model = done.model.training.from_data, taufit.read_model(folder / "again.json")
 
     assert list(told["from_data"]["links"].values()) == np.round(shares.links, 3).tolist()
-    assert told["from_data"]["friction"][0].keys() == set(done.model.layout.terms)
+    assert told["from_data"]["friction"][0].keys() == set(done.model.layout.drive_names)
     np.testing.assert_array_equal(model.training.from_data.terms, shares.terms)
     assert told["friction_seen_to"] == done.model.training.ranges.velocity.largest.tolist()
     known = known_speed(model)

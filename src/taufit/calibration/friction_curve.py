@@ -13,7 +13,8 @@ import numpy as np
 from taufit.calibration.friction_pairs import FrictionPairs
 from taufit.core.arrays import Array, Bool, Float
 from taufit.fitting.selection.shapes import beyond_folds, near_folds
-from taufit.terms.friction import FrictionInput, FrictionModel
+from taufit.terms import LOAD, TermInput
+from taufit.terms.friction import Friction
 
 # Shapes that differ by a factor exp(+-0.5) in about two of three gears.
 _ALIKE = (("coulomb_velocity", "stribeck_velocity"), ("load_velocity", "stribeck_velocity"))
@@ -22,10 +23,10 @@ _FAR = 24
 
 
 def columns_of(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
+    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
 ) -> Array:
     """Columns of the terms in use, weighted as the pairs are."""
-    inputs = FrictionInput(pairs.velocity, load=pairs.load, temperature=pairs.temperature)
+    inputs = TermInput(pairs.velocity, load=pairs.load, temperature=pairs.temperature)
     columns = model.steady().columns(inputs, shape)[:, live]
     return columns if pairs.weight is None else pairs.weight[:, None] * columns
 
@@ -42,7 +43,7 @@ def projected(columns: Array, y: Array) -> tuple[Array, Array, Array]:
 
 
 def slopes(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"], c: Array
+    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"], c: Array
 ) -> Array:
     """Derivative of the curve with respect to every shape, exactly."""
     out = []
@@ -55,7 +56,7 @@ def slopes(
 
 
 def _jacobian(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
+    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
 ) -> Float[Array, "n s"]:
     """Kaufman's derivative of the residual with respect to the logarithms of the shapes."""
     c, _, left = projected(columns_of(pairs, model, shape, live), pairs.target)
@@ -64,7 +65,7 @@ def _jacobian(
 
 
 def refined(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
+    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
 ) -> tuple[Array, float]:
     """Variable projection from one start: Levenberg-Marquardt on the logarithms of the shapes."""
     from scipy.optimize import least_squares
@@ -91,7 +92,7 @@ def refined(
     return np.exp(found.x), float(2.0 * found.cost)
 
 
-def _expected(pairs: FrictionPairs, model: FrictionModel) -> Float[Array, "g s"]:
+def _expected(pairs: FrictionPairs, model: Friction) -> Float[Array, "g s"]:
     """Rows on the logarithms of the shapes: what is believed of them, in standard deviations.
 
     Static friction fades over about the speed at which Coulomb friction comes up, with load and
@@ -107,7 +108,7 @@ def _expected(pairs: FrictionPairs, model: FrictionModel) -> Float[Array, "g s"]
 
 
 def from_grid(
-    pairs: FrictionPairs, model: FrictionModel, live: Bool[Array, " k"], most: int = 24
+    pairs: FrictionPairs, model: Friction, live: Bool[Array, " k"], most: int = 24
 ) -> tuple[Array, float]:
     """Variable projection from good points all over a dense grid."""
     if not model.shapes:
@@ -152,7 +153,7 @@ def _evenly(count: int, axes: int) -> Float[Array, "n s"]:
 
 def _apart(
     pairs: FrictionPairs,
-    model: FrictionModel,
+    model: Friction,
     live: Bool[Array, " k"],
     points: Float[Array, "g s"],
     most: int,
@@ -173,14 +174,12 @@ def _apart(
     return chosen
 
 
-def _cost(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
-) -> float:
+def _cost(pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]) -> float:
     return float(np.sum(projected(columns_of(pairs, model, shape, live), pairs.target)[1] ** 2))
 
 
 def _gram(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
+    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
 ) -> Float[Array, "s s"]:
     """Kaufman's J'J for the logarithms of the shapes."""
     jacobian = _jacobian(pairs, model, shape, live)
@@ -188,7 +187,7 @@ def _gram(
 
 
 def all_at_once(
-    pairs: FrictionPairs, model: FrictionModel, live: Bool[Array, " k"]
+    pairs: FrictionPairs, model: Friction, live: Bool[Array, " k"]
 ) -> tuple[Array, float]:
     """Levenberg-Marquardt on coefficients and logarithms of shapes together, from one start."""
     from scipy.optimize import least_squares
@@ -218,7 +217,7 @@ def all_at_once(
 
 
 def bic(
-    cost: float, n: int, pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Array
+    cost: float, n: int, pairs: FrictionPairs, model: Friction, shape: Array, live: Array
 ) -> float:
     """n ln(cost/n) + k ln n (1 + k/(2 (n - k))); infinite for as many parameters as strokes.
 
@@ -226,7 +225,7 @@ def bic(
     Shapes that move no remaining term are not counted.
     Friction that grows with load is expected of every gear: the term `load` is not counted.
     """
-    counted = live & np.array([term.name != "load" for term in model.terms])
+    counted = live & np.array([one.group != LOAD or bool(one.modifies) for one in model.parameters])
     moved = slopes(pairs, model, shape, counted, np.ones(int(counted.sum())))
     shapes = int(np.count_nonzero(np.any(np.abs(moved) > 0, axis=0)))
     floor = 1e-24 * float(np.sum(pairs.target**2))
@@ -240,7 +239,7 @@ def bic(
 
 
 def covariance(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"], c: Array
+    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"], c: Array
 ) -> Float[Array, "m m"]:
     """Of the live coefficients, then the shapes, from the residuals; strokes are independent."""
     columns = columns_of(pairs, model, shape, live)

@@ -18,6 +18,7 @@ from taufit.calibration.friction_test import (
     carries_load,
     fit_friction,
     least_rms,
+    load_column,
     load_factor,
 )
 from taufit.core.arrays import Array, Float
@@ -35,19 +36,8 @@ from taufit.model.training_record import (
 from taufit.recording import require_joints
 from taufit.robot import Robot
 from taufit.signals.samples import Samples
-from taufit.terms.friction import (
-    FRICTION_MODELS,
-    FrictionModel,
-    Linear,
-    LinearLoad,
-    Stribeck,
-    StribeckLoad,
-    StribeckLoadSmooth,
-    TemperatureDependent,
-    friction_to_dict,
-    needs,
-    start_shape,
-)
+from taufit.terms import LOAD, friction_model, start_shape, term_to_dict
+from taufit.terms.friction import FRICTION_MODELS, Friction
 
 # What `auto` chooses from, and the same curve for a joint that carries no load.
 AUTOMATIC = ("linear", "linear_load", "power_law", "polynomial", "stribeck", "stribeck_load_smooth")
@@ -57,11 +47,6 @@ BESIDE = ("stribeck", "stribeck_load")
 _BINS = 4
 # Temperature range within which friction is taken as it is [K].
 _WARMED = 4.0
-_UNLOADED: dict[type, type] = {
-    StribeckLoad: Stribeck,
-    StribeckLoadSmooth: Stribeck,
-    LinearLoad: Linear,
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,13 +137,13 @@ def identify_friction(
     tested = measured_pairs(robot, samples, joints)
     measured = tested.pairs
     top = robot.limits.velocity
-    tried: dict[str, tuple[FrictionModel, list[FrictionFit]]] = {}
+    tried: dict[str, tuple[Friction, list[FrictionFit]]] = {}
     for name in names:
         tried[name] = _fitted(measured, FRICTION_MODELS[name](), passive, top)
     warm = _warming(measured, friction == "auto")
     if warm is not None:
         best = min(tried, key=lambda name: _score(tried[name][1]))
-        following = TemperatureDependent(tried[best][0], "linear", warm)
+        following = friction_model("temperature_dependent", tried[best][0], "linear", warm)
         tried[f"{best}, temperature"] = _fitted(measured, following, passive, top)
     scores = {name: _score(found) for name, (_, found) in tried.items()}
     chosen = min(scores, key=lambda name: scores[name])
@@ -190,10 +175,10 @@ def _score(fits: Sequence[FrictionFit]) -> float:
 
 def _fitted(
     measured: Sequence[FrictionPairs],
-    model: FrictionModel,
+    model: Friction,
     passive: bool,
     top: Float[Array, " j"],
-) -> tuple[FrictionModel, list[FrictionFit]]:
+) -> tuple[Friction, list[FrictionFit]]:
     """One model, fitted to every joint."""
     return model, [
         fit_joint(pairs, model, passive=passive, top_speed=_finite(top[pairs.joint - 1]))
@@ -213,7 +198,7 @@ def _warming(measured: Sequence[FrictionPairs], automatic: bool) -> float | None
 
 def fit_joint(
     pairs: FrictionPairs,
-    model: FrictionModel,
+    model: Friction,
     *,
     passive: bool = True,
     top_speed: float | None = None,
@@ -224,14 +209,15 @@ def fit_joint(
     if plain is model:
         return fit
     fit = _in_terms_of(model, fit)
-    load_terms = ", ".join(name for name in fit.dropped if name.startswith("load"))
+    loads = {one.name for one in model.parameters if one.group == LOAD}
+    load_terms = ", ".join(name for name in fit.dropped if name in loads)
     return replace(fit, warnings=(*fit.warnings, f"carries no load; {load_terms} set to zero"))
 
 
-def _in_terms_of(model: FrictionModel, fit: FrictionFit) -> FrictionFit:
+def _in_terms_of(model: Friction, fit: FrictionFit) -> FrictionFit:
     """A curve without load terms as one of the model that has them; they are zero."""
-    terms = [term.name for term in model.terms]
-    own = [term.name for term in fit.model.terms]
+    terms = [term.name for term in model.parameters]
+    own = [term.name for term in fit.model.parameters]
     coefficients, std = np.zeros(len(terms)), np.zeros(len(terms))
     for i, name in enumerate(own):
         coefficients[terms.index(name)] = fit.coefficients[i]
@@ -251,7 +237,7 @@ def _in_terms_of(model: FrictionModel, fit: FrictionFit) -> FrictionFit:
 
 def loads_alike(
     measured: Sequence[FrictionPairs],
-    model: FrictionModel,
+    model: Friction,
     fits: Sequence[FrictionFit],
     passive: bool,
     top: Float[Array, " j"],
@@ -261,8 +247,8 @@ def loads_alike(
     Gears of one arm are alike, within a half: k, friction per unit of load, is the weighted mean of
     the joints' values where a joint's own is neither twice its standard deviation nor contradicts.
     """
-    plain, terms = _unloaded(model), [term.name for term in model.terms]
-    if plain is None or "load" not in terms:
+    plain, load = model.unloaded(), load_column(model)
+    if plain is None or load < 0:
         return list(fits)
     own = [load_factor(pairs, fit) for pairs, fit in zip(measured, fits, strict=True)]
     weight = np.array([std**-2 if std > 0.0 else 0.0 for _, std in own])
@@ -278,9 +264,9 @@ def loads_alike(
         rest = replace(pairs, torque=pairs.torque - common * np.abs(pairs.load))
         again = fit_friction(rest, plain, passive=passive, top_speed=_finite(top[pairs.joint - 1]))
         again = _in_terms_of(model, again)
-        again.coefficients[terms.index("load")] = common
-        again.coefficient_std[terms.index("load")] = np.hypot(0.5 * common, deviation)
-        dropped = tuple(name for name in again.dropped if name != "load")
+        again.coefficients[load] = common
+        again.coefficient_std[load] = np.hypot(0.5 * common, deviation)
+        dropped = tuple(name for name in again.dropped if name != model.parameters[load].name)
         zero = f"the data do not support {', '.join(dropped)}; set to zero"
         same = "friction by load is not shown by this joint's strokes; taken as in the other joints"
         said = tuple(text for text in again.warnings if "do not support" not in text)
@@ -289,19 +275,10 @@ def loads_alike(
     return out
 
 
-def _felt(pairs: FrictionPairs, model: FrictionModel) -> FrictionModel:
+def _felt(pairs: FrictionPairs, model: Friction) -> Friction:
     """The model, without its load terms where these pairs carry no load."""
-    plain = None if carries_load(pairs) else _unloaded(model)
+    plain = None if carries_load(pairs) else model.unloaded()
     return model if plain is None else plain
-
-
-def _unloaded(model: FrictionModel) -> FrictionModel | None:
-    """The same curve without its load terms; None where there is none."""
-    if isinstance(model, TemperatureDependent):
-        inner = _unloaded(model.model)
-        return None if inner is None else replace(model, model=inner)
-    plain = _UNLOADED.get(type(model))
-    return None if plain is None or not needs(model, "load") else plain()
 
 
 def _finite(speed: float) -> float | None:
@@ -365,31 +342,31 @@ def _with_friction(pairs: FrictionPairs) -> FrictionPairs:
 def _assembled(
     robot: Robot,
     tested: Measured,
-    friction: FrictionModel,
+    friction: Friction,
     found: tuple[JointFriction, ...],
     links: FittedModel | None,
     warnings: tuple[str, ...],
 ) -> FittedModel:
     """The torque model with this friction; standard deviations are known for friction alone."""
     base = robot if links is None else links.robot
-    rotors = bool(np.any(base.rotor_inertias > 0)) if links is None else links.rotor_inertia
+    rotors = bool(np.any(base.rotor_inertias > 0)) if links is None else links.has("rotor")
     structure = TorqueModel(base, friction, rotor_inertia=rotors, offset=True)
     layout = structure.layout
     values, std = np.zeros(layout.size), np.full(layout.size, np.inf)
     values[layout.links] = base.parameters
     if rotors:
-        known = base.rotor_inertias if links is None else links.values[links.layout.rotors]
-        values[layout.rotors] = known
-    if links is not None and links.offset:
-        values[layout.offsets] = links.values[links.layout.offsets]
+        known = base.rotor_inertias if links is None else links.values[links.layout.of("rotor")]
+        values[layout.of("rotor")] = known
+    if links is not None and links.has("offset"):
+        values[layout.of("offset")] = links.values[links.layout.of("offset")]
     shape = np.tile(start_shape(friction), (robot.joints, 1))
-    coefficients = np.zeros((robot.joints, len(friction.terms)))
+    coefficients = np.zeros((robot.joints, len(friction.parameters)))
     deviations = np.full_like(coefficients, np.inf)
     for one in found:
         coefficients[one.joint - 1] = one.fit.coefficients
         deviations[one.joint - 1] = one.fit.coefficient_std
         shape[one.joint - 1] = one.fit.shape
-    values[layout.friction], std[layout.friction] = coefficients.ravel(), deviations.ravel()
+    values[layout.drive], std[layout.drive] = coefficients.ravel(), deviations.ravel()
     record = TrainingRecord(
         tested.conditioning,
         tested.ranges,
@@ -397,7 +374,7 @@ def _assembled(
         provenance=Provenance(
             robot=robot.name,
             settings=FitSettings(
-                friction_to_dict(friction),
+                term_to_dict(friction),
                 "friction test",
                 dropped=tuple(
                     joint_parameter(one.joint - 1, t) for one in found for t in one.fit.dropped

@@ -21,11 +21,12 @@ from taufit.calibration.friction_curve import (
     refined,
 )
 from taufit.calibration.friction_pairs import FrictionPairs
-from taufit.calibration.passive import POWERS, Cone, passive_cone
+from taufit.calibration.passive import Cone, passive_cone
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.core.threads import one_blas_thread
-from taufit.terms.friction import FrictionInput, FrictionModel, needs
+from taufit.terms import LEVEL, LOAD, TermInput, needs
+from taufit.terms.friction import Friction
 
 METHODS = ("variable_projection", "levenberg_marquardt")
 # How much extrapolated friction may differ between what the data allow.
@@ -56,7 +57,7 @@ class FrictionFit:
         score: BIC, to compare models on the same pairs.
     """
 
-    model: FrictionModel
+    model: Friction
     coefficients: Float[Array, " k"]
     coefficient_std: Float[Array, " k"]
     shape: Float[Array, " s"]
@@ -79,7 +80,7 @@ class FrictionFit:
         temperature: Float[Array, " n"] | None = None,
     ) -> Float[Array, " n"]:
         """Friction at other speeds and loads, whether or not they were tested."""
-        inputs = FrictionInput(velocity, load=load, temperature=temperature)
+        inputs = TermInput(velocity, load=load, temperature=temperature)
         return self.model.steady().columns(inputs, self.shape) @ self.coefficients
 
     def predict(
@@ -98,7 +99,7 @@ class FrictionFit:
 @one_blas_thread
 def fit_friction(
     pairs: FrictionPairs,
-    model: FrictionModel,
+    model: Friction,
     *,
     method: str = "variable_projection",
     drop: bool = True,
@@ -122,7 +123,7 @@ def fit_friction(
         bad = np.flatnonzero(~np.isfinite(getattr(pairs, name)))
         if len(bad):
             raise TaufitError(f"{name} of friction pair {bad[0]} is not finite. Leave it out.")
-    terms = tuple(term.name for term in model.terms)
+    terms = tuple(term.name for term in model.parameters)
     _refuse_unloaded(pairs, model)
     live = np.ones(len(terms), bool)
     if method == "levenberg_marquardt":
@@ -140,19 +141,19 @@ def fit_friction(
     return _result(pairs, model, shape, live, cone, full)
 
 
-def least_rms(pairs: FrictionPairs, model: FrictionModel) -> float:
+def least_rms(pairs: FrictionPairs, model: Friction) -> float:
     """RMS of the residuals of the best curve of this form, all pairs alike [N m].
 
     No term dropped, no constraint: what a plain least-squares fit of all parameters reaches at
     best.
     """
     plain = replace(pairs, weight=None)
-    cost = from_grid(plain, model, np.ones(len(model.terms), bool))[1]
+    cost = from_grid(plain, model, np.ones(len(model.parameters), bool))[1]
     return float(np.sqrt(cost / len(pairs.torque)))
 
 
 def _supported(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"], cost: float
+    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"], cost: float
 ) -> tuple[Array, Bool[Array, " k"]]:
     """Shape and terms left after BIC, and after the fastest speed was left out."""
     n = len(pairs.torque)
@@ -182,21 +183,21 @@ def _supported(
     return shape, live
 
 
-def _droppable(model: FrictionModel, live: Bool[Array, " k"]) -> list[int]:
+def _droppable(model: Friction, live: Bool[Array, " k"]) -> list[int]:
     """Live terms that may go: never Coulomb friction, of powers of speed the highest first.
 
     What a term adds per degree or per load goes before the term.
     """
-    names = [term.name for term in model.terms]
-    kept = {names[i] for i in np.flatnonzero(live)}
-    highest = max((POWERS[name] for name in kept if name in POWERS), default=0)
+    known = model.parameters
+    kept = [known[i] for i in np.flatnonzero(live)]
+    highest = max(one.power for one in kept) if kept else 0
+    changed = {one.modifies for one in kept}
     return [
         int(i)
         for i in np.flatnonzero(live)
-        if names[i] != "coulomb"
-        and POWERS.get(names[i], highest) == highest
-        and f"{names[i]}_per_degree" not in kept
-        and f"load_{names[i]}" not in kept
+        if known[i].group != LEVEL
+        and known[i].power in (0, highest)
+        and known[i].name not in changed
     ]
 
 
@@ -212,43 +213,47 @@ def _without_fastest(pairs: FrictionPairs) -> FrictionPairs | None:
 def _turned(
     pairs: FrictionPairs,
     rest: FrictionPairs | None,
-    model: FrictionModel,
+    model: Friction,
     shape: Array,
     live: Bool[Array, " k"],
 ) -> int | None:
     """The highest power of speed whose coefficient changes sign without the fastest speed."""
     if rest is None:
         return None
-    names = [term.name for term in model.terms]
+    powers = [one.power for one in model.parameters]
     all_speeds, *_ = projected(columns_of(pairs, model, shape, live), pairs.target)
     slower, *_ = projected(columns_of(rest, model, shape, live), rest.target)
     kept = np.flatnonzero(live)
     turned = [
-        int(i)
-        for i, a, b in zip(kept, all_speeds, slower, strict=True)
-        if names[i] in POWERS and a * b < 0
+        int(i) for i, a, b in zip(kept, all_speeds, slower, strict=True) if powers[i] and a * b < 0
     ]
-    return max(turned, key=lambda i: names[i]) if turned else None
+    return max(turned, key=lambda i: powers[i]) if turned else None
 
 
 def _unknown_load(
-    pairs: FrictionPairs, model: FrictionModel, shape: Array, live: Bool[Array, " k"]
+    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
 ) -> int | None:
     """The load term where the loads tested do not show it.
 
     It is negative, or what it adds at the largest load is known no better than to a twentieth of
     the friction and is less than twice its standard deviation.
     """
-    names = [term.name for term in model.terms]
-    kept = [names[i] for i in np.flatnonzero(live)]
-    if "load" not in kept or "load_static" in kept:
+    kept = [model.parameters[i] for i in np.flatnonzero(live)]
+    loads = [i for i, one in enumerate(kept) if one.group == LOAD]
+    if not loads or any(kept[i].modifies for i in loads):
         return None
     c, *_ = projected(columns_of(pairs, model, shape, live), pairs.target)
-    i = kept.index("load")
+    i = loads[0]
     deviation = float(np.sqrt(max(covariance(pairs, model, shape, live, c)[i, i], 0.0)))
     reach = deviation * float(np.abs(pairs.load).max())
     vague = reach > _VAGUE * float(np.mean(np.abs(pairs.torque))) and c[i] < 2.0 * deviation
-    return names.index("load") if c[i] <= 0.0 or vague else None
+    return int(np.flatnonzero(live)[i]) if c[i] <= 0.0 or vague else None
+
+
+def load_column(model: Friction) -> int:
+    """Column of friction that grows with load; -1 where the model has none."""
+    own = [k for k, one in enumerate(model.parameters) if one.group == LOAD and not one.modifies]
+    return own[0] if own else -1
 
 
 def load_factor(pairs: FrictionPairs, fit: FrictionFit) -> tuple[float, float]:
@@ -256,19 +261,20 @@ def load_factor(pairs: FrictionPairs, fit: FrictionFit) -> tuple[float, float]:
 
     (0, infinite) where they carry no load.
     """
-    names = [term.name for term in fit.model.terms]
     if not carries_load(pairs):
         return 0.0, np.inf
-    live = np.array([name == "load" or name not in fit.dropped for name in names])
+    known = fit.model.parameters
+    load = load_column(fit.model)
+    live = np.array([k == load or one.name not in fit.dropped for k, one in enumerate(known)])
     c, *_ = projected(columns_of(pairs, fit.model, fit.shape, live), pairs.target)
-    i = int(live[: names.index("load")].sum())
+    i = int(live[:load].sum())
     spread = covariance(pairs, fit.model, fit.shape, live, c)
     return float(c[i]), float(np.sqrt(max(spread[i, i], 0.0)))
 
 
 def _within(
     pairs: FrictionPairs,
-    model: FrictionModel,
+    model: Friction,
     shape: Array,
     live: Bool[Array, " k"],
     cone: Cone,
@@ -296,14 +302,14 @@ def _within(
 
 def _result(
     pairs: FrictionPairs,
-    model: FrictionModel,
+    model: Friction,
     shape: Array,
     live: Bool[Array, " k"],
     cone: Cone | None,
     full: float,
 ) -> FrictionFit:
     """Coefficients, their spread, how far they reach, and what to say about them."""
-    terms = tuple(term.name for term in model.terms)
+    terms = tuple(term.name for term in model.parameters)
     columns = columns_of(pairs, model, shape, live)
     c = projected(columns, pairs.target)[0]
     if cone is not None and not cone.holds(c, live):
@@ -350,7 +356,7 @@ def _result(
 
 def _valid_to(
     pairs: FrictionPairs,
-    model: FrictionModel,
+    model: Friction,
     shape: Array,
     live: Bool[Array, " k"],
     cone: Cone | None,
@@ -387,7 +393,7 @@ def carries_load(pairs: FrictionPairs) -> bool:
     return bool(np.mean(pairs.load**2) >= 0.05**2 * np.mean(pairs.torque**2))
 
 
-def _refuse_unloaded(pairs: FrictionPairs, model: FrictionModel) -> None:
+def _refuse_unloaded(pairs: FrictionPairs, model: Friction) -> None:
     if not needs(model, "load") or carries_load(pairs):
         return
     level = np.sqrt(np.mean(pairs.torque**2))

@@ -15,7 +15,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording, require_joints
 from taufit.robot import Robot
 from taufit.signals import Gains, Samples, condition
-from taufit.terms.friction import Presliding
+from taufit.terms import friction_model
 
 # Rows per second handed on: after the low-pass neighbours repeat each other.
 _RATE_HZ = 25.0
@@ -42,7 +42,9 @@ def gains_from_mass(
         method: "total_least_squares", "least_squares" or "constrained".
         cutoff_hz: Of the low-pass on motion and signal.
     """
-    model = TorqueModel(robot, Presliding(load=False), rotor_inertia=True, offset=True)
+    model = TorqueModel(
+        robot, friction_model("presliding", load=False), rotor_inertia=True, offset=True
+    )
     empty, full = (_in_units(runs, robot, cutoff_hz) for runs in (unloaded, loaded))
     bare, carrying = _rows(model, empty), _rows(model, full)
     own = robot.layout.link(-1)

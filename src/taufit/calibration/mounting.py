@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.gaussian import Gaussian
 from taufit.dynamics import BaseParameters, base_parameters, engine, regressor
 from taufit.fitting.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.model.fitted_model import FittedModel, require_fitted
@@ -30,7 +31,7 @@ from taufit.robot.mounting import (
     parse_mounting,
 )
 from taufit.signals.samples import Samples
-from taufit.terms.friction import Presliding
+from taufit.terms import friction_model
 
 # Gravity this far from where it was declared is another mounting, if the recording shows it to
 # this many standard deviations and gains this much by it [deg, 1, squared noise levels].
@@ -176,9 +177,11 @@ class _Scene:
         still = 0.5 * (at["-z"] + at["+z"])
         parts = [still, at["+x"] - still, still - at["-y"], at["+z"] - still]
         # What is not the links': rotors, friction that builds up after reversals, offsets.
-        model = TorqueModel(robot, Presliding(_WIDTHS), rotor_inertia=True, offset=True)
+        model = TorqueModel(
+            robot, friction_model("presliding", _WIDTHS), rotor_inertia=True, offset=True
+        )
         load = np.where(samples.keep, samples.torque, 0.0)
-        motor = model.columns.friction_at(samples, load=load)[rows]
+        motor = model.columns.drive_at(samples, load=load)[rows]
         rest = model.columns.rest(samples.acceleration[rows], motor)
         self.columns = np.concatenate([*parts, rest], -1)
         self.links = robot.layout.size
@@ -226,10 +229,7 @@ class _Scene:
         square[:p, :p] += self.weight * self.prior
         right[:p] += self.weight * self.prior @ self.centre
         constant = self.power + self.weight * float(self.centre @ self.prior @ self.centre)
-        size = np.sqrt(np.maximum(np.diag(square), 1e-300))
-        scaled = square / np.outer(size, size)
-        scaled[np.diag_indices(len(size))] += 1e-10
-        theta = np.linalg.solve(scaled, right / size) / size
+        theta = Gaussian(square, right).mean(1e-10)
         return constant - float(right @ theta), theta
 
     def residuals(self, g: Float[Array, " 3"], theta: Float[Array, " p"]) -> Float[Array, "n j"]:
@@ -440,6 +440,6 @@ def _new_rows(before: BaseParameters, after: BaseParameters) -> list[int]:
 
 
 def _expression(base: BaseParameters, row: int) -> str:
-    from taufit.regression.base import expression
+    from taufit.regression.estimate import expression
 
     return expression(base, row)

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
-from taufit.terms.friction import FrictionModel
+from taufit.terms.friction import Friction
 
-POWERS = {"viscous": 1, "viscous2": 2, "viscous3": 3}
 _GRID = 25
 
 
@@ -42,6 +41,9 @@ class Cone:
         """
         from scipy.optimize import nnls
 
+        # Fewer rows than columns leave some of x to the ridge.
+        lacking = max(0, columns.shape[1] - len(columns))
+        columns, y = np.pad(columns, ((0, lacking), (0, 0))), np.pad(y, (0, lacking))
         size = np.linalg.norm(columns, axis=0)
         size[size == 0.0] = 1.0
         q, r = np.linalg.qr(columns / size)
@@ -63,18 +65,18 @@ class Cone:
         return np.linalg.solve(r, z + inside) / size
 
 
-def passive_cone(model: FrictionModel, top_speed: float) -> Cone:
+def passive_cone(model: Friction, top_speed: float) -> Cone:
     """Inequalities of a passive friction curve up to a speed."""
-    names = [term.name for term in model.terms]
+    size = len(model.parameters)
     rows = [
-        np.eye(len(names))[i]
-        for i, term in enumerate(model.terms)
-        if term.nonnegative and term.name not in POWERS
+        np.eye(size)[i]
+        for i, one in enumerate(model.parameters)
+        if one.nonnegative and not one.power
     ]
-    powers = np.array([POWERS.get(name, 0) for name in names])
+    powers = np.array([one.power for one in model.parameters])
     if np.any(powers):
         for v in np.linspace(0.0, top_speed, _GRID):
             # d/dv v^p, in units that do not grow with speed.
             slope = np.where(powers > 0, powers * v ** np.maximum(powers - 1, 0), 0.0)
             rows.append(slope / np.abs(slope).max())
-    return Cone(np.array(rows).reshape(-1, len(names)))
+    return Cone(np.array(rows).reshape(-1, size))

@@ -20,6 +20,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
+from taufit.core.gaussian import Gaussian
 from taufit.core.statistics import NORMAL_95, student_tail_value
 from taufit.fitting.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.model.torque_model import TorqueModel
@@ -27,8 +28,7 @@ from taufit.regression.repeats import BAND_HZ, repeated_power
 from taufit.robot import Robot
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.samples import Samples
-from taufit.terms.friction import Compensated
-from taufit.terms.friction.compensated import balance_torque, compensated
+from taufit.terms import CONSERVATIVE
 
 _MOST_ROWS = 3000
 _ROUNDS = 8
@@ -62,10 +62,7 @@ class Found:
 def with_zeros(model: TorqueModel, zeros: Float[Array, " j"]) -> TorqueModel:
     """The model of the same arm with other zeros, its compensators included."""
     robot = model.robot.with_joint_zeros(zeros)
-    friction = model.friction
-    if isinstance(friction, Compensated):
-        friction = replace(friction, compensators=robot.compensators)
-    return replace(model, robot=robot, friction=friction)
+    return replace(model, robot=robot, terms=tuple(term.of_robot(robot) for term in model.terms))
 
 
 class Search:
@@ -148,13 +145,13 @@ class Search:
     def _columns(self, zeros: Float[Array, " j"]) -> Float[Array, "n j p"]:
         """W with the joints' frames where these zeros put them, and the waves."""
         q, v, a = self.motion
-        if compensated(self.model.friction) is not None:
+        if self.model.layout.of_kind(CONSERVATIVE).any():
             self.rest = self._rest(with_zeros(self.model, zeros))
         links = self.model.columns.links(q + zeros - self.start, v, a)
         return np.concatenate([links, self.rest, self.waves], -1)
 
     def _rest(self, model: TorqueModel) -> Float[Array, "n j m"]:
-        motor = model.columns.friction_at(self.samples, load=self.load)[self.every]
+        motor = model.columns.drive_at(self.samples, load=self.load)[self.every]
         return model.columns.rest(self.motion[2], motor)
 
     def _waves(self) -> Float[Array, "n j w"]:
@@ -181,11 +178,12 @@ class Search:
             )
             out[..., c] = (above - below) / (2.0 * _SLOPE)
         moved = with_zeros(self.model, zeros)
-        own = moved.layout.split(values).friction
-        for joint, torque in balance_torque(moved.friction, own).items():
-            above, below = (torque(q[:, joint] + side * _SLOPE) for side in (1.0, -1.0))
+        held = moved.with_values(values)
+        if held.conservative:
+            above, below = (held.conservative_torque(q + side * _SLOPE) for side in (1.0, -1.0))
             slope = (above - below) / (2.0 * _SLOPE)
-            out[:, joint, self.chosen == joint] += slope[:, None]
+            for c, k in enumerate(self.chosen):
+                out[:, k, c] += slope[:, k]
         return out
 
     def _solved(
@@ -212,14 +210,9 @@ class Search:
             expected = self.expected_std**-2.0
             square[np.arange(p, size), np.arange(p, size)] += expected
             right[p:] -= expected * moved
-        unit = np.sqrt(np.diag(square))
-        unit[unit == 0.0] = 1.0
-        scaled = square / np.outer(unit, unit)
         # Columns that depend on each other share what they explain.
-        scaled[np.diag_indices(size)] += 1e-10
-        inverse = np.linalg.inv(scaled) / np.outer(unit, unit)
-        found = inverse @ right
-        return found[:p], found[p:], inverse
+        solution, covariance = Gaussian(square, right).solve(1e-10)
+        return solution[:p], solution[p:], covariance
 
     def _left(self, residuals: Float[Array, "n j"]) -> Float[Array, "n j"]:
         return np.where(self.keep, residuals, 0.0)

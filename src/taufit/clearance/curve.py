@@ -200,7 +200,7 @@ def hermite(
         w0, w1 = h**2 * acceleration[:-1], h**2 * acceleration[1:]
         # What is left at s = 1 of value, slope and curvature after q0 + u0 s + w0 s^2/2.
         p, s, c = d - u0 - w0 / 2, u1 - u0 - w0, w1 - w0
-        powers = [position[:-1], u0, w0 / 2, 10 * p - 4 * s + c / 2]
+        powers = [position[:-1], u0, w0 / 2, 10.0 * p - 4 * s + c / 2]
         powers += [-15 * p + 7 * s - c, 6 * p - 3 * s + c / 2]
     scaled = np.stack([power / h**k for k, power in enumerate(powers)])
     return PolynomialCurve(time[:-1], h[:, 0], scaled)

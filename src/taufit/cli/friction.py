@@ -136,7 +136,7 @@ def command(
 def _joint(one: JointFriction) -> dict[str, Any]:
     """A joint as `--json` gives it."""
     fit, warm = one.fit, one.pairs.temperature
-    terms = [term.name for term in fit.model.terms]
+    terms = [term.name for term in fit.model.parameters]
     shapes = [shape.name for shape in fit.model.shapes]
     values = dict(zip(terms, fit.coefficients.tolist(), strict=True))
     deviations = dict(zip(terms, fit.coefficient_std.tolist(), strict=True))
@@ -165,15 +165,15 @@ def _span(values: Array) -> Array:
 
 
 def _print(found: FrictionIdentification, output: Path, report: Path | None) -> None:
-    from rich.console import Console
+    from taufit.cli.common import plain_console
 
-    console = Console()
+    console = plain_console()
     console.print(f"Friction model: {found.name}")
     for one in found.joints:
         fit = one.fit
         shown = ", ".join(
             f"{term.name} {value:.3g}"
-            for term, value in zip(fit.model.terms, fit.coefficients, strict=True)
+            for term, value in zip(fit.model.parameters, fit.coefficients, strict=True)
             if term.name not in fit.dropped
         )
         console.print(

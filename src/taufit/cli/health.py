@@ -54,7 +54,7 @@ def baseline(
     from taufit.health import judge, start_history, write_history
     from taufit.health.history import RECOMMENDED
     from taufit.model.model_file import read_model
-    from taufit.terms.friction import needs
+    from taufit.terms import needs
 
     if not 0.0 < rate <= 0.1:
         wrong("--rate", f"must be above 0 and at most 0.1, got {rate:g}.")
@@ -65,7 +65,7 @@ def baseline(
         notes.append(
             f"{len(runs)} healthy runs make for a high threshold; {RECOMMENDED} find wear sooner."
         )
-    if not needs(fitted.friction, "temperature"):
+    if not needs(fitted.term_sum, "temperature"):
         notes.append(
             "friction in this model does not follow temperature: a warm day will look like less "
             "friction. Fit cold and warm recordings together (taufit fit --temperature linear)."
@@ -206,6 +206,17 @@ def _scatter(history: History, found: Judgement) -> list[float]:
     return found.percent[: history.healthy].std(axis=0, ddof=1).tolist()
 
 
+def _with_interval(value: float, std: float, digits: int) -> str:
+    """A value and half its 95 % interval; what the runs do not tell is left open."""
+    from math import isfinite
+
+    if not isfinite(value):
+        return "not known"
+    if not isfinite(std):
+        return f"{value:+.{digits}f}"
+    return f"{value:+.{digits}f} ± {NORMAL_95 * std:.{digits}f}"
+
+
 def _show(history: History, found: Judgement, added: int, notes: list[str], path: Path) -> None:
     from rich.table import Table
 
@@ -224,8 +235,8 @@ def _show(history: History, found: Judgement, added: int, notes: list[str], path
     for one in found.joints:
         table.add_row(
             str(one.joint),
-            f"{one.change:+.1f} ± {NORMAL_95 * one.change_std:.1f}",
-            f"{one.trend:+.3f} ± {NORMAL_95 * one.trend_std:.3f}",
+            _with_interval(one.change, one.change_std, 1),
+            _with_interval(one.trend, one.trend_std, 3),
             f"{one.sum:.1f} of {found.threshold:.1f}",
             one.since or "",
         )
@@ -251,4 +262,4 @@ def _report(history: History, path: Path) -> None:
 def _say(text: str) -> None:
     from taufit.cli.common import plain_console
 
-    plain_console().print(text, highlight=False, markup=False)
+    plain_console().print(text)

@@ -98,7 +98,7 @@ class CellNoise:
         if (state != FAST).all() and (state == TURNING).any():
             # An arm that comes to a stop or turns as a whole shakes all its joints.
             state = np.where(state == SLOW, TURNING, state)
-        rows = self._tables[:, state, self._every]
+        rows = np.ascontiguousarray(self._tables[:, state, self._every])
         mass = self._inertia(felt.position[i])
         velocity = mass * rows[0]
         rows[0] = felt.torque[i]

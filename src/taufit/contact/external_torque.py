@@ -27,10 +27,8 @@ from taufit.dynamics import Engine
 from taufit.model.fitted_model import FittedModel
 from taufit.model.friction_tape import FrictionTape
 from taufit.model.noise_by_state import NoiseByState
-from taufit.model.predict import without_balance
 from taufit.signals.recursive import filter_rows
-from taufit.terms.friction import needs
-from taufit.terms.friction.compensated import balance_torque
+from taufit.terms import CONSTANT, DISSIPATIVE, INERTIAL, needs
 from taufit.terms.friction.states import FAST, FrictionStates, StateSettings
 
 try:
@@ -139,14 +137,13 @@ class ExternalTorque:
         self.model = model
         self.joints = model.robot.joints
         self.step = 1.0 / rate_hz
-        self.warm = needs(model.friction, "temperature")
+        self.warm = needs(model.term_sum, "temperature")
         self.channels = self.joints * (4 if self.warm else 3)
         self.engine = Engine(model.robot)
         parts = model.layout.split(np.asarray(model.values, float))
-        # A gravity compensator is no friction: it acts on a standing joint too, so it is taken off
+        # Conservative torque is no friction: it acts on a standing joint too, so it is taken off
         # the measured torque.
-        self._balances = balance_torque(model.friction, parts.friction)
-        self._friction = FrictionTape(without_balance(model), self.step)
+        self._friction = FrictionTape(model.only(DISSIPATIVE, INERTIAL, CONSTANT), self.step)
         self._rotors, self._offsets = parts.rotors, parts.offsets
         self._coupling = model.columns.coupling
         self.states = FrictionStates(self.joints, self.step, states)
@@ -217,14 +214,16 @@ class ExternalTorque:
             return None
         ends = np.empty((n + 1, self.channels))
         ends[0], ends[1:] = self._last, cells
-        self._last = np.array(ends[-1]) if self._balances else ends[-1]
+        self._last = np.array(ends[-1]) if self.model.conservative else ends[-1]
         time = time - 0.5 * self.step
-        for joint, balance in self._balances.items():
-            ends[:, 2 * self.joints + joint] -= balance(ends[:, joint])
+        j = self.joints
+        if self.model.conservative:
+            ends[:, 2 * j : 3 * j] -= self.model.conservative_torque(ends[:, :j])
         felt = self._repeat(time, ends) if self.compiled else self._steps(time, ends)
-        for joint, balance in self._balances.items():
-            felt.measured[:, joint] += balance(felt.position[:, joint])
-            felt.rigid[:, joint] += balance(felt.position[:, joint])
+        if self.model.conservative:
+            static = self.model.conservative_torque(felt.position)
+            felt.measured[:] += static
+            felt.rigid[:] += static
         return felt
 
     def _repeat(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> Felt:

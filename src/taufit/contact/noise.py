@@ -23,7 +23,7 @@ from taufit.model.friction_level import friction_level
 from taufit.model.noise_by_state import NoiseByState
 from taufit.signals.noise import noise_std
 from taufit.signals.samples import Samples
-from taufit.terms.friction import needs
+from taufit.terms import needs
 from taufit.terms.friction.states import FAST, REST, SLOW, STANDING, STATES, TURNING, StateSettings
 
 # Windows from which the parts of the noise are learnt [s]; friction turns within less.
@@ -71,11 +71,13 @@ def standstill_of(samples: Samples) -> float:
 def training_noise(model: FittedModel, samples: Samples) -> NoiseByState | None:
     """Noise by state of the training samples; None where torques have no sign.
 
+    None too where a term reads a channel that cells of motion, torque and temperature lack.
+
     Args:
         model: Fitted to them.
         samples: Conditioned, with what they were before the low-pass.
     """
-    if samples.signed is not None and not np.all(samples.signed):
+    if model.channels or (samples.signed is not None and not np.all(samples.signed)):
         return None
     rate = contact_rate(samples.rate_hz)
     level = np.maximum(friction_level(model), 1e-3)
@@ -150,7 +152,7 @@ def _felt_training(model: FittedModel, run: Samples, base: NoiseByState) -> Felt
     """External torque of a run on the grid of training, averaged cell by cell."""
     torque = run.torque if run.raw_torque is None else run.raw_torque
     parts = [run.position, run.friction_velocity, torque]
-    if needs(model.friction, "temperature"):
+    if needs(model.term_sum, "temperature"):
         if run.temperature is None:
             return None
         parts.append(run.temperature)

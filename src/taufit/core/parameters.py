@@ -1,21 +1,13 @@
-"""Which entry of theta is what: the order of a torque model's parameters, in one place.
+"""Names of parameters, and which of the links' is where.
 
-    theta = (ten per link | one rotor inertia per joint | friction terms joint by joint | one offset
-             per joint)
-
-Rotor inertias, friction and offsets are there where the model has them. Everybody else asks by
-name, slice, kind or owner.
+A torque model has more than links: its layout is derived from its terms (`terms.layout`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
-
-import numpy as np
-
-from taufit.core.arrays import Array, Bool, Float, Int
 
 LINK_PARAMETERS = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 PER_LINK = len(LINK_PARAMETERS)
@@ -64,66 +56,20 @@ def joint_parameter(joint: int, what: str) -> str:
     return f"{joint_name(joint)}.{what}"
 
 
-class Parts(NamedTuple):
-    """theta cut by kind; rotor inertias and offsets are zero where the model has none."""
-
-    links: Float[Array, "j 10"]
-    rotors: Float[Array, " j"]
-    friction: Float[Array, "j k"]
-    offsets: Float[Array, " j"]
-
-
 @dataclass(frozen=True)
-class ParameterLayout:
-    """The order of a torque model's parameters.
+class LinkLayout:
+    """Ten parameters per link, link after link.
 
     Attributes:
         joints: Of the arm; a joint moves one link.
-        terms: Names of one joint's friction terms.
-        rotor_inertia: Whether each joint has a rotor inertia.
-        offset: Whether each joint has a constant torque.
     """
 
     joints: int
-    terms: tuple[str, ...] = ()
-    rotor_inertia: bool = False
-    offset: bool = False
-
-    @staticmethod
-    @lru_cache(maxsize=512)
-    def of(
-        joints: int, terms: tuple[str, ...] = (), rotor_inertia: bool = False, offset: bool = False
-    ) -> ParameterLayout:
-        """The same as the constructor, made once: names and owners are kept with it."""
-        return ParameterLayout(joints, terms, rotor_inertia, offset)
 
     @cached_property
     def links(self) -> slice:
         """Inertial parameters of all links."""
         return slice(0, PER_LINK * self.joints)
-
-    @cached_property
-    def rotors(self) -> slice:
-        """Rotor inertias; empty where the model has none."""
-        start = PER_LINK * self.joints
-        return slice(start, start + self.joints * self.rotor_inertia)
-
-    @cached_property
-    def friction(self) -> slice:
-        """Friction terms of all joints."""
-        start = self.rotors.stop
-        return slice(start, start + self.joints * len(self.terms))
-
-    @cached_property
-    def offsets(self) -> slice:
-        """Constant torques; empty where the model has none."""
-        start = self.friction.stop
-        return slice(start, start + self.joints * self.offset)
-
-    @cached_property
-    def rest(self) -> slice:
-        """Everything behind the links: rotor inertias, friction, offsets."""
-        return slice(self.links.stop, self.size)
 
     @cached_property
     def masses(self) -> slice:
@@ -133,7 +79,7 @@ class ParameterLayout:
     @cached_property
     def size(self) -> int:
         """How many parameters there are."""
-        return int(self.offsets.stop)
+        return PER_LINK * self.joints
 
     def link(self, link: int) -> slice:
         """The ten of one link; negative numbers count from the tip."""
@@ -144,30 +90,11 @@ class ParameterLayout:
         """Those of a link and of all behind it: what that link's joint moves."""
         return slice(PER_LINK * link, self.links.stop)
 
-    def friction_of(self, joint: int) -> slice:
-        """The friction terms of one joint; negative numbers count from the tip."""
-        start = self.friction.start + len(self.terms) * (joint % self.joints)
-        return slice(start, start + len(self.terms))
-
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """One per parameter: link_1.m, ..., joint_1.rotor, ..., joint_1.coulomb, joint_1.offset."""
-        joints = range(self.joints)
-        return (
-            *(link_parameter(i, what) for i in joints for what in LINK_PARAMETERS),
-            *(joint_parameter(i, "rotor") for i in joints if self.rotor_inertia),
-            *(joint_parameter(i, term) for i in joints for term in self.terms),
-            *(joint_parameter(i, "offset") for i in joints if self.offset),
-        )
-
-    @cached_property
-    def kind(self) -> tuple[str, ...]:
-        """ "link", "rotor", "friction" or "offset" for each parameter."""
-        return (
-            *["link"] * (PER_LINK * self.joints),
-            *["rotor"] * (self.joints * self.rotor_inertia),
-            *["friction"] * (self.joints * len(self.terms)),
-            *["offset"] * (self.joints * self.offset),
+        """One per parameter: link_1.m, link_1.hx, ..."""
+        return tuple(
+            link_parameter(i, what) for i in range(self.joints) for what in LINK_PARAMETERS
         )
 
     @cached_property
@@ -195,38 +122,3 @@ class ParameterLayout:
     @cached_property
     def _place(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.names)}
-
-    def live(self, joint: int, coupling: Float[Array, "j j"] | None = None) -> Bool[Array, " p"]:
-        """Which columns of W can be nonzero in a joint's rows.
-
-        A joint carries its own link and those behind it; rotors and friction act where the motors
-        do and reach the joint through the coupling C (v_motor = C v); an offset acts on its own
-        joint.
-        """
-        out = np.zeros(self.size, bool)
-        out[self.from_link(joint)] = True
-        every = np.arange(self.joints)
-        moved = every == joint if coupling is None else np.asarray(coupling)[:, joint] != 0.0
-        if self.rotor_inertia:
-            out[self.rotors] = moved
-        out[self.friction] = np.repeat(moved, len(self.terms))
-        if self.offset:
-            out[self.offsets] = every == joint
-        return out
-
-    def live_columns(
-        self, joint: int, coupling: Float[Array, "j j"] | None = None
-    ) -> Int[Array, " c"]:
-        """`live` as column numbers."""
-        return np.flatnonzero(self.live(joint, coupling))
-
-    def split(self, theta: Float[Array, " p"]) -> Parts:
-        """theta by kind, one row or entry per joint."""
-        theta = np.asarray(theta)
-        none = np.zeros(self.joints, theta.dtype)
-        return Parts(
-            theta[self.links].reshape(self.joints, PER_LINK),
-            theta[self.rotors] if self.rotor_inertia else none,
-            theta[self.friction].reshape(self.joints, len(self.terms)),
-            theta[self.offsets] if self.offset else none,
-        )

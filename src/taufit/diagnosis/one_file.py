@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.parameters import ParameterLayout
+from taufit.core.parameters import LinkLayout
 from taufit.diagnosis.change import Cause, Rows, zero_offset
 from taufit.diagnosis.evidence import Evidence, residual
 from taufit.diagnosis.normal import Solution
@@ -143,7 +143,7 @@ def _best_offset(part: _Part, joint: int) -> tuple[float, float]:
 def _load(part: _Part) -> Cause | None:
     """What the last link carries in a file and not in the others, where that puts it right."""
     rows = part.rows
-    layout = ParameterLayout.of(rows.robot.joints)
+    layout = LinkLayout(rows.robot.joints)
     whole = regressor(rows.robot, rows.position, rows.velocity, rows.acceleration)
     columns = whole[:, :, layout.link(-1)]
     weight = rows.keep / part.spread / np.sqrt(np.maximum(rows.keep.sum(axis=0), 1))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -38,6 +38,9 @@ class Model(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def channels(self) -> tuple[str, ...]: ...
 
     @property
     def regressor(self) -> Callable[..., Float[Array, "n j p"]]: ...
@@ -86,7 +89,7 @@ class BaseParameters:
 
     def of(self, parameters: Float[Array, "*batch p"]) -> Float[Array, "*batch b"]:
         """The base parameters B theta of full parameters theta."""
-        return np.asarray(parameters, float) @ self.mapping.T
+        return np.asarray(np.asarray(parameters, float) @ self.mapping.T)
 
     def reduce(self, matrix: Float[Array, "*rows p"]) -> Float[Array, "*rows b"]:
         """The kept columns of a regressor."""
@@ -216,19 +219,20 @@ def sampled_regressor(
     if isinstance(model, Robot):
         names, rows = model.parameter_names, regressor(model, q, v, a)
     else:
-        names, rows = model.names, model.regressor(q, v, a, **friction_inputs(v, seed))
+        names, rows = model.names, model.regressor(q, v, a, **term_inputs(model, v, seed))
     matrix = np.asarray(rows, float).reshape(n * robot.joints, columns)
     matrix[:, np.isin(names, list(dropped))] = 0.0
     return matrix
 
 
-def friction_inputs(velocity: Float[Array, "n j"], seed: int = 0) -> dict[str, Float[Array, "n j"]]:
-    """Random loads [N m], temperatures [degC] and displacements, for friction that reads them."""
+def term_inputs(model: Model, velocity: Float[Array, "n j"], seed: int = 0) -> dict[str, Any]:
+    """Random loads [N m], temperatures [degC], displacements and channels for terms."""
     rng = np.random.default_rng((seed, 1))
     return {
         "load": 30.0 * rng.normal(size=velocity.shape),
         "temperature": rng.uniform(15.0, 55.0, velocity.shape),
         "travel": rng.uniform(-0.5, 0.5, velocity.shape) ** 3,
+        "channels": {name: rng.uniform(15.0, 55.0, velocity.shape) for name in model.channels},
     }
 
 

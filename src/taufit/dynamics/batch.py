@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.parameters import PER_LINK
 from taufit.dynamics import adjoint, recursion
 from taufit.robot import Robot
 
@@ -59,7 +60,7 @@ class Engine:
                 np.ascontiguousarray(robot.placements, float),
                 np.ascontiguousarray(robot.screws, float),
                 self.gravity,
-                robot.layout.split(robot.parameters if parameters is None else parameters).links,
+                (robot.parameters if parameters is None else parameters).reshape(-1, PER_LINK),
             )
             self._once = self.kernel.regressor_once
         elif parameters is not None:
@@ -179,7 +180,7 @@ class Engine:
         if weights is not None:
             rows *= weights[part, :, None]
         for i in range(self.robot.joints):
-            for c in self.robot.layout.live_columns(i):
+            for c in range(*self.robot.layout.from_link(i).indices(self.robot.layout.size)):
                 if place[i, c] >= 0:
                     out[place[i, c] : place[i, c] + last - first] = rows[:, i, c]
 

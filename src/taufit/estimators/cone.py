@@ -10,7 +10,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
-from taufit.core.parameters import ParameterLayout
+from taufit.core.parameters import LinkLayout
 from taufit.estimators.constraints import Constraints
 from taufit.estimators.estimator import Problem, column_scale
 from taufit.model.torque_model import TorqueModel
@@ -91,7 +91,7 @@ def consistent_least_squares(
     p = len(scale)
     g = len(limits.bound)
     blocks = len(limits.links)
-    entries_of = ParameterLayout.of(blocks)  # one pseudo-inertia has as many entries as a link
+    entries_of = LinkLayout(blocks)  # one pseudo-inertia has as many entries as a link
 
     linear = limits.matrix * scale
     weights = np.linalg.norm(linear, axis=1)

@@ -13,10 +13,10 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
-from taufit.core.parameters import PER_LINK, ParameterLayout, link_name
+from taufit.core.parameters import PER_LINK, link_name
 from taufit.model.torque_model import TorqueModel
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
-from taufit.terms.friction import level_columns
+from taufit.terms import DISSIPATIVE, ParameterLayout, level_columns
 
 # Shares of the rated speed at which friction must take energy: drag that bends down does so last at
 # the end, Stribeck's dip is near standstill.
@@ -51,7 +51,7 @@ class Constraints:
     def blocks(self, theta: Float[Array, " p"]) -> Float[Array, "c 4 4"]:
         """The matrices that have to be positive semidefinite."""
         own = np.stack([theta[self.layout.link(k)] for k in self.links])
-        return np.einsum("ci,cimn->cmn", own, self.maps) - self.floors
+        return np.asarray(np.einsum("ci,cimn->cmn", own, self.maps) - self.floors)
 
 
 def constraints_of(
@@ -185,16 +185,16 @@ def passive_rows(
     the signs of single terms are left out. Friction without a known speed has no condition. Where
     it must be `rising`, f at each of the speeds is at least what it is at the one before.
     """
-    if model.friction is None:
+    if not model.layout.of_kind(DISSIPATIVE).any():
         return
     rated = np.asarray(speeds if len(speeds) else model.robot.limits.velocity, float)
     for joint in np.flatnonzero(np.isfinite(rated) & (rated > 0.0)).tolist():
-        at = model.layout.friction_of(joint)
+        at, term = model.layout.drive_of(joint), model.term_sum.of_joint(joint)
         signed = model.nonnegative[at]
         kept: list[Float[Array, " k"]] = []
         for way in (1.0, -1.0):
             velocity = way * rated[joint] * _SPEEDS
-            rows = way * level_columns(model.friction, velocity, model.joint_shape[joint])
+            rows = way * level_columns(term, velocity, model.joint_shape[joint])
             asked = [(v, row, "takes energy") for v, row in zip(velocity, rows, strict=True)]
             if rising:
                 steps = np.diff(rows, axis=0)

@@ -34,7 +34,7 @@ from taufit.excitation.scene import Clearances, Scene, free_centre
 from taufit.excitation.search import Budget, Candidate, Goal, Search
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot
-from taufit.terms.friction import Linear
+from taufit.terms import friction_model
 
 SAMPLES = 200
 REPORT_SAMPLES = 2000
@@ -177,7 +177,7 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
         )
     if not seconds > 0 or (iterations is not None and iterations < 1):
         raise InfeasibleError("the budget of the search must be positive.")
-    model = model or TorqueModel(robot, Linear(), rotor_inertia=False, offset=True)
+    model = model or TorqueModel(robot, friction_model("linear"), rotor_inertia=False, offset=True)
     limits = limits or default_limits(robot)
     basis = basis or FourierBasis()
     scene = scene or Scene()
@@ -246,7 +246,9 @@ def condition_limit_of(model: TorqueModel) -> float:
             return 1.0
         return condition_number(scaled(columns.T @ columns))
 
-    plain = TorqueModel(model.robot, Linear(), rotor_inertia=False, offset=model.offset)
+    plain = TorqueModel(
+        model.robot, friction_model("linear"), rotor_inertia=False, offset=model.has("offset")
+    )
     ratio = alone(model) / alone(plain)
     return CONDITION_LIMIT * (max(1.0, ratio) if np.isfinite(ratio) else np.inf)
 

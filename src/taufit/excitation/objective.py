@@ -16,7 +16,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float, Int
 from taufit.dynamics import Engine
 from taufit.model.torque_model import TorqueModel
-from taufit.terms.friction import FrictionInput, needs
+from taufit.terms import TermInput, needs
 
 # Inside the search a sign of velocity turns over within this speed, so that it has a slope.
 SMOOTH_WIDTH = 0.05
@@ -84,7 +84,7 @@ class InformationOf:
 
     @property
     def _loaded(self) -> bool:
-        return needs(self.model.friction, "load")
+        return needs(self.model.term_sum, "load")
 
     def matrix(
         self, q: Float[Array, "n j"], v: Float[Array, "n j"], a: Float[Array, "n j"]
@@ -124,9 +124,9 @@ class InformationOf:
                 into[:, self.joint_of, self.term_of] = wanted[:, self.joint_of, self.of_joints]
                 columns = self._own
             extra_v = self._slope(into, lambda d: columns(q, v + d, a, load), joints)
-            if model.rotor_inertia:
+            if model.has("rotor"):
                 extra_a = self._slope(into, lambda d: columns(q, v, a + d, load), joints)
-            if needs(model.friction, "position"):
+            if needs(model.term_sum, "position"):
                 extra_q = self._slope(into, lambda d: columns(q + d, v, a, load), joints)
             if load is not None:
                 by_load = self._slope(into, lambda d: columns(q, v, a, load + d), joints)
@@ -157,8 +157,8 @@ class InformationOf:
     def _friction(
         self, q: Float[Array, "n j"], v: Float[Array, "n j"], load: Float[Array, "n j"] | None
     ) -> Float[Array, "n j k"]:
-        inputs = FrictionInput(v, q, load, np.full_like(v, 25.0))
-        return self.columns_of.motor_friction(inputs)
+        inputs = TermInput(v, q, load, np.full_like(v, 25.0))
+        return self.columns_of.drive_columns(inputs)
 
     def _slope(
         self, wanted: Float[Array, "n j m"], columns: Callable[[Any], Array], joints: int
@@ -183,16 +183,16 @@ class InformationOf:
 def _owners(model: TorqueModel) -> tuple[Int[Array, " m"], Int[Array, " m"]]:
     """Joint of every column behind the links', and its place among that joint's own."""
     joints = model.robot.joints
-    terms = len(model.friction.terms) if model.friction else 0
+    terms = len(model.term_sum.parameters)
     each = np.arange(joints)
     owner, term, ahead = [], [], 0
-    if model.rotor_inertia:
+    if model.has("rotor"):
         owner.append(each)
         term.append(np.zeros(joints, int))
         ahead = 1
     owner.append(np.repeat(each, terms))
     term.append(np.tile(ahead + np.arange(terms), joints))
-    if model.offset:
+    if model.has("offset"):
         owner.append(each)
         term.append(np.full(joints, ahead + terms))
     return np.concatenate(owner), np.concatenate(term)

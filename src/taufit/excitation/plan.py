@@ -26,7 +26,7 @@ from taufit.excitation.scene import Scene, mounting_plane, scene_for
 from taufit.excitation.strokes import FrictionTest, friction_test
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot
-from taufit.terms.friction import Linear
+from taufit.terms import friction_model
 
 CLEARANCE = 0.02
 
@@ -136,7 +136,7 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
         scene = scene_for(robot, planes=(mounting_plane(robot),), clearance=CLEARANCE)
     request = _Request(
         robot,
-        model or TorqueModel(robot, Linear(), rotor_inertia=False, offset=True),
+        model or TorqueModel(robot, friction_model("linear"), rotor_inertia=False, offset=True),
         criterion,
         basis or FourierBasis(),
         limits or default_limits(robot),

@@ -18,7 +18,7 @@ from taufit.excitation.motion_file import LONGEST
 from taufit.excitation.scene import Clearances, Scene
 from taufit.excitation.stroke_motion import Strokes
 from taufit.robot import Limits, Robot
-from taufit.terms.friction import FrictionInput, Stribeck
+from taufit.terms import BREAKAWAY, TermInput, friction_model
 
 # Constant speeds of paper F's friction tests [deg/s].
 PAPER_SPEEDS_DEG = (
@@ -37,7 +37,8 @@ _LEAST_S = 2.0
 # much longer a stroke is.
 _PASSES = {"motor": 1, "link": 2}
 _LONGER = {"motor": 1.0, "link": 2.5}
-_NOMINAL = {"viscous": 1.0, "viscous2": 0.3, "viscous3": 0.1, "coulomb": 1.0, "static": 1.4}
+# By power of speed, and of break-away.
+_NOMINAL, _BREAKAWAY = (1.0, 1.0, 0.3, 0.1), 1.4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,10 +97,12 @@ def plan_speeds(
         most: Speeds at most.
     """
     candidates = np.geomspace(min(_SLOWEST, 0.2 * fastest), fastest, 28)
-    model = Stribeck()
+    model = friction_model("stribeck")
     shape = np.array([0.02, min(0.05, 0.2 * fastest)])
-    nominal = np.array([_NOMINAL.get(term.name, 1.0) for term in model.terms])
-    inputs = FrictionInput(candidates)
+    nominal = np.array(
+        [_BREAKAWAY if one.group == BREAKAWAY else _NOMINAL[one.power] for one in model.parameters]
+    )
+    inputs = TermInput(candidates)
     columns = model.columns(inputs, shape) * nominal
     slopes = []
     for k in range(len(shape)):
@@ -126,7 +129,7 @@ def plan_speeds(
             break
         chosen.append(best)
         now = after
-    names = [term.name for term in model.terms]
+    names = [term.name for term in model.parameters]
     return SpeedPlan(
         joint,
         candidates[sorted(chosen)],

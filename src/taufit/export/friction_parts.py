@@ -7,8 +7,9 @@ from taufit.model.fitted_model import FittedModel
 
 
 def friction_coefficients(model: FittedModel) -> Float[Array, "j k"]:
-    """The fitted friction terms, one row per joint."""
-    return model.layout.split(model.values).friction
+    """Coefficients of friction and further terms at the motors, one row per joint."""
+    model.columns.require_at_motors(model.values)
+    return model.layout.split(model.values).drive
 
 
 def offsets(model: FittedModel) -> Float[Array, " j"]:

@@ -24,16 +24,19 @@ from taufit.fitting.fit_samples import solve_rows
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.simple_terms import RowsOfTraining
-from taufit.terms.friction import (
-    FittedWidth,
-    FrictionInput,
-    FrictionModel,
-    Linear,
-    NoFriction,
-    Polynomial,
+from taufit.terms import (
+    CONSERVATIVE,
+    DISSIPATIVE,
+    TERMS,
+    Term,
+    TermInput,
+    friction_model,
     level,
     needs,
+    sum_of,
+    usual_channels,
 )
+from taufit.terms.friction import Friction
 
 # Weights of the model's links in a refit, in units of one squared noise level: near them where
 # the format has all that turns and pushes, free to move where it lacks rotors or offsets, which
@@ -53,16 +56,25 @@ class Terms:
         rotor_inertia: Whether joints have rotor inertia.
         offset: Whether joints have a constant torque.
         mounting: Whether it knows the direction of gravity.
+        terms: Names of further terms that it holds.
     """
 
-    friction: FrictionModel
+    friction: Friction
     rotor_inertia: bool
     offset: bool
     mounting: bool
+    terms: tuple[str, ...] = ()
+
+    def further(self, model: FittedModel) -> tuple[Term, ...]:
+        """The model's further terms that the format holds."""
+        held = {TERMS[name] for name in self.terms}
+        return tuple(term for term in model.terms if type(term) in held)
 
 
-URDF_TERMS = Terms(Linear(), rotor_inertia=False, offset=False, mounting=False)
-MJCF_TERMS = Terms(Polynomial(), rotor_inertia=True, offset=True, mounting=True)
+URDF_TERMS = Terms(friction_model("linear"), rotor_inertia=False, offset=False, mounting=False)
+MJCF_TERMS = Terms(
+    friction_model("polynomial"), rotor_inertia=True, offset=True, mounting=True, terms=("spring",)
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,17 +105,17 @@ def held(model: FittedModel, terms: Terms) -> Held:
     """The model in a format's terms."""
     robot = model.robot
     flat = replace(robot, drives=replace(robot.drives, coupling=np.eye(robot.joints)))
-    structure = TorqueModel(flat, terms.friction, terms.rotor_inertia, terms.offset)
+    structure = TorqueModel(
+        flat, terms.friction, terms.rotor_inertia, terms.offset, terms=terms.further(model)
+    )
     copied = structure.with_values(_copied(model, structure))
     record = model.training.simple_terms
-    rows = None if record is None else RowsOfTraining(record, structure)
+    rows = None if record is None else RowsOfTraining(record, structure, model.terms)
     dropped = _dropped(model, terms, rows)
     missing = [part for part in dropped if not part.startswith("the mounting")]
     refitted = bool(missing) and rows is not None
     if refitted and rows is not None:
-        lacks = (model.rotor_inertia and not terms.rotor_inertia) or (
-            model.offset and not terms.offset
-        )
+        lacks = any(model.has(name) and not structure.has(name) for name in ("rotor", "offset"))
         speeds = _rated(model)
         # Simulators take friction that falls with speed for a drive.
         estimator = ConsistentSdp(
@@ -122,26 +134,28 @@ def _copied(model: FittedModel, structure: TorqueModel) -> Float[Array, " p"]:
     own, layout = model.layout.split(model.values), structure.layout
     out = np.zeros(layout.size)
     out[layout.links] = own.links.ravel()
-    if structure.rotor_inertia:
-        out[layout.rotors] = np.maximum(own.rotors, 0.0)
-    if structure.offset:
-        out[layout.offsets] = own.offsets
-    out[layout.friction] = _nearest_friction(model, structure).ravel()
+    if structure.has("rotor"):
+        out[layout.of("rotor")] = np.maximum(own.rotors, 0.0)
+    if structure.has("offset"):
+        out[layout.of("offset")] = own.offsets
+    out[layout.of_kind(DISSIPATIVE)] = _nearest_friction(model, structure).ravel()
+    for i in np.flatnonzero(layout.of_kind(CONSERVATIVE)):
+        out[i] = model.values[model.layout.index(layout.names[i])]
     return out
 
 
 def _curve(
-    model: FittedModel, target: FrictionModel, joint: int, speeds: Float[Array, " m"]
+    model: FittedModel, target: Term, joint: int, speeds: Float[Array, " m"]
 ) -> tuple[Float[Array, "n k"], Float[Array, " n"]]:
     """The target's columns at speeds in both directions, and the model's steady friction there."""
     v = np.concatenate([-speeds, speeds])
     zero, warm = np.zeros_like(v), np.full_like(v, model.typical_temperature[joint])
-    inputs = FrictionInput(v, zero, zero, warm, v)
+    inputs = TermInput(v, zero, zero, warm, v)
     columns = target.columns(inputs, np.empty(0))
-    if model.friction is None or isinstance(model.friction, NoFriction):
-        return columns, zero
-    own = model.layout.split(model.values).friction[joint]
-    return columns, level(model.friction).columns(inputs, model.joint_shape[joint]) @ own
+    own = model.layout.split(model.values).drive[joint]
+    steady = level(model.term_sum.of_joint(joint))
+    inputs = TermInput(v, zero, zero, warm, v, channels=usual_channels(model.term_sum, v))
+    return columns, steady.columns(inputs, model.joint_shape[joint]) @ own
 
 
 def _seen(model: FittedModel) -> Float[Array, " j"]:
@@ -158,11 +172,11 @@ def _lean_on_curve(rows: RowsOfTraining, model: FittedModel, structure: TorqueMo
     """
     target = structure.friction
     assert target is not None
-    straight = all(term.name in ("coulomb", "viscous") for term in target.terms)
+    straight = all(one.power < 2 for one in target.parameters)
     fastest = _seen(model) if straight else _rated(model)
     for j in range(model.robot.joints):
         columns, torque = _curve(model, target, j, np.linspace(0.05, 1.0, 10) * fastest[j])
-        names = tuple(joint_parameter(j, term.name) for term in target.terms)
+        names = tuple(joint_parameter(j, term.name) for term in target.parameters)
         scale = np.sqrt(CURVE_ROWS)
         rows.with_rows(j, names, scale * columns, scale * torque)
 
@@ -178,7 +192,7 @@ def _nearest_friction(model: FittedModel, structure: TorqueModel) -> Float[Array
     for j in range(model.robot.joints):
         columns, torque = _curve(model, target, j, np.linspace(0.02, 1.0, 50) * fastest[j])
         found = np.linalg.lstsq(columns, torque, rcond=None)[0]
-        least = [0.0 if term.nonnegative else -np.inf for term in target.terms]
+        least = [0.0 if term.nonnegative else -np.inf for term in target.parameters]
         rounded = np.where(np.abs(found) < 1e-12 * max(np.abs(torque).max(), 1.0), 0.0, found)
         out.append(np.maximum(rounded, least))
     return np.array(out)
@@ -195,10 +209,10 @@ def _rated(model: FittedModel) -> Float[Array, " j"]:
 def _ways_of_friction(model: FittedModel) -> list[str]:
     """What no format's friction does, whatever its terms are called."""
     out = []
-    if needs(model.friction, "temperature"):
+    if needs(model.term_sum, "temperature"):
         warm = ", ".join(f"{t:.3g}" for t in model.typical_temperature)
         out.append(f"how friction follows temperature (taken at {warm} degC)")
-    if isinstance(model.friction, FittedWidth) or getattr(model.friction, "width", 0.0) > 0.0:
+    if model.friction is not None and model.friction.smooth:
         out.append("the speed over which friction changes its sign")
     return out
 
@@ -219,21 +233,23 @@ def _dropped(model: FittedModel, terms: Terms, rows: RowsOfTraining | None) -> t
             share = f", {100.0 * size[j] / spread[j]:.2g} % of its torque"
         return f"(up to {most}; in training {size[j]:.2g} N m rms on joint {j + 1}{share})"
 
-    format_terms = {(term.name, term.unit) for term in terms.friction.terms}
-    for k, term in enumerate(model.friction.terms if model.friction else ()):
-        column = own.friction[:, k]
-        if (term.name, term.unit) in format_terms:
+    further = sum_of(terms.friction, *terms.further(model)).parameters
+    held_names = {(one.name, one.unit) for one in further}
+    for k, (one, kind, _) in enumerate(model.layout.drive_entries):
+        column = own.drive[:, k]
+        if (one.name, one.unit) in held_names:
             continue
         if np.max(np.abs(column), initial=0.0) > 1e-6:
             size = None if record is None else record.effect[:, k]
-            most = f"{np.max(np.abs(column)):.3g} {term.unit}"
-            what = "gravity compensator" if term.name.startswith("balance_") else "friction"
-            out.append(f"{what} term {term.name!r} {told(size, most)}")
+            most = f"{np.max(np.abs(column)):.3g} {one.unit}"
+            what = "friction" if kind == DISSIPATIVE else str(kind)
+            out.append(f"{what} term {one.name!r} {told(size, most)}")
     out += _ways_of_friction(model)
     if np.any(own.rotors) and not terms.rotor_inertia:
         size = None
         if rows is not None:
-            each = [rows.size(joint_parameter(j, "rotor"), j) for j in range(len(own.rotors))]
+            names = model.names[model.layout.of("rotor")]
+            each = [rows.size(name, j) for j, name in enumerate(names)]
             size = np.array(each) * own.rotors
         out.append(f"rotor inertias {told(size, f'{np.max(own.rotors):.3g} kg m^2')}")
     if np.any(own.offsets) and not terms.offset:

@@ -12,15 +12,16 @@ from taufit.export.held import MJCF_TERMS, Held, held
 from taufit.export.joint_frames import joint_frames, numbers, quaternion
 from taufit.export.unique_names import unique_names
 from taufit.model.fitted_model import FittedModel
+from taufit.terms import LEVEL
 
 
 def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     """MJCF text and what of the model it could not hold.
 
     The numbers are those of `mjcf_form(model)`: rotor inertia is armature, drag a polynomial
-    damping (linear, quadratic, cubic), Coulomb friction `frictionloss`, and an offset the bias of
-    the joint's actuator, whose control is the torque of the drive. MuJoCo solves dry friction as a
-    constraint, so `mj_inverse` torques contain it up to its solver.
+    damping (linear, quadratic, cubic), Coulomb friction `frictionloss`, a spring `stiffness`, and
+    an offset the bias of the joint's actuator, whose control is the torque of the drive. MuJoCo
+    solves dry friction as a constraint, so `mj_inverse` torques contain it up to its solver.
     """
     require_feasible(model.robot)
     form = mjcf_form(model)
@@ -28,9 +29,10 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     require_feasible(robot)
     frames, tip = joint_frames(robot)
     friction = friction_coefficients(form.model)
-    column = {term.name: k for k, term in enumerate(MJCF_TERMS.friction.terms)}
-    dry = friction[:, column["coulomb"]]
-    drag = friction[:, [column["viscous"], column["viscous2"], column["viscous3"]]]
+    known = MJCF_TERMS.friction.parameters
+    dry = friction[:, next(k for k, one in enumerate(known) if one.group == LEVEL)]
+    drag = friction[:, [k for k, one in enumerate(known) if one.power]]
+    springs = [getattr(term, "rest", 0.0) for term in form.model.terms]
     rotor = form.model.layout.split(form.model.values).rotors
     offset = offsets(form.model)
 
@@ -76,6 +78,9 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
             # friction over inertia.
             solimpfriction="0.99 0.99 0.001",
         )
+        for k, rest in enumerate(springs):
+            joint.set("stiffness", repr(float(friction[i, len(known) + k])))
+            joint.set("springref", repr(float(rest)))
         low, high = robot.limits.lower[i], robot.limits.upper[i]
         if np.isfinite(low) and np.isfinite(high):
             joint.set("range", numbers([low, high]))
@@ -95,5 +100,5 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
 
 
 def mjcf_form(model: FittedModel) -> Held:
-    """The model as MJCF holds it: links, rotors, dry friction, drag, offsets."""
+    """The model as MJCF holds it: links, rotors, dry friction, drag, springs, offsets."""
     return held(model, MJCF_TERMS)

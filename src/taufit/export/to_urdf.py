@@ -14,6 +14,7 @@ from taufit.export.unique_names import unique_names
 from taufit.model.fitted_model import FittedModel
 from taufit.robot.inertia import to_centre_of_mass
 from taufit.robot.pose import pose_from_rpy, screw_motion
+from taufit.terms import LEVEL
 
 # A turn either way is far; a joint that may turn for ever is "continuous", which this is not.
 _WIDE = 1e3
@@ -31,8 +32,9 @@ def to_urdf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     form = urdf_form(model)
     require_feasible(form.model.robot)
     friction = friction_coefficients(form.model)
-    column = {term.name: k for k, term in enumerate(URDF_TERMS.friction.terms)}
-    damping, dry = friction[:, column["viscous"]], friction[:, column["coulomb"]]
+    known = URDF_TERMS.friction.parameters
+    damping = friction[:, next(k for k, one in enumerate(known) if one.power == 1)]
+    dry = friction[:, next(k for k, one in enumerate(known) if one.group == LEVEL)]
     if model.robot.urdf is not None:
         text = _edited(form.model, damping, dry)
     else:

@@ -12,7 +12,6 @@ from taufit.model.torque_model import TorqueModel
 from taufit.recording import require_joints
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.terms.friction.compensated import absent_terms
 
 # Fewer independent rows per parameter than this determine nothing by themselves.
 _ALONE = 4.0
@@ -47,13 +46,13 @@ class Amount:
     def of(cls, model: TorqueModel, source: SampleSource) -> Amount:
         """Of the samples in motion."""
         seen, joints = source.summary, model.robot.joints
-        terms = len(model.friction.terms) if model.friction else 0
+        terms = len(model.term_sum.parameters)
         return cls(
             seen.moving / source.rate_hz,
             float(seen.kept_moving.sum()) / source.correlation_guess,
             6 * joints
-            + joints * (model.rotor_inertia + terms + model.offset)
-            - len(absent_terms(model.friction, joints)),
+            + joints * (model.has("rotor") + terms + model.has("offset"))
+            - len(model.absent),
         )
 
     @property
@@ -85,7 +84,7 @@ class Amount:
         one joint more than the others, by that.
         """
         size = np.hypot(source.summary.torque_std, source.summary.mean)
-        return np.sqrt(self.missing) * _USUAL_NOISE * np.nan_to_num(size)
+        return np.asarray(np.sqrt(self.missing) * _USUAL_NOISE * np.nan_to_num(size))
 
     def findings(self) -> list[str]:
         """A warning where priors have much to say."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,15 +35,9 @@ from taufit.regression.near import FIRST_LOAD, near_load
 from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.terms.friction import (
-    FRICTION_MODELS,
-    Compensated,
-    FrictionModel,
-    NoFriction,
-    Presliding,
-)
-from taufit.terms.friction.compensated import absent_terms, compensated
-from taufit.terms.friction.states import STATES
+from taufit.terms import STATES, Term, friction_model, further_term
+from taufit.terms.friction import Friction
+from taufit.terms.layout import DRIVE
 
 if TYPE_CHECKING:
     from taufit.fitting.known_friction import KnownFriction
@@ -55,24 +50,30 @@ _MOST_UNSEEN = 0.6
 _NONSENSE = 0.6
 
 
-def _friction(friction: FrictionModel | str | None) -> FrictionModel | None:
+def _friction(friction: Friction | str | None) -> Friction | None:
     """The model itself, or the one of a name."""
     if not isinstance(friction, str):
         return friction
-    if friction == "auto":
-        return Presliding()
-    if friction not in FRICTION_MODELS:
-        raise TaufitError(
-            f"there is no friction model {friction!r}: use auto or one of "
-            f"{', '.join(FRICTION_MODELS)}."
-        )
-    return None if friction == "none" else FRICTION_MODELS[friction]()
+    if friction == "none":
+        return None
+    return friction_model("presliding" if friction == "auto" else friction)
 
 
-def _beside_compensators(robot: Robot, friction: FrictionModel | None) -> FrictionModel | None:
-    """Friction with the robot's gravity compensators, where it has some."""
-    if not robot.compensators or compensated(friction) is not None:
-        return friction
+def _terms(robot: Robot, terms: Sequence[Term | str]) -> tuple[Term, ...]:
+    """Further terms, by themselves or by name, and the robot's gravity compensators."""
+    wanted = tuple(further_term(term) if isinstance(term, str) else term for term in terms)
+    for term in wanted:
+        if term.block != DRIVE:
+            raise TaufitError(
+                f"{type(term).__name__} is no further term: ask for it with `{term.block}` "
+                "(rotor_inertia=, offset=)."
+            )
+    return (*wanted, *_compensators(robot))
+
+
+def _compensators(robot: Robot) -> tuple[Term, ...]:
+    if not robot.compensators:
+        return ()
     coupling = robot.drives.coupling
     for one in robot.compensators:
         apart = np.eye(robot.joints)[one.joint]
@@ -82,16 +83,17 @@ def _beside_compensators(robot: Robot, friction: FrictionModel | None) -> Fricti
                 "is coupled with others, which is not supported: describe the joint without one of "
                 "them."
             )
-    return Compensated(friction or NoFriction(), robot.compensators)
+    return (further_term("gravity_compensator", robot.compensators),)
 
 
 def automatic_model(
     robot: Robot,
     *,
     side: str | None = None,
-    friction: FrictionModel | str | None = "auto",
+    friction: Friction | str | None = "auto",
     rotor_inertia: bool | None = None,
     offset: bool = True,
+    terms: Sequence[Term | str] = (),
 ) -> TorqueModel:
     """The torque model an expert would begin with.
 
@@ -105,15 +107,18 @@ def automatic_model(
         friction: A model, the name of one, "none", or "auto".
         rotor_inertia: Whether each joint has one; by default from the side.
         offset: Whether each joint has a constant torque offset.
+        terms: Further terms or their names, e.g. "spring"; gravity compensators of the robot are
+            among them by themselves.
     """
     side = side or robot.drives.side
     return TorqueModel(
         robot
         if side == robot.drives.side
         else replace(robot, drives=replace(robot.drives, side=side)),
-        _beside_compensators(robot, _friction(friction)),
+        _friction(friction),
         side != "link" if rotor_inertia is None else rotor_inertia,
         offset,
+        terms=_terms(robot, terms),
     )
 
 
@@ -166,7 +171,7 @@ def fit(
     check_enough(model, source, with_prior=automatic)
     amount = Amount.of(model, source)
     bound = ties(model, source.excerpt)
-    dropped = (*dropped, *absent_terms(model.friction, model.layout.joints))
+    dropped = (*dropped, *model.absent)
     dropped = (*dropped, *(known.dropped if known is not None else ()))
     if not automatic:
         # Without priors, one of two columns that are the same must go.
@@ -251,8 +256,8 @@ def fitted_model(
     fitted = replace(
         model, shape=estimate.shape if estimate.shape is not None else model.shape
     ).with_values(estimate.values)
-    if model.rotor_inertia:
-        rotors = estimate.values[model.layout.rotors]
+    if model.has("rotor"):
+        rotors = estimate.values[model.layout.of("rotor")]
         links = tuple(
             replace(link, rotor_inertia=float(rotor))
             for link, rotor in zip(fitted.robot.links, rotors, strict=True)
@@ -285,10 +290,10 @@ def fitted_model(
 
 
 def _ranges(source: SampleSource) -> Ranges:
-    """Where the motion went."""
-    return Ranges(
-        **{name: Range(own.low, own.high) for name, own in source.summary.extents.items()}
-    )
+    """Where the motion went; of further channels no range is kept."""
+    kept = {one.name for one in fields(Ranges)}
+    extents = source.summary.extents.items()
+    return Ranges(**{name: Range(x.low, x.high) for name, x in extents if name in kept})
 
 
 def shown_by_data(model: TorqueModel, estimate: Estimate, link_weight: Array) -> Bool[Array, " b"]:

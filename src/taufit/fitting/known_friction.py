@@ -15,8 +15,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
-from taufit.terms.friction import Compensated, NoFriction
-from taufit.terms.friction.compensated import compensated
+from taufit.terms import DISSIPATIVE
 
 DAY_TO_DAY = 0.1
 
@@ -38,10 +37,10 @@ class KnownFriction:
     @classmethod
     def of(cls, tested: FittedModel) -> KnownFriction:
         """From a model whose friction is known, e.g. one that `taufit friction` wrote."""
-        if tested.friction is None:
+        if not tested.layout.of_kind(DISSIPATIVE).any():
             raise TaufitError("that model has no friction. Give one written by `taufit friction`.")
-        own = tested.layout.friction
-        names, values = tested.names[own], np.asarray(tested.values[own], float)
+        own = np.flatnonzero(tested.layout.of_kind(DISSIPATIVE))
+        names, values = tuple(np.array(tested.names)[own]), np.asarray(tested.values[own], float)
         std = np.full(len(values), np.inf)
         if tested.training.std is not None:
             std = np.asarray(tested.training.std[own], float)
@@ -83,16 +82,17 @@ class KnownFriction:
 
 
 def with_tested_friction(model: TorqueModel, tested: FittedModel) -> TorqueModel:
-    """The structure with the tested friction's model and shapes, beside its own compensators."""
+    """The structure with the tested friction's model and shapes, beside its own further terms."""
     if tested.robot.joints != model.robot.joints:
         raise TaufitError(
             f"the friction test is of an arm with {tested.robot.joints} joints, this one has "
             f"{model.robot.joints}."
         )
-    friction = tested.friction
-    if isinstance(model.friction, Compensated) and compensated(friction) is None:
-        friction = replace(model.friction, model=friction or NoFriction())
-    return replace(model, friction=friction, shape=tested.shape)
+    known = {one.name for one in model.term_sum.parameters}
+    further = [t for t in tested.terms if not known & {one.name for one in t.parameters}]
+    return replace(
+        model, friction=tested.friction, terms=(*further, *model.terms), shape=tested.shape
+    )
 
 
 def unlike_tested(

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.parameters import joint_parameter
 from taufit.dynamics import inverse_dynamics
 from taufit.model.torque_model import TorqueModel
 from taufit.recording.finding import Finding
 from taufit.signals.samples import Samples
+from taufit.terms import BREAKAWAY, CONSTANT, LEVEL, MEMORY
 
 # Less of its travel than this in the other direction does not tell friction from offset.
 _BACK = 0.01
@@ -68,20 +68,21 @@ def one_way_joints(samples: Samples) -> tuple[int, ...]:
 
 def ties(model: TorqueModel, samples: Samples) -> Ties:
     """What cannot be separated on this motion, and what is held at zero for it."""
-    terms = () if model.friction is None else tuple(term.name for term in model.friction.terms)
-    constant = [name for name in terms if name.startswith(("coulomb", "presliding", "static"))]
-    if not constant:
+    layout = model.layout
+    steady = layout.of_group(LEVEL, MEMORY, BREAKAWAY)
+    if not steady.any():
         return Ties((), (), ())
     joints = one_way_joints(samples)
+    names, owner = np.array(layout.names), np.asarray(layout.owner)
     dropped: list[str] = []
     tied: list[str] = []
     for j in joints:
-        own = [joint_parameter(j, name) for name in constant]
-        tied += own
-        if model.offset:
-            tied.append(joint_parameter(j, "offset"))
+        friction: list[str] = names[steady & (owner == j)].tolist()
+        offset: list[str] = names[layout.of_kind(CONSTANT) & (owner == j)].tolist()
+        tied += [*friction, *offset]
+        if offset:
             # Friction opposes motion: where the constant part drives it, it is an offset.
-            dropped += [joint_parameter(j, "offset")] if _resists(model, samples, j) else own
+            dropped += offset if _resists(model, samples, j) else friction
     return Ties(joints, tuple(dropped), tuple(tied))
 
 

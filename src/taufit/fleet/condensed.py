@@ -35,7 +35,7 @@ from taufit.regression.information import Information
 from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import RowsOf, SampleRows, added
 from taufit.signals import Samples, condition
-from taufit.terms.friction import needs
+from taufit.terms import needs
 from taufit.workflow.training_data import counted, in_robot_order, with_drives
 
 # Kinds of findings that say something about the robot, not about the file.
@@ -205,7 +205,7 @@ class Condense:
         weight: float,
     ) -> Condensed:
         model, base = self.model, self.base
-        load = model.nominal if needs(model.friction, "load") else None
+        load = model.nominal if needs(model.term_sum, "load") else None
         found: SampleRows = RowsOf(model, load)(samples)
         regression = RowsInMemory(found, base)
         prior, centre = _prior(model)

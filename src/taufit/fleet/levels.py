@@ -14,6 +14,7 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 from taufit.model.columns import terms_at
 from taufit.model.torque_model import TorqueModel
+from taufit.terms import DRAG, LEVEL, LOAD
 
 _SPEED = 0.5
 # Where curves are compared, over the rated speed: mostly Coulomb friction, mostly drag.
@@ -58,13 +59,14 @@ def level_rows(
     drag = terms_at(model, speed)
     out = np.zeros((layout.joints, layout.size))
     for i in range(layout.rest.start, layout.size):
-        what, j = layout.what[i], int(layout.owner[i])
-        if what == "coulomb":
+        one, j = layout.parameters[i], int(layout.owner[i])
+        assert one is not None
+        if one.group == LEVEL:
             out[j, i] = 1.0
-        elif what == "load":
+        elif one.group == LOAD and not one.modifies:
             out[j, i] = usual_load[j]
-        elif what.startswith("viscous"):
-            out[j, i] = drag[j, layout.terms.index(what)]
+        elif one.group == DRAG:
+            out[j, i] = drag[j, layout.drive_names.index(one.name)]
     return out
 
 
@@ -95,5 +97,7 @@ def curve(
 
 
 def friction_of(model: TorqueModel) -> Bool[Array, " p"]:
-    """Which parameters are friction."""
-    return np.array([kind == "friction" for kind in model.layout.kind])
+    """Which parameters are of the drives: friction, and waves that come with their angle."""
+    out = np.zeros(model.layout.size, bool)
+    out[model.layout.drive] = True
+    return out

@@ -31,6 +31,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 from taufit.regression.regression import spread_out
 from taufit.regression.rows import weighted_sum
+from taufit.terms import DRAG, INERTIAL, LEVEL, LOAD
 
 # Rounds of expectation maximisation, and robots that take part at most.
 _ROUNDS, _MOST = 40, 400
@@ -223,10 +224,11 @@ def _levels(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " j"]
     speed = _rated(model.robot.limits.velocity, 2.0)
     out = 1e-3 * _rated(model.robot.limits.torque, 50.0)
     for i in range(layout.rest.start, layout.size):
-        what, j = layout.what[i], int(layout.owner[i])
-        if what == "coulomb":
+        one, j = layout.parameters[i], int(layout.owner[i])
+        assert one is not None
+        if one.group == LEVEL:
             out[j] = max(out[j], abs(float(theta[i])))
-        elif what == "viscous":
+        elif one.power == 1:
             out[j] = max(out[j], 0.3 * speed[j] * abs(float(theta[i])))
     return out
 
@@ -237,12 +239,13 @@ def _sizes(model: TorqueModel, level: Float[Array, " j"]) -> Float[Array, " p"]:
     out = np.ones(layout.size)
     drag = terms_at(model, _rated(model.robot.limits.velocity, 2.0))
     for i in range(layout.rest.start, layout.size):
-        what, j = layout.what[i], int(layout.owner[i])
-        if what == "load":
+        one, j = layout.parameters[i], int(layout.owner[i])
+        assert one is not None
+        if one.group == LOAD:
             out[i] = _LOAD
-        elif what.startswith("viscous"):
-            out[i] = level[j] / drag[j, layout.terms.index(what)]
-        elif layout.kind[i] == "rotor":
+        elif one.group == DRAG:
+            out[i] = level[j] / drag[j, layout.drive_names.index(one.name)]
+        elif layout.kinds[i] == INERTIAL:
             out[i] = 0.1 * level[j]
         else:
             out[i] = level[j]

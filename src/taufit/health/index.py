@@ -13,7 +13,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import friction_torque, rigid_torque
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
-from taufit.terms.friction import needs
+from taufit.terms import needs
 
 # Speed over which the sign of friction turns over in the index [rad/s].
 _WIDTH = 0.01
@@ -75,7 +75,7 @@ def friction_index(
     at = speeds if speed is None else np.asarray(speed, float)
     body = _body_columns(model, samples)
     carried = rigid
-    for _ in range(2 if needs(model.friction, "load") else 1):
+    for _ in range(2 if needs(model.term_sum, "load") else 1):
         residual = samples.torque - _expected(model, samples, rigid, carried)
         apart = correlation_samples(residual, samples.keep, samples.run)
         joint = _own_columns(sign, samples.velocity, rigid)
@@ -189,7 +189,7 @@ def _expected(
     carried: Float[Array, "n j"],
 ) -> Float[Array, "n j"]:
     """The model's torque, with the gears under the load that is carried."""
-    motor = model.columns.friction_at(samples, load=carried)
+    motor = model.columns.drive_at(samples, load=carried)
     return rigid + model.columns.rest_torque(model.values, samples.acceleration, motor)
 
 
@@ -197,5 +197,5 @@ def _friction_torque(
     model: FittedModel, samples: Samples, rigid: Float[Array, "n j"]
 ) -> Float[Array, "n j"]:
     """What the model expects friction to be, through the samples' low-pass."""
-    motor = model.columns.friction_at(samples, load=rigid)
+    motor = model.columns.drive_at(samples, load=rigid)
     return friction_torque(model, samples, motor=motor)

@@ -1,31 +1,26 @@
 """W: what each parameter adds to the torque. The one place where its columns are put together.
 
-    tau = W theta,      W = ( links | rotors | friction | offsets )      as `ParameterLayout` has it
+    tau = W theta,      W = ( links | rotors | drive | offsets )      as `ParameterLayout` has it
 
 Where motors are coupled (v_m = C v), rotor inertia and friction act at the motors and reach the
-joints through C': their columns are C' diag(column of each motor). Friction comes motor by motor
-from `advance`, so a run may be cut into tiles or chunks anywhere.
+joints through C': their columns are C' diag(column of each motor). Friction and all further terms
+(the block `drive`) come motor by motor from `advance`, so a run may be cut into tiles or chunks
+anywhere.
 """
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taufit.core.arrays import Array, Float
-from taufit.core.parameters import ParameterLayout
+from taufit.core.arrays import Array, Bool, Float
+from taufit.core.errors import TaufitError
 from taufit.dynamics import regressor
-from taufit.terms.friction import (
-    FrictionInput,
-    NoFriction,
-    State,
-    level_columns,
-    of_joint,
-    remembers,
-)
+from taufit.terms import ParameterLayout, State, Term, TermInput, level_columns, remembers
 
 if TYPE_CHECKING:
     from taufit.model.torque_model import TorqueModel
@@ -33,15 +28,19 @@ if TYPE_CHECKING:
 
 
 def terms_at(model: TorqueModel, speed: Float[Array, " j"]) -> Float[Array, "j k"]:
-    """Torque per unit of each friction term at a steady speed of every joint, without load."""
-    if model.friction is None:
-        return np.zeros((model.robot.joints, 0))
+    """Friction per unit of each parameter at a steady speed of every joint, without load."""
+    term = model.term_sum
     return np.concatenate(
         [
-            level_columns(of_joint(model.friction, j), speed[j : j + 1], shape)
+            level_columns(term.of_joint(j), speed[j : j + 1], shape)
             for j, shape in enumerate(model.joint_shape)
         ]
     )
+
+
+def channels_of(samples: Samples, names: Iterable[str]) -> dict[str, Float[Array, "n j"]]:
+    """Recorded channels among these names that samples have."""
+    return {name: samples.channels[name] for name in sorted(names) if name in samples.channels}
 
 
 class Columns:
@@ -54,7 +53,7 @@ class Columns:
 
     def __init__(self, model: TorqueModel, *, shape: Float[Array, "j s"] | None = None) -> None:
         self.model = model
-        self.friction = model.friction or NoFriction()
+        self.term = model.term_sum
         self.shape = model.joint_shape if shape is None else np.asarray(shape)
         self.layout: ParameterLayout = model.layout
         self.joints = model.robot.joints
@@ -69,59 +68,89 @@ class Columns:
         """Positions, velocities or accelerations of the motors from those of the joints."""
         return motion if self.coupling is None else motion @ self.coupling.T
 
-    # Friction, motor by motor.
+    @cached_property
+    def joint_terms(self) -> tuple[Term, ...]:
+        """Friction and further terms of every joint."""
+        return tuple(self.term.of_joint(k) for k in range(self.joints))
+
+    @cached_property
+    def beside_motors(self) -> Bool[Array, " k"]:
+        """Which columns act on the joint itself, where motors are coupled."""
+        sides = [not side for side in self.term.at_motors]
+        return np.array(sides, bool) & (self.coupling is not None)
+
+    def require_at_motors(self, theta: Float[Array, " p"]) -> None:
+        """Refuse terms that act beside coupled motors, where one torque per motor is all there is.
+
+        Raises:
+            TaufitError: With the name of the first such parameter that is not zero.
+        """
+        beside = self.beside_motors & np.any(self.layout.split(theta).drive != 0.0, axis=0)
+        if beside.any():
+            name = self.layout.drive_names[int(np.flatnonzero(beside)[0])]
+            raise TaufitError(
+                f"{name} acts at the joints of {self.model.robot.name}, whose motors are coupled: "
+                "compiled and exported models do not hold that. Leave the term out."
+            )
+
+    # Friction and further terms, motor by motor.
 
     def start(self) -> tuple[State, ...]:
-        """The state of every motor's friction before the first sample."""
-        return tuple(self.friction.start(self.shape[k]) for k in range(self.joints))
+        """The state of every motor's terms before the first sample."""
+        return tuple(self.term.start(self.shape[k]) for k in range(self.joints))
 
     def advance(
-        self, state: tuple[State, ...], inputs: FrictionInput
+        self, state: tuple[State, ...], inputs: TermInput
     ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
-        """Friction per unit of each motor's own terms at the next samples, and the state then.
+        """Torque per unit of each motor's own parameters at the next samples, and the state then.
 
-        Inputs are the joints'; all that the friction model needs must be there.
+        Inputs are the joints'; all that the terms need must be there.
         """
-        return self._advanced(state, self._at_motors(inputs))
-
-    def _at_motors(self, inputs: FrictionInput) -> FrictionInput:
-        read = inputs.require(self.friction.needs, self.friction)
-        return read if self.coupling is None else read.at_motors(self.coupling)
+        return self._advanced(state, inputs.require(self.term.needs, self.term))
 
     def _advanced(
-        self, state: tuple[State, ...], read: FrictionInput
+        self, state: tuple[State, ...], read: TermInput
     ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
-        """`advance` on inputs of the motors."""
+        """`advance` on what terms read and nothing else."""
+        if self.coupling is None:
+            return self._each(state, read)
+        out, after = self._each(state, read.at_motors(self.coupling))
+        if self.beside_motors.any():
+            out[..., self.beside_motors] = self._each(state, read)[0][..., self.beside_motors]
+        return out, after
+
+    def _each(
+        self, state: tuple[State, ...], read: TermInput
+    ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
         columns, after = [], []
-        for k in range(self.joints):
-            friction = of_joint(self.friction, k)
-            own, last = friction.advance(state[k], read.joint(k), self.shape[k])
-            columns.append(own)
+        for k, term in enumerate(self.joint_terms):
+            values, last = term.advance(state[k], read.joint(k), self.shape[k])
+            columns.append(values)
             after.append(last)
         return np.stack(columns, 1), tuple(after)
 
-    def motor_friction(self, inputs: FrictionInput) -> Float[Array, "n j k"]:
+    def drive_columns(self, inputs: TermInput) -> Float[Array, "n j k"]:
         """Of one whole run: `advance` from `start`."""
         return self.advance(self.start(), inputs)[0]
 
-    def inputs_at(self, samples: Samples, load: Float[Array, "n j"] | None = None) -> FrictionInput:
-        """What samples say that friction may depend on: the velocity before the low-pass."""
-        return FrictionInput(
+    def inputs_at(self, samples: Samples, load: Float[Array, "n j"] | None = None) -> TermInput:
+        """What samples say that terms may depend on: the velocity before the low-pass."""
+        return TermInput(
             samples.friction_velocity,
             samples.position,
             load,
-            samples.temperature,
+            channels=channels_of(samples, self.term.needs),
             step=1.0 / samples.rate_hz,
         )
 
-    def friction_at(
+    def drive_at(
         self,
         samples: Samples,
         *,
         load: Float[Array, "n j"] | None = None,
         filtered: bool = True,
     ) -> Float[Array, "n j k"]:
-        """Friction columns of each motor at samples, low-passed as the torque was.
+        """Columns of each motor's friction and further terms at samples, low-passed as the torque.
 
         Friction is not linear in velocity, so it is computed from the unfiltered one and filtered
         afterwards. Memory starts anew with every run. Columns that only the motion decides are kept
@@ -129,64 +158,81 @@ class Columns:
         """
         from taufit.signals.filtering import lowpass
 
-        read = self._at_motors(self.inputs_at(samples, load))
+        read = self.inputs_at(samples, load).require(self.term.needs, self.term)
         if not filtered:
             return self._of_runs(samples, read)
         keeper = samples.keeper
-        proportional = getattr(self.friction, "by_load", None)
-        if keeper is None or self.friction.shapes or proportional is None:
-            return lowpass(samples, self._of_runs(samples, read))
+        proportional = self.term.by_load
+        if keeper is None or self.term.shapes or proportional is None:
+            return self._low_passed(samples, self._of_runs(samples, read))
         kept = keeper.get(self._key(samples), lambda: self._kept(samples, read, proportional))
         if not proportional:
             return kept.transpose(2, 1, 0)
         out = np.array(kept)
-        carried = np.abs(read.load).T
+        at_motors = read if self.coupling is None else read.at_motors(self.coupling)
+        carried = np.abs(at_motors.load).T
         for k in proportional:
             out[k] = lowpass(samples, (carried * kept[k]).T).T
         return out.transpose(2, 1, 0)
 
-    def _of_runs(self, samples: Samples, read: FrictionInput) -> Float[Array, "n j k"]:
-        """Columns before the low-pass, from inputs of the motors."""
-        if not remembers(self.friction):
+    def _of_runs(self, samples: Samples, read: TermInput) -> Float[Array, "n j k"]:
+        """Columns before the low-pass."""
+        if not remembers(self.term):
             return self._advanced(self.start(), read)[0]
         runs = [self._advanced(self.start(), read.span(run))[0] for run in samples.run_slices()]
         return runs[0] if len(runs) == 1 else np.concatenate(runs)
 
     def _kept(
-        self, samples: Samples, read: FrictionInput, proportional: tuple[int, ...]
+        self, samples: Samples, read: TermInput, proportional: tuple[int, ...]
     ) -> Float[Array, "k j n"]:
         """Low-passed columns; those that a load multiplies at a load of one, before the low-pass.
 
         Each is contiguous, as who writes tiles reads them.
         """
-        from taufit.signals.filtering import lowpass
-
         if proportional:
-            read = read.replace(load=np.ones_like(read.load))
+            # At the motors; where these are coupled, no load of the joints makes it one everywhere.
+            ones = np.ones_like(read.load)
+            read = read.replace(load=ones if self.coupling is None else ones @ self.coupling)
         made = self._of_runs(samples, read)
-        out = np.array(lowpass(samples, made).transpose(2, 1, 0), order="C")
+        out = np.array(self._low_passed(samples, made).transpose(2, 1, 0), order="C")
         for k in proportional:
             out[k] = made[:, :, k].T
         return out
 
     def _key(self, samples: Samples) -> str:
         """What the kept columns depend on, besides position and velocity."""
-        warm = 0
-        if "temperature" in self.friction.needs and samples.temperature is not None:
-            warm = zlib.crc32(np.ascontiguousarray(samples.temperature).tobytes())
+        recorded = {
+            name: zlib.crc32(np.ascontiguousarray(values).tobytes())
+            for name, values in channels_of(samples, self.term.needs).items()
+        }
         coupling = b"" if self.coupling is None else np.ascontiguousarray(self.coupling).tobytes()
         low_pass = samples.rate_hz, samples.cutoff_hz, samples.periodic
-        return f"{self.friction!r} {low_pass} {coupling.hex()} {warm}"
+        return f"{self.term!r} {low_pass} {coupling.hex()} {recorded}"
+
+    def _low_passed(self, samples: Samples, made: Float[Array, "n j k"]) -> Float[Array, "n j k"]:
+        """The same through the torque's low-pass, but for what is linear in filtered motion."""
+        from taufit.signals.filtering import lowpass
+
+        out = lowpass(samples, made)
+        direct = list(self.term.filtered_columns)
+        if direct:
+            out[..., direct] = made[..., direct]
+        return out
 
     # From motors to joints, and side by side.
 
     def to_joints(self, motor: Float[Array, "n j k"]) -> Float[Array, "n j m"]:
         """Columns of each motor's terms spread over the joints it drives: C' diag(columns)."""
         n, joints, terms = motor.shape
-        if self.coupling is not None:
-            return np.einsum("ki,nkt->nikt", self.coupling, motor).reshape(n, joints, -1)
-        out = np.zeros((n, joints, joints, terms), dtype=motor.dtype)
         every = np.arange(joints)
+        if self.coupling is not None:
+            spread = np.einsum("ki,nkt->nikt", self.coupling, motor)
+            if terms == len(self.beside_motors) and self.beside_motors.any():
+                spread[..., self.beside_motors] = 0.0
+                for k in np.flatnonzero(self.beside_motors):
+                    spread[:, every, every, k] = motor[..., k]
+            return np.asarray(spread.reshape(n, joints, -1))
+        out = np.zeros((n, joints, joints, terms), dtype=motor.dtype)
         out[:, every, every] = motor
         return out.reshape(n, joints, -1)
 
@@ -199,9 +245,9 @@ class Columns:
     ) -> Float[Array, "n j t"]:
         """Each motor's own columns side by side, without the others' zeros: rotor, friction, 1."""
         parts = [motor]
-        if self.layout.rotor_inertia:
+        if self.layout.has("rotor"):
             parts.insert(0, self.at_motors(acceleration)[:, :, None])
-        if self.layout.offset:
+        if self.layout.has("offset"):
             parts.append(np.ones((*motor.shape[:2], 1)))
         return np.concatenate(parts, -1)
 
@@ -213,29 +259,32 @@ class Columns:
     ) -> Float[Array, "n j"]:
         """`rest` times its parameters, without making the columns."""
         parts = self.layout.split(theta)
-        torque = np.stack([motor[:, k] @ own for k, own in enumerate(parts.friction)], 1)
+        drive = np.where(self.beside_motors, 0.0, parts.drive)
+        torque = np.stack([motor[:, k] @ own for k, own in enumerate(drive)], 1)
         torque = torque + parts.rotors * self.at_motors(acceleration)
         if self.coupling is not None:
             torque = torque @ self.coupling
-        return torque + parts.offsets
+        if self.beside_motors.any():
+            torque = torque + np.einsum("njk,jk->nj", motor, parts.drive - drive)
+        return np.asarray(torque + parts.offsets)
 
     def rest(
         self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]
     ) -> Float[Array, "n j m"]:
-        """The columns behind the links': rotor inertia, friction, offset.
+        """The columns behind the links': rotor inertia, friction and further terms, offset.
 
         Args:
             acceleration: Of the joints.
-            motor: Friction columns of each motor, from `advance` or `friction_at`.
+            motor: Columns of each motor, from `advance` or `drive_at`.
         """
         layout, behind = self.layout, self.layout.rest.start
         n, joints = acceleration.shape
         out = np.zeros((n, joints, layout.size - behind), dtype=motor.dtype)
-        if layout.rotor_inertia:
-            out[..., : layout.rotors.stop - behind] = self.rotors(acceleration)
-        start, stop = layout.friction.start - behind, layout.friction.stop - behind
+        if layout.has("rotor"):
+            out[..., : layout.of("rotor").stop - behind] = self.rotors(acceleration)
+        start, stop = layout.drive.start - behind, layout.drive.stop - behind
         out[..., start:stop] = self.to_joints(motor)
-        if layout.offset:
+        if layout.has("offset"):
             out[..., stop:] = np.eye(joints)
         return out
 
@@ -262,15 +311,16 @@ class Columns:
         """
         layout = self.layout
         owner = layout.owner[column]
-        if column >= layout.offsets.start:
+        if column >= layout.of("offset").start:
             out[:] = factor if owner == joint else 0.0
             return
         share = float(owner == joint) if self.coupling is None else self.coupling[owner, joint]
-        values = (
-            acceleration[:, owner]
-            if column < layout.friction.start
-            else motor[:, owner, (column - layout.friction.start) % len(layout.terms)]
-        )
+        if column < layout.drive.start:
+            values = acceleration[:, owner]
+        else:
+            k = (column - layout.drive.start) % len(layout.drive_entries)
+            values = motor[:, owner, k]
+            share = float(owner == joint) if self.beside_motors[k] else share
         np.multiply(values, share * factor, out=out)
 
     def links(

@@ -8,7 +8,7 @@ The structure's robot carries the link parameters among the values, so that what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +16,17 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
-from taufit.core.parameters import ParameterLayout
 from taufit.core.views import Shown, drawn
 from taufit.model.columns import Columns
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import TrainingRecord
 from taufit.robot import Robot
-from taufit.terms.friction import FrictionModel
+from taufit.terms import CONSERVATIVE, Kind, ParameterLayout, Term, TermInput
+from taufit.terms.friction import Friction
+from taufit.terms.term import ROOM_TEMPERATURE
 
 if TYPE_CHECKING:
     from taufit.signals import Samples
-
-# Joint temperature where neither the record nor the friction model says one [degC].
-ROOM_TEMPERATURE = 25.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,8 +90,26 @@ class FittedModel(Shown):
         return self.structure.robot
 
     @property
-    def friction(self) -> FrictionModel | None:
+    def friction(self) -> Friction | None:
         return self.structure.friction
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return self.structure.terms
+
+    @property
+    def term_sum(self) -> Term:
+        """Friction and the further terms as one."""
+        return self.structure.term_sum
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Recorded channels that terms read, beside the joints' temperature."""
+        return self.structure.channels
+
+    def has(self, block: str) -> bool:
+        """Whether there is a "rotor", an "offset" or, in "drive", any other term."""
+        return self.structure.has(block)
 
     @property
     def rotor_inertia(self) -> bool:
@@ -127,7 +143,7 @@ class FittedModel(Shown):
         return self.structure.columns
 
     def steady(self) -> FittedModel:
-        """The same with friction as it is at constant speed: no memory of the path."""
+        """The same with every term as it is at constant speed: no memory of the path."""
         return replace(self, structure=self.structure.steady())
 
     @property
@@ -136,9 +152,35 @@ class FittedModel(Shown):
         span = self.training.ranges.temperature
         if span is not None:
             return span.middle
-        return np.full(
-            self.robot.joints, float(getattr(self.friction, "reference", ROOM_TEMPERATURE))
-        )
+        usual = self.term_sum.usual("temperature")
+        return np.full(self.robot.joints, ROOM_TEMPERATURE if usual is None else usual)
+
+    def only(self, *kinds: Kind) -> FittedModel:
+        """The same links; terms of other kinds have zero parameters and columns."""
+        kept = self.layout.of_kind(*kinds)
+        kept[self.layout.links] = True
+        if kept.all():
+            return self
+        alone = replace(self, structure=self.structure.only(*kinds))
+        return alone.with_values(np.where(kept, self.values, 0.0))
+
+    @property
+    def conservative(self) -> bool:
+        """Whether any term beside the links gives torque by position alone."""
+        chosen = self.layout.of_kind(CONSERVATIVE)
+        return bool(np.any(self.values[chosen]))
+
+    def conservative_torque(self, position: Float[Array, "n j"]) -> Float[Array, "n j"]:
+        """Torque of conservative terms at the joints, links apart [N m]."""
+        position = np.asarray(position, float)
+        if not self.conservative:
+            return np.zeros_like(position)
+        structure = self.structure.steady().only(CONSERVATIVE)
+        columns = structure.columns
+        nothing = np.zeros_like(position)
+        motor = columns.drive_columns(TermInput(nothing, position, nothing))
+        values = np.where(self.layout.of_kind(CONSERVATIVE), self.values, 0.0)
+        return columns.rest_torque(values, nothing, motor)
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:
         """The same structure and record with other parameters."""
@@ -159,6 +201,7 @@ class FittedModel(Shown):
         acceleration: Float[Array, "n j"],
         *,
         temperature: Float[Array, "n j"] | None = None,
+        channels: Mapping[str, Float[Array, "n j"]] | None = None,
         step: float | None = None,
     ) -> Float[Array, "n j"]:
         """Joint torque predicted at these motions, unfiltered.
@@ -174,9 +217,10 @@ class FittedModel(Shown):
             position=position,
             load=rigid,
             temperature=temperature,
+            channels=channels,
             step=step,
         )
-        return rigid + rest @ self.values[self.layout.rest]
+        return np.asarray(rigid + rest @ self.values[self.layout.rest])
 
 
 def require_fitted(model: FittedModel, what: str) -> FittedModel:

@@ -1,6 +1,6 @@
 """Friction of one sample after the other, fast: the model's own `advance`, run once on symbols.
 
-`FrictionModel.advance` is NumPy code for many samples; called for one, its overhead is a hundred
+`Term.advance` is NumPy code for many samples; called for one, its overhead is a hundred
 times its work. Here it runs once on symbols that write down every operation (friction/symbols.py),
 for all joints, with their shapes and coefficients as constants; the kernel repeats that list for
 each sample.
@@ -12,8 +12,8 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
-from taufit.terms.friction import FrictionInput, of_joint
-from taufit.terms.friction.symbols import record
+from taufit.terms import COMPILED, TermInput
+from taufit.terms.tracing import record
 
 try:
     from taufit import _kernel
@@ -75,8 +75,10 @@ class FrictionTape:
     def __init__(self, model: FittedModel, step: float) -> None:
         self._model, self._step = model, step
         self._columns = model.columns
-        self._own = model.layout.split(np.asarray(model.values, float)).friction
-        self.compiled = _kernel is not None and self._columns.coupling is None and self._trace()
+        self._own = model.layout.split(np.asarray(model.values, float)).drive
+        self._columns.require_at_motors(model.values)
+        plain = self._columns.coupling is None and self._columns.term.needs <= {*COMPILED}
+        self.compiled = _kernel is not None and plain and self._trace()
         self.clear()
 
     def clear(self) -> None:
@@ -97,9 +99,9 @@ class FrictionTape:
         if self.compiled:
             return self._repeat(velocity, position, load, temperature)
         warm = None if temperature is None else temperature[None]
-        inputs = FrictionInput(velocity[None], position[None], load[None], warm, step=self._step)
+        inputs = TermInput(velocity[None], position[None], load[None], warm, step=self._step)
         columns, self._state = self._columns.advance(self._state, inputs)
-        return np.einsum("jk,jk->j", columns[0], self._own)
+        return np.asarray(np.einsum("jk,jk->j", columns[0], self._own))
 
     @property
     def parts(self) -> tuple[Array, Array, Array, Array, Array]:
@@ -130,12 +132,13 @@ class FrictionTape:
         joints = self._columns.joints
         tape = _Tape(_INPUTS * joints)
         results, moves, start, travelled = [], [], [], []
-        friction = self._columns.friction
         try:
             for j in range(joints):
                 inputs = [k * joints + j for k in range(_INPUTS)]
                 shape = self._columns.shape[j]
-                step = record(of_joint(friction, j), shape, tape, inputs, lambda _: tape.new())
+                step = record(
+                    self._columns.joint_terms[j], shape, tape, inputs, lambda _: tape.new()
+                )
                 total = tape.constant(0.0)
                 for column, value in zip(step.columns, self._own[j], strict=True):
                     term = tape.apply("multiply", column, tape.constant(float(value)))
@@ -168,8 +171,8 @@ class FrictionTape:
         velocity, position, load = rng.normal(size=(3, 12, joints))
         velocity[4:7] *= 1e-3
         warm = self._model.typical_temperature + rng.normal(size=(12, joints))
-        inputs = FrictionInput(velocity, position, 10.0 * load, warm, step=self._step)
-        known = np.einsum("njk,jk->nj", self._columns.motor_friction(inputs), self._own)
+        inputs = TermInput(velocity, position, 10.0 * load, warm, step=self._step)
+        known = np.einsum("njk,jk->nj", self._columns.drive_columns(inputs), self._own)
         self.compiled = True
         self.clear()
         found = [

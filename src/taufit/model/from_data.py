@@ -9,6 +9,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.codec import Limits
+from taufit.terms import DISSIPATIVE
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
@@ -75,7 +76,7 @@ class KnownSpeed:
 def known_speed(model: FittedModel) -> KnownSpeed | None:
     """Of a fitted model; None without friction, or where its training's speeds are not known."""
     seen = model.training.ranges.velocity
-    if model.friction is None or seen is None:
+    if seen is None or not model.layout.of_kind(DISSIPATIVE).any():
         return None
     rated = np.asarray(model.robot.limits.velocity, float)
     rated = np.where(np.isfinite(rated) & (rated > 0.0), rated, np.inf)

@@ -19,6 +19,7 @@ from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import friction_torque, predicted_torque, rigid_torque
 from taufit.signals.samples import Samples
+from taufit.terms import BREAKAWAY, LEVEL, MEMORY
 from taufit.terms.friction.states import STATES, FrictionStates, StateSettings
 
 # Standard deviation of a joint's friction from run to run, relative, where the training data are
@@ -51,7 +52,7 @@ class Prediction:
 
     def inside(self, measured: Float[Array, "n j"]) -> Bool[Array, "n j"]:
         """Whether a measured torque is in the interval."""
-        return np.abs(measured - self.torque) <= self.half_width
+        return np.asarray(np.abs(measured - self.torque) <= self.half_width)
 
 
 def predict_interval(
@@ -67,7 +68,7 @@ def predict_interval(
     rows = np.arange(len(samples.torque)) if rows is None else np.asarray(rows)
     columns, values = model.columns, model.values
     rigid = rigid_torque(model, samples)
-    motor = columns.friction_at(samples, load=rigid)
+    motor = columns.drive_at(samples, load=rigid)
     friction = friction_torque(model, samples, motor=motor)[rows]
     torque = (rigid + columns.rest_torque(values, samples.acceleration, motor))[rows]
     scatter = model.training.friction_scatter
@@ -84,16 +85,9 @@ def predict_interval(
 def coulomb_level(model: FittedModel) -> Float[Array, " j"]:
     """Friction of every joint at creeping speed, without load [N m], at the joints."""
     layout = model.layout
-    own = np.array(
-        [
-            what == "coulomb" or what.startswith(("presliding", "static"))
-            for what in layout.what[layout.friction]
-        ]
-    )
+    creeping = layout.of_group(LEVEL, MEMORY, BREAKAWAY)
     level = np.zeros(layout.joints)
-    if own.size:
-        owner = np.asarray(layout.owner[layout.friction])
-        np.add.at(level, owner[own], np.abs(model.values[layout.friction][own]))
+    np.add.at(level, np.asarray(layout.owner)[creeping], np.abs(model.values[creeping]))
     coupling = model.columns.coupling
     return level if coupling is None else np.abs(coupling.T) @ level
 
@@ -128,7 +122,9 @@ def _noise(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
     if training.residuals.by_state is None:
         rmse = np.zeros(samples.joints) if training.score is None else training.score.rmse
         return np.broadcast_to(rmse, samples.torque.shape)
-    return training.residuals.by_state[friction_states(model, samples), np.arange(samples.joints)]
+    return np.asarray(
+        training.residuals.by_state[friction_states(model, samples), np.arange(samples.joints)]
+    )
 
 
 def friction_states(model: FittedModel, samples: Samples) -> Int[Array, "n j"]:

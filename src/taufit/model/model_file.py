@@ -25,7 +25,9 @@ from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.record_file import record_from_dict, record_to_dict
 from taufit.model.torque_model import TorqueModel
 from taufit.robot.from_data import robot_from_field
-from taufit.terms.friction import NoFriction, friction_from_dict, friction_to_dict
+from taufit.terms import term_to_dict
+from taufit.terms.layout import ParameterLayout
+from taufit.terms.settings import terms_from_file
 
 FORMAT = "taufit-model"
 VERSION = 1
@@ -34,7 +36,10 @@ VERSION = 1
 @cache
 def schema() -> dict[str, Any]:
     """The JSON Schema of a model file."""
-    return json.loads(files("taufit").joinpath("model_schema.json").read_text(encoding="utf-8"))
+    schema: dict[str, Any] = json.loads(
+        files("taufit").joinpath("model_schema.json").read_text(encoding="utf-8")
+    )
+    return schema
 
 
 def model_to_dict(model: FittedModel) -> dict[str, Any]:
@@ -57,10 +62,11 @@ def model_to_dict(model: FittedModel) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "robot": model.robot.to_dict(),
-        "friction": friction_to_dict(model.friction),
+        "friction": term_to_dict(model.friction),
+        "terms": [term_to_dict(term) for term in model.terms],
         "shape": None if model.shape is None else np.asarray(model.shape).tolist(),
-        "rotor_inertia": model.rotor_inertia,
-        "offset": model.offset,
+        "rotor_inertia": model.has("rotor"),
+        "offset": model.has("offset"),
         "parameters": parameters,
         **record_to_dict(record),
     }
@@ -82,6 +88,7 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
     if missing:
         raise TaufitError(f"{source} is incomplete: it has no {', '.join(missing)}. Fit again.")
     structure = _structure(file)
+    file = _in_order(file, structure.layout)
     entries = list(file["parameters"].items())
     names = tuple(entry["name"].text() for entry in entries)
     values = np.array([entry["value"].number(most=1e12) for entry in entries])
@@ -95,23 +102,43 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
             f"{len(names)} parameters where {len(structure.names)} belong",
         )
         raise TaufitError(f"{source} is damaged: its parameter list has {strange}. Fit again.")
-    training = record_from_dict(file, structure.robot.joints, names)
+    layout = structure.layout
+    training = record_from_dict(file, layout.joints, names, len(layout.drive_entries))
     return FittedModel.of(structure, values, training)
+
+
+def _in_order(file: Field, layout: ParameterLayout) -> Field:
+    """The same file with its parameters where the layout has them: they are known by name.
+
+    Files of version 0.1 have the slopes of a temperature law behind ripple.
+    """
+    names = [entry["name"].text() for entry in file["parameters"].items()]
+    if names == [*layout.names] or sorted(names) != sorted(layout.names):
+        return file
+    place = {name: k for k, name in enumerate(names)}
+    order = [place[name] for name in layout.names]
+    first = order[layout.drive_of(0)]
+    terms = [k - min(first) for k in first]
+    data = dict(file.mapping())
+    data["parameters"] = [data["parameters"][k] for k in order]
+    for section, key in (("from_data", "terms"), ("simple_terms", "effect")):
+        rows = file[section][key]
+        if not rows.missing:
+            matrix = rows.matrix(layout.joints, len(terms))[:, terms].tolist()
+            data[section] = {**data[section], key: matrix}
+    return Field(data, file.source)
 
 
 def _structure(file: Field) -> TorqueModel:
     """What the torque is made of."""
     robot = robot_from_field(file["robot"].required())
-    friction = friction_from_dict(file["friction"])
+    friction, terms = terms_from_file(file["friction"], file["terms"])
     model = TorqueModel(
-        robot,
-        None if isinstance(friction, NoFriction) else friction,
-        file["rotor_inertia"].flag(),
-        file["offset"].flag(),
+        robot, friction, file["rotor_inertia"].flag(), file["offset"].flag(), terms=terms
     )
     if file["shape"].missing:
         return model
-    shapes = model.friction.shapes if model.friction else ()
+    shapes = model.term_sum.shapes
     shape = file["shape"].matrix(robot.joints, len(shapes))
     for item, row in zip(file["shape"].items(), shape, strict=True):
         for value, one in zip(row, shapes, strict=True):

@@ -41,29 +41,35 @@ _VERSIONS = ("taufit", "python", "numpy", "created", "robot")
 _BY_STATE = ("level", "white", "walk", "velocity", "seconds")
 
 
-def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
-    """Sections of a model file, all but the parameters' own entries."""
-    score, residuals = record.score, record.residuals
-    out: dict[str, Any] = {} if record.base is None else {"base": write(record.base)}
-    out["range"] = {k: span for k, span in write(record.ranges).items() if span is not None}
-    out["conditioning"] = write(record.conditioning)
-    if score is not None:
-        out["score"] = {key: x for key, x in score.to_dict().items() if key != "findings"}
-    out["residuals"] = {
+def _residuals_to_dict(residuals: Residuals) -> dict[str, Any]:
+    out: dict[str, Any] = {
         "noise_density": residuals.noise_density,
         "correlation_s": residuals.correlation_s,
     }
     if residuals.by_state is not None:
-        out["residuals"]["by_state"] = dict(zip(STATES, residuals.by_state, strict=True))
+        out["by_state"] = dict(zip(STATES, residuals.by_state, strict=True))
     if residuals.structure is not None:
-        out["residuals"]["structure"] = write(residuals.structure)
+        out["structure"] = write(residuals.structure)
+    return out
+
+
+def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
+    """Sections of a model file, all but the parameters' own entries."""
+    score = record.score
+    out: dict[str, Any] = {} if record.base is None else {"base": write(record.base)}
+    out["range"] = {k: span for k, span in write(record.ranges).items() if span is not None}
+    out["conditioning"] = write(record.conditioning)
+    if score is not None:
+        out["score"] = score.to_dict()
+        out["score"].pop("findings", None)
+    out["residuals"] = _residuals_to_dict(record.residuals)
     if record.noise is not None:
         out["noise_by_state"] = _noise_to_dict(record.noise)
     sections = {
         "friction_scatter": record.friction_scatter,
         "joint_zero_std": record.joint_zero_std,
-        "from_data": None if record.from_data is None else write(record.from_data),
-        "thermal": None if record.thermal is None else write(record.thermal),
+        "from_data": record.from_data and write(record.from_data),
+        "thermal": record.thermal and write(record.thermal),
         "hidden_zeros": record.hidden_zeros or None,
         "simple_terms": None
         if record.simple_terms is None
@@ -74,16 +80,20 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     out["warnings"] = record.warnings
     if record.contradictions:
         out["contradictions"] = record.contradictions
-    return plain(out)
+    section: dict[str, Any] = plain(out)
+    return section
 
 
-def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> TrainingRecord:
+def record_from_dict(
+    data: Field, joints: int, names: tuple[str, ...], terms: int
+) -> TrainingRecord:
     """Inverse of `record_to_dict`; sections that are absent are as in an empty record.
 
     Args:
         data: The model file.
         joints: Number of joints of the model.
         names: Parameter names of the model.
+        terms: Number of parameters of a joint's friction and further terms.
     """
     entries = list(data["parameters"].items())
     deviations = [entry["std"] for entry in entries]
@@ -104,16 +114,12 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
         residuals=_residuals(data, joints, checks, conditioning.rate_hz),
         noise=_noise(data["noise_by_state"], joints),
         friction_scatter=_per_joint(data["friction_scatter"], joints, low=0.0),
-        from_data=read_optional(
-            FromData, data["from_data"], checks, j=joints, k=_friction_width(names)
-        ),
+        from_data=read_optional(FromData, data["from_data"], checks, j=joints, k=terms),
         joint_zero_std=_per_joint(data["joint_zero_std"], joints, low=0.0),
         hidden_zeros=data["hidden_zeros"].texts(),
         score=_score(data["score"], joints),
         thermal=read_optional(ThermalState, data["thermal"], checks, j=joints),
-        simple_terms=read_optional(
-            SimpleTerms, data["simple_terms"], checks, j=joints, k=_friction_width(names)
-        ),
+        simple_terms=read_optional(SimpleTerms, data["simple_terms"], checks, j=joints, k=terms),
         provenance=_provenance(data["provenance"]),
         warnings=data["warnings"].texts(),
         contradictions=data["contradictions"].texts(),
@@ -122,12 +128,6 @@ def record_from_dict(data: Field, joints: int, names: tuple[str, ...]) -> Traini
 
 def _per_joint(data: Field, joints: int, **limits: float) -> Float[Array, " j"] | None:
     return None if data.missing else data.numbers(joints, **limits)
-
-
-def _friction_width(names: tuple[str, ...]) -> int:
-    """Number of friction parameters of a joint."""
-    first = [parse_name(name) for name in names if name.startswith("joint_1.")]
-    return sum(one.what not in ("rotor", "offset") for one in first)
 
 
 # Residuals and noise by friction state.
@@ -221,7 +221,10 @@ def _nine_digits(value: Any) -> Any:
 def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
     """Plain data: versions, settings, and the caller's description of the sources."""
     versions = {name: getattr(provenance, name) for name in _VERSIONS}
-    return plain({**versions, "settings": write(provenance.settings), **provenance.sources})
+    section: dict[str, Any] = plain(
+        {**versions, "settings": write(provenance.settings), **provenance.sources}
+    )
+    return section
 
 
 def _provenance(data: Field) -> Provenance | None:

@@ -8,13 +8,15 @@ import numpy as np
 
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
+from taufit.terms import Spring, Term
 from taufit.terms.friction import Polynomial
 
 
-def simple_structure(robot: Robot) -> TorqueModel:
-    """Links, rotors, Coulomb friction, drag up to the third power of speed, offsets.
+def simple_structure(robot: Robot, terms: tuple[Term, ...] = ()) -> TorqueModel:
+    """Links, rotors, Coulomb friction, drag up to the third power of speed, springs, offsets.
 
     All of it acts at the joints: no format couples motors.
     """
+    springs = tuple(term for term in terms if isinstance(term, Spring))
     drives = replace(robot.drives, coupling=np.eye(robot.joints))
-    return TorqueModel(replace(robot, drives=drives), Polynomial())
+    return TorqueModel(replace(robot, drives=drives), Polynomial(), terms=springs)

@@ -81,16 +81,16 @@ def tip_energy(
         _block(model, position[k : k + _BLOCK], velocity[k : k + _BLOCK])
         for k in range(0, len(position), _BLOCK)
     ]
-    names = TipEnergy.__slots__  # type: ignore[attr-defined]
+    names = TipEnergy.__slots__
     return TipEnergy(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def arm_inertia(model: FittedModel, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:
     """M(q) of links and rotors at the joints."""
     matrix = mass_matrix(model.robot, position)
-    if not model.layout.rotor_inertia:
+    if not model.layout.has("rotor"):
         return matrix
-    rotors = np.diag(model.values[model.layout.rotors])
+    rotors = np.diag(model.values[model.layout.of("rotor")])
     coupling = model.columns.coupling
     return matrix + (rotors if coupling is None else coupling.T @ rotors @ coupling)
 
@@ -136,7 +136,7 @@ def _spread(
     )
     row = np.zeros((len(q), model.layout.size))
     row[:, model.layout.links] = np.einsum("nj,njp->np", along, links)
-    if model.layout.rotor_inertia:
-        row[:, model.layout.rotors] = model.columns.at_motors(along) ** 2
+    if model.layout.has("rotor"):
+        row[:, model.layout.of("rotor")] = model.columns.at_motors(along) ** 2
     own = row[:, [model.layout.index(name) for name in base.names]]
-    return np.sqrt(np.maximum(np.einsum("nb,bc,nc->n", own, base.covariance, own), 0.0))
+    return np.asarray(np.sqrt(np.maximum(np.einsum("nb,bc,nc->n", own, base.covariance, own), 0.0)))

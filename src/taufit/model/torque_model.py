@@ -1,26 +1,39 @@
-"""robot + rotor inertia + friction + offset = joint torque, linear in one vector of parameters.
+"""links + a sum of terms = joint torque, linear in one vector of parameters.
 
-    tau = Y(q, v, a) theta_links + rotor a + friction(v) + offset
+    tau = Y(q, v, a) theta_links + rotor a + friction(v) + further terms + offset
 
 Where motors are coupled (v_m = C v), rotor inertia and friction act at the motors and reach the
 joints through C'.
 
-Parameters in order: 10 per link, one rotor inertia per joint, the friction terms joint after
-joint, one offset per joint.
+Parameters in order: 10 per link, one rotor inertia per joint, friction and further terms joint
+after joint, one offset per joint.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
-from taufit.core.parameters import ParameterLayout
+from taufit.core.parameters import joint_parameter
 from taufit.model.columns import Columns
 from taufit.robot import Robot
-from taufit.terms.friction import FrictionInput, FrictionModel, Linear, remembers, start_shape
+from taufit.terms import (
+    MOTION,
+    TERMS,
+    Kind,
+    ParameterLayout,
+    Term,
+    TermInput,
+    remembers,
+    start_shape,
+    sum_of,
+    terms_in,
+)
+from taufit.terms.friction import Friction, Linear
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
@@ -33,9 +46,10 @@ class TorqueModel:
     Attributes:
         robot: Kinematics, mounting, drives.
         friction: Of every joint, or None.
+        terms: Further torque of every joint: ripple, gravity compensators, springs.
         rotor_inertia: Whether each joint has a reflected rotor inertia.
         offset: Whether each joint has a constant torque offset.
-        shape: The friction model's nonlinear parameters, one row per joint.
+        shape: The nonlinear parameters of friction and terms, one row per joint.
 
     Example:
         >>> import taufit
@@ -45,10 +59,20 @@ class TorqueModel:
     """
 
     robot: Robot
-    friction: FrictionModel | None = field(default_factory=Linear)
+    friction: Friction | None = field(default_factory=Linear)
     rotor_inertia: bool = True
     offset: bool = True
     shape: Float[Array, "j s"] | None = None
+    terms: tuple[Term, ...] = ()
+
+    def __post_init__(self) -> None:
+        """A sum in the place of friction is taken apart: its first friction, and further terms."""
+        given = () if self.friction is None else terms_in(self.friction)
+        friction = next((term for term in given if isinstance(term, Friction)), None)
+        further = tuple(term for term in given if term is not friction)
+        if further:
+            object.__setattr__(self, "friction", friction)
+            object.__setattr__(self, "terms", (*further, *self.terms))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,36 +82,59 @@ class TorqueModel:
     @property
     def layout(self) -> ParameterLayout:
         """Which entry of theta is what."""
-        terms = tuple(term.name for term in self.friction.terms) if self.friction else ()
-        return ParameterLayout.of(self.robot.joints, terms, self.rotor_inertia, self.offset)
+        return ParameterLayout.of_terms(self.robot.joints, self.all_terms)
+
+    @property
+    def all_terms(self) -> tuple[Term, ...]:
+        """Every term but the links, in the order of their parameters."""
+        return (
+            *((TERMS["rotor"](),) if self.rotor_inertia else ()),
+            self.term_sum,
+            *((TERMS["offset"](),) if self.offset else ()),
+        )
+
+    @property
+    def term_sum(self) -> Term:
+        """Friction and the further terms as one: all that acts on a joint but rotor and offset."""
+        return sum_of(self.friction, *self.terms)
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Recorded channels that terms read, beside the joints' temperature."""
+        return tuple(sorted(self.term_sum.needs - {*MOTION, "temperature"}))
+
+    def has(self, block: str) -> bool:
+        """Whether there is a "rotor", an "offset" or, in "drive", any other term."""
+        return self.layout.has(block)
 
     @property
     def nonnegative(self) -> Bool[Array, " p"]:
         """Which parameters physics wants >= 0 one by one (links have a condition of their own)."""
         layout = self.layout
-        out = np.zeros(layout.size, bool)
-        out[layout.rotors] = True
-        terms = self.friction.terms if self.friction else ()
-        out[layout.friction] = np.tile([term.nonnegative for term in terms], layout.joints)
-        return out
+        return np.array([one is not None and one.nonnegative for one in layout.parameters], bool)
 
     @property
     def nominal(self) -> Float[Array, " p"]:
-        """The prior of a fit: the robot's own parameters, no friction, no offset."""
+        """The prior of a fit: the robot's own parameters, what terms expect, zero for the rest."""
         layout = self.layout
         out = np.zeros(layout.size)
         out[layout.links] = self.robot.parameters
-        if self.rotor_inertia:
-            out[layout.rotors] = self.robot.rotor_inertias
+        for term in self.all_terms:
+            out[layout.of(term.block)] = term.nominal(self.robot).ravel()
         return out
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Parameters that some joints do not have, by name: held at zero."""
+        term, joints = self.term_sum, range(self.robot.joints)
+        return tuple(joint_parameter(j, name) for j in joints for name in term.absent(j))
 
     @property
     def joint_shape(self) -> Float[Array, "j s"]:
         """`shape`, or where there is none yet the middle of each starting grid."""
         if self.shape is not None:
             return np.asarray(self.shape)
-        start = start_shape(self.friction) if self.friction else np.empty(0)
-        return np.tile(start, (self.robot.joints, 1))
+        return np.tile(start_shape(self.term_sum), (self.robot.joints, 1))
 
     @property
     def columns(self) -> Columns:
@@ -95,16 +142,24 @@ class TorqueModel:
         return Columns(self)
 
     def steady(self) -> TorqueModel:
-        """The same with friction as it is at constant speed: no memory of the path."""
-        return self if self.friction is None else replace(self, friction=self.friction.steady())
+        """The same with every term as it is at constant speed: no memory of the path."""
+        return self._each(lambda term: term.steady())
 
-    def friction_columns(self, inputs: FrictionInput) -> Float[Array, "n j m"]:
-        """Torque per unit of each friction term, joint after joint, over one run.
+    def only(self, *kinds: Kind) -> TorqueModel:
+        """The same parameters; friction and further terms of other kinds give no torque."""
+        return self._each(lambda term: term.only(*kinds))
+
+    def _each(self, change: Callable[[Term], Any]) -> TorqueModel:
+        friction = None if self.friction is None else change(self.friction)
+        return replace(self, friction=friction, terms=tuple(change(term) for term in self.terms))
+
+    def friction_columns(self, inputs: TermInput) -> Float[Array, "n j m"]:
+        """Torque per unit of each term but rotor and offset, joint after joint, over one run.
 
         With coupled motors friction acts at the motors: C' diag(f(C v)), loads being C^-T tau.
         """
         columns = self.columns
-        return columns.to_joints(columns.motor_friction(inputs))
+        return columns.to_joints(columns.drive_columns(inputs))
 
     def joint_columns(
         self,
@@ -115,12 +170,15 @@ class TorqueModel:
         load: Float[Array, "n j"] | None = None,
         temperature: Float[Array, "n j"] | None = None,
         travel: Float[Array, "n j"] | None = None,
+        channels: Mapping[str, Float[Array, "n j"]] | None = None,
         step: float | None = None,
     ) -> Float[Array, "n j m"]:
         """The columns behind the links': rotor inertia, friction, offset; see `regressor`."""
-        inputs = FrictionInput(velocity, position, load, temperature, travel, step=step)
+        inputs = TermInput(
+            velocity, position, load, temperature, travel, channels=channels, step=step
+        )
         columns = self._following(inputs).columns
-        return columns.rest(acceleration, columns.motor_friction(inputs))
+        return columns.rest(acceleration, columns.drive_columns(inputs))
 
     def regressor(
         self,
@@ -131,6 +189,7 @@ class TorqueModel:
         load: Float[Array, "n j"] | None = None,
         temperature: Float[Array, "n j"] | None = None,
         travel: Float[Array, "n j"] | None = None,
+        channels: Mapping[str, Float[Array, "n j"]] | None = None,
         step: float | None = None,
     ) -> Float[Array, "n j p"]:
         """W with tau = W theta, theta in the order of `names`.
@@ -146,16 +205,19 @@ class TorqueModel:
             temperature: Of the joints [degC].
             travel: Velocity times the time between two samples, within one run, for friction that
                 remembers its path.
+            channels: Further recorded channels that terms read, by name.
             step: That time, in place of `travel` [s].
         """
-        inputs = FrictionInput(velocity, position, load, temperature, travel, step=step)
+        inputs = TermInput(
+            velocity, position, load, temperature, travel, channels=channels, step=step
+        )
         columns = self._following(inputs).columns
-        motor = columns.motor_friction(inputs)
+        motor = columns.drive_columns(inputs)
         return columns.dense(position, velocity, acceleration, motor)
 
-    def _following(self, inputs: FrictionInput) -> TorqueModel:
+    def _following(self, inputs: TermInput) -> TorqueModel:
         """The model itself; its steady form where friction remembers a path that is not known."""
-        known = inputs.has("travel") or not remembers(self.friction)
+        known = inputs.has("travel") or not remembers(self.term_sum)
         return self if known else self.steady()
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:

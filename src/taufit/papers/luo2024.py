@@ -18,7 +18,8 @@ from taufit.papers.exhibit import Exhibit, Paper
 from taufit.papers.printed_tables import printed
 from taufit.signals import Samples, condition
 from taufit.sim import Run, read_preset
-from taufit.terms.friction import FrictionModel, Linear, LinearLoad, Polynomial
+from taufit.terms import friction_model
+from taufit.terms.friction import Friction
 from taufit.workflow import condition_like, identify
 
 CUTOFF_HZ = 10.0
@@ -32,15 +33,15 @@ class Form:
 
     label: str
     key: str
-    friction: FrictionModel
+    friction: Friction
 
 
 # Eq. (10) has five columns per joint. Eq. (16) adds load above a threshold; our smooth form of it
 # is Coulomb friction that grows with load. Ref. 6 is the conventional Coulomb and viscous model.
 FORMS = (
-    Form("eq. (10), polynomial", "eq10", Polynomial()),
-    Form("eq. (16), with load", "eq16", LinearLoad(quadratic=True)),
-    Form("ref. 6, Coulomb and viscous", "ref6", Linear()),
+    Form("eq. (10), polynomial", "eq10", friction_model("polynomial")),
+    Form("eq. (16), with load", "eq16", friction_model("linear_load", quadratic=True)),
+    Form("ref. 6, Coulomb and viscous", "ref6", friction_model("linear")),
 )
 
 

@@ -10,15 +10,8 @@ from taufit.calibration import FrictionPairs, fit_friction
 from taufit.calibration.friction_test import FrictionFit
 from taufit.papers.exhibit import Entry, Exhibit
 from taufit.report.charts import Series, chart
-from taufit.terms.friction import (
-    FrictionInput,
-    FrictionModel,
-    Linear,
-    LinearLoad,
-    Polynomial,
-    Stribeck,
-    StribeckLoad,
-)
+from taufit.terms import TermInput, friction_model
+from taufit.terms.friction import Friction
 
 if TYPE_CHECKING:
     from taufit.papers.luo2024 import Luo2024
@@ -31,12 +24,12 @@ _SHAPE = np.array([0.03, 0.05, 0.004])
 # Load that a payload adds per kilogram at the reach of the joint [N m/kg].
 _LEVER = 6.0
 # Compared models: ours of the paper's form first, then the simpler ones the literature uses.
-_MODELS: tuple[tuple[str, FrictionModel], ...] = (
-    ("Stribeck with load, eq. (8)", StribeckLoad()),
-    ("Stribeck", Stribeck()),
-    ("polynomial", Polynomial()),
-    ("Coulomb and viscous with load", LinearLoad()),
-    ("Coulomb and viscous", Linear()),
+_MODELS: tuple[tuple[str, Friction], ...] = (
+    ("Stribeck with load, eq. (8)", friction_model("stribeck_load")),
+    ("Stribeck", friction_model("stribeck")),
+    ("polynomial", friction_model("polynomial")),
+    ("Coulomb and viscous with load", friction_model("linear_load")),
+    ("Coulomb and viscous", friction_model("linear")),
 )
 
 
@@ -46,7 +39,9 @@ def strokes(own: Luo2024, payload: float, seed: int) -> FrictionPairs:
     speeds = np.radians(own.paper["friction"]["speeds_deg_s"])
     velocity = np.repeat(speeds, _PAIRS)
     load = rng.uniform(0.2, 1.0, velocity.shape) * (4.0 + _LEVER * payload)
-    torque = StribeckLoad().columns(FrictionInput(velocity, load=load), _SHAPE) @ _TERMS
+    torque = (
+        friction_model("stribeck_load").columns(TermInput(velocity, load=load), _SHAPE) @ _TERMS
+    )
     return FrictionPairs(velocity, torque + _NOISE * rng.normal(size=torque.shape), load)
 
 

@@ -19,7 +19,7 @@ from taufit.report.charts import Series, chart
 from taufit.robot import read_robot
 from taufit.robot.inertia import pseudo_inertia
 from taufit.sim import Run
-from taufit.terms.friction import Polynomial
+from taufit.terms import friction_model
 
 if TYPE_CHECKING:
     from taufit.papers.luo2024 import Luo2024
@@ -38,7 +38,7 @@ def table_1(own: Luo2024) -> Exhibit:
     counts = own.paper["counts"]
     panda = read_robot("panda")
     plain = TorqueModel(panda, friction=None, rotor_inertia=False, offset=False)
-    full = TorqueModel(panda, Polynomial(), rotor_inertia=False)
+    full = TorqueModel(panda, friction_model("polynomial"), rotor_inertia=False)
     entries = (
         Entry(
             "standard inertial parameters", counts["standard_inertial"], len(plain.names), "", 0.0
@@ -127,7 +127,7 @@ def table_2(own: Luo2024) -> Exhibit:
 
 def _designs() -> dict[str, Design]:
     panda = read_robot("panda")
-    model = TorqueModel(panda, Polynomial(), rotor_inertia=False)
+    model = TorqueModel(panda, friction_model("polynomial"), rotor_inertia=False)
     limits = replace(default_limits(panda), torque=np.full(7, np.inf))
     return {
         key: design(

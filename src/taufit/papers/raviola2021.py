@@ -25,13 +25,13 @@ from taufit.signals import Samples, condition
 from taufit.sim import Preset, Thermal, read_preset
 from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
 from taufit.temperature.slopes import follow_temperature
-from taufit.terms.friction import Linear, Presliding
+from taufit.terms import friction_model
 
 CUTOFF_HZ, DEAD_ZONE = 10.0, 0.02
 # The paper's half hour in fewer runs: each stands for three.
 RUNS, SPEED_UP = 20, 3.0
 # The twins' friction turns over within 0.2 mrad of travel; the paper's model has none of that.
-_SLIDING = Presliding((2e-4,), load=False, quadratic=False)
+_SLIDING = friction_model("presliding", (2e-4,), load=False, quadratic=False)
 
 
 @dataclass(eq=False)
@@ -74,7 +74,10 @@ class Arm:
     def structure(self) -> TorqueModel:
         """The paper's model: rotor inertias, Coulomb friction through tanh(v / 0.001), viscous."""
         return TorqueModel(
-            self.preset.twin.robot, Linear(width=0.001), rotor_inertia=True, offset=False
+            self.preset.twin.robot,
+            friction_model("linear", width=0.001),
+            rotor_inertia=True,
+            offset=False,
         )
 
     @cached_property

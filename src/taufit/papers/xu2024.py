@@ -18,7 +18,7 @@ from taufit.recording.cut import cut
 from taufit.signals import Samples, condition
 from taufit.sim import Carried, Run, Twin, read_preset
 from taufit.sim.hand_guiding import Guiding
-from taufit.terms.friction import PowerLaw
+from taufit.terms import friction_model
 from taufit.workflow import identify
 
 # One arm: its ripple stays where it is from run to run.
@@ -74,7 +74,7 @@ class Xu2024:
         return identify(
             self.twin.robot,
             [self.empty.recording],
-            friction=PowerLaw(),
+            friction=friction_model("power_law"),
             estimator=Wls(),
             cutoff_hz=CUTOFF_HZ,
         ).model

@@ -14,7 +14,8 @@ from taufit.papers.exhibit import Entry, Exhibit, per_joint
 from taufit.payload.stream import stream
 from taufit.report.charts import Series, chart
 from taufit.sim import Run
-from taufit.terms.friction import FrictionInput, FrictionModel, Linear, PowerLaw
+from taufit.terms import TermInput, friction_model
+from taufit.terms.friction import Friction
 
 if TYPE_CHECKING:
     from taufit.papers.xu2024 import Xu2024
@@ -34,7 +35,7 @@ class Curve:
         rmse: Of what it leaves [N m].
     """
 
-    friction: FrictionModel
+    friction: Friction
     shape: Float[Array, " s"]
     values: Float[Array, " k"]
     rmse: float
@@ -44,12 +45,12 @@ class Curve:
         return _columns(self.friction, velocity, self.shape) @ self.values
 
 
-def _columns(friction: FrictionModel, velocity: Array, shape: Array) -> Array:
-    own = friction.columns(FrictionInput(velocity), shape)
+def _columns(friction: Friction, velocity: Array, shape: Array) -> Array:
+    own = friction.columns(TermInput(velocity), shape)
     return np.column_stack([own, np.ones(len(velocity))])
 
 
-def curve(friction: FrictionModel, velocity: Array, torque: Array) -> Curve:
+def curve(friction: Friction, velocity: Array, torque: Array) -> Curve:
     """Least squares of a friction model and an offset to one joint's friction torque.
 
     The exponent of the power law, where there is one, is searched between 0.02 and 2.
@@ -92,7 +93,7 @@ def friction_of(
     if loaded:
         links[layout.link(-1)] += own.payload.parameters
     rigid = inverse_dynamics(model.robot.with_parameters(links), q, v, a)
-    rotors = np.asarray(model.values)[layout.rotors] * a
+    rotors = np.asarray(model.values)[layout.of("rotor")] * a
     return v, mean(source.torque) - rigid - rotors
 
 
@@ -100,7 +101,10 @@ def curves(own: Xu2024, loaded: bool) -> dict[str, list[Curve]]:
     """Both forms, joint by joint."""
     v, torque = friction_of(own, own.loaded if loaded else own.empty, loaded)
     out: dict[str, list[Curve]] = {}
-    for name, friction in (("linear", Linear()), ("nonlinear", PowerLaw())):
+    for name, friction in (
+        ("linear", friction_model("linear")),
+        ("nonlinear", friction_model("power_law")),
+    ):
         out[name] = []
         for j in range(v.shape[1]):
             rows = np.abs(v[:, j]) > _MOVING

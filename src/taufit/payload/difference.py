@@ -23,6 +23,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError, TaufitError
+from taufit.core.gaussian import scaled_inverse
 from taufit.core.parameters import link_parameter
 from taufit.dynamics import engine
 from taufit.dynamics.base_parameters import base_parameters
@@ -31,7 +32,7 @@ from taufit.payload.linear import linear_estimate
 from taufit.payload.run import Moment, PayloadRun
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
-from taufit.terms.friction import needs
+from taufit.terms import needs
 
 XI = 100.0
 START = 10.0
@@ -165,8 +166,7 @@ def solve_difference(
         covariance: Of eps.
         folded: C, how the last link's ten parameters enter them.
     """
-    size = np.sqrt(np.diag(covariance))
-    weight = np.linalg.inv(covariance / np.outer(size, size)) / np.outer(size, size)
+    weight = scaled_inverse(covariance)
     spread = np.linalg.inv(folded.T @ weight @ folded)
     return spread @ (folded.T @ (weight @ difference)), spread
 
@@ -238,7 +238,7 @@ def _run(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
     for i in np.flatnonzero(good):
         at = slice(i, i + 1)
         links = arm.regressor(q[at], v[at], a[at])
-        if needs(model.friction, "load"):
+        if needs(model.term_sum, "load"):
             load = links @ np.asarray(model.values)[layout.links]
         warm = None if source.temperature is None else source.temperature[at]
         whole = model.structure.regressor(q[at], v[at], a[at], load=load, temperature=warm)

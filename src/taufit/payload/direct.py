@@ -28,7 +28,6 @@ from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
 from taufit.signals.noise import noise_std
 from taufit.signals.windows import intervals, speed_threshold, standing_mask
-from taufit.terms.friction.compensated import balance_torque
 
 # Poses held still for this long count [s]; two poses differ by at least this much [rad or m].
 _HELD, _APART = 0.4, 0.05
@@ -167,8 +166,7 @@ def run_static(
     links = engine(model.robot).regressor(pose, 0 * pose, 0 * pose)
     parts = model.layout.split(np.asarray(model.values))
     left = np.array(torques) - links @ parts.links.ravel() - parts.offsets
-    for joint, balance in balance_torque(model.friction, parts.friction).items():
-        left[:, joint] -= balance(pose[:, joint])
+    left -= model.conservative_torque(pose)
     # Without motion the first moments and the mass are all there is.
     gravity = links[..., model.layout.link(-1)][..., :4]
     std = 0.5 * friction_level(model) + 0.1

@@ -20,7 +20,7 @@ from taufit.dynamics import engine
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information, triangularise
 from taufit.signals.samples import Samples
-from taufit.terms.friction import FrictionInput, remembers
+from taufit.terms import TermInput, remembers
 
 # Samples per tile: one joint's columns of a six-axis arm then stay in a core's cache.
 TILE = 2048
@@ -337,8 +337,8 @@ def _part(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:
         np.ascontiguousarray(batch.torque[part], float),
         cut(batch.weights),
         whitening if whitening is None or whitening.ndim == 2 else whitening[part],
-        model.columns.motor_friction(
-            FrictionInput(velocity, position, cut(batch.load), cut(batch.temperature))
+        model.columns.drive_columns(
+            TermInput(velocity, position, cut(batch.load), cut(batch.temperature))
         )
         if friction is None
         else np.asarray(friction[part], float),
@@ -349,12 +349,12 @@ def _counts(batch: Batch) -> Int[Array, " j"]:
     n, joints = batch.position.shape
     if batch.weights is None:
         return np.full(joints, n, np.int64)
-    return np.count_nonzero(batch.weights, axis=0)
+    return np.asarray(np.count_nonzero(batch.weights, axis=0))
 
 
 def _check(model: TorqueModel, batch: Batch) -> None:
     n, joints = len(batch), model.robot.joints
-    terms = len(model.friction.terms) if model.friction else 0
+    terms = len(model.term_sum.parameters)
     shapes: dict[str, list[tuple[int, ...]]] = {
         "position": [(n, joints)],
         "velocity": [(n, joints)],
@@ -372,9 +372,9 @@ def _check(model: TorqueModel, batch: Batch) -> None:
             raise ValueError(
                 f"{name} must be {' or '.join(map(str, allowed))}, found {np.shape(values)}"
             )
-    if batch.friction is None and remembers(model.friction):
+    if batch.friction is None and remembers(model.term_sum):
         raise ValueError(
-            f"{type(model.friction).__name__} friction remembers its path, which tiles would cut: "
+            f"{type(model.friction).__name__} remembers its path, which tiles would cut: "
             "give its columns ready made"
         )
 

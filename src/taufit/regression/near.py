@@ -70,7 +70,7 @@ def near_model(model: FittedModel, source: SampleSource) -> FittedModel:
         left = np.sum(np.where(rows.keep, rows.torque - predicted, 0.0) ** 2, axis=0)
         return bool(np.all(moved <= RESIDUALS**2 * left))
 
-    name = ("model", model.structure.friction, model.names)
+    name = ("model", model.term_sum, model.names)
     structure, values = source.settled(name, (model.structure, model.values), near)
     return model if values is model.values else FittedModel(structure, values, model.training)
 

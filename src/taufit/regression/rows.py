@@ -18,12 +18,13 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.dynamics.batch import Engine
+from taufit.model.columns import channels_of
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.accumulate import Batch, accumulate_by_joint, columns_by_joint
 from taufit.regression.information import Information
 from taufit.regression.weights import Weights
 from taufit.signals.samples import Samples
-from taufit.terms.friction import needs
+from taufit.terms import MOTION, needs, terms_in
 
 BLOCK = 4096
 
@@ -57,7 +58,7 @@ class Rows(ABC):
 
     @property
     def joints(self) -> int:
-        return self.torque.shape[1]
+        return int(self.torque.shape[1])
 
     def __len__(self) -> int:
         return len(self.torque)
@@ -169,7 +170,7 @@ class Rows(ABC):
 
     def residuals(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         """y - W theta, everywhere."""
-        return self.torque - self.explained(theta)
+        return np.asarray(self.torque - self.explained(theta))
 
 
 class ArrayRows(Rows):
@@ -230,7 +231,7 @@ class SampleRows(Rows):
     @cached_property
     def carried(self) -> Float[Array, "n j"] | None:
         """The load, sample by sample."""
-        if self.load is None or not needs(self.model.friction, "load"):
+        if self.load is None or not needs(self.model.term_sum, "load"):
             return None
         if isinstance(self.load, str):
             return np.where(np.isfinite(self.samples.torque), self.samples.torque, 0.0)
@@ -239,7 +240,7 @@ class SampleRows(Rows):
     @cached_property
     def friction(self) -> Float[Array, "n j k"]:
         """Filtered friction columns of each motor's own terms."""
-        return self.columns.friction_at(self.samples, load=self.carried)
+        return self.columns.drive_at(self.samples, load=self.carried)
 
     def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
         s, part = self.samples, slice(first, last, stride)
@@ -301,7 +302,7 @@ class SampleRows(Rows):
     def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         own = np.where(self._gone, 0.0, theta)
         rest = self.columns.rest_torque(own, self.samples.acceleration, self.friction)
-        return self.rigid(own) + rest
+        return np.asarray(self.rigid(own) + rest)
 
     def rigid(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         """Torque of the links alone."""
@@ -396,10 +397,13 @@ def _check_samples(model: TorqueModel, samples: Samples) -> None:
             f"the samples have {samples.joints} joints, robot {model.robot.name} has "
             f"{model.robot.joints}. Use the recording's own robot."
         )
-    if needs(model.friction, "temperature") and samples.temperature is None:
+    read = model.term_sum.needs - {*MOTION}
+    for channel in sorted(read - channels_of(samples, read).keys()):
+        who = next(type(t).__name__ for t in terms_in(model.term_sum) if channel in t.needs)
+        what = "joint temperatures" if channel == "temperature" else f"the channel {channel!r}"
         raise TaufitError(
-            f"friction model {type(model.friction).__name__} needs joint temperatures, and the "
-            "recording has none. Record them, or choose a model without temperature."
+            f"{who} needs {what}, and the recording has none. Record them, or choose a model "
+            f"without {channel}."
         )
     for quantity in ("position", "velocity", "acceleration", "friction_velocity", "torque"):
         values = getattr(samples, quantity)

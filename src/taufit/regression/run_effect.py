@@ -18,12 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.parameters import ParameterLayout
 from taufit.core.statistics import NORMAL_95, student_tail_value
 from taufit.model.intervals import USUAL_SCATTER
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression
 from taufit.regression.weights import Weights
+from taufit.terms.layout import ParameterLayout
+from taufit.terms.term import DISSIPATIVE
 
 # How many runs the usual scatter is worth.
 _USUAL_RUNS = 3.0
@@ -82,10 +83,8 @@ def run_effect(
 def _only(values: Float[Array, " p"], layout: ParameterLayout, joint: int) -> Float[Array, " p"]:
     """The friction coefficients of one joint, others zero."""
     out = np.zeros_like(values)
-    at = layout.friction_of(joint)
+    at = layout.of_kind(DISSIPATIVE) & (np.asarray(layout.owner) == joint)
     out[at] = values[at]
-    # A gravity compensator is no friction.
-    out[[what.startswith("balance_") for what in layout.what]] = 0.0
     return out
 
 
@@ -111,4 +110,4 @@ def _scatter(
             error: Array = part.target - part.factor @ own
             factor[k, j] = float(torque @ error) / size if size > 0.0 else 0.0
     spread = np.sum((factor - factor.mean(axis=0)) ** 2, axis=0) * each
-    return np.sqrt((_USUAL_RUNS * usual + spread) / (_USUAL_RUNS + len(groups) - 1))
+    return np.asarray(np.sqrt((_USUAL_RUNS * usual + spread) / (_USUAL_RUNS + len(groups) - 1)))

@@ -1,6 +1,6 @@
 """Training rows condensed for formats that hold less than the model: a triangle per joint.
 
-A format's own terms are fitted to these later, without the recordings; see `model.simple_structure`
+A format's own terms are fitted to these later, without the recordings; see `simple_structure`
 for what they span.
 """
 
@@ -25,6 +25,7 @@ from taufit.regression.regression import Regression
 from taufit.regression.rows import SampleRows, added, widened
 from taufit.signals.sample_source import Fold, SampleSource
 from taufit.signals.samples import Samples
+from taufit.terms import Term
 
 # Samples per period of the low-pass that hold all there is in its columns.
 _PER_CUTOFF = 3.0
@@ -33,7 +34,7 @@ _PER_CUTOFF = 3.0
 def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
     """What the samples say about simple terms, and what the model's friction terms do in them."""
     # Columns do not depend on what was fitted: those of an arm near it are found again.
-    structure = simple_structure(near_model(model, source).robot)
+    structure = simple_structure(near_model(model, source).robot, model.terms)
     base = base_parameters(structure)
     total = source.total(_Triangles(structure, base), _both)
     kept, aside = (tuple(_condensed(one) for one in many) for many in total)
@@ -95,9 +96,11 @@ class RowsOfTraining(Regression):
         |y - W S x|^2 = |z - R B S x|^2 + residual.
     """
 
-    def __init__(self, terms: SimpleTerms, structure: TorqueModel) -> None:
+    def __init__(
+        self, terms: SimpleTerms, structure: TorqueModel, further: tuple[Term, ...] = ()
+    ) -> None:
         mounted = replace(structure.robot, mounting=terms.mounting)
-        wide = simple_structure(mounted)
+        wide = simple_structure(mounted, further)
         self._base_of_all = base_parameters(wide)
         columns = [wide.names[c] for c in self._base_of_all.columns]
         known = {name for one in (*terms.kept, *terms.set_aside) for name in one.names}
@@ -158,7 +161,7 @@ class RowsOfTraining(Regression):
 
     def _rows(self, one: TermTriangle) -> Float[Array, "u p"]:
         """R B S of a joint."""
-        return one.matrix @ self._base_of_all.mapping[self._at(one)][:, self._place]
+        return np.asarray(one.matrix @ self._base_of_all.mapping[self._at(one)][:, self._place])
 
     def _restricted(self, one: TermTriangle) -> Information:
         columns = self.base.columns
@@ -169,7 +172,7 @@ class RowsOfTraining(Regression):
 
 def _effect(model: FittedModel, samples: Samples) -> Float[Array, "j k"]:
     """Root mean square torque of each friction term at each motor, through the low-pass."""
-    motor = model.columns.friction_at(samples, load=rigid_torque(model, samples))
+    motor = model.columns.drive_at(samples, load=rigid_torque(model, samples))
     moving = samples.in_motion
     size = np.sqrt(np.mean(motor[moving] ** 2, axis=0)) if np.any(moving) else np.zeros(())
-    return np.abs(model.layout.split(model.values).friction * size)
+    return np.asarray(np.abs(model.layout.split(model.values).drive * size))

@@ -12,8 +12,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
 from taufit.report.page import paragraph
 from taufit.report.palette import COLOURS, PAPER
-from taufit.terms.friction import FrictionInput, level, needs
-from taufit.terms.friction.temperature_dependent import TemperatureDependent
+from taufit.terms import TermInput, level, needs, usual_channels
 
 _COLUMNS, _ROWS = 24, 14
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 190, 44, 34
@@ -30,9 +29,9 @@ def friction_map(model: FittedModel, *, loads: Any = None) -> str:
         loads: Torque the gear carries in the second map, per joint [N m]; by default three quarters
             of the largest torque of the training data.
     """
-    friction = model.friction
+    friction: Any = model.friction
     ranges = model.training.ranges
-    if not isinstance(friction, TemperatureDependent) or ranges.temperature is None:
+    if friction is None or not friction.law or ranges.temperature is None:
         return ""
     if ranges.velocity is None or ranges.torque is None:
         return ""
@@ -85,13 +84,11 @@ def friction_torque(
     model: FittedModel, joint: int, speed: Float[Array, " n"], temperature: float, load: float
 ) -> Float[Array, " n"]:
     """Steady friction of one joint at positive speeds [N m]."""
-    assert model.friction is not None
-    n = len(speed)
-    inputs = FrictionInput(
-        np.asarray(speed, float), load=np.full(n, load), temperature=np.full(n, temperature)
-    )
-    columns = level(model.friction).columns(inputs, model.joint_shape[joint])
-    return columns @ model.values[model.layout.friction_of(joint)]
+    velocity, n = np.asarray(speed, float), len(speed)
+    channels = {**usual_channels(model.term_sum, velocity), "temperature": np.full(n, temperature)}
+    inputs = TermInput(velocity, load=np.full(n, load), channels=channels)
+    columns = level(model.term_sum.of_joint(joint)).columns(inputs, model.joint_shape[joint])
+    return columns @ model.values[model.layout.drive_of(joint)]
 
 
 def _feels_load(model: FittedModel, joint: int, speed: float, warm: float, load: float) -> bool:

@@ -108,7 +108,7 @@ def _coefficients(found: FrictionIdentification) -> str:
     rows = []
     for one in found.joints:
         fit = one.fit
-        names = [term.name for term in fit.model.terms] + [s.name for s in fit.model.shapes]
+        names = [term.name for term in fit.model.parameters] + [s.name for s in fit.model.shapes]
         values, deviations = (
             np.r_[fit.coefficients, fit.shape],
             np.r_[fit.coefficient_std, fit.shape_std],

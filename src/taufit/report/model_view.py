@@ -53,7 +53,7 @@ class Prediction:
 def predict(model: FittedModel, samples: Samples) -> Prediction:
     """One pass over the samples."""
     links = rigid_torque(model, samples)
-    motor = model.columns.friction_at(samples, load=links)
+    motor = model.columns.drive_at(samples, load=links)
     rest = model.columns.rest_torque(model.values, samples.acceleration, motor)
     return Prediction(links, friction_torque(model, samples, motor=motor), links + rest)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from taufit.signals.samples import Samples
 from taufit.temperature.changes import WarmUp, follows_temperature, torque_change, warm_up
 from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
 from taufit.temperature.slopes import friction_at
-from taufit.terms.friction.temperature_dependent import TemperatureDependent
 
 __all__ = ["run_by_run", "temperature_page", "torque_change"]
 
@@ -79,9 +79,9 @@ def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...]
         samples: What it was fitted to.
         dropped: Parameters that fit held at zero.
     """
-    friction = model.friction
+    friction: Any = model.friction
     if (
-        not isinstance(friction, TemperatureDependent)
+        friction is None
         or not follows_temperature(model)
         or samples.temperature is None
         or model.training.thermal is not None

@@ -11,7 +11,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.names import clean_name, printable
-from taufit.core.parameters import PER_LINK, ParameterLayout
+from taufit.core.parameters import PER_LINK, LinkLayout
 from taufit.core.views import Shown
 from taufit.robot.compensator import Compensator
 from taufit.robot.mounting import MOUNTINGS, gravity_in_base
@@ -191,9 +191,9 @@ class Robot(Shown):
         return self.layout.names
 
     @property
-    def layout(self) -> ParameterLayout:
+    def layout(self) -> LinkLayout:
         """Which of the links' parameters is what; a torque model's begins with the same."""
-        return ParameterLayout.of(self.joints)
+        return LinkLayout(self.joints)
 
     def with_mounting(self, mounting: Sequence[float] | str) -> Robot:
         """The same arm, mounted another way."""

@@ -16,7 +16,7 @@ from taufit.signs.hints import SignHint, apply_hints
 from taufit.signs.quadratic import JointRows, joint_rows
 from taufit.signs.samples import recorded_joints
 from taufit.signs.segments import noise_scale
-from taufit.terms.friction import Linear, needs, remembers
+from taufit.terms import friction_model, needs, remembers
 
 # A sample this many standard deviations from zero has the sign of its segment.
 CLEAR = 2.0
@@ -89,7 +89,7 @@ def prepare(
     apply_hints(hints, samples, values, known, borders)
 
     if load is None and beyond_columns(model):
-        model = replace(model, friction=Linear(), shape=None)
+        model = replace(model, friction=friction_model("linear"), shape=None)
     noise = noise_scale(np.abs(values), samples.run, keep)
     still = np.flatnonzero(~signed & ~np.any(keep, axis=0))
     if len(still):
@@ -109,13 +109,11 @@ def search_regressor(
 ) -> Float[Array, "n j p"]:
     """Rows for torque as it is searched: friction columns filtered only where the torque is."""
     columns = model.columns
-    motor = columns.friction_at(samples, load=load, filtered=samples.raw_torque is None)
+    motor = columns.drive_at(samples, load=load, filtered=samples.raw_torque is None)
     return columns.dense(samples.position, samples.velocity, samples.acceleration, motor)
 
 
 def beyond_columns(model: TorqueModel) -> bool:
     """Whether friction has shapes, load or memory: more than columns known beforehand."""
-    friction = model.friction
-    if friction is None:
-        return False
-    return bool(friction.shapes) or needs(friction, "load") or remembers(friction)
+    term = model.term_sum
+    return bool(term.shapes) or needs(term, "load") or remembers(term)

@@ -24,7 +24,7 @@ from taufit.signs.folded_normal import folded_likelihood
 from taufit.signs.rounds import Round, search_rounds
 from taufit.signs.samples import magnitudes
 from taufit.signs.verdict import chi_squares
-from taufit.terms.friction import Presliding
+from taufit.terms import friction_model
 
 # Fits from the nominal robot on; magnitudes below the noise say little, and further ones would only
 # follow that noise.
@@ -45,7 +45,7 @@ def search_with_path(
     """
     friction = model.friction
     if friction is None or friction.shapes:
-        friction = Presliding()
+        friction = friction_model("presliding")
     samples = data.samples
     values = np.zeros(len(data.model.names))
     values[data.rows.kept] = done.fit.theta
@@ -102,7 +102,7 @@ def _likelihood(found: FoundSigns) -> Float[Array, " j"]:
 def unfiltered_torque(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
     """Torque of every sample as it was before the low-pass, where that was kept."""
     rigid = rigid_torque(model, samples)
-    motor = model.columns.friction_at(samples, load=rigid, filtered=samples.raw_torque is None)
+    motor = model.columns.drive_at(samples, load=rigid, filtered=samples.raw_torque is None)
     return rigid + model.columns.rest_torque(model.values, samples.acceleration, motor)
 
 

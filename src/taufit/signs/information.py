@@ -80,7 +80,7 @@ class MagnitudeRows(SampleRows):
         s = self.samples
         if s.raw_torque is None:
             return super().friction
-        return self.columns.friction_at(s, load=self.carried, filtered=False)
+        return self.columns.drive_at(s, load=self.carried, filtered=False)
 
     def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
         return super().block(first, last, stride) * self.root[first:last:stride, :, None]

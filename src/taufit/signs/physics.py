@@ -11,7 +11,7 @@ from taufit.signs.data import SearchData
 from taufit.signs.quadratic import SignForm
 from taufit.signs.search import SignSearch, signs_within
 from taufit.signs.segments import Segmentation
-from taufit.terms.friction import FrictionInput
+from taufit.terms import DISSIPATIVE, TermInput
 
 # Cost by which a runner-up must lose, in units of the noise variance: 5 standard deviations.
 RADIUS = 25.0
@@ -122,20 +122,20 @@ def positive_functionals(data: SearchData, joints: Int[Array, " k"]) -> Float[Ar
         energy = np.zeros(len(model.names))
         links = columns.links(q, zero, v) - weight
         energy[layout.links] = 0.5 * np.einsum("ni,nip->p", v, links)
-        if model.rotor_inertia:
-            energy[layout.rotors] = 0.5 * np.einsum("ni,nip->p", v, columns.rotors(v))
+        if model.has("rotor"):
+            energy[layout.of("rotor")] = 0.5 * np.einsum("ni,nip->p", v, columns.rotors(v))
         out.append(energy[data.rows.kept])
     # What builds up along the path takes its full power in steady motion.
     friction = model.steady().friction_columns(
-        FrictionInput(
+        TermInput(
             speed, q, _some(data.load, chosen), temperature=_some(samples.temperature, chosen)
         )
     )
-    terms = model.nonnegative[layout.friction]
+    terms = (model.nonnegative & layout.of_kind(DISSIPATIVE))[layout.drive]
     for i in joints:
         power = np.zeros(len(model.names))
         taken = np.einsum("n,np->p", speed[:, i], friction[:, i])
-        power[layout.friction] = np.where(terms, taken, 0.0)
+        power[layout.drive] = np.where(terms, taken, 0.0)
         if np.any(power[data.rows.kept]):
             out.append(power[data.rows.kept])
     return np.array(out)

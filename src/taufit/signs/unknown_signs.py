@@ -48,7 +48,7 @@ from taufit.signs.samples import (
 from taufit.signs.segments import noise_scale
 from taufit.signs.tree import search_tree, segment_values
 from taufit.signs.verdict import chi_squares, judge
-from taufit.terms.friction import Linear
+from taufit.terms import DISSIPATIVE, friction_model
 
 __all__ = [
     "FoundSigns",
@@ -250,7 +250,9 @@ def find_signs(
         return judge(data, constrain(data, done), model)
     if not _has_friction(model) and chi_squares(data, done)[0] > 1.5:
         # Unmodelled friction turns signs over; its columns cost little where there is none.
-        other = prepare(replace(model, friction=Linear(), shape=None), samples, hints)
+        other = prepare(
+            replace(model, friction=friction_model("linear"), shape=None), samples, hints
+        )
         retry = search_rounds(other, rounds, node_cap)
         if chi_squares(other, retry)[0] < 0.8 * chi_squares(data, done)[0]:
             return judge(other, retry, model, friction_missing=True)
@@ -346,4 +348,4 @@ def _joint_weights(found: FoundSigns, estimator: Estimator) -> Weights:
 
 
 def _has_friction(model: TorqueModel) -> bool:
-    return model.friction is not None and len(model.friction.terms) > 0
+    return bool(model.layout.of_kind(DISSIPATIVE).any())

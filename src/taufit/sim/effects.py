@@ -13,7 +13,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
-from taufit.terms.friction import FrictionModel, Linear
+from taufit.terms import Term, friction_model
 
 PerJoint = float | Float[Array, " j"]
 
@@ -47,7 +47,7 @@ class Friction:
         scatter: Run-to-run standard deviation of the level, relative.
     """
 
-    model: FrictionModel = field(default_factory=Linear)
+    model: Term = field(default_factory=lambda: friction_model("linear"))
     coefficients: Float[Array, "j k"] = field(default_factory=lambda: np.zeros((1, 2)))
     shape: Float[Array, "j s"] | None = None
     offset: PerJoint = 0.0

@@ -9,7 +9,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.sim.effects import Friction, Thermal, per_joint
-from taufit.terms.friction import FrictionInput, level, needs, remembers
+from taufit.terms import MEMORY, TermInput, level, needs, remembers
 
 SPEEDS, LOADS = 600, 33
 WARMTH = (-20.0, 120.0)
@@ -62,10 +62,10 @@ def tabulate(
     joints = len(top_speed)
     model = level(friction.model)
     coefficients = np.asarray(friction.coefficients, float)
-    if coefficients.shape != (joints, len(model.terms)):
-        names = ", ".join(term.name for term in model.terms)
+    if coefficients.shape != (joints, len(model.parameters)):
+        names = ", ".join(term.name for term in model.parameters)
         raise TaufitError(
-            f"friction needs {joints} rows of {len(model.terms)} coefficients ({names}); "
+            f"friction needs {joints} rows of {len(model.parameters)} coefficients ({names}); "
             f"found {coefficients.shape}."
         )
     shape = np.zeros((joints, 0)) if friction.shape is None else np.asarray(friction.shape, float)
@@ -98,7 +98,7 @@ def tabulate(
         )
         above = (warmth - slopes[2, i])[:, None]
         for side, sign in enumerate((1.0, -1.0)):
-            inputs = FrictionInput(sign * fast, load=load, temperature=degrees)
+            inputs = TermInput(sign * fast, load=load, temperature=degrees)
             columns = model.columns(inputs, shape[i])
             value = sign * (columns @ coefficients[i]).reshape(loads, len(felt), SPEEDS)
             _check_drag(value, speed, i, degrees=felt)
@@ -134,8 +134,7 @@ def slow_parts(friction: Friction, joints: int) -> tuple[Float[Array, "j e"], Fl
             f"positive; found {torque.shape} for {len(widths)} widths."
         )
     if remembers(friction.model):
-        names = [term.name for term in friction.model.terms]
-        own = [names.index(f"presliding_{k + 1}") for k in range(1, len(friction.model.memory))]
+        own = [k for k, one in enumerate(friction.model.parameters) if one.group == MEMORY]
         torque = np.concatenate([torque, np.asarray(friction.coefficients, float)[:, own]], 1)
         widths = np.concatenate([widths, friction.model.memory[1:]])
     return torque, widths
@@ -151,8 +150,6 @@ def steady_friction(
     shape = np.zeros((joints, 0)) if friction.shape is None else np.asarray(friction.shape, float)
     out = np.empty_like(velocity)
     for i in range(joints):
-        inputs = FrictionInput(
-            velocity[:, i], load=np.zeros(n), temperature=np.full(n, temperature)
-        )
+        inputs = TermInput(velocity[:, i], load=np.zeros(n), temperature=np.full(n, temperature))
         out[:, i] = level(friction.model).columns(inputs, shape[i]) @ friction.coefficients[i]
     return out

@@ -25,8 +25,8 @@ from taufit.sim.friction_table import (
 )
 from taufit.sim.loop import OUTPUTS, TICK, advance, views
 from taufit.sim.mujoco_arm import build_arm, principal
-from taufit.sim.waves import Waves, compensators_torque
-from taufit.terms.friction import remembers
+from taufit.sim.waves import Waves, held_torque
+from taufit.terms import remembers
 
 # Standstill before the first row, in which the servo takes up the weight [s].
 SETTLE = 0.4
@@ -223,7 +223,7 @@ class Plant:
 
     def held(self, position: Float[Array, "n j"]) -> Float[Array, "n j"]:
         """Torque that gravity compensators ask of the joints' drives; negative where they help."""
-        return compensators_torque(self.effects.friction, self.robot.drives.coupling, position)
+        return held_torque(self.effects.friction, self.robot.drives.coupling, position)
 
     def carry(self, parameters: Float[Array, " 10"]) -> None:
         """From now on the last link carries this body (zeros for none)."""

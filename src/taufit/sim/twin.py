@@ -22,7 +22,6 @@ from taufit.sim.effects_file import effects_to_dict
 from taufit.sim.loop import OUTPUTS, TICK
 from taufit.sim.payload import Carried, check_payload, timeline
 from taufit.sim.plant import SETTLE, Envelope, Plant, PlantStart
-from taufit.terms.friction import NoFriction
 
 if TYPE_CHECKING:
     from taufit.sim.stepped import SteppedTwin
@@ -109,7 +108,7 @@ class Twin:
         require_fitted(model, "simulate an arm")
         parts = model.layout.split(np.asarray(model.values, float))
         robot = model.robot.with_parameters(parts.links)
-        if model.rotor_inertia:
+        if model.has("rotor"):
             links = tuple(
                 replace(link, rotor_inertia=float(x))
                 for link, x in zip(robot.links, parts.rotors, strict=True)
@@ -119,9 +118,9 @@ class Twin:
         effects = replace(
             effects,
             friction=Friction(
-                model.friction or NoFriction(),
-                parts.friction,
-                model.joint_shape if model.friction and model.friction.shapes else None,
+                model.term_sum,
+                parts.drive,
+                model.joint_shape if model.term_sum.shapes else None,
                 parts.offsets,
             ),
         )
@@ -313,29 +312,36 @@ class _Simulation:
         run.truth["housing_end"] = self.plant.arrays["housing"].tolist()
         return run
 
-    def _measured(self, ticks: Int[Array, " n"], trace: Trace) -> Run:
-        twin, seed, joints = self.twin, self.seed, self.joints
-        effects, robot = twin.effects, twin.robot
-        sensing, elastic, thermal = effects.sensing, effects.elasticity, effects.thermal
-        drives = robot.drives
-        side = (sensing.side if sensing is not None else "") or drives.side
+    def _signal(
+        self, ticks: Int[Array, " n"], trace: Trace, side: str, gain: Float[Array, " j"]
+    ) -> Float[Array, "n j"]:
+        """Torque or current as the drives measure it."""
+        sensing = self.twin.effects.sensing
         if side not in ("motor", "link"):
             raise TaufitError(f"torque is taken on the motor or the link side, not {side!r}.")
         torque = trace.motor_torque
         if side == "link":
             share = sensing.friction_share if sensing is not None else 0.0
             torque = trace.link_torque + share * trace.friction
-        torque = torque + measure.torque_noise(sensing, ticks, torque, seed)
+        torque = torque + measure.torque_noise(sensing, ticks, torque, self.seed)
         if side == "motor":
             # tau = C' tau_m, so the motors give C'^-1 tau.
-            torque = np.linalg.solve(drives.coupling.T, torque.T).T
+            torque = np.linalg.solve(self.twin.robot.drives.coupling.T, torque.T).T
+        signal = torque / gain
+        if sensing is None:
+            return signal
+        signal = measure.stepped(signal, per_joint(sensing.quantum, self.joints, "quantum"))
+        return np.abs(signal) if sensing.absolute else signal
+
+    def _measured(self, ticks: Int[Array, " n"], trace: Trace) -> Run:
+        twin, seed, joints = self.twin, self.seed, self.joints
+        effects, robot = twin.effects, twin.robot
+        sensing, elastic, thermal = effects.sensing, effects.elasticity, effects.thermal
+        drives = robot.drives
+        side = (sensing.side if sensing is not None else "") or drives.side
         ratio = measure.true_gain_ratio(sensing, joints, seed)
         gain = drives.gain if side == "motor" else np.ones(joints)
-        signal = torque / (gain * ratio)
-        if sensing is not None:
-            signal = measure.stepped(signal, per_joint(sensing.quantum, joints, "quantum"))
-            if sensing.absolute:
-                signal = np.abs(signal)
+        signal = self._signal(ticks, trace, side, gain * ratio)
         motor_encoder = elastic is None or elastic.encoder == "motor"
         position, velocity = measure.encoded(
             effects.encoder,

@@ -1,18 +1,19 @@
-"""Torque that repeats with position: ripple of drives, and gravity compensators."""
+"""Torque that repeats with position: ripple of drives, and conservative terms of the model."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
 from taufit.sim import measure
 from taufit.sim.effects import Effects, Friction
-from taufit.terms.friction import FrictionModel
-from taufit.terms.friction.compensated import balance_torque
+from taufit.terms import CONSERVATIVE, Term, TermInput, terms_in
 
-# Points per turn of which a compensator's Fourier series is made.
+# Points per turn of which the Fourier series of a torque is made.
 WAVES = 1024
 
 
@@ -24,7 +25,7 @@ class Waves:
         cycles: Per radian.
         amplitude: [N m].
         phase: [rad].
-        heating: How many of them, the first, take energy; compensators give it back.
+        heating: How many of them, the first, take energy; the model's own give it back.
     """
 
     cycles: Float[Array, " w"]
@@ -34,7 +35,7 @@ class Waves:
 
     @classmethod
     def of(cls, effects: Effects, scale: Float[Array, " j"]) -> Waves:
-        """The effect's ripple, the friction model's, its compensators'.
+        """The effect's ripple, the model's waves, its other conservative terms.
 
         Args:
             effects: Of the twin.
@@ -50,63 +51,84 @@ class Waves:
         phase = measure.stream(arm, "ripple").uniform(0, 2 * np.pi, shape)
         if friction is None:
             return cls(cycles, amplitude, phase, len(cycles))
-        own, held = ripple_parts(friction, joints), balance_parts(friction, joints)
+        own, held = ripple_parts(friction, joints), held_parts(friction, joints)
         return cls(
             np.concatenate([cycles, own[0], held[0]]),
-            np.ascontiguousarray(np.hstack([amplitude, own[1] * scale[:, None], held[1]])),
+            np.ascontiguousarray(np.hstack([amplitude, own[1], held[1]])),
             np.ascontiguousarray(np.hstack([phase, own[2], held[2]])),
-            len(cycles) + len(own[0]),
+            len(cycles),
         )
 
 
-def compensators_torque(
+def held_torque(
     friction: Friction | None, coupling: Float[Array, "j j"], position: Float[Array, "n j"]
 ) -> Float[Array, "n j"]:
-    """What gravity compensators ask of the joints: tau = C' tau_m, at the drives' positions C q."""
-    out = np.zeros(position.shape)
+    """What conservative terms but waves ask of the joints: tau = C' tau_m, at positions C q."""
     if friction is None:
-        return out
+        return np.zeros(position.shape)
     drives = position @ coupling.T
+    torque = [_held(friction, j, drives[:, j]) for j in range(position.shape[1])]
+    return np.stack(torque, 1) @ coupling
+
+
+def _terms(friction: Friction) -> Iterator[tuple[Term, Float[Array, "j k"]]]:
+    """Conservative terms with their coefficients."""
     values = np.asarray(friction.coefficients, float)
-    for joint, torque in balance_torque(friction.model, values).items():
-        out[:, joint] = torque(drives[:, joint])
-    return out @ coupling
+    first = 0
+    for term in terms_in(friction.model):
+        last = first + len(term.parameters)
+        if term.kind == CONSERVATIVE:
+            yield term, values[:, first:last]
+        first = last
+
+
+def _held(friction: Friction, joint: int, angle: Float[Array, " n"]) -> Float[Array, " n"]:
+    out = np.zeros_like(angle)
+    for term, values in _terms(friction):
+        if not term.orders:
+            inputs = TermInput(np.zeros_like(angle), angle)
+            out += term.of_joint(joint).columns(inputs, np.empty(0)) @ values[joint]
+    return out
 
 
 def ripple_parts(
     friction: Friction, joints: int
 ) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
-    """Cycles, amplitudes and phases of the model's own ripple:
+    """Cycles, amplitudes and phases of the model's own waves:
 
     A sin(o q) + B cos(o q) = hypot(A, B) sin(o q + atan2(B, A)).
     """
-    orders: tuple[float, ...] = ()
-    model: FrictionModel | None = friction.model
-    while not orders and model is not None:
-        orders, model = getattr(model, "orders", ()), getattr(model, "model", None)
-    names = [term.name for term in friction.model.terms]
-    values = np.asarray(friction.coefficients, float)
-    sine, cosine = (
-        values[:, [names.index(f"ripple_{wave}_{order:g}") for order in orders]]
-        for wave in ("sin", "cos")
-    )
-    return np.array(orders, float), np.hypot(sine, cosine), np.arctan2(cosine, sine)
+    waves = [(term.orders, values) for term, values in _terms(friction) if term.orders]
+    orders = np.array([order for own, _ in waves for order in own], float)
+    values = np.hstack([np.zeros((joints, 0)), *(values for _, values in waves)])
+    sine, cosine = values[:, 0::2], values[:, 1::2]
+    return orders, np.hypot(sine, cosine), np.arctan2(cosine, sine)
 
 
-def balance_parts(
+def held_parts(
     friction: Friction, joints: int
 ) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
-    """Cycles, amplitudes and phases of the compensators' torque, a Fourier series of the angle.
+    """Cycles, amplitudes and phases of other conservative torque, a Fourier series of the angle.
 
     It comes back with every turn and is analytic, so its series ends soon.
+
+    Raises:
+        TaufitError: A torque that does not come back with every turn, as of a spring.
     """
-    curves = balance_torque(friction.model, np.asarray(friction.coefficients, float))
-    if not curves:
-        return np.zeros(0), np.zeros((joints, 0)), np.zeros((joints, 0))
     angle = 2.0 * np.pi * np.arange(WAVES) / WAVES
-    series = np.zeros((joints, WAVES // 2), complex)
-    for joint, torque in curves.items():
-        series[joint] = 2.0 * np.fft.rfft(torque(angle))[: WAVES // 2] / WAVES
+    torque = np.array([_held(friction, j, angle) for j in range(joints)])
+    if not np.any(torque):
+        return np.zeros(0), np.zeros((joints, 0)), np.zeros((joints, 0))
+    again = np.array([_held(friction, j, angle - 2.0 * np.pi) for j in range(joints)])
+    if np.abs(again - torque).max() > 1e-9 * np.abs(torque).max():
+        names = ", ".join(
+            one.name for term, _ in _terms(friction) if not term.orders for one in term.parameters
+        )
+        raise TaufitError(
+            f"the simulated arm holds torque over position as waves only: {names} does not come "
+            "back with every turn. Simulate the model without that term."
+        )
+    series = 2.0 * np.fft.rfft(torque)[:, : WAVES // 2] / WAVES
     series[:, 0] *= 0.5
     size = np.abs(series)
     kept = np.flatnonzero((size > 1e-9 * size.max(axis=1, keepdims=True, initial=0.0)).any(axis=0))

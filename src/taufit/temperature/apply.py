@@ -18,8 +18,7 @@ from taufit.temperature.slopes import (
     follow_temperature,
     friction_at,
 )
-from taufit.terms.friction import needs
-from taufit.terms.friction.temperature_dependent import TemperatureDependent
+from taufit.terms import SLOPE, needs
 
 TEMPERATURE_CHOICES = (*CHOICES, "thermal-model")
 
@@ -39,7 +38,7 @@ def with_temperature(model: FittedModel, samples: Samples) -> Samples:
     A model with a thermal state computes the temperature; else one without a sensor is taken as the
     middle of the training data, and a finding says so.
     """
-    if not needs(model.friction, "temperature"):
+    if not needs(model.term_sum, "temperature"):
         return samples
     state = model.training.thermal
     if state is not None:
@@ -68,8 +67,8 @@ def slopes_of(model: FittedModel) -> dict[str, Any] | None:
     `change_percent` is that of viscous friction from the coldest to the warmest temperature of the
     training data, per joint.
     """
-    friction = model.friction
-    if not isinstance(friction, TemperatureDependent):
+    friction: Any = model.friction
+    if friction is None or not friction.law:
         return None
     joints = model.robot.joints
     known = model.training.std
@@ -78,6 +77,7 @@ def slopes_of(model: FittedModel) -> dict[str, Any] | None:
         n: float(x) if np.isfinite(x) else None for n, x in zip(model.names, std, strict=True)
     }
     values = dict(zip(model.names, model.values, strict=True))
+    slopes = [one for one in friction.parameters if one.group == SLOPE]
     out: dict[str, Any] = {
         "law": friction.law,
         "reference": friction.reference,
@@ -86,13 +86,13 @@ def slopes_of(model: FittedModel) -> dict[str, Any] | None:
         "slopes": [
             {"name": name, "value": float(values[name]), "std": spread[name]}
             for name in model.names
-            if name.endswith("_per_degree")
+            if model.layout.parameters[model.layout.index(name)] in slopes
         ],
     }
     if friction.law != "linear":
         out["rate"] = model.joint_shape[:, -1].tolist()
     span = model.training.ranges.temperature
-    if span is not None and "viscous" in [term.name for term in friction.terms]:
+    if span is not None and any(one.power == 1 for one in friction.parameters):
         cold, _ = friction_at(model, span.low)
         warm, _ = friction_at(model, span.high)
         out["range"] = {"low": span.low.tolist(), "high": span.high.tolist()}

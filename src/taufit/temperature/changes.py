@@ -12,7 +12,6 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.signals.samples import Samples
 from taufit.temperature.slopes import friction_at
-from taufit.terms.friction.temperature_dependent import TemperatureDependent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,8 +86,9 @@ def follows_temperature(model: FittedModel) -> bool:
     """Whether viscous friction follows temperatures that training had."""
     friction = model.friction
     return (
-        isinstance(friction, TemperatureDependent)
-        and "viscous" in [term.name for term in friction.model.terms]
+        friction is not None
+        and bool(friction.law)
+        and any(one.power == 1 for one in friction.parameters)
         and model.training.ranges.temperature is not None
     )
 

@@ -29,7 +29,7 @@ from taufit.signals.sample_source import source_of
 from taufit.signals.samples import Samples
 from taufit.temperature.sensors import blind_fit, heat_power
 from taufit.temperature.slopes import SPREAD, TemperatureChoice, follow_temperature
-from taufit.terms.friction import needs
+from taufit.terms import needs
 
 AMBIENT = 25.0
 # What grease and gears of industrial arms lose per kelvin; sets the scale of the estimate.
@@ -66,7 +66,7 @@ def follow_heat(model: TorqueModel, samples: Samples) -> TemperatureChoice:
     Raises:
         PoorExcitationError: No joint's friction changes as heat would make it.
     """
-    if model.friction is None or needs(model.friction, "temperature"):
+    if model.friction is None or needs(model.term_sum, "temperature"):
         raise TaufitError("a thermal model needs friction that can follow temperature.")
     state = fit_thermal(model, samples)
     warm = AMBIENT + temperature_rise(state, samples, state.start)

@@ -12,7 +12,6 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
-from taufit.core.parameters import joint_parameter
 from taufit.estimators.estimator import Estimator
 from taufit.fitting.fit import fitted_model
 from taufit.fitting.fit_samples import fit_samples
@@ -85,8 +84,7 @@ def repeat_identification(
             "friction against temperature needs three or more recordings with temperatures."
         )
     models, warm, viscous, std = [], [], [], []
-    joints = model.robot.joints
-    pick = [model.names.index(joint_parameter(j, "viscous")) for j in range(joints)]
+    pick = np.flatnonzero(model.layout.where(lambda one: one.power == 1))
     for run in runs:
         estimate = fit_samples(model, run, estimator, dropped=dropped, require_excitation=False)
         models.append(fitted_model(model, estimate, run))

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
-from taufit.core.parameters import joint_parameter
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.selection.friction_terms import (
     correlation_samples,
@@ -19,7 +18,7 @@ from taufit.regression.regression import Regression
 from taufit.regression.rows import RowsOf, SampleRows
 from taufit.signals.sample_source import source_of
 from taufit.signals.samples import Samples
-from taufit.terms.friction import needs
+from taufit.terms import LEVEL, Parameter, needs
 
 # By friction a swap is reported when it explains this much more, in squared noise levels and as a
 # share; by heat when it explains this much more of the sensor's course.
@@ -150,7 +149,7 @@ def blind_fit(
     """Residual of a fit without temperature, its Coulomb and viscous friction, and kept rows."""
     prior, centre, _ = gaussian_prior(model)
     source = source_of(samples)
-    loaded = needs(model.friction, "load")
+    loaded = needs(model.term_sum, "load")
     regression = Regression(
         source, RowsOf(model, "measured" if loaded else None), base_parameters(model)
     )
@@ -158,13 +157,13 @@ def blind_fit(
         regression, 0.01 * source.correlation_guess * prior, centre, model.nonnegative
     )
     rows = SampleRows(model, samples, load="measured" if loaded else None)
-    names = list(model.names)
 
-    def of(term: str) -> Float[Array, " j"]:
-        own = [joint_parameter(j, term) for j in range(samples.joints)]
-        return np.array([theta[names.index(n)] if n in names else 0.0 for n in own])
+    def of(wanted: Callable[[Parameter], bool]) -> Float[Array, " j"]:
+        found = theta[model.layout.where(wanted)]
+        return found if len(found) == samples.joints else np.zeros(samples.joints)
 
-    return rows.residuals(theta), of("coulomb"), of("viscous"), rows.keep
+    level, drag = of(lambda one: one.group == LEVEL), of(lambda one: one.power == 1)
+    return rows.residuals(theta), level, drag, rows.keep
 
 
 def heat_power(

@@ -19,8 +19,9 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState
 from taufit.signals.samples import Samples
-from taufit.terms.friction import needs
-from taufit.terms.friction.temperature_dependent import LAWS, TemperatureDependent
+from taufit.terms import DRAG, LEVEL, friction_model, needs
+from taufit.terms.friction import Friction
+from taufit.terms.friction.temperature_dependent import LAWS
 
 CHOICES = ("none", "auto", *LAWS)
 
@@ -34,7 +35,6 @@ _SPIKE = 2.0
 # Friction varies a little from run to run by itself: a slope has to take off more than that.
 _SLOPE_WORTH = 1.01
 # Coefficients that may follow temperature, where the friction model has them.
-_FOLLOW = ("coulomb", "viscous", "viscous_forward", "viscous_backward")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,9 +121,7 @@ def follow_temperature(
             "temperature. Record those joints cold and warm."
         )
     reference = float(np.round(np.mean(temperature[samples.in_motion][:, usable])))
-    linear = replace(
-        model, friction=TemperatureDependent(model.friction, "linear", reference, affected)
-    )
+    linear = replace(model, friction=_with_law(model.friction, "linear", reference, affected))
     slopes = tuple(f"{name}_per_degree" for name in affected)
     chosen = choose(
         linear, samples, groups=slopes, dropped=tuple(unusable), worth=_SLOPE_WORTH
@@ -147,12 +145,10 @@ def follow_temperature(
         )
         return TemperatureChoice(model, samples, spread=spread, findings=tuple(messages))
     if law in ("auto", "linear"):
-        found = replace(
-            model, friction=TemperatureDependent(model.friction, "linear", reference, kept)
-        )
+        found = replace(model, friction=_with_law(model.friction, "linear", reference, kept))
         dropped = tuple(name for name in dropped if name in found.names)
         return TemperatureChoice(found, samples, "linear", dropped, spread, tuple(messages))
-    found = replace(model, friction=TemperatureDependent(model.friction, law, reference, kept))
+    found = replace(model, friction=_with_law(model.friction, law, reference, kept))
     return TemperatureChoice(found, samples, law, (), spread, tuple(messages))
 
 
@@ -162,7 +158,7 @@ def _affected(model: TorqueModel, samples: Samples, law: str) -> tuple[str, ...]
         raise TaufitError(f"temperature law {law!r} is not known: use {', '.join(CHOICES)}.")
     if law in LAWS and model.friction is None:
         raise TaufitError("without friction there is nothing that follows temperature.")
-    if law == "none" or model.friction is None or needs(model.friction, "temperature"):
+    if law == "none" or model.friction is None or needs(model.term_sum, "temperature"):
         return ()
     if samples.temperature is None:
         if law != "auto":
@@ -172,8 +168,12 @@ def _affected(model: TorqueModel, samples: Samples, law: str) -> tuple[str, ...]
                 "--temperature thermal-model, which estimates them."
             )
         return ()
-    terms = [term.name for term in model.friction.terms]
-    return tuple(name for name in _FOLLOW if name in terms)
+    followed = [
+        one
+        for one in model.friction.parameters
+        if one.group == LEVEL or (one.group == DRAG and one.power < 2)
+    ]
+    return tuple(one.name for one in sorted(followed, key=lambda one: one.group != LEVEL))
 
 
 def temperature_spread(samples: Samples) -> Float[Array, " j"]:
@@ -251,15 +251,26 @@ def stuck_sensors(samples: Samples) -> dict[int, float]:
     return out
 
 
+def _with_law(
+    friction: Friction, law: str, reference: float, affected: tuple[str, ...]
+) -> Friction:
+    """The friction with these of its coefficients following temperature."""
+    return friction_model("temperature_dependent", friction, law, reference, affected)
+
+
 def friction_at(
-    model: FittedModel, temperature: Float[Array, " j"] | float, term: str = "viscous"
+    model: FittedModel, temperature: Float[Array, " j"] | float, term: str = ""
 ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
     """A coefficient of every joint at a temperature, and its standard deviation.
+
+    Without a name it is the drag that is proportional to speed.
 
     The standard deviation comes from the covariance of the base parameters; for the exponential
     laws it is that of the coefficient at the reference, scaled, with the rate taken as known.
     """
-    assert model.friction is not None
+    friction: Any = model.friction
+    assert friction is not None
+    term = term or next(one.name for one in friction.parameters if one.power == 1)
     joints = model.robot.joints
     at = np.broadcast_to(np.asarray(temperature, float), (joints,))
     names = model.names
@@ -269,14 +280,13 @@ def friction_at(
     value, std = np.zeros(joints), np.full(joints, np.nan)
     for j in range(joints):
         weights: dict[str, float] = {joint_parameter(j, term): 1.0}
-        if isinstance(model.friction, TemperatureDependent):
-            above = at[j] - model.friction.reference
-            if model.friction.law == "linear":
-                if joint_parameter(j, f"{term}_per_degree") in names:
-                    weights[joint_parameter(j, f"{term}_per_degree")] = above
-            elif term in model.friction.affected or (
-                not model.friction.affected and term.startswith("viscous")
-            ):
+        if friction.law:
+            above = at[j] - friction.reference
+            slope = next((one.name for one in friction.parameters if one.modifies == term), "")
+            if friction.law == "linear":
+                if slope:
+                    weights[joint_parameter(j, slope)] = above
+            elif term in friction.followed:
                 weights[joint_parameter(j, term)] = _factor(model, j, above)
         value[j] = sum(w * model.values[names.index(name)] for name, w in weights.items())
         if covariance is not None and all(name in known for name in weights if weights[name]):

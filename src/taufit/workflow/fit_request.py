@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from taufit.estimators import Estimator
     from taufit.recording.read import Map
     from taufit.signs.hints import SignHint
-    from taufit.terms.friction import FrictionModel
+    from taufit.terms import Term
+    from taufit.terms.friction import Friction
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -27,13 +28,14 @@ class FitRequest:
     """One field per choice of `identify`, with its default.
 
     Attributes:
-        column_map, torque_kind: How files and frames are read.
+        column_map, torque_kind, allow_repeats: How files and frames are found and read.
         cutoff_hz, delay_s, torque_signs: How recordings are conditioned.
-        friction, rotor_inertia, offset, compensator, temperature: Terms of the model.
+        friction, terms, rotor_inertia, offset, compensator, temperature: Terms of the model.
         joint_zeros, joint_zero_std, slide_zero_std: Encoder zeros to estimate.
         estimator, sign_hints, sign_method: How parameters and signs are found.
         ignore_contradictions, provenance: What is overlooked, and what the model file says.
         processes, cache, callback: How the work is done.
+        allow_repeats: Whether files with equal contents count as often as they are there.
     """
 
     column_map: Map | None = None
@@ -41,7 +43,8 @@ class FitRequest:
     cutoff_hz: float | Literal["auto"] = DEFAULT_CUTOFF_HZ
     delay_s: float | Literal["auto"] = 0.0
     torque_signs: Literal["recorded", "unknown"] = "recorded"
-    friction: FrictionModel | FittedModel | str | None = "auto"
+    friction: Friction | FittedModel | str | None = "auto"
+    terms: Sequence[Term | str] = ()
     rotor_inertia: bool | None = None
     offset: bool = True
     compensator: str | Sequence[str] | None = None
@@ -49,13 +52,14 @@ class FitRequest:
     joint_zeros: str | Sequence[str] | None = None
     joint_zero_std: float = DEFAULT_ZERO_STD
     slide_zero_std: float = DEFAULT_SLIDE_ZERO_STD
-    estimator: Estimator | None = None
+    estimator: Estimator | str | None = None
     sign_hints: Sequence[SignHint] = ()
     sign_method: Literal["exact", "tree"] = "exact"
     ignore_contradictions: bool = False
     provenance: Mapping[str, Any] | None = None
     processes: int | None = 1
     cache: Cache | File | None = None
+    allow_repeats: bool = False
     callback: Callable[[], None] | None = None
 
     @property
@@ -64,9 +68,18 @@ class FitRequest:
         return Reader(self.column_map, self.torque_kind)
 
     @property
+    def fixed_estimator(self) -> Estimator | None:
+        """Estimator that replaces the automatic one; None for the automatic one."""
+        from taufit.estimators import as_estimator
+
+        return as_estimator(self.estimator)
+
+    @property
     def selects_terms(self) -> bool:
         """Whether friction terms are chosen from the data."""
-        return isinstance(self.friction, str) and self.friction == "auto" and self.estimator is None
+        return (
+            isinstance(self.friction, str) and self.friction == "auto" and not self.fixed_estimator
+        )
 
 
 class FitChoices(TypedDict, total=False):
@@ -77,7 +90,8 @@ class FitChoices(TypedDict, total=False):
     cutoff_hz: float | Literal["auto"]
     delay_s: float | Literal["auto"]
     torque_signs: Literal["recorded", "unknown"]
-    friction: FrictionModel | FittedModel | str | None
+    friction: Friction | FittedModel | str | None
+    terms: Sequence[Term | str]
     rotor_inertia: bool | None
     offset: bool
     compensator: str | Sequence[str] | None
@@ -85,11 +99,12 @@ class FitChoices(TypedDict, total=False):
     joint_zeros: str | Sequence[str] | None
     joint_zero_std: float
     slide_zero_std: float
-    estimator: Estimator | None
+    estimator: Estimator | str | None
     sign_hints: Sequence[SignHint]
     sign_method: Literal["exact", "tree"]
     ignore_contradictions: bool
     provenance: Mapping[str, Any] | None
     processes: int | None
     cache: Cache | File | None
+    allow_repeats: bool
     callback: Callable[[], None] | None

@@ -12,14 +12,14 @@ from taufit.core.views import Shown, drawn
 from taufit.estimators import is_consistent
 from taufit.model.fitted_model import FittedModel
 from taufit.model.from_data import known_speed
+from taufit.model.score import Score
 from taufit.recording import Finding
 from taufit.regression import Estimate
 from taufit.signals import Samples
 from taufit.temperature.apply import slopes_of
-from taufit.terms.friction import friction_to_dict, needs
+from taufit.terms import needs, term_to_dict
 from taufit.validation.grades import Grades
 from taufit.validation.nominal_comparison import Before
-from taufit.validation.score import Score
 
 if TYPE_CHECKING:
     from taufit.temperature.changes import WarmUp
@@ -98,7 +98,7 @@ class Identification(Shown):
 
         Temperatures that were estimated, not measured, are left out.
         """
-        if self.model.training.thermal is not None or not needs(self.model.friction, "temperature"):
+        if self.model.training.thermal is not None or not needs(self.model.term_sum, "temperature"):
             return None
         from taufit.temperature.changes import warm_up
 
@@ -132,9 +132,10 @@ class Identification(Shown):
             "rate_hz": conditioning.rate_hz,
             "gains": None if conditioning.gain is None else conditioning.gain.tolist(),
             "gains_std": None if conditioning.gain_std is None else conditioning.gain_std.tolist(),
-            "friction": friction_to_dict(self.model.friction),
+            "friction": term_to_dict(self.model.friction),
+            "terms": [term_to_dict(term) for term in self.model.terms],
             "friction_dropped": list(e.dropped),
-            "rotor_inertia": self.model.rotor_inertia,
+            "rotor_inertia": self.model.has("rotor"),
             "temperature": slopes_of(self.model),
             "warm_up": None if (warm := self.warm_up) is None else warm.to_dict(),
             "settings": dict(e.settings),
@@ -165,7 +166,8 @@ def _from_data(model: FittedModel) -> dict[str, Any] | None:
     return {
         "links": dict(zip(links, shares.to_dict()["links"], strict=True)),
         "friction": [
-            dict(zip(model.layout.terms, own, strict=True)) for own in shares.to_dict()["terms"]
+            dict(zip(model.layout.drive_names, own, strict=True))
+            for own in shares.to_dict()["terms"]
         ],
     }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from taufit.cli.options import Json, one_of, wrong
+from taufit.cli.options import AllowRepeats, Json, one_of, wrong
 from taufit.cli.options.cache import CacheOption, opened_cache
 
 # From this number of files on they are shared by several processes.
@@ -75,6 +75,14 @@ class ModelOptions:
         ),
     ] = "auto"
 
+    term: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A further term beside friction, e.g. spring (a torsional spring per joint) or "
+            "ripple; may be given several times.",
+            metavar="NAME",
+        ),
+    ] = None
     compensator: Annotated[
         str | None,
         typer.Option(
@@ -139,6 +147,7 @@ class ModelOptions:
         return FitRequest(
             **same,
             friction=self._friction(),
+            terms=self._terms(),
             estimator=estimator,
             cutoff_hz=_cutoff(self.cutoff_hz),
             delay_s=_delay(self.delay_s),
@@ -164,6 +173,11 @@ class ModelOptions:
         if self.friction in ("auto", "none"):
             return "auto" if self.friction == "auto" else None
         return FRICTION_MODELS[self.friction]()
+
+    def _terms(self) -> tuple[str, ...]:
+        from taufit.terms import selectable_terms
+
+        return tuple(one_of(name, selectable_terms(), "--term") for name in self.term or ())
 
     def hints(self, joint_names: tuple[str, ...]) -> list[SignHint]:
         """The known signs, each with its joint found by number or name."""
@@ -247,9 +261,11 @@ class ResultOptions:
             f"{MANY_FILES} files on. Results do not depend on it.",
             metavar="N",
             min=1,
+            max=1024,
         ),
     ] = None
     cache: CacheOption = "auto"
+    allow_repeats: AllowRepeats = False
     as_json: Json = False
 
     def kept_in(self, found_in: Path | None) -> Cache | None:

@@ -219,8 +219,9 @@ def _arm(file: MotionFile, robot: str | None) -> Robot:
 
 def show_reach(planned: Planned, clearance: Clearance, here: Any, notes: list[str]) -> None:
     """What will move and what was proved, on stderr."""
-    from rich.console import Console
     from rich.table import Table
+
+    from taufit.cli.common import plain_console
 
     reach, slow = clearance.reach, planned.play.slow
     approach = clearance.approach
@@ -241,15 +242,14 @@ def show_reach(planned: Planned, clearance: Clearance, here: Any, notes: list[st
             f"{reach.speed[i]:.2f}",
             f"{reach.acceleration[i]:.2f}",
         )
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     console.print(table)
     console.print(
         f"rad, rad/s, rad/s^2. First the arm goes to the start at up to {planned.check.speed:.2g} "
         "rad/s" + (f", then one period at {100 * slow:.0f} % of the speed." if slow else "."),
-        highlight=False,
     )
     for text in (*clearance.notes, *notes):
-        console.print(f"- {text}", highlight=False, markup=False)
+        console.print(f"- {text}")
     if planned.play.uncertified:
         for text in clearance.uncertified:
-            console.print(f"NOT CERTIFIED: {text}", style="bold", highlight=False, markup=False)
+            console.print(f"NOT CERTIFIED: {text}", style="bold")

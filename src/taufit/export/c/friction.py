@@ -7,15 +7,14 @@ import numpy as np
 from taufit.export.c.traced import FrictionProgram, friction_program
 from taufit.export.friction_parts import friction_coefficients
 from taufit.model.fitted_model import FittedModel
-from taufit.terms.friction import FrictionModel, of_joint, remembers
+from taufit.terms import Term, remembers
 
 
 def memory_entries(model: FittedModel) -> int:
     """Numbers that friction remembers per joint."""
-    if not remembers(model.friction):
+    if not remembers(model.term_sum):
         return 0
-    assert model.friction is not None
-    return len(friction_program(of_joint(model.friction, 0), model.joint_shape[0]).memory)
+    return len(friction_program(model.term_sum.of_joint(0), model.joint_shape[0]).memory)
 
 
 def friction_functions(model: FittedModel) -> str:
@@ -29,21 +28,20 @@ def friction_functions(model: FittedModel) -> str:
         "                       const double *rigid, const double *temperature, double dt,\n"
         "                       double *tau) {"
     )
-    if not remembers(model.friction):
+    if not remembers(model.term_sum):
         call = (
             "  (void)dt;\n  state->started = 1;\n  arm_friction(q, v, rigid, temperature, tau);\n}"
         )
-        return _function(model, alone, model.friction) + f"\n\n{step}\n{call}"
-    assert model.friction is not None
+        return _function(model, alone, model.term_sum) + f"\n\n{step}\n{call}"
     return "\n\n".join(
         [
-            _function(model, alone, model.friction.steady()),
-            _function(model, step, model.friction),
+            _function(model, alone, model.term_sum.steady()),
+            _function(model, step, model.term_sum),
         ]
     )
 
 
-def _function(model: FittedModel, signature: str, friction: FrictionModel | None) -> str:
+def _function(model: FittedModel, signature: str, friction: Term) -> str:
     coefficients = friction_coefficients(model)
     coupling = model.robot.drives.coupling
     # v_m = C v and tau = C' tau_m, so a motor carries C^-T tau.
@@ -59,13 +57,11 @@ def _function(model: FittedModel, signature: str, friction: FrictionModel | None
         lines.append("  {")
         for name, text in inputs.items():
             lines += [f"    const double {name} = {text};", f"    (void){name};"]
-        total = "0.0"
-        if friction is not None:
-            program = friction_program(of_joint(friction, i), model.joint_shape[i])
-            pairs = zip(coefficients[i], program.columns, strict=True)
-            used = [(float(c), column) for c, column in pairs if c != 0.0]
-            lines += [f"    {line}" for line in _statements(program, i, [name for _, name in used])]
-            total = " + ".join(f"{c!r} * {name}" for c, name in used) or total
+        program = friction_program(friction.of_joint(i), model.joint_shape[i])
+        pairs = zip(coefficients[i], program.columns, strict=True)
+        used = [(float(c), column) for c, column in pairs if c != 0.0]
+        lines += [f"    {line}" for line in _statements(program, i, [name for _, name in used])]
+        total = " + ".join(f"{c!r} * {name}" for c, name in used) or "0.0"
         lines += [f"    motor[{i}] = {total};", "  }"]
     lines += [
         f"  tau[{i}] = offset[{i}] + {_sum(coupling[:, i], 'motor')};" for i in range(len(coupling))

@@ -10,7 +10,7 @@ from taufit.export.c.friction import friction_functions, memory_entries
 from taufit.export.c.names import c_name, renamed, template
 from taufit.export.c.tables import noise_of, tables
 from taufit.model.fitted_model import FittedModel
-from taufit.terms.friction import needs
+from taufit.terms import needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
     robot = model.robot
     entries = memory_entries(model)
     usual = ", ".join(f"{t:.4g}" for t in model.typical_temperature)
-    used = needs(model.friction, "temperature")
+    used = needs(model.term_sum, "temperature")
     marks = {
         "FILE": c_header(f"{stem or name}.h").removesuffix(".h"),
         "TITLE": c_comment(robot.name),

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.errors import TaufitError
-from taufit.terms.friction import FrictionModel
-from taufit.terms.friction.symbols import record
+from taufit.terms import COMPILED, Term, terms_in
+from taufit.terms.tracing import record
 
 _IN_C = {
     "add": "({} + {})",
@@ -92,8 +92,15 @@ class FrictionProgram:
         return kept[::-1]
 
 
-def friction_program(model: FrictionModel, shape: np.ndarray) -> FrictionProgram:
+def friction_program(model: Term, shape: np.ndarray) -> FrictionProgram:
     """One step of `advance`, written down."""
+    further = sorted(model.needs - {*COMPILED})
+    if further:
+        who = next(type(one).__name__ for one in terms_in(model) if further[0] in one.needs)
+        raise TaufitError(
+            f"term {who} needs the channel {further[0]!r}, which exported code does not have; "
+            "export as JSON instead."
+        )
     body = _Statements()
     step = record(model, shape, body, _INPUTS, lambda k: f"m{k}")
     for name, first in zip(step.memory, step.start, strict=True):

@@ -11,7 +11,7 @@ from taufit.export.c.tables import table, vector
 from taufit.export.c.traced import friction_program
 from taufit.export.friction_parts import friction_coefficients, offsets
 from taufit.model.fitted_model import FittedModel
-from taufit.terms.friction import FrictionInput, NoFriction, level, of_joint, remembers
+from taufit.terms import CONSERVATIVE, DISSIPATIVE, MEMORY, TermInput, level, remembers
 
 # The longest step of the integration in forward.c [s].
 TICK = 1e-3
@@ -38,12 +38,10 @@ def drive_tables(model: FittedModel) -> str:
 
 def slow_parts(model: FittedModel) -> tuple[Float[Array, "j e"], Float[Array, " e"]]:
     """Torques and widths of what builds up slowly; one of no torque where there is none."""
-    if not remembers(model.friction):
+    if not remembers(model.term_sum):
         return np.zeros((model.robot.joints, 1)), np.ones(1)
-    assert model.friction is not None
-    widths = model.friction.memory[1:]
-    names = [term.name for term in model.friction.terms]
-    own = [names.index(f"presliding_{k}") for k in range(2, len(widths) + 2)]
+    widths = model.term_sum.memory[1:]
+    own = [k for k, one in enumerate(model.term_sum.parameters) if one.group == MEMORY]
     if not own:
         return np.zeros((model.robot.joints, 1)), np.ones(1)
     return friction_coefficients(model)[:, own], np.array(widths)
@@ -66,19 +64,16 @@ def drive_functions(model: FittedModel) -> str:
 
 def _body(model: FittedModel, *, waves: bool) -> str:
     coefficients = friction_coefficients(model)
-    friction = model.friction or NoFriction()
-    chosen = [
-        k for k, term in enumerate(friction.terms) if term.name.startswith(("ripple_", "balance_"))
-    ]
-    if not waves:
-        # Without its memory, and without waves, which average to nothing.
-        friction = level(friction)
-        chosen = [k for k in range(len(friction.terms)) if k not in chosen]
+    term = model.term_sum
+    wanted = CONSERVATIVE if waves else DISSIPATIVE
+    chosen = [k for k, kind in enumerate(term.kinds) if kind == wanted]
+    # Friction without its memory.
+    term = term.only(CONSERVATIVE) if waves else level(term)
     given = {"position": "at[{0}]"} if waves else {"velocity": "speed[{0}]", "load": "carried[{0}]"}
     lines = []
     for i in range(model.robot.joints):
-        program = friction_program(of_joint(friction, i), model.joint_shape[i])
-        columns = program.columns or ["0.0"] * len(friction.terms)
+        program = friction_program(term.of_joint(i), model.joint_shape[i])
+        columns = program.columns or ["0.0"] * len(term.parameters)
         used = [(float(coefficients[i, k]), columns[k]) for k in chosen if coefficients[i, k]]
         lines.append("  {")
         degrees = f"temperature ? temperature[{i}] : 0.0"
@@ -113,7 +108,7 @@ def presliding(model: FittedModel, poses: int = 41) -> Float[Array, " j"]:
     carried = (1.0 / np.einsum("ki,nij,kj->nk", coupling, inverse, coupling)).min(0)
     load = 1.5 * np.abs(inverse_dynamics(robot, q, v, a)).max(0) + 1.0
     floor = 4.0 * _largest(model, 0.02 * fastest, load) * TICK**2 / carried
-    own = model.friction.memory[0] if model.friction is not None and model.friction.memory else 0.0
+    own = model.term_sum.memory[0] if remembers(model.term_sum) else 0.0
     return np.maximum(np.maximum(floor, own), 1e-9)
 
 
@@ -136,15 +131,13 @@ def _largest(
     model: FittedModel, speed: Float[Array, " j"], load: Float[Array, " j"]
 ) -> Float[Array, " j"]:
     """Friction level per motor between standstill and a low speed, without and with load."""
-    if model.friction is None:
-        return np.zeros(model.robot.joints)
-    steady = level(model.friction)
+    steady = level(model.term_sum)
     out = np.zeros(model.robot.joints)
     for j, own in enumerate(friction_coefficients(model)):
         grid = np.concatenate([s * np.linspace(1e-9, speed[j], 20) for s in (-1.0, 1.0)])
         zero, warm = np.zeros_like(grid), np.full_like(grid, model.typical_temperature[j])
         for carried in (0.0, load[j]):
-            inputs = FrictionInput(grid, zero, zero + carried, warm, zero)
+            inputs = TermInput(grid, zero, zero + carried, warm, zero)
             torque = np.sign(grid) * (steady.columns(inputs, model.joint_shape[j]) @ own)
             out[j] = max(out[j], float(torque.max()))
     return out

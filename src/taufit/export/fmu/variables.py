@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.names import clean_name
 from taufit.model.fitted_model import FittedModel
-from taufit.terms.friction import needs
+from taufit.terms import needs
 
 # Units of a quantity of hinges and of slides.
 UNITS = {
@@ -121,7 +121,7 @@ def _of(model: FittedModel, groups: list[Group]) -> Variables:
 
 
 def _warmth(model: FittedModel) -> list[Group]:
-    if not needs(model.friction, "temperature"):
+    if not needs(model.term_sum, "temperature"):
         return []
     start = np.asarray(model.typical_temperature, float)
     return [Group("temperature", "temperature", "input", "temperature", start)]

@@ -42,10 +42,8 @@ from taufit.regression.regression import Regression
 from taufit.regression.rows import Load, RowsOf, SampleRows
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.terms.friction import needs
+from taufit.terms import CONSTANT, DRAG, LEVEL, LOAD, MEMORY, WAVE, needs
 
-# Terms that grow with speed; what their column is at rated speed scales their prior.
-_DRAG = ("viscous", "viscous2", "viscous3")
 # Weight of the hyperpriors "links known to 30 %" and "drag as large as all friction seen", in
 # parameters.
 _NU_LINK, _NU_DRAG = 10.0, 4.0
@@ -114,7 +112,7 @@ def weigh_evidence(
         search.trust * search.correlation,
         search.precision() * search.correlation,
         search.correlation,
-        search.theta if needs(model.friction, "load") else None,
+        search.theta if needs(model.term_sum, "load") else None,
         np.sqrt(search.ripple) if rippled else np.zeros(model.layout.joints),
         search.theta,
         search.from_data(),
@@ -133,7 +131,7 @@ def searched(
     prior, centre, guessed = gaussian_prior(model)
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
     base = base_parameters(model)
-    loaded = needs(model.friction, "load")
+    loaded = needs(model.term_sum, "load")
     load: Load = (begin if begin is not None else "measured") if loaded else None
     # Residuals show their correlation only where no prior keeps the fit from its best.
     weak = WEAKEST * trusted * source.correlation_guess * prior
@@ -207,19 +205,20 @@ def _scales(
     unit, load, fixed, wider, offset = np.zeros((5, p))
     ripple = np.zeros(p, bool)
     for i in range(layout.rest.start, p):
-        what, j = layout.what[i], int(layout.owner[i])
-        if what in _DRAG:
+        one, j = layout.parameters[i], int(layout.owner[i])
+        assert one is not None
+        if one.group == DRAG and one.power:
             # A joint that turned one way shows friction without a spread.
-            unit[i] = (drag[j, layout.terms.index(what)] / level[j]) ** 2
-        elif what == "load":
+            unit[i] = (drag[j, layout.drive_names.index(one.name)] / level[j]) ** 2
+        elif one.group == LOAD and not one.modifies:
             load[i] = (full[j] / friction[j]) ** 2
-        elif what.startswith("ripple"):
+        elif one.group == WAVE:
             ripple[i] = True
-        elif what == "offset":
+        elif layout.kinds[i] == CONSTANT:
             offset[i] = 1.0 / level[j] ** 2
-        elif what == "coulomb":
+        elif one.group == LEVEL:
             fixed[i] = 1.0 / (_COULOMB * level[j]) ** 2
-        elif what.startswith("presliding"):
+        elif one.group == MEMORY:
             wider[i] = 1.0 / level[j] ** 2
     assert len(friction) == joints
     return _Scales(unit, load, fixed, wider, offset, ripple, friction, np.asarray(layout.owner))
@@ -227,11 +226,11 @@ def _scales(
 
 def _turned_one_way(scales: _Scales, model: TorqueModel, joints: tuple[int, ...]) -> _Scales:
     """The same with what cannot be told from friction on these joints expected to be small."""
-    what = np.asarray(model.layout.what)
+    curved = model.layout.where(lambda one: one.power == 2)
     here = np.isin(scales.owner, joints)
     return replace(
         scales,
-        unit=scales.unit / np.where(here & (what == "viscous2"), _ONE_WAY_CURVED, 1.0) ** 2,
+        unit=scales.unit / np.where(here & curved, _ONE_WAY_CURVED, 1.0) ** 2,
         offset=scales.offset / np.where(here, _ONE_WAY_OFFSET, 1.0) ** 2,
     )
 
@@ -240,7 +239,7 @@ def _at_least(rated: Float[Array, " j"], seen: Float[Array, " j"]) -> Float[Arra
     """Rated values, twice the seen ones where there are none, never less than the seen ones."""
     rated = np.asarray(rated, float)
     known = np.isfinite(rated) & (rated > 0.0)
-    return np.maximum(np.maximum(np.where(known, rated, 2.0 * seen), seen), 1e-9)
+    return np.asarray(np.maximum(np.maximum(np.where(known, rated, 2.0 * seen), seen), 1e-9))
 
 
 class Search:
@@ -279,7 +278,7 @@ class Search:
         ripple = np.where(s.is_ripple, 1.0 / (self.ripple * s.friction**2)[s.owner], 0.0)
         drag, load = s.unit / self.drag[s.owner], s.load / self.load[s.owner]
         wider, offset = s.wider / self.wider[s.owner], s.offset / self.offset
-        return s.fixed + drag + load + wider + offset + ripple
+        return np.asarray(s.fixed + drag + load + wider + offset + ripple)
 
     def run(self) -> None:
         """To the fixed point."""
@@ -317,7 +316,7 @@ class Search:
         shown = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
         own = [layout.link(k) for k in range(layout.joints)]
         kept = [np.trace(links[at, at] @ covariance[at, at]) / (at.stop - at.start) for at in own]
-        terms = shown[layout.friction].reshape(layout.joints, len(layout.terms))
+        terms = shown[layout.drive].reshape(layout.joints, len(layout.drive_names))
         return FromData(np.clip(1.0 - np.array(kept), 0.0, 1.0), np.clip(terms, 0.0, 1.0))
 
     def _round(self) -> None:

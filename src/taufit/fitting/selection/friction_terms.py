@@ -24,10 +24,7 @@ from taufit.regression.rows import Load, RowsOf
 from taufit.robot.inertia import pseudo_inertia
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.terms.friction import needs
-
-# Terms a friction model can do without, in groups that come and go together.
-OPTIONAL = ("load", "viscous2", "viscous3", "presliding")
+from taufit.terms import needs
 
 # A group stays out of a joint when leaving it out costs less than this in predicted torque.
 _WORTH = 1.002
@@ -65,6 +62,21 @@ class Choice:
     load: Float[Array, " p"] | None = None
 
 
+def _leaving(
+    model: TorqueModel, costs: dict[tuple[str, ...], Float[Array, " j"]], worth: float
+) -> tuple[list[str], Float[Array, " j"]]:
+    """Parameters that each joint can do without, and its cost then."""
+    best = np.min(list(costs.values()), axis=0)
+    leaving, chosen = list[str](), np.empty(len(best))
+    owners = np.asarray(model.layout.owner)
+    for k in range(len(best)):
+        fine = [out for out, cost in costs.items() if cost[k] <= worth * best[k]]
+        out = max(fine, key=lambda one: (len(one), -costs[one][k]))
+        chosen[k] = costs[out][k]
+        leaving += [model.names[i] for i in np.flatnonzero(_members(model, out) & (owners == k))]
+    return leaving, chosen
+
+
 def choose(
     model: TorqueModel,
     samples: Samples | SampleSource,
@@ -89,13 +101,12 @@ def choose(
         dropped: Parameters that are out already.
         worth: Cost over the best cost up to which terms are left out.
     """
-    joints = model.robot.joints
     out_already = np.isin(model.names, dropped)
     prior, centre, guessed = gaussian_prior(model)
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
     source = source_of(samples)
     base = base_parameters(model)
-    loaded = needs(model.friction, "load")
+    loaded = needs(model.term_sum, "load")
     load: Load = "measured" if loaded else None
     # Residuals show their correlation only where no prior keeps the fit from its best.
     weak = WEAKEST * trusted * source.correlation_guess
@@ -126,20 +137,8 @@ def choose(
         for out in combinations(groups, size):
             used = ~(_members(model, out) | out_already)
             costs[out] = folds.left_out_cost(scale, weight * prior, centre, model.nonnegative, used)
-    leaving: list[str] = [name for name in model.names if name in dropped]
-    best = np.min(list(costs.values()), axis=0)
-    chosen = np.empty(joints)
-    for k in range(joints):
-        fine = [out for out, cost in costs.items() if cost[k] <= worth * best[k]]
-        out = max(fine, key=lambda one: (len(one), -costs[one][k]))
-        chosen[k] = costs[out][k]
-        leaving += [
-            name
-            for name, owner, member in zip(
-                model.names, model.layout.owner, _members(model, out), strict=True
-            )
-            if member and owner == k
-        ]
+    leaving, chosen = _leaving(model, costs, worth)
+    leaving = [*(name for name in model.names if name in dropped), *leaving]
     found = theta if loaded else None
     return Choice(tuple(dict.fromkeys(leaving)), weight, correlation, chosen, found)
 
@@ -193,19 +192,14 @@ def correlation_samples(
 
 
 def _groups(model: TorqueModel) -> tuple[str, ...]:
-    terms = [term.name for term in model.friction.terms] if model.friction else []
-    return tuple(g for g in OPTIONAL if any(t == g or t.startswith(f"{g}_") for t in terms))
+    """Sets of parameters that data may drop, the last of the model first."""
+    sets = [one.optional for one in reversed(model.term_sum.parameters) if one.optional]
+    return tuple(dict.fromkeys(sets))
 
 
 def _members(model: TorqueModel, groups: tuple[str, ...]) -> Bool[Array, " p"]:
     """Which parameters belong to any of the groups."""
-    layout = model.layout
-    return np.array(
-        [
-            kind != "link" and any(t == g or t.startswith(f"{g}_") for g in groups)
-            for t, kind in zip(layout.what, layout.kind, strict=True)
-        ]
-    )
+    return model.layout.where(lambda one: one.optional in groups or one.name in groups)
 
 
 def normal_equations(

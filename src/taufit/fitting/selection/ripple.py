@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
-from taufit.core.parameters import ParameterLayout
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.selection.evidence import searched
 from taufit.model.torque_model import TorqueModel
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.terms.friction import Compensated, Ripple, TemperatureDependent
+from taufit.terms import WAVE, further_term
+from taufit.terms.layout import ParameterLayout
 
 ORDERS = (1.0, 2.0, 3.0)
 # Residuals are model error as much as noise, which waves imitate on a short recording: the
@@ -60,14 +60,15 @@ def with_ripple(
         samples: Conditioned motion and torque; of many an excerpt is looked at.
         orders: Waves per radian of the joint.
     """
-    if model.friction is None:
+    if model.friction is None or model.layout.of_group(WAVE).any():
         return RippleChoice(model)
-    rippled = replace(model, friction=_rippled(model.friction, orders))
+    ripple = further_term("ripple", orders)
+    rippled = replace(model, terms=(ripple, *model.terms))
     layout = rippled.layout
-    waves = np.array([what.startswith("ripple") for what in layout.what])
+    waves = layout.of_group(WAVE)
     apart = waves & np.isin(np.arange(layout.size), base_parameters(rippled).columns)
     source = source_of(samples)
-    whole = apart & _within_travel(layout, waves, source)
+    whole = apart & _within_travel(layout, waves, ripple.orders, source)
     search = searched(rippled, source_of(source.excerpt), _named(layout, waves & ~apart))
     owner = np.asarray(layout.owner)
 
@@ -95,23 +96,19 @@ def with_ripple(
 
 
 def _within_travel(
-    layout: ParameterLayout, waves: Bool[Array, " p"], source: SampleSource
+    layout: ParameterLayout,
+    waves: Bool[Array, " p"],
+    orders: tuple[float, ...],
+    source: SampleSource,
 ) -> Bool[Array, " p"]:
     """Waves of which the joint's travel holds at least one."""
     travel = np.nan_to_num(source.summary.extents["position"].span)
     within = np.zeros(layout.size, bool)
-    for i in np.flatnonzero(waves):
-        order = float(layout.what[i].rpartition("_")[2])
+    every = np.tile(np.repeat(orders, 2), layout.joints)
+    for i, order in zip(np.flatnonzero(waves), every, strict=True):
         within[i] = order * travel[int(layout.owner[i])] >= 2.0 * np.pi
     return within
 
 
 def _named(layout: ParameterLayout, which: Any) -> tuple[str, ...]:
     return tuple(name for name, held in zip(layout.names, which, strict=True) if held)
-
-
-def _rippled(friction: Any, orders: tuple[float, ...]) -> Any:
-    """Ripple inside a law of temperature, which it does not follow, and beside compensators."""
-    if isinstance(friction, TemperatureDependent | Compensated):
-        return replace(friction, model=_rippled(friction.model, orders))
-    return Ripple(friction, orders)

@@ -27,7 +27,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.regression.rows import Load, SampleRows
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
-from taufit.terms.friction import FrictionModel, NoFriction, Shape, remembers
+from taufit.terms import Shape, Term, remembers
 
 STEP = 1e-30
 MOST_SAMPLES = 3000
@@ -103,16 +103,17 @@ class _Scene:
         pick: Int[Array, " k"],
     ) -> None:
         self.model, self.samples, self.pick = model, samples, pick
-        self.friction: FrictionModel = model.friction or NoFriction()
+        self.friction: Term = model.term_sum
+        model.columns.require_at_motors(np.ones(model.layout.size))
         self.coupling = model.robot.drives.coupling
-        joints, terms = model.robot.joints, self.friction.terms
+        joints, terms = model.robot.joints, self.friction.parameters
         self.gone: Bool[Array, "j k"] = np.array(
             [[joint_parameter(k, t.name) in dropped for t in terms] for k in range(joints)]
         ).reshape(joints, len(terms))
         inputs = model.columns.inputs_at(samples, load)
         self.inputs = inputs.require(self.friction.needs, self.friction).at_motors(self.coupling)
         self.runs = samples.run_slices() if remembers(self.friction) else [slice(None)]
-        plain = replace(model, friction=None, shape=None)
+        plain = replace(model, friction=None, terms=(), shape=None)
         columns = base_parameters(
             plain, dropped=tuple(d for d in dropped if d in plain.names)
         ).columns
@@ -143,16 +144,20 @@ class _Scene:
     def columns(self, k: int, shape: Float[Array, " s"]) -> Float[Array, "n a c"]:
         """Weighted filtered columns of one motor, in the rows of the joints it drives."""
         mine = self.inputs.joint(k)
-        own = np.concatenate([self.friction.columns(mine.span(run), shape) for run in self.runs])
-        own = lowpass(self.samples, own)[self.pick]
+        term, direct = self.friction.of_joint(k), list(self.friction.filtered_columns)
+        made = np.concatenate([term.columns(mine.span(run), shape) for run in self.runs])
+        own = lowpass(self.samples, made)[self.pick]
+        own[:, direct] = made[self.pick][:, direct]
         own[:, self.gone[k]] = 0.0
         joints = self.active[k]
-        return (self.factor[:, joints] * self.coupling[k, joints])[..., None] * own[:, None]
+        return np.asarray(
+            (self.factor[:, joints] * self.coupling[k, joints])[..., None] * own[:, None]
+        )
 
     def cross(self, k: int, a: Array, l: int, b: Array) -> Array:
         """a' b over the rows two motors share."""
         if k == l:
-            return a.reshape(-1, a.shape[-1]).T @ b.reshape(-1, b.shape[-1])
+            return np.asarray(a.reshape(-1, a.shape[-1]).T @ b.reshape(-1, b.shape[-1]))
         shared = np.intersect1d(self.active[k], self.active[l])
         first = np.searchsorted(self.active[k], shared)
         second = np.searchsorted(self.active[l], shared)
@@ -164,7 +169,7 @@ class _Scene:
 
     def inside(self, k: int, a: Float[Array, "n a c"]) -> Float[Array, "q c"]:
         """Q0' a."""
-        return self.frames[k] @ a.reshape(-1, a.shape[-1])
+        return np.asarray(self.frames[k] @ a.reshape(-1, a.shape[-1]))
 
 
 @dataclass(eq=False)
@@ -251,7 +256,7 @@ class _State:
         out = np.zeros_like(scene.target)
         for k, part in enumerate(self.own):
             out[:, scene.active[k]] += part @ coefficients[k * terms : (k + 1) * terms]
-        return out - scene.frame @ np.tensordot(out, scene.frame, 2)
+        return np.asarray(out - scene.frame @ np.tensordot(out, scene.frame, 2))
 
     @property
     def std(self) -> Float[Array, " j"]:
@@ -259,7 +264,7 @@ class _State:
         factor = self.scene.factor
         counts = np.maximum((factor > 0).sum(axis=0), 1)
         largest = np.maximum(factor.max(axis=0), 1e-300)
-        return np.sqrt(np.sum(self.residual**2, axis=0) / counts) / largest
+        return np.asarray(np.sqrt(np.sum(self.residual**2, axis=0) / counts) / largest)
 
     def normal(self, motors: tuple[int, ...]) -> tuple[Array, Array]:
         """Kaufman's J'J and J'r for the logarithms of some motors' shapes."""

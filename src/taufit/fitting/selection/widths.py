@@ -21,7 +21,7 @@ from taufit.regression.regression import Regression
 from taufit.regression.rows import Load, RowsOf, SampleRows
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.terms.friction import Compensated, Presliding, Ripple, TemperatureDependent, needs
+from taufit.terms import needs
 
 # Widths tried first, a factor of four apart; the best is refined by halves of that, and then by
 # parabolas [rad or m].
@@ -42,15 +42,15 @@ def with_fitted_width(model: TorqueModel, samples: Samples | SampleSource) -> To
     ladder would add is noise.
 
     Args:
-        model: Friction `Presliding` with several widths, perhaps inside a law of temperature.
+        model: Friction with memory over several widths, perhaps inside a law of temperature.
         samples: Conditioned motion and torque; of many an excerpt is looked at.
     """
-    ladder = _presliding(model.friction)
-    if ladder is None or len(ladder.widths) < 2:
+    ladder = () if model.friction is None else model.friction.memory
+    if len(ladder) < 2:
         return model
     source = source_of(source_of(samples).excerpt)
     whole, independent = _squares(model, source)
-    terms = (len(ladder.widths) - 1) * model.layout.joints
+    terms = (len(ladder) - 1) * model.layout.joints
 
     def loss(width: float) -> float:
         own, _ = _squares(_with(model, (width,)), source, count=False)
@@ -86,7 +86,7 @@ def _squares(model: TorqueModel, source: SampleSource, *, count: bool = True) ->
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
     weak = WEAKEST * trusted * source.correlation_guess * prior
     base = base_parameters(model)
-    load: Load = "measured" if needs(model.friction, "load") else None
+    load: Load = "measured" if needs(model.term_sum, "load") else None
     theta = None
     for _ in range(1 if load is None else 2):
         load = load if theta is None else theta
@@ -102,19 +102,7 @@ def _squares(model: TorqueModel, source: SampleSource, *, count: bool = True) ->
     return squares, np.maximum(regression.torque.count / alike, 1.0)
 
 
-def _presliding(friction: Any) -> Presliding | None:
-    """The pre-sliding friction inside, or None."""
-    while isinstance(friction, TemperatureDependent | Ripple | Compensated):
-        friction = friction.model
-    return friction if type(friction) is Presliding else None
-
-
 def _with(model: TorqueModel, widths: tuple[float, ...]) -> TorqueModel:
     """The model with other widths."""
-
-    def changed(friction: Any) -> Any:
-        if isinstance(friction, Presliding):
-            return replace(friction, widths=widths)
-        return replace(friction, model=changed(friction.model))
-
-    return replace(model, friction=changed(model.friction))
+    assert model.friction is not None
+    return replace(model, friction=model.friction.with_memory(widths))

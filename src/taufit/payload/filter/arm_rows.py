@@ -22,8 +22,8 @@ from taufit.payload.filter.lowpass import CausalLowpass
 from taufit.payload.filter.sliding import Sliding
 from taufit.payload.filter.unknowns import Unknowns
 from taufit.regression.residual_structure import EXTRAS, extra_columns
-from taufit.terms.friction import FrictionInput, needs
-from taufit.terms.friction.model import State
+from taufit.terms import TermInput, needs
+from taufit.terms.term import State
 
 # Step of the difference quotient: far below any load that matters, far above rounding [N m].
 _SMALL_LOAD = 1e-3
@@ -103,14 +103,14 @@ class ArmRows:
     ) -> None:
         joints = model.robot.joints
         self.model = model
-        self.warm = needs(model.friction, "temperature")
+        self.warm = needs(model.term_sum, "temperature")
         self.channels = joints * (4 if self.warm else 3)
         self._step = 1.0 / rate_hz
         self._standstill = standstill
         self._engine = Engine(model.robot)
         self._lowpass = CausalLowpass(rate_hz, cutoff_hz)
         self._of = model.columns
-        self._sliding = Sliding(model.friction, joints)
+        self._sliding = Sliding(model.term_sum, joints)
         self._columns = len(columns)
         self._fading = columns.fading
         self._edges = np.cumsum([0, *(len(rows) + 1 for rows in columns.rows)])
@@ -123,7 +123,7 @@ class ArmRows:
         self._flat = np.concatenate(flat)
         values, layout = np.asarray(model.values), model.layout
         self._inertial, self._rest = values[layout.links], values[layout.rest]
-        self._coefficients = layout.split(values).friction
+        self._coefficients = layout.split(values).drive
         self._tip, links = layout.link(-1), layout.links.stop
         self._base_links = columns.base[columns.base < links]
         self._base_rest = columns.base[columns.base >= links] - links
@@ -170,7 +170,7 @@ class ArmRows:
         rigid = links @ self._inertial
         payload = links[..., self._tip]
         load = rigid + payload @ phi
-        inputs = FrictionInput(v, q, load, warm, step=self._step)
+        inputs = TermInput(v, q, load, warm, step=self._step)
         before = self._state
         motor, self._state = self._of.advance(before, inputs)
         slope = self._load_slope(before, inputs, motor)[..., None] * payload
@@ -192,15 +192,15 @@ class ArmRows:
         return out
 
     def _load_slope(
-        self, before: tuple[State, ...], inputs: FrictionInput, motor: Float[Array, "n j k"]
+        self, before: tuple[State, ...], inputs: TermInput, motor: Float[Array, "n j k"]
     ) -> Float[Array, "n j"]:
         """d friction / d load at the joints: what one newton metre more costs in friction.
 
         Columns proportional to |load| are divided by it; others take a difference quotient.
         """
-        if not needs(self.model.friction, "load"):
+        if not needs(self.model.term_sum, "load"):
             return np.zeros_like(inputs.velocity)
-        proportional = getattr(self._of.friction, "by_load", None)
+        proportional = self._of.term.by_load
         if proportional is not None and self._of.coupling is None:
             at = list(proportional)
             total = np.einsum("njk,jk->nj", motor[..., at], self._coefficients[:, at])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction import FrictionModel, remembers
+from taufit.terms import Term, remembers
 from taufit.terms.friction.presliding import dahl_states, legs
 
 # Displacements over which a break-away fades where the friction model has no memory of its own
@@ -14,7 +14,7 @@ BREAKAWAY_WIDTHS = (0.003, 0.03, 0.3)
 BREAKAWAY_SHARES = (0.3, 0.15, 0.05)
 
 
-def fading_widths(friction: FrictionModel | None) -> Float[Array, " w"]:
+def fading_widths(friction: Term | None) -> Float[Array, " w"]:
     """Displacements over which what happened before the first sample fades."""
     return np.array(
         friction.memory if friction is not None and remembers(friction) else BREAKAWAY_WIDTHS
@@ -32,7 +32,7 @@ class Sliding:
     With a prior on z0 the last factors say how little the first moments of a motion are worth.
     """
 
-    def __init__(self, friction: FrictionModel | None, joints: int) -> None:
+    def __init__(self, friction: Term | None, joints: int) -> None:
         self.remembers = remembers(friction)
         self.widths = fading_widths(friction)
         self.joints = joints

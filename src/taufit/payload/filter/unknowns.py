@@ -21,7 +21,7 @@ from taufit.model.friction_level import friction_level, typical_friction
 from taufit.payload.filter.sliding import BREAKAWAY_SHARES, fading_widths
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS, LOW_SPEEDS
-from taufit.terms.friction import needs, remembers
+from taufit.terms import CONSTANT, DISSIPATIVE, INERTIAL, LEVEL, MEMORY, needs, remembers
 
 # Typical speed at which friction terms are compared [rad/s or m/s].
 TYPICAL_SPEED = 0.5
@@ -93,7 +93,20 @@ def unknowns(model: FittedModel, settings: PayloadSettings) -> Unknowns:
         *(joint_parameter(i, name) for i in range(joints) for name in extra),
     ]
     coupling = model.robot.drives.coupling
-    touched = np.array([[_touches(name, j, coupling) for j in range(joints)] for name in natural])
+    live = np.array([model.layout.live(j, coupling)[base] for j in range(joints)]).T
+    touched = np.concatenate(
+        [
+            np.ones((PER_LINK, joints), bool),
+            live.reshape(len(base), joints),
+            np.repeat(np.asarray(coupling) != 0.0, len(extra), axis=0),
+        ]
+    )
+    inertial = [model.layout.kinds[i] == INERTIAL for i in base]
+    parts_of = [
+        *["payload"] * PER_LINK,
+        *("links" if heavy else "friction" for heavy in inertial),
+        *["links" if name == "drift" else "friction" for name in extra] * joints,
+    ]
     # What belongs to one joint alone stands last, joint by joint.
     single = np.array([parse_name(name).kind == "joint" for name in natural])
     single &= (touched.sum(axis=1) == 1) & np.array_equal(coupling, np.eye(joints))
@@ -127,10 +140,7 @@ def unknowns(model: FittedModel, settings: PayloadSettings) -> Unknowns:
 
     names = tuple(natural[i] for i in order)
     rows = tuple(np.flatnonzero(touched[order, j]) for j in range(joints))
-    parts = tuple(
-        "payload" if n.startswith("payload") else "links" if _inertial(n) else "friction"
-        for n in names
-    )
+    parts = tuple(parts_of[i] for i in order)
     return Unknowns(
         base, names, order, shared, prior, target, rows, fading, level, density, rms, parts, known
     )
@@ -200,7 +210,7 @@ def prior_of(model: FittedModel) -> tuple[Int[Array, " b"], Spread, Float[Array,
     std = np.empty((joints, k))
     slow = len(LOW_SPEEDS)
     std[:, :slow] = rms[:, None]
-    std[:, slow] = LOAD_STD[0 if needs(model.friction, "load") else 1]
+    std[:, slow] = LOAD_STD[0 if needs(model.term_sum, "load") else 1]
     std[:, slow + 1 :] = _RIPPLE_SHARE * rms[:, None]
     at = np.arange(len(base), len(spread))
     spread[at, at] = std.ravel() ** 2
@@ -260,54 +270,31 @@ def _friction_variance(
     """Variance of friction since the fit: its own coefficients, and its level at typical speed."""
     joints = model.robot.joints
     out = np.zeros(len(base))
-    names = model.names
-    if model.friction is None:
-        terms: list[str] = []
-        columns = np.zeros((joints, 0))
-    else:
-        terms = [term.name for term in model.friction.terms]
-        speed = np.full(joints, TYPICAL_SPEED)
-        load = np.maximum(level, 1.0) * 3.0
-        columns = np.abs(typical_friction(model, speed, load)).mean(axis=0)
+    layout = model.layout
+    speed = np.full(joints, TYPICAL_SPEED)
+    load = np.maximum(level, 1.0) * 3.0
+    columns = np.abs(typical_friction(model, speed, load)).mean(axis=0).ravel()
     values = np.asarray(model.values)
-    for i, column in enumerate(base):
-        kind, j, term = parse_name(names[int(column)])
-        if kind != "joint":
-            continue
-        change = settings.friction_change
-        if term in terms:
-            out[i] = (change * values[int(column)]) ** 2
-            per_unit = columns[j, terms.index(term)]
+    change = settings.friction_change
+    for i, column in enumerate(base.tolist()):
+        j, kind = layout.owner[column], layout.kinds[column]
+        if kind == DISSIPATIVE:
+            out[i] = (change * values[column]) ** 2
+            per_unit = columns[column - layout.drive.start]
             if per_unit > 1e-3:
                 out[i] += (_UNSEEN * change * level[j] / per_unit) ** 2
-        elif term == "offset":
+        elif kind == CONSTANT:
             out[i] = (0.2 * change * level[j]) ** 2
     return out
 
 
 def _fading(model: FittedModel, level: Array) -> tuple[Array, Array]:
     """Widths, and torque per unit of unknown state: c_1 = F - sum P, c_k = P_k for Presliding."""
-    widths = fading_widths(model.friction)
-    if not remembers(model.friction):
+    widths = fading_widths(model.term_sum)
+    if not remembers(model.term_sum):
         return widths, np.outer(np.maximum(level, 1e-3), BREAKAWAY_SHARES)
-    own = model.layout.split(np.asarray(model.values)).friction
-    terms = ["coulomb", *(f"presliding_{k}" for k in range(2, len(widths) + 1))]
-    out = np.abs(own[:, [model.layout.terms.index(term) for term in terms]])
+    own = model.layout.split(np.asarray(model.values)).drive
+    groups = [entry.parameter.group for entry in model.layout.drive_entries]
+    out = np.abs(own[:, [groups.index(LEVEL), *(k for k, g in enumerate(groups) if g == MEMORY)]])
     out[:, 0] = np.maximum(out[:, 0] - out[:, 1:].sum(axis=1), 0.2 * out[:, 0])
     return widths, out
-
-
-def _inertial(name: str) -> bool:
-    owner = parse_name(name)
-    return owner.kind == "link" or owner.what in ("rotor", "drift")
-
-
-def _touches(name: str, joint: int, coupling: Array) -> bool:
-    kind, number, term = parse_name(name)
-    if kind == "payload":
-        return True
-    if kind == "link":
-        return number >= joint
-    if term == "offset":
-        return number == joint
-    return bool(coupling[number, joint] != 0.0)

@@ -1,8 +1,6 @@
-"""Friction against speed: the model's curve, and the measured torque without links and offset."""
+"""Friction against speed, against temperature, and run by run."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,10 +8,12 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import MissingInputError
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
+from taufit.report.friction_map import friction_map
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph
 from taufit.report.palette import MEASURED, MODEL, SECOND_MODEL
-from taufit.terms.friction import FrictionInput, level, needs
+from taufit.report.temperature_page import run_by_run
+from taufit.terms import DISSIPATIVE, TermInput, needs, usual_channels
 
 _POINTS, _CURVE = 700, 401
 # Quantiles of the load in motion at which a load-dependent curve is drawn.
@@ -22,7 +22,7 @@ _LOADS = (0.1, 0.95)
 
 def friction(view: ModelView) -> Section | None:
     """One chart per joint, or why there is none."""
-    if view.model.friction is None:
+    if not view.model.layout.of_kind(DISSIPATIVE).any():
         return None
     try:
         return Section("Friction", _charts(view))
@@ -68,7 +68,7 @@ def _points(view: ModelView, joint: int) -> list[Series]:
 
 def _curves(view: ModelView, speed: Float[Array, " n"], joint: int) -> list[Series]:
     model = view.model
-    if not (needs(model.friction, "load") and view.runs):
+    if not (needs(model.term_sum, "load") and view.runs):
         return [Series("model", friction_curve(model, speed, joint, 0.0), colour=MODEL)]
     moving = view.runs[-1].samples.in_motion
     carried = np.quantile(np.abs(view.predictions[-1].links[moving, joint]), _LOADS)
@@ -87,7 +87,23 @@ def friction_curve(
     velocity = np.zeros((len(speed), model.robot.joints))
     velocity[:, joint] = speed
     temperature = np.broadcast_to(model.typical_temperature, velocity.shape)
-    inputs = FrictionInput(velocity, load=np.full_like(velocity, load), temperature=temperature)
-    alone = None if model.friction is None else level(model.friction)
-    columns = replace(model.structure, friction=alone).friction_columns(inputs)
-    return (columns @ np.asarray(model.values)[model.layout.friction])[:, joint]
+    channels = {**usual_channels(model.term_sum, velocity), "temperature": temperature}
+    inputs = TermInput(velocity, load=np.full_like(velocity, load), channels=channels)
+    columns = model.structure.steady().only(DISSIPATIVE).friction_columns(inputs)
+    return (columns @ np.asarray(model.values)[model.layout.drive])[:, joint]
+
+
+def friction_and_temperature(view: ModelView) -> Section | None:
+    """Maps per joint; None where friction does not follow temperature."""
+    if not view.model.layout.of_kind(DISSIPATIVE).any():
+        return None
+    maps = friction_map(view.model)
+    return Section("Friction and temperature", maps) if maps else None
+
+
+def run_by_run_section(view: ModelView) -> Section | None:
+    """None where the runs do not differ in temperature."""
+    if view.fitted_to is None:
+        return None
+    body = run_by_run(view.model, view.fitted_to, dropped=view.dropped)
+    return Section("Run by run against temperature", body) if body else None

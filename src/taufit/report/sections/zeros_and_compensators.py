@@ -10,8 +10,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.fitted_zeros import FittedZero, fitted_zeros
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph, table
-from taufit.robot import Compensator
-from taufit.terms.friction.compensated import TERMS, compensated
+from taufit.terms import CONSERVATIVE, Term
 
 _HEADS = ("joint", "value", "± (95 %)", "unit", "what to do with it")
 _WORDS = (0, 3, 4)
@@ -19,7 +18,8 @@ _WORDS = (0, 3, 4)
 
 def zeros_and_compensators(view: ModelView) -> Section | None:
     """Tables of both; None where the model has neither."""
-    zeros, held = fitted_zeros(view.model), compensated(view.model.friction)
+    zeros = fitted_zeros(view.model)
+    held = [term for term in view.model.terms if term.kind == CONSERVATIVE and not term.orders]
     body = ""
     if zeros:
         body += paragraph(
@@ -27,13 +27,18 @@ def zeros_and_compensators(view: ModelView) -> Section | None:
             "and its exports contain them and take positions as they are recorded."
         )
         body += table(_HEADS, [_zero_row(zero) for zero in zeros], _WORDS)
-    if held is not None:
+    if held:
         body += paragraph(
-            "Gravity compensators: torque of a spring or gas cylinder over the joint's position, "
-            "beside friction. Prediction, payload, contact, twin, C and FMU have it; URDF and MJCF "
-            "cannot hold it."
+            "Gravity compensators and springs: torque over the joint's position, beside friction. "
+            "Prediction, payload, contact, C and FMU have it; `taufit export` says what other "
+            "formats leave out."
         )
-        rows = [row for own in held.compensators for row in _compensator_rows(view, own)]
+        rows = [
+            row
+            for term in held
+            for joint in range(view.model.robot.joints)
+            for row in _position_rows(view, term, joint)
+        ]
         body += table(("joint", "term", *_HEADS[1:]), rows, (0, 1, 4, 5))
     if not body:
         return None
@@ -55,26 +60,31 @@ def _zero_row(zero: FittedZero) -> tuple[str | float | None, ...]:
     return zero.joint, value, NORMAL_95 * std, unit, what
 
 
-def _compensator_rows(view: ModelView, own: Compensator) -> list[tuple[str | float | None, ...]]:
-    name = view.model.robot.joint_names[own.joint]
-    if own.kind == "unknown":
+def _position_rows(view: ModelView, term: Term, joint: int) -> list[tuple[str | float | None, ...]]:
+    robot = view.model.robot
+    name, absent = robot.joint_names[joint], term.absent(joint)
+    compensator = next((one for one in robot.compensators if one.joint == joint), None)
+    what = "Nothing: part of this model."
+    if compensator is not None and compensator.kind == "unknown":
         what = (
-            f"Give --compensator {own.joint + 1} in further fits, or write compensator: unknown at "
+            f"Give --compensator {joint + 1} in further fits, or write compensator: unknown at "
             "this joint in the robot's YAML file."
         )
-    else:
+    elif compensator is not None:
         what = (
             "Nothing: its geometry is in the robot's description, its force in this model. Compare "
             "it with the data sheet."
         )
     rows: list[tuple[str | float | None, ...]] = []
-    for term in TERMS[own.kind]:
-        value, std = _known(view.model, joint_parameter(own.joint, term.name))
+    for one in term.parameters:
+        if one.name in absent:
+            continue
+        value, std = _known(view.model, joint_parameter(joint, one.name))
         spread = None if std is None else NORMAL_95 * std
         first = "Not identifiable by itself. " if spread is None else ""
         if spread is not None and abs(value) < spread:
             first = "Zero within its uncertainty. "
-        rows.append((name, term.name, value, spread, term.unit, first + what))
+        rows.append((name, one.name, value, spread, one.unit, first + what))
     return rows
 
 

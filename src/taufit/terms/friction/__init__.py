@@ -1,84 +1,52 @@
-"""What the joints' bearings and gears cost. In: FrictionInput. Out: torque columns.
+"""What the joints' bearings and gears cost: dissipative terms, one model per file.
 
-Left to others: fitting coefficients and shapes (estimation).
+In: TermInput. Out: torque columns. Left to others: fitting coefficients and shapes.
 """
 
-from taufit.terms.friction.asymmetric import Asymmetric
-from taufit.terms.friction.compensated import Compensated
-from taufit.terms.friction.fitted_width import FittedWidth
-from taufit.terms.friction.input import FrictionInput
-from taufit.terms.friction.linear import Linear
-from taufit.terms.friction.linear_load import LinearLoad
-from taufit.terms.friction.model import (
-    Friction,
-    FrictionModel,
-    Shape,
-    State,
-    Term,
-    level,
-    level_columns,
-    needs,
-    of_joint,
-    remembers,
-    start_shape,
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from taufit.core.lazy import Registry, lazy_room
+
+if TYPE_CHECKING:
+    from taufit.terms.friction.asymmetric import Asymmetric as Asymmetric
+    from taufit.terms.friction.fitted_width import FittedWidth as FittedWidth
+    from taufit.terms.friction.friction import Friction as Friction
+    from taufit.terms.friction.linear import Linear as Linear
+    from taufit.terms.friction.linear_load import LinearLoad as LinearLoad
+    from taufit.terms.friction.none import NoFriction as NoFriction
+    from taufit.terms.friction.polynomial import Polynomial as Polynomial
+    from taufit.terms.friction.power_law import PowerLaw as PowerLaw
+    from taufit.terms.friction.presliding import Presliding as Presliding
+    from taufit.terms.friction.stribeck import Stribeck as Stribeck
+    from taufit.terms.friction.stribeck_load import (
+        StribeckLoad as StribeckLoad,
+        StribeckLoadSmooth as StribeckLoadSmooth,
+    )
+    from taufit.terms.friction.temperature_dependent import (
+        TemperatureDependent as TemperatureDependent,
+    )
+    from taufit.terms.friction.wrapper import Wrapper as Wrapper
+
+FRICTION_MODELS: Registry[type[Friction]] = Registry(
+    {
+        "none": "taufit.terms.friction.none:NoFriction",
+        "linear": "taufit.terms.friction.linear:Linear",
+        "power_law": "taufit.terms.friction.power_law:PowerLaw",
+        "polynomial": "taufit.terms.friction.polynomial:Polynomial",
+        "stribeck": "taufit.terms.friction.stribeck:Stribeck",
+        "stribeck_load": "taufit.terms.friction.stribeck_load:StribeckLoad",
+        "stribeck_load_smooth": "taufit.terms.friction.stribeck_load:StribeckLoadSmooth",
+        "linear_load": "taufit.terms.friction.linear_load:LinearLoad",
+        "presliding": "taufit.terms.friction.presliding:Presliding",
+        "asymmetric": "taufit.terms.friction.asymmetric:Asymmetric",
+        "fitted_width": "taufit.terms.friction.fitted_width:FittedWidth",
+        "temperature_dependent": (
+            "taufit.terms.friction.temperature_dependent:TemperatureDependent"
+        ),
+    }
 )
-from taufit.terms.friction.none import NoFriction
-from taufit.terms.friction.polynomial import Polynomial
-from taufit.terms.friction.power_law import PowerLaw
-from taufit.terms.friction.presliding import Presliding
-from taufit.terms.friction.ripple import Ripple
-from taufit.terms.friction.settings import friction_from_dict, friction_to_dict
-from taufit.terms.friction.stribeck import Stribeck
-from taufit.terms.friction.stribeck_load import StribeckLoad, StribeckLoadSmooth
-from taufit.terms.friction.temperature_dependent import TemperatureDependent
-from taufit.terms.friction.wrapper import Wrapper
+__all__ = ["FRICTION_MODELS"]
 
-FRICTION_MODELS = {
-    "none": NoFriction,
-    "linear": Linear,
-    "power_law": PowerLaw,
-    "polynomial": Polynomial,
-    "stribeck": Stribeck,
-    "stribeck_load": StribeckLoad,
-    "stribeck_load_smooth": StribeckLoadSmooth,
-    "linear_load": LinearLoad,
-    "presliding": Presliding,
-    "asymmetric": Asymmetric,
-    "fitted_width": FittedWidth,
-    "temperature_dependent": TemperatureDependent,
-    "ripple": Ripple,
-    "compensated": Compensated,
-}
-
-__all__ = [
-    "FRICTION_MODELS",
-    "Asymmetric",
-    "Compensated",
-    "FittedWidth",
-    "Friction",
-    "FrictionInput",
-    "FrictionModel",
-    "Linear",
-    "LinearLoad",
-    "NoFriction",
-    "Polynomial",
-    "PowerLaw",
-    "Presliding",
-    "Ripple",
-    "Shape",
-    "State",
-    "Stribeck",
-    "StribeckLoad",
-    "StribeckLoadSmooth",
-    "TemperatureDependent",
-    "Term",
-    "Wrapper",
-    "friction_from_dict",
-    "friction_to_dict",
-    "level",
-    "level_columns",
-    "needs",
-    "of_joint",
-    "remembers",
-    "start_shape",
-]
+lazy_room(__name__)

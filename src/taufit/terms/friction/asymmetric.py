@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
-from taufit.terms.friction.model import Friction, Term
+from taufit.terms.friction.parameters import COULOMB
+from taufit.terms.input import TermInput
+from taufit.terms.term import BREAKAWAY, DRAG, Parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +30,17 @@ class Asymmetric(Friction):
     own_coulomb: bool = False
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def parameters(self) -> tuple[Parameter, ...]:
         viscous = (
-            Term("viscous_forward", True, "N m s/rad"),
-            Term("viscous_backward", True, "N m s/rad"),
+            Parameter("viscous_forward", True, "N m s/rad", DRAG),
+            Parameter("viscous_backward", True, "N m s/rad", DRAG),
         )
         if self.own_coulomb:
-            return (Term("coulomb_forward", True), Term("coulomb_backward", True), *viscous)
-        return (Term("coulomb", True), *viscous)
+            ways = ("coulomb_forward", "coulomb_backward")
+            return (*(Parameter(way, True, group=BREAKAWAY) for way in ways), *viscous)
+        return (COULOMB, *viscous)
 
-    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         forward = velocity > 0.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction.model import FrictionModel, Shape
 from taufit.terms.friction.wrapper import Wrapper
+from taufit.terms.term import Shape, Term
 
 WIDTH = Shape("width", (5e-4, 5e-3, 5e-2), 1e-4, 0.5, "rad/s")
 
@@ -24,9 +24,13 @@ class FittedWidth(Wrapper):
             raise ValueError(f"{type(self.model).__name__} has no width to fit")
 
     @property
+    def smooth(self) -> bool:
+        return True
+
+    @property
     def own_shapes(self) -> tuple[Shape, ...]:
         return (WIDTH,)
 
-    def inside(self, own: Float[Array, " o"]) -> FrictionModel:
-        model: FrictionModel = replace(self.model, width=own[0])
+    def inside(self, own: Float[Array, " o"]) -> Term:
+        model: Term = replace(self.model, width=own[0])
         return model

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction.input import FrictionInput
-from taufit.terms.friction.model import Friction, Term
+from taufit.terms.friction.friction import Friction
+from taufit.terms.friction.parameters import COULOMB, drag
+from taufit.terms.input import TermInput
+from taufit.terms.term import Parameter
 
 
 def smooth_sign(velocity: Float[Array, " n"], width: float | complex) -> Float[Array, " n"]:
@@ -28,9 +30,9 @@ class Linear(Friction):
     width: float = 0.0
 
     @property
-    def terms(self) -> tuple[Term, ...]:
-        return (Term("coulomb", True), Term("viscous", True, "N m s/rad"))
+    def parameters(self) -> tuple[Parameter, ...]:
+        return (COULOMB, drag(1, nonnegative=True))
 
-    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         return np.stack([smooth_sign(velocity, self.width), velocity], -1)

@@ -8,9 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction.input import FrictionInput
-from taufit.terms.friction.linear import smooth_sign
-from taufit.terms.friction.model import Friction, Term
+from taufit.terms.friction.friction import Friction
+from taufit.terms.friction.linear import Linear, smooth_sign
+from taufit.terms.friction.parameters import BY_LOAD, COULOMB, drag
+from taufit.terms.input import TermInput
+from taufit.terms.term import LOAD, Parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +30,22 @@ class LinearLoad(Friction):
     needs: ClassVar[frozenset[str]] = frozenset({"velocity", "load"})
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def parameters(self) -> tuple[Parameter, ...]:
         always = (
-            Term("coulomb", True),
-            Term("viscous", True, "N m s/rad"),
-            Term("load", True, "1"),
+            COULOMB,
+            drag(1, nonnegative=True),
+            BY_LOAD,
         )
-        return (*always, Term("viscous2", False, "N m s^2/rad^2")) if self.quadratic else always
+        return (*always, drag(2)) if self.quadratic else always
 
     @property
     def by_load(self) -> tuple[int, ...]:
-        return tuple(i for i, term in enumerate(self.terms) if term.name == "load")
+        return tuple(i for i, one in enumerate(self.parameters) if one.group == LOAD)
 
-    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def unloaded(self) -> Linear:
+        return Linear(self.width)
+
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         columns = [s, velocity, np.abs(inputs.load) * s]

@@ -8,15 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction.input import FrictionInput
-from taufit.terms.friction.model import Friction, Term
+from taufit.terms.friction.friction import Friction
+from taufit.terms.input import TermInput
+from taufit.terms.term import Parameter
 
 
 @dataclass(frozen=True, slots=True)
 class NoFriction(Friction):
     """tau_f = 0."""
 
-    terms: ClassVar[tuple[Term, ...]] = ()
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
 
-    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         return np.empty((len(inputs), 0))

@@ -8,14 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
-from taufit.terms.friction.model import Friction, Term
+from taufit.terms.friction.parameters import COULOMB, drag
+from taufit.terms.input import TermInput
+from taufit.terms.term import Parameter
 
 VISCOUS = (
-    Term("viscous", False, "N m s/rad"),
-    Term("viscous2", False, "N m s^2/rad^2"),
-    Term("viscous3", False, "N m s^3/rad^3"),
+    drag(1),
+    drag(2),
+    drag(3),
 )
 
 
@@ -38,9 +40,9 @@ class Polynomial(Friction):
 
     width: float = 0.0
 
-    terms: ClassVar[tuple[Term, ...]] = (*VISCOUS, Term("coulomb", True))
+    parameters: ClassVar[tuple[Parameter, ...]] = (*VISCOUS, COULOMB)
 
-    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         return np.stack([*viscous_columns(velocity, s, 3), s], -1)

@@ -8,9 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
-from taufit.terms.friction.model import Friction, Shape, Term
+from taufit.terms.friction.parameters import COULOMB, drag
+from taufit.terms.input import TermInput
+from taufit.terms.term import Parameter, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +27,13 @@ class PowerLaw(Friction):
 
     width: float = 0.0
 
-    terms: ClassVar[tuple[Term, ...]] = (
-        Term("coulomb", True),
-        Term("viscous", True, "N m (s/rad)^alpha"),
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        COULOMB,
+        drag(1, nonnegative=True, unit="N m (s/rad)^alpha"),
     )
     shapes: ClassVar[tuple[Shape, ...]] = (Shape("alpha", (0.3, 0.7, 1.2), 0.05, 1.5, "1"),)
 
-    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         # log |v| instead of |v|^alpha keeps the column analytic in alpha at v = 0, where s is 0.

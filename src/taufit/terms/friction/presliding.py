@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
-from taufit.terms.friction.input import FrictionInput
-from taufit.terms.friction.model import Friction, Term
+from taufit.terms.friction.friction import Friction
+from taufit.terms.friction.parameters import BY_LOAD, COULOMB, drag
+from taufit.terms.input import TermInput
+from taufit.terms.term import LOAD, MEMORY, Parameter
 
 try:
     from taufit import _kernel
@@ -73,24 +75,27 @@ class Presliding(Friction):
         return self.widths
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def parameters(self) -> tuple[Parameter, ...]:
         return (
-            Term("coulomb", True),
-            *(Term(f"presliding_{k}", True) for k in range(2, len(self.widths) + 1)),
-            Term("viscous", True, "N m s/rad"),
-            *((Term("viscous2", False, "N m s^2/rad^2"),) if self.quadratic else ()),
-            *((Term("load", True, "1"),) if self.load else ()),
+            COULOMB,
+            *(
+                Parameter(f"presliding_{k}", True, group=MEMORY, optional="presliding")
+                for k in range(2, len(self.widths) + 1)
+            ),
+            drag(1, nonnegative=True),
+            *((drag(2),) if self.quadratic else ()),
+            *((BY_LOAD,) if self.load else ()),
         )
 
     @property
     def by_load(self) -> tuple[int, ...]:
-        return tuple(i for i, term in enumerate(self.terms) if term.name == "load")
+        return tuple(i for i, one in enumerate(self.parameters) if one.group == LOAD)
 
     def start(self, shape: Float[Array, " s"]) -> DahlState:
         return DahlState(np.zeros(len(self.widths)), None)
 
     def scan(
-        self, state: DahlState, inputs: FrictionInput, shape: Float[Array, " s"]
+        self, state: DahlState, inputs: TermInput, shape: Float[Array, " s"]
     ) -> tuple[Float[Array, "n k"], DahlState]:
         travel = inputs.travel
         z, last = dahl_states(travel, self.widths, state.travel, state.z)
@@ -99,10 +104,13 @@ class Presliding(Friction):
         slow = [z[:, k] - first for k in range(1, len(self.widths))]
         return self._beside(inputs, first, slow), after
 
+    def with_memory(self, widths: tuple[float, ...]) -> Presliding:
+        return replace(self, widths=widths)
+
     def steady(self) -> SteadyPresliding:
         return SteadyPresliding(self.widths, self.load, self.quadratic, self.bend)
 
-    def _beside(self, inputs: FrictionInput, first: Any, slow: list[Any]) -> Float[Array, "n k"]:
+    def _beside(self, inputs: TermInput, first: Any, slow: list[Any]) -> Float[Array, "n k"]:
         """The columns, given z_1 and z_k - z_1."""
         velocity = inputs.velocity
         columns = [first, *slow, velocity]
@@ -131,7 +139,7 @@ class SteadyPresliding(Presliding):
         return None
 
     def scan(  # type: ignore[override]
-        self, state: None, inputs: FrictionInput, shape: Float[Array, " s"]
+        self, state: None, inputs: TermInput, shape: Float[Array, " s"]
     ) -> tuple[Float[Array, "n k"], None]:
         velocity = inputs.velocity
         slow = [0.0 * velocity for _ in self.widths[1:]]

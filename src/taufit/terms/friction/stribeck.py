@@ -8,10 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
-from taufit.terms.friction.model import Friction, Shape, Term
+from taufit.terms.friction.parameters import COULOMB, STATIC
 from taufit.terms.friction.polynomial import VISCOUS, viscous_columns
+from taufit.terms.input import TermInput
+from taufit.terms.term import Parameter, Shape
 
 # Speeds at which gears leave boundary lubrication lie between a tenth of a degree per second and a
 # few tens of degrees per second; the grid spans that.
@@ -41,10 +43,10 @@ class Stribeck(Friction):
     shapes: ClassVar[tuple[Shape, ...]] = STRIBECK_SHAPES
 
     @property
-    def terms(self) -> tuple[Term, ...]:
-        return (*VISCOUS[: self.degree], Term("coulomb", True), Term("static", True))
+    def parameters(self) -> tuple[Parameter, ...]:
+        return (*VISCOUS[: self.degree], COULOMB, STATIC)
 
-    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         return np.stack(

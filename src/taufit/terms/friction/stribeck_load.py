@@ -8,11 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
-from taufit.terms.friction.model import Friction, Shape, Term
+from taufit.terms.friction.parameters import BY_LOAD, COULOMB, STATIC
 from taufit.terms.friction.polynomial import VISCOUS
 from taufit.terms.friction.stribeck import STRIBECK_SHAPES, Stribeck, falling
+from taufit.terms.input import TermInput
+from taufit.terms.term import LOAD, Parameter, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +39,19 @@ class StribeckLoad(Friction):
     needs: ClassVar[frozenset[str]] = frozenset({"velocity", "load"})
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def parameters(self) -> tuple[Parameter, ...]:
         return (
             *VISCOUS[: self.degree],
-            Term("coulomb", True),
-            Term("static", True),
-            Term("load", True, "1"),
-            Term("load_static"),
+            COULOMB,
+            STATIC,
+            BY_LOAD,
+            Parameter("load_static", group=LOAD, optional="load", modifies="static"),
         )
 
-    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def unloaded(self) -> Stribeck:
+        return Stribeck(self.width, self.degree)
+
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         carried = np.abs(inputs.load)
@@ -77,20 +82,23 @@ class StribeckLoadSmooth(Friction):
     needs: ClassVar[frozenset[str]] = frozenset({"velocity", "load"})
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def parameters(self) -> tuple[Parameter, ...]:
         return (
             *VISCOUS[: self.degree],
-            Term("coulomb", True),
-            Term("static", True),
-            Term("load", True, "1"),
-            Term("load_static", False, "1"),
+            COULOMB,
+            STATIC,
+            BY_LOAD,
+            Parameter("load_static", False, "1", LOAD, "load", modifies="static"),
         )
 
     @property
     def by_load(self) -> tuple[int, ...]:
-        return tuple(i for i, term in enumerate(self.terms) if term.name in ("load", "load_static"))
+        return tuple(i for i, one in enumerate(self.parameters) if one.group == LOAD)
 
-    def at(self, inputs: FrictionInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def unloaded(self) -> Stribeck:
+        return Stribeck(self.width, self.degree)
+
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         carried = np.abs(inputs.load) * s

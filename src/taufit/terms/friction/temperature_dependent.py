@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction.input import FrictionInput
-from taufit.terms.friction.model import Shape, Term
 from taufit.terms.friction.wrapper import Wrapper
+from taufit.terms.input import TermInput
+from taufit.terms.term import DRAG, SLOPE, Parameter, Shape
 
 LAWS = ("linear", "exponential", "arrhenius")
 _KELVIN = 273.15
@@ -40,26 +40,36 @@ class TemperatureDependent(Wrapper):
     def __post_init__(self) -> None:
         if self.law not in LAWS:
             raise ValueError(f"temperature law {self.law!r} is not known: use {', '.join(LAWS)}")
-        known = [term.name for term in self.model.terms]
+        known = [one.name for one in self.model.parameters]
         strange = [name for name in self.affected if name not in known]
         if strange:
-            raise ValueError(f"{', '.join(strange)} is not a term of the model: {', '.join(known)}")
+            raise ValueError(
+                f"{', '.join(strange)} is no parameter of the model: {', '.join(known)}"
+            )
 
     @property
     def _affected(self) -> tuple[int, ...]:
         """Columns of the inner model that follow temperature."""
         return tuple(
             i
-            for i, term in enumerate(self.model.terms)
-            if (term.name in self.affected if self.affected else term.name.startswith("viscous"))
+            for i, one in enumerate(self.model.parameters)
+            if (one.name in self.affected if self.affected else one.group == DRAG)
         )
 
     @property
-    def own_terms(self) -> tuple[Term, ...]:
+    def followed(self) -> tuple[str, ...]:
+        """Names of parameters that follow temperature."""
+        return tuple(self.model.parameters[i].name for i in self._affected)
+
+    @property
+    def own_parameters(self) -> tuple[Parameter, ...]:
         if self.law != "linear":
             return ()
-        followed = [self.model.terms[i] for i in self._affected]
-        return tuple(Term(f"{x.name}_per_degree", False, f"{x.unit}/K") for x in followed)
+        followed = [self.model.parameters[i] for i in self._affected]
+        return tuple(
+            Parameter(f"{x.name}_per_degree", False, f"{x.unit}/K", SLOPE, x.optional, 0, x.name)
+            for x in followed
+        )
 
     @property
     def own_shapes(self) -> tuple[Shape, ...]:
@@ -78,12 +88,16 @@ class TemperatureDependent(Wrapper):
         inner: tuple[int, ...] | None = self.model.by_load
         if inner is None or self.law != "linear":
             return inner
-        first = len(self.model.terms)
+        first = len(self.model.parameters)
         slopes = (first + k for k, i in enumerate(self._affected) if i in inner)
         return (*inner, *slopes)
 
+    def usual(self, channel: str) -> float | None:
+        inner: float | None = self.model.usual(channel)
+        return self.reference if channel == "temperature" else inner
+
     def changed(
-        self, inner: Float[Array, "n k"], inputs: FrictionInput, own: Float[Array, " o"]
+        self, inner: Float[Array, "n k"], inputs: TermInput, own: Float[Array, " o"]
     ) -> Float[Array, "n m"]:
         above = inputs.temperature - self.reference
         affected = list(self._affected)

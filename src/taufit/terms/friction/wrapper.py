@@ -10,17 +10,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from taufit.core.arrays import Array, Float
-from taufit.terms.friction.input import FrictionInput
+from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import Linear
-from taufit.terms.friction.model import Friction, FrictionModel, Shape, State, Term, level, of_joint
+from taufit.terms.input import TermInput
+from taufit.terms.term import Parameter, Shape, State, Term
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapper(Friction):
     """columns = changed(columns of the model inside).
 
-    A subclass writes what it has of its own: `own_terms`, `own_shapes`, `own_needs`, `changed`, and
-    `inside` where its shape goes into the inner model's settings.
+    A subclass writes what it has of its own: `own_parameters`, `own_shapes`, `own_needs`,
+    `changed`, and `inside` where its shape goes into the inner model's settings.
 
     Attributes:
         model: The friction inside.
@@ -29,7 +30,7 @@ class Wrapper(Friction):
     model: Any = field(default_factory=Linear)
 
     @property
-    def own_terms(self) -> tuple[Term, ...]:
+    def own_parameters(self) -> tuple[Parameter, ...]:
         """Terms behind those of the model inside."""
         return ()
 
@@ -43,19 +44,19 @@ class Wrapper(Friction):
         """Parts of the input it reads besides."""
         return frozenset()
 
-    def inside(self, own: Float[Array, " o"]) -> FrictionModel:
+    def inside(self, own: Float[Array, " o"]) -> Term:
         """The model inside, given its wrapper's own shape."""
-        return cast(FrictionModel, self.model)
+        return cast(Term, self.model)
 
     def changed(
-        self, inner: Float[Array, "n k"], inputs: FrictionInput, own: Float[Array, " o"]
+        self, inner: Float[Array, "n k"], inputs: TermInput, own: Float[Array, " o"]
     ) -> Float[Array, "n m"]:
         """Columns of all terms, from those of the model inside and the wrapper's own shape."""
         return inner
 
     @property
-    def terms(self) -> tuple[Term, ...]:
-        return (*self.model.terms, *self.own_terms)
+    def parameters(self) -> tuple[Parameter, ...]:
+        return (*self.model.parameters, *self.own_parameters)
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -81,7 +82,7 @@ class Wrapper(Friction):
         return self.inside(shape[first:]).start(shape[:first])
 
     def scan(
-        self, state: State, inputs: FrictionInput, shape: Float[Array, " s"]
+        self, state: State, inputs: TermInput, shape: Float[Array, " s"]
     ) -> tuple[Float[Array, "n k"], State]:
         first = len(self.model.shapes)
         inner, state = self.inside(shape[first:]).advance(state, inputs, shape[:first])
@@ -90,9 +91,13 @@ class Wrapper(Friction):
     def steady(self) -> Any:
         return replace(self, model=self.model.steady())
 
-    def of_joint(self, joint: int) -> Any:
-        own = of_joint(self.model, joint)
-        return self if own is self.model else replace(self, model=own)
+    def unloaded(self) -> Any:
+        inner = self.model.unloaded()
+        return None if inner is None else replace(self, model=inner)
 
-    def level(self) -> Any:
-        return replace(self.steady(), model=level(self.model))
+    def with_memory(self, widths: tuple[float, ...]) -> Any:
+        return replace(self, model=self.model.with_memory(widths))
+
+    def usual(self, channel: str) -> float | None:
+        inner: float | None = self.model.usual(channel)
+        return inner

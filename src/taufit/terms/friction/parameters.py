@@ -1,0 +1,18 @@
+"""Parameters that friction models have in common."""
+
+from __future__ import annotations
+
+from taufit.terms.term import BREAKAWAY, DRAG, LEVEL, LOAD, Parameter
+
+COULOMB = Parameter("coulomb", True, group=LEVEL)
+STATIC = Parameter("static", True, group=BREAKAWAY)
+# What a gear's friction grows with the torque it carries.
+BY_LOAD = Parameter("load", True, "1", LOAD, optional="load")
+_UNITS = ("N m s/rad", "N m s^2/rad^2", "N m s^3/rad^3")
+
+
+def drag(power: int, *, nonnegative: bool = False, unit: str = "") -> Parameter:
+    """Coefficient of a power of speed: "viscous", "viscous2", "viscous3"; data may drop curves."""
+    name = "viscous" if power == 1 else f"viscous{power}"
+    unit = unit or _UNITS[power - 1]
+    return Parameter(name, nonnegative, unit, DRAG, "" if power == 1 else name, power)

@@ -1,0 +1,112 @@
+"""Gravity compensators of some joints: springs and gas cylinders that carry part of the arm.
+
+A compensator gives back all the energy it takes. Its torque follows one joint's angle and is linear
+in its coefficients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
+from taufit.robot.compensator import Compensator
+from taufit.terms.input import TermInput
+from taufit.terms.term import CONSERVATIVE, Kind, Parameter, Term
+
+if TYPE_CHECKING:
+    from taufit.robot import Robot
+
+PARAMETERS = {
+    "spring": (Parameter("balance_rate", unit="N/m"), Parameter("balance_force", unit="N")),
+    "gas": (Parameter("balance_gas", unit="N"),),
+    "unknown": (Parameter("balance_sin"), Parameter("balance_cos")),
+}
+
+
+def balance_columns(compensator: Compensator, angle: Any) -> list[Any]:
+    """Torque per unit of each of a compensator's parameters, in the order of `PARAMETERS`.
+
+    spring: k (l - l0) dl/dx = k a b sin x + F dl/dx, so rate and force are two linear terms. gas:
+    F0 (1 + (l - l_zero) / g)^-n dl/dx. unknown: sin q and cos q.
+    """
+    if compensator.kind == "unknown":
+        return [np.sin(angle), np.cos(angle)]
+    a, b = compensator.base_arm, compensator.link_arm
+    x = angle + compensator.angle
+    sine = np.sin(x)
+    length = np.sqrt((a * a + b * b) - (2.0 * a * b) * np.cos(x))
+    lever = (a * b) * sine / length
+    if compensator.kind == "spring":
+        return [(a * b) * sine, lever]
+    volume = 1.0 + (length - compensator.length_at_zero) / compensator.gas_length
+    return [np.exp(-compensator.exponent * np.log(volume)) * lever]
+
+
+@dataclass(frozen=True, slots=True)
+class GravityCompensator(Term):
+    """Torque of the compensators, of the joints that have one.
+
+    Joints have different compensators, so columns are those of `of_joint(k)`. All have the same
+    parameters; those of a compensator that a joint does not have are zero there.
+
+    Attributes:
+        compensators: At most one per joint.
+    """
+
+    compensators: tuple[Compensator, ...] = ()
+
+    kind: ClassVar[Kind] = CONSERVATIVE
+    needs: ClassVar[frozenset[str]] = frozenset({"position"})
+
+    def __post_init__(self) -> None:
+        joints = [one.joint for one in self.compensators]
+        if len(set(joints)) < len(joints):
+            raise ValueError("a joint has one compensator at most")
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Forms of compensators that occur, in a fixed order."""
+        return tuple(form for form in PARAMETERS if any(c.kind == form for c in self.compensators))
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return tuple(one for form in self.forms for one in PARAMETERS[form])
+
+    def of_joint(self, joint: int) -> GravityCompensator:
+        return _AtJoint(self.compensators, joint)
+
+    def of_robot(self, robot: Robot) -> GravityCompensator:
+        return GravityCompensator(robot.compensators)
+
+    def absent(self, joint: int) -> tuple[str, ...]:
+        present = {one.joint: one.kind for one in self.compensators}.get(joint)
+        return tuple(one.name for form in self.forms if form != present for one in PARAMETERS[form])
+
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        if not self.compensators:
+            return np.empty((len(inputs), 0))
+        raise TaufitError("compensators differ from joint to joint: ask `of_joint` for columns.")
+
+
+@dataclass(frozen=True, slots=True)
+class _AtJoint(GravityCompensator):
+    """Those of one joint."""
+
+    joint: int = 0
+
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        if not self.compensators:
+            return np.empty((len(inputs), 0))
+        angle = inputs.position
+        present = next((one for one in self.compensators if one.joint == self.joint), None)
+        columns: list[Any] = []
+        for form in self.forms:
+            if present is not None and present.kind == form:
+                columns += balance_columns(present, angle)
+            else:
+                columns += [0.0 * angle for _ in PARAMETERS[form]]
+        return np.stack(columns, -1)

@@ -1,0 +1,172 @@
+"""Inputs of a term as one object: a part that is not there cannot be read by mistake.
+
+A consumer fills in what it has; a term reads what it needs. Reading a part that was not given is an
+error that names the part, the term and the remedy, so a term with one more input never runs on with
+zeros. Besides motion and load, any recorded channel is a part, by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import MissingInputError
+
+# Parts that follow from motion and model; all others are recorded channels.
+MOTION = ("velocity", "position", "load", "travel", "acceleration")
+# Parts that compiled loops and exported code have.
+COMPILED = ("velocity", "position", "load", "temperature", "travel")
+_REMEDIES = {
+    "velocity": "Pass the joint's velocity.",
+    "position": "Use it where joint positions are at hand, or choose a model without position.",
+    "load": "Pass the rigid-body torque as `load`, or choose a model without load.",
+    "temperature": "Record joint temperatures, or choose a model without them.",
+    "travel": "Pass the time between two samples as `step`, or use the model's `steady()` form.",
+    "acceleration": "Pass the joint's acceleration.",
+}
+
+
+class TermInput:
+    """Inputs of terms at n samples, for one joint (n,) or for all of them (n, j).
+
+    Attributes:
+        step: Time between two samples [s], or None where samples do not follow each other.
+
+    Args:
+        velocity: [rad/s].
+        position: [rad].
+        load: Rigid-body torque including any payload [N m].
+        temperature: Of the joints [degC]: the channel of that name.
+        travel: Displacement per step, velocity times the time between two samples; by default
+            velocity times `step`, where that is given.
+        acceleration: [rad/s^2].
+        channels: Further recorded channels by name.
+        step: Time between two samples [s].
+    """
+
+    __slots__ = ("_parts", "_reader", "step")
+
+    def __init__(
+        self,
+        velocity: Float[Array, "n ..."] | None = None,
+        position: Float[Array, "n ..."] | None = None,
+        load: Float[Array, "n ..."] | None = None,
+        temperature: Float[Array, "n ..."] | None = None,
+        travel: Float[Array, "n ..."] | None = None,
+        *,
+        acceleration: Float[Array, "n ..."] | None = None,
+        channels: Mapping[str, Float[Array, "n ..."]] | None = None,
+        step: float | None = None,
+    ) -> None:
+        given = {
+            "velocity": velocity,
+            "position": position,
+            "load": load,
+            "temperature": temperature,
+            "travel": travel,
+            "acceleration": acceleration,
+        }
+        self._parts: dict[str, Any] = {
+            **(channels or {}),
+            **{name: part for name, part in given.items() if part is not None},
+        }
+        self._reader: object | None = None
+        self.step = step
+
+    def __len__(self) -> int:
+        return len(next(iter(self._parts.values()))) if self._parts else 0
+
+    def has(self, part: str) -> bool:
+        """Whether a part was given."""
+        return part in self._parts or (
+            part == "travel" and self.step is not None and "velocity" in self._parts
+        )
+
+    def read(self, part: str) -> Float[Array, "n ..."]:
+        """A part by name, or an error that says who needs it."""
+        if part in self._parts:
+            known: Array = self._parts[part]
+            return known
+        if self.has(part):
+            travel: Array = self._parts["velocity"] * self.step
+            return travel
+        who = "a term" if self._reader is None else f"term {_name(self._reader, part)}"
+        remedy = _REMEDIES.get(part, f"Record the channel {part!r}, or choose a model without it.")
+        raise MissingInputError(
+            f"{who} needs the {part} of the joint, which is not known here. {remedy}"
+        )
+
+    @property
+    def velocity(self) -> Float[Array, "n ..."]:
+        return self.read("velocity")
+
+    @property
+    def position(self) -> Float[Array, "n ..."]:
+        return self.read("position")
+
+    @property
+    def load(self) -> Float[Array, "n ..."]:
+        return self.read("load")
+
+    @property
+    def temperature(self) -> Float[Array, "n ..."]:
+        return self.read("temperature")
+
+    @property
+    def acceleration(self) -> Float[Array, "n ..."]:
+        return self.read("acceleration")
+
+    @property
+    def travel(self) -> Float[Array, "n ..."]:
+        return self.read("travel")
+
+    def read_by(self, model: object) -> TermInput:
+        """The same, with the reader's name for messages."""
+        return self._with(self._parts, reader=model)
+
+    def require(self, parts: Iterable[str], model: object) -> TermInput:
+        """These parts and no others; an error for the first that is missing."""
+        bound = self.read_by(model)
+        return self._with({part: bound.read(part) for part in sorted(parts)})
+
+    def replace(self, **parts: Float[Array, "n ..."]) -> TermInput:
+        """The same with some parts exchanged."""
+        return self._with({**self._parts, **parts})
+
+    def joint(self, k: int) -> TermInput:
+        """Those of one joint."""
+        return self._with({name: part[:, k] for name, part in self._parts.items()})
+
+    def span(self, rows: slice) -> TermInput:
+        """Those of some samples."""
+        return self._with({name: part[rows] for name, part in self._parts.items()})
+
+    def at_motors(self, coupling: Float[Array, "j j"]) -> TermInput:
+        """From joints to motors: x_m = C x for the motion, C^-T tau for the load.
+
+        Recorded channels are the motors' own already.
+        """
+        moved = {
+            name: part @ coupling.T
+            if name in ("velocity", "position", "travel", "acceleration")
+            else part @ np.linalg.inv(coupling)
+            if name == "load"
+            else part
+            for name, part in self._parts.items()
+        }
+        return self._with(moved)
+
+    def _with(self, parts: dict[str, Any], reader: object | None = None) -> TermInput:
+        out = TermInput(step=self.step)
+        out._parts = parts
+        out._reader = self._reader if reader is None else reader
+        return out
+
+
+def _name(reader: object, part: str) -> str:
+    """The reader's class; of a sum that of the term that reads the part."""
+    terms = getattr(reader, "terms", ())
+    return next((_name(term, part) for term in terms if part in term.needs), type(reader).__name__)

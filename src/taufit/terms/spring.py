@@ -1,0 +1,34 @@
+"""A torsional spring at each joint: cables, hoses and rubber boots that pull an arm back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.terms.input import TermInput
+from taufit.terms.term import CONSERVATIVE, Kind, Parameter, Term
+
+
+@dataclass(frozen=True, slots=True)
+class Spring(Term):
+    """k (q - rest): the torque that bends a spring of stiffness k away from its rest position.
+
+    Beside an offset in the model the rest position may stay 0: k (q - rest) = k q - k rest.
+
+    Attributes:
+        rest: Position without torque [rad or m].
+    """
+
+    rest: float = 0.0
+
+    kind: ClassVar[Kind] = CONSERVATIVE
+    at_motor: ClassVar[bool] = False
+    filtered: ClassVar[bool] = True
+    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("stiffness", True, "N m/rad"),)
+    needs: ClassVar[frozenset[str]] = frozenset({"position"})
+
+    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+        return np.stack([inputs.position - self.rest], -1)

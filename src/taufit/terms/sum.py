@@ -1,0 +1,143 @@
+"""Sum of terms: the torque of one joint, term by term, behind the contract of one term."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.terms.input import TermInput
+from taufit.terms.term import Kind, Parameter, Shape, State, Term
+
+if TYPE_CHECKING:
+    from taufit.robot import Robot
+
+
+@dataclass(frozen=True, slots=True)
+class TermSum(Term):
+    """columns = (columns of the first term | of the second | ...).
+
+    Attributes:
+        terms: In the order of their parameters. One of them at most has memory.
+    """
+
+    terms: tuple[Term, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [one.name for one in self.parameters]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two terms have a parameter {twice[0]!r}: leave one of them out")
+        if sum(bool(term.memory) for term in self.terms) > 1:
+            raise ValueError("two terms remember their path: a model has one such term at most")
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        raise TypeError("a sum has terms of several kinds: ask `kinds`")
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return tuple(one for term in self.terms for one in term.parameters)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(kind for term in self.terms for kind in term.kinds)
+
+    @property
+    def at_motors(self) -> tuple[bool, ...]:
+        return tuple(side for term in self.terms for side in term.at_motors)
+
+    @property
+    def filtered_columns(self) -> tuple[int, ...]:
+        out: list[int] = []
+        first = 0
+        for term in self.terms:
+            out += [first + k for k in term.filtered_columns]
+            first += len(term.parameters)
+        return tuple(out)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return tuple(shape for term in self.terms for shape in term.shapes)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset[str]().union(*(term.needs for term in self.terms))
+
+    @property
+    def memory(self) -> tuple[float, ...]:
+        return next((term.memory for term in self.terms if term.memory), ())
+
+    @property
+    def by_load(self) -> tuple[int, ...] | None:
+        out: list[int] = []
+        first = 0
+        for term in self.terms:
+            proportional = term.by_load
+            if proportional is None:
+                return None
+            out += [first + k for k in proportional]
+            first += len(term.parameters)
+        return tuple(out)
+
+    def usual(self, channel: str) -> float | None:
+        readers = [term for term in self.terms if channel in term.needs]
+        known = [term.usual(channel) for term in readers or self.terms[:1]]
+        return next((value for value in known if value is not None), None)
+
+    def _with_shape(self, shape: Float[Array, " s"]) -> Iterator[tuple[Term, Float[Array, " s"]]]:
+        first = 0
+        for term in self.terms:
+            last = first + len(term.shapes)
+            yield term, shape[first:last]
+            first = last
+
+    def start(self, shape: Float[Array, " s"]) -> State:
+        # A term without memory leaves no entry in a recorded program: () and not None.
+        return tuple(
+            term.start(part) if term.memory else () for term, part in self._with_shape(shape)
+        )
+
+    def scan(
+        self, state: State, inputs: TermInput, shape: Float[Array, " s"]
+    ) -> tuple[Float[Array, "n k"], State]:
+        columns, after = [], []
+        for (term, part), before in zip(self._with_shape(shape), state, strict=True):
+            values, last = term.advance(before if term.memory else None, inputs, part)
+            columns.append(values)
+            after.append(last if term.memory else ())
+        return np.concatenate(columns, -1), tuple(after)
+
+    def steady(self) -> TermSum:
+        return TermSum(tuple(term.steady() for term in self.terms))
+
+    def of_joint(self, joint: int) -> TermSum:
+        return TermSum(tuple(term.of_joint(joint) for term in self.terms))
+
+    def absent(self, joint: int) -> tuple[str, ...]:
+        return tuple(name for term in self.terms for name in term.absent(joint))
+
+    def nominal(self, robot: Robot) -> Float[Array, "j k"]:
+        return np.concatenate([term.nominal(robot) for term in self.terms], axis=1)
+
+    def only(self, *kinds: Kind) -> TermSum:
+        return TermSum(tuple(term.only(*kinds) for term in self.terms))
+
+
+def sum_of(*terms: Term | None) -> Term:
+    """One term for all of these: itself where there is one, no friction where there is none."""
+    from taufit.terms.friction.none import NoFriction
+
+    flat: list[Term] = []
+    for term in terms:
+        flat += term.terms if isinstance(term, TermSum) else [] if term is None else [term]
+    present = [term for term in flat if term.parameters] or flat[:1] or [NoFriction()]
+    return present[0] if len(present) == 1 else TermSum(tuple(present))
+
+
+def terms_in(term: Term) -> tuple[Term, ...]:
+    """The terms of a sum; any other term alone."""
+    return term.terms if isinstance(term, TermSum) else (term,)

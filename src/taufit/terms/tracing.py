@@ -1,0 +1,212 @@
+"""One step of a friction model, written down: its own NumPy code runs once on symbols.
+
+Every operation goes to a recorder, which keeps it as it likes: as statements of C, or as codes for
+the kernel. No model needs a second formula, so none can drift from its first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+import numpy as np
+
+from taufit.core.arrays import Array
+from taufit.core.errors import TaufitError
+from taufit.terms.input import TermInput
+from taufit.terms.term import Term
+
+_SAME = {"true_divide": "divide", "fabs": "absolute", "float_power": "power"}
+
+Value = TypeVar("Value")
+
+
+class Recorder(Protocol[Value]):
+    """Keeps operations between values; a value is whatever it calls one by."""
+
+    @property
+    def operations(self) -> Collection[str]:
+        """NumPy's names of what it can keep, `where` among them."""
+
+    def apply(self, name: str, *values: Value) -> Value:
+        """The value of an operation."""
+
+    def constant(self, number: float) -> Value:
+        """The value of a number."""
+
+
+class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
+    """A recorded value that NumPy code takes for a vector of one sample."""
+
+    dtype = np.dtype(float)
+
+    def __init__(self, recorder: Recorder[Any], value: Any) -> None:
+        self.recorder, self.value = recorder, value
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: Any) -> _Symbol | _Stack:
+        # x[:, None] is a column of its own; any other index chooses among samples, of which there
+        # is one.
+        column = isinstance(index, tuple) and len(index) == 2 and index[1] is None
+        return _Stack([self]) if column else self
+
+    def astype(self, kind: Any) -> _Symbol:
+        return self
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        if method != "__call__" or any(isinstance(x, _Stack) for x in inputs):
+            return NotImplemented
+        if ufunc.__name__ == "power" and isinstance(inputs[1], int) and 1 <= inputs[1] <= 4:
+            # A whole power is a product: exact, and far cheaper.
+            product = self
+            for _ in range(inputs[1] - 1):
+                product = product * self
+            return product
+        return _applied(self.recorder, _SAME.get(ufunc.__name__, ufunc.__name__), inputs)
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, settings: Any) -> Any:
+        return _array_function(function.__name__, args)
+
+
+class _Stack(np.lib.mixins.NDArrayOperatorsMixin):
+    """Several symbols side by side, as np.stack(..., -1) leaves them."""
+
+    dtype = np.dtype(float)
+
+    def __init__(self, symbols: list[Any]) -> None:
+        self.symbols = symbols
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: Any) -> Any:
+        chosen = index[1] if isinstance(index, tuple) else slice(None)
+        if isinstance(chosen, (int, np.integer)):
+            return self.symbols[chosen]
+        if isinstance(chosen, slice):
+            return _Stack(self.symbols[chosen])
+        return _Stack([self.symbols[i] for i in chosen])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        for place, symbol in zip(index[1], value.symbols, strict=True):
+            self.symbols[place] = symbol
+
+    def astype(self, kind: Any) -> _Stack:
+        return _Stack(list(self.symbols))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        width = max(len(x.symbols) for x in inputs if isinstance(x, _Stack))
+        spread = [
+            x.symbols * (width if len(x.symbols) == 1 else 1)
+            if isinstance(x, _Stack)
+            else [x] * width
+            for x in inputs
+        ]
+        return _Stack([getattr(ufunc, method)(*row) for row in zip(*spread, strict=True)])
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, settings: Any) -> Any:
+        return _array_function(function.__name__, args)
+
+
+def _applied(recorder: Recorder[Any], name: str, inputs: Sequence[Any]) -> _Symbol:
+    if name not in recorder.operations:
+        raise _unknown(name)
+    return _Symbol(recorder, recorder.apply(name, *(_value(recorder, x) for x in inputs)))
+
+
+def _array_function(name: str, args: Any) -> Any:
+    if name == "stack":
+        return _Stack(list(args[0]))
+    if name in ("concatenate", "hstack"):
+        parts = [part.symbols for part in args[0] if isinstance(part, _Stack)]
+        return _Stack([symbol for part in parts for symbol in part])
+    if name == "where":
+        return _applied(next(x.recorder for x in args if isinstance(x, _Symbol)), name, args)
+    if name == "result_type":
+        return np.dtype(float)
+    if name in ("zeros_like", "ones_like"):
+        recorder = args[0].recorder
+        return _Symbol(recorder, recorder.constant(float(name == "ones_like")))
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> TaufitError:
+    return TaufitError(
+        f"the friction model uses numpy.{name}, which the C export cannot write; export as JSON "
+        "instead."
+    )
+
+
+def _value(recorder: Recorder[Any], given: Any) -> Any:
+    return given.value if isinstance(given, _Symbol) else recorder.constant(float(given))
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[Value]):
+    """One step of `Term.advance`.
+
+    Attributes:
+        columns: The columns' values.
+        before: Each entry of the memory.
+        memory: What each becomes.
+        start: What each was before the first sample; None for what it becomes with that sample.
+    """
+
+    columns: list[Value]
+    before: list[Value]
+    memory: list[Value]
+    start: list[float | None]
+
+
+def record(
+    model: Term,
+    shape: Array,
+    recorder: Recorder[Value],
+    inputs: Sequence[Value],
+    entry: Callable[[int], Value],
+) -> Step[Value]:
+    """Write down one step of a joint's friction.
+
+    Args:
+        model: Any friction model.
+        shape: Of the joint.
+        recorder: Keeps the operations.
+        inputs: Values of velocity, position, load, temperature and travel.
+        entry: The value of each entry of the memory before the step.
+    """
+    given = TermInput(*(cast(Any, _Symbol(recorder, value)) for value in inputs))
+    before = model.start(shape)
+    start = _leaves(before) if model.memory else []
+    places = [entry(k) for k in range(len(start))]
+    symbols = (_Symbol(recorder, place) for place in places)
+    state = _renamed(before, symbols) if start else before
+    columns: Any
+    columns, after = model.advance(state, given, shape)
+    stacked = [] if isinstance(columns, np.ndarray) else columns.symbols
+    return Step(
+        [_value(recorder, column) for column in stacked],
+        places,
+        [_value(recorder, leaf) for leaf in _leaves(after)] if start else [],
+        start,
+    )
+
+
+def _leaves(state: Any) -> list[Any]:
+    """The numbers of a state, in order."""
+    if isinstance(state, _Stack):
+        state = state.symbols
+    if isinstance(state, tuple | list | np.ndarray):
+        return [leaf for part in state for leaf in _leaves(part)]
+    return [state]
+
+
+def _renamed(state: Any, symbols: Iterator[_Symbol]) -> Any:
+    """The same state with a symbol in the place of every number."""
+    if isinstance(state, tuple) and hasattr(state, "_fields"):
+        return type(state)(*(_renamed(part, symbols) for part in state))
+    if isinstance(state, tuple | list | np.ndarray):
+        return [_renamed(part, symbols) for part in state]
+    return next(symbols)
