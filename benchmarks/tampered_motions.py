@@ -285,15 +285,20 @@ def outcome(data: Data, robot: Robot, way: str, folder: Path) -> list[str]:
         return [str(error)]
 
 
-def faults(edit: Edit, robot: Robot, flat: FlatArm, folder: Path) -> tuple[str, list[str], int]:
-    """The judge's verdict, what was decided otherwise, and how many decisions were compared."""
+def faults(
+    edit: Edit, robot: Robot, flat: FlatArm, folder: Path, *, thorough: bool = True
+) -> tuple[str, list[str], int]:
+    """The judge's verdict, what was decided otherwise, and how many decisions were compared.
+
+    Where not `thorough`, certificates kept and removed are tried in one way of playing.
+    """
     verdict = judged(edit, robot, flat)
     anew = certified_anew(edit.data, robot)
     bare = {key: value for key, value in edit.data.items() if key != "clearance"}
     wrong, count = [], 0
     for way in WAYS:
         variants = {"made anew": anew}
-        if verdict == "refuse":
+        if verdict == "refuse" and (thorough or way == PROGRAM):
             variants["as it was"] = edit.data
             touches_file = edit.verdict == "refuse" and "clearance" in edit.data
             if not touches_file:

@@ -54,7 +54,9 @@ DESIGNS = (
 )
 
 
-def clean(arms: tuple[str, ...] = ARMS, share: float = 1.0) -> Iterator[tuple[str, list[str]]]:
+def clean(
+    arms: tuple[str, ...] = ARMS, share: float = 1.0, *, stride: int = 1
+) -> Iterator[tuple[str, list[str]]]:
     """Designs as the command makes them, each with the reasons against playing it."""
     from taufit.clearance import Cell, ClearanceCheck, clearance_block, read_motion_file
     from taufit.clearance.playback import PROGRAM, STREAM, TRAJECTORY
@@ -73,7 +75,7 @@ def clean(arms: tuple[str, ...] = ARMS, share: float = 1.0) -> Iterator[tuple[st
 
     for arm in arms:
         robot = read_robot(arm)
-        for kind, options, seeds in DESIGNS:
+        for kind, options, seeds in DESIGNS[::stride]:
             for seed in range(max(1, round(share * seeds))):
                 own = default_limits(robot)
                 limits = Limits(
@@ -123,7 +125,9 @@ def clean(arms: tuple[str, ...] = ARMS, share: float = 1.0) -> Iterator[tuple[st
                 yield f"{arm} {kind} {options} {seed}", reasons
 
 
-def ways(arm: str, walked: int, drawn: int) -> tuple[Counter[str], list[float], float]:
+def ways(
+    arm: str, walked: int, drawn: int, *, effort: float = 1.0
+) -> tuple[Counter[str], list[float], float]:
     """Ways to the start of a design: how they were found, seconds each, and the least gap [m]."""
     from taufit.clearance import ClearanceCheck, read_motion_file
     from taufit.clearance.playback import STREAM
@@ -131,7 +135,7 @@ def ways(arm: str, walked: int, drawn: int) -> tuple[Counter[str], list[float], 
     from taufit.robot import read_robot
 
     robot, flat, rng = read_robot(arm), FlatArm(arm), np.random.default_rng(5)
-    motion = plan("identification", robot, effort=Effort(1.0, seed=1)).motion
+    motion = plan("identification", robot, effort=Effort(effort, seed=1)).motion
     with tempfile.TemporaryDirectory() as folder:
         write_motion(motion, Path(folder) / "m.json", robot=arm)
         check = ClearanceCheck(read_motion_file(Path(folder) / "m.json"), robot, way=STREAM)

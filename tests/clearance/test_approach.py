@@ -27,7 +27,7 @@ def check(fourier, tmp_path_factory):
 
 @pytest.mark.parametrize("arm", ["ur3e", "ur5e", "ur10", "panda", "kr5"])
 def test_starts_reached_by_clear_walks_are_left_by_clear_ways(arm):
-    count, seconds, least = ways(arm, 6, 6)
+    count, seconds, least = ways(arm, 6, 6, effort=0.1)
     assert count["walked refused"] == 0 and count["legs that touch"] == 0 and least > 0.0
     assert count["refusals without a pair or a way out"] == 0
     assert np.median(seconds) < 0.05

@@ -20,7 +20,7 @@ from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_rotor
 from taufit.virtual.controllers import UrController, VirtualUr
 from taufit.wire.player import Guard
-from taufit.wire.source import Block
+from taufit.wire.source import Block, newest_block
 
 TAUFIT = [sys.executable, "-m", "taufit"]
 ARM = read_robot("ur10")
@@ -196,6 +196,24 @@ def test_the_first_excess_while_moving_is_named(change, says):
         values["commanded_position"] = values["position"].copy()
     found = guard.excess(Block(np.arange(5.0), values))
     assert (found is None) == (says is None) and (says is None or says in found)
+
+
+def test_what_waited_on_the_line_is_not_the_present_state():
+    def block(value):
+        return Block(np.zeros(1), {"position": np.full((1, 6), value)})
+
+    class Line:
+        """Old samples, then a break, then the present."""
+
+        def __init__(self):
+            self.answers = [block(1.0), block(2.0), None, None, block(3.0)]
+
+        def read(self, seconds):
+            return self.answers.pop(0)
+
+    assert newest_block(Line()).values["position"][0, 0] == 3.0
+    with pytest.raises(WireError, match="no sample came"):
+        newest_block(type("Silent", (), {"read": lambda self, seconds: None})(), 0.05)
 
 
 def test_an_arm_that_leaves_its_command_is_stopped(served, tmp_path, monkeypatch):

@@ -31,7 +31,7 @@ def test_unsafe_edits_are_refused_and_harmless_ones_are_not(fourier, spline, str
     for edit in edits("ur5e", fourier, spline, strokes, seed=1):
         if re.search(r" [2-9]$|strokes of another", edit.name):
             continue
-        verdict, mistakes, _ = faults(edit, ROBOT, flat, tmp_path)
+        verdict, mistakes, _ = faults(edit, ROBOT, flat, tmp_path, thorough=False)
         verdicts.append(verdict)
         wrong += mistakes
     assert not wrong
@@ -45,8 +45,8 @@ def test_the_judge_itself_sees_a_touch(fourier):
 
 
 def test_clean_designs_are_not_refused():
-    found = list(clean(("ur5e",), 0.0))
-    assert len(found) >= 9
+    found = list(clean(("ur5e",), 0.0, stride=3))
+    assert len(found) >= 4
     assert [name for name, reasons in found if reasons] == []
 
 

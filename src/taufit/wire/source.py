@@ -128,17 +128,19 @@ class Source(Protocol):
 
 
 def newest_block(source: Source, seconds: float = 10.0) -> Block:
-    """The newest samples of a connected source: where the arm is, and in which state."""
+    """Samples that arrive from now on: where the arm is, and in which state.
+
+    What has waited on the line is let go of: it may be as old as the question somebody thought
+    about, and a line that broke meanwhile has nothing newer until it is mended.
+    """
     end = time.monotonic() + seconds
-    newest = source.read(0.0)
+    while source.read(0.0) is not None and time.monotonic() < end:
+        pass
     while time.monotonic() < end:
-        block = source.read(0.0 if newest is not None else 0.5)
-        if block is None and newest is not None:
-            break
-        newest = block
-    if newest is None:
-        raise WireError(f"connected, but no sample came within {seconds:g} s.")
-    return newest
+        block = source.read(0.5)
+        if block is not None:
+            return block
+    raise WireError(f"connected, but no sample came within {seconds:g} s.")
 
 
 @dataclass(slots=True)
