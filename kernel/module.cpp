@@ -3,6 +3,7 @@
 
 void bind_cells(nanobind::module_& m);
 void bind_change_test(nanobind::module_& m);
+void bind_ending(nanobind::module_& m);
 void bind_external_torque(nanobind::module_& m);
 void bind_intake(nanobind::module_& m);
 void bind_interval(nanobind::module_& m);
@@ -19,6 +20,7 @@ NB_MODULE(_kernel, m) {
     nanobind::set_leak_warnings(false);
     bind_cells(m);
     bind_change_test(m);
+    bind_ending(m);
     bind_external_torque(m);
     bind_intake(m);
     bind_interval(m);

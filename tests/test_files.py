@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 import taufit.core.files
+from taufit.core.ending import discard
 from taufit.core.errors import TaufitError
-from taufit.core.files import discard_scratch, is_stream, locked, replacing, write_text
+from taufit.core.files import is_stream, locked, replacing, write_text
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
@@ -202,7 +203,7 @@ def test_discarding_removes_only_what_is_under_way(tmp_path):
     (tmp_path / "kept.txt").write_text("kept")
     with pytest.raises(TaufitError), replacing(tmp_path / "a.txt") as temporary:
         temporary.write_text("half")
-        discard_scratch()
+        discard()
         assert os.listdir(tmp_path) == ["kept.txt"]
     assert os.listdir(tmp_path) == ["kept.txt"]
 

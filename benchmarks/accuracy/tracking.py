@@ -22,7 +22,7 @@ from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.signals import Samples
 from taufit.workflow import identify
-from taufit.workflow.conditioned import condition_like
+from taufit.workflow.training_data import condition_like
 
 OLD = "ur-19_12_23_free"
 

@@ -1,4 +1,8 @@
-"""`python -m benchmarks.robustness [kills|full|histories|bombs]`: figures of docs/robustness.md."""
+"""Figures of docs/robustness.md.
+
+`python -m benchmarks.robustness [kills|limits|full|histories|bombs|cache|second|soak]`; `soak`
+takes hours, `SOAK=0.1` runs a tenth of it.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,11 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from benchmarks.robustness.cache import poisoned, together
 from benchmarks.robustness.histories import concurrent
-from benchmarks.robustness.kills import full_disk, kills
+from benchmarks.robustness.kills import address_space, full_disk, kills
+from benchmarks.robustness.second_client import report as second_client
+from benchmarks.robustness.soak import fits, monitor
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURED = """
@@ -44,10 +51,19 @@ def bombs(size: int = 10_000_000_000) -> None:
 
 
 def main() -> None:
-    what = sys.argv[1:] or ["kills", "full", "histories", "bombs"]
+    what = sys.argv[1:] or ["kills", "limits", "full", "histories", "bombs", "cache", "second"]
     if "kills" in what:
         for name, count in sorted(kills().items()):
             print(f"{name}: {count}")
+    if "limits" in what:
+        print("\n".join(address_space()))
+    if "cache" in what:
+        print("\n".join(poisoned()))
+        print(together())
+    if "soak" in what:
+        share = float(os.environ.get("SOAK", "1"))
+        print(monitor(10.0 * share), flush=True)
+        print(fits(round(1000 * share)))
     if "full" in what:
         print("verb, exit code, state of each output, temporaries, on a full disk")
         print("\n".join(full_disk()))
@@ -57,6 +73,8 @@ def main() -> None:
               f"{litter} other files")  # fmt: skip
     if "bombs" in what:
         bombs()
+    if "second" in what:
+        print("\n".join(second_client()))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Kills at random moments over every verb that writes: old outputs or whole new ones, no litter.
 
+A verb that can clean up ends within five seconds, with 128 plus the signal's number.
+
 Each case is a process of its own, forked from one that has everything imported, so that the moment
 of the kill falls into the verb's work and not into the interpreter's start.
 """
@@ -120,6 +122,7 @@ def kills(cases: int = 200, seed: int = 1) -> dict[str, int]:
         with contextlib.redirect_stdout(io.StringIO()):
             prepare(base)
         durations: dict[str, float] = {}
+        slowest = 0.0
         for case in range(cases):
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir()
@@ -135,8 +138,15 @@ def kills(cases: int = 200, seed: int = 1) -> dict[str, int]:
             number = SIGNALS[case // len(named) % len(SIGNALS)]
             child = start(words)
             time.sleep(float(rng.uniform(0.0, 1.1 * durations[name])))
+            began = time.monotonic()
             os.kill(child, number)
-            os.waitpid(child, 0)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            slowest = max(slowest, time.monotonic() - began)
+            if number != signal.SIGKILL:
+                ended = (
+                    "128 + signal" if code == 128 + number else "done" if code in (0, 1) else code
+                )
+                counts[f"exit {ended}"] += 1
             for output in outputs:
                 old = output.read_bytes() == OLD
                 kind = "old" if old else "new" if _whole(output) else "broken"
@@ -150,7 +160,44 @@ def kills(cases: int = 200, seed: int = 1) -> dict[str, int]:
             if _litter(work):
                 counts["litter"] += 1
                 print(f"litter: {name} {number} {_litter(work)}", file=sys.stderr)
+    counts["slowest end [ms]"] = round(1000 * slowest)
     return dict(counts)
+
+
+def address_space(limits: range = range(200, 801, 50), patience: float = 20.0) -> list[str]:
+    """A fit with `ulimit -v` [MB]: it ends by itself, or within five seconds of SIGTERM."""
+    lines = []
+    with tempfile.TemporaryDirectory(prefix="limits-") as folder:
+        base, work = Path(folder) / "base", Path(folder) / "work"
+        base.mkdir(), work.mkdir()
+        with contextlib.redirect_stdout(io.StringIO()):
+            prepare(base)
+        model = work / "model.json"
+        for limit in limits:
+            model.write_bytes(OLD)
+            words = [sys.executable, "-m", "taufit", "fit", base / "arm.yaml", base / "run.parquet",
+                     "--force", "-o", model]  # fmt: skip
+            script = f'ulimit -v {1000 * limit}; exec "$@"'
+            child = subprocess.Popen(
+                ["sh", "-c", script, "sh", *words], stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE, text=True,
+            )  # fmt: skip
+            began, asked = time.monotonic(), ""
+            try:
+                said = child.communicate(timeout=patience)[1]
+            except subprocess.TimeoutExpired:
+                began, asked = time.monotonic(), " after SIGTERM"
+                child.terminate()
+                said = child.communicate()[1]
+            taken = time.monotonic() - began
+            state = "old" if model.read_bytes() == OLD else "new" if _whole(model) else "BROKEN"
+            trace = "TRACEBACK " if "Traceback" in said else ""
+            words_ = said.strip().splitlines()[-1][:70] if said.strip() else ""
+            lines.append(
+                f"{limit} MB: exit {child.returncode} in {taken:.1f} s{asked}, output {state}, "
+                f"{len(_litter(work))} left; {trace}{words_}"
+            )
+    return lines
 
 
 FULL = """

@@ -8,7 +8,8 @@ import pytest
 
 from taufit.cli.app import main
 from taufit.model.model_file import write_model
-from taufit.recording import write_recording
+from taufit.recording import read_recording, write_recording
+from taufit.recording.cut import cut
 from taufit.sim import read_preset
 from taufit.workflow import identify
 
@@ -76,9 +77,12 @@ def test_replay_shows_and_ends_with_the_same_json(files, capsys):
 def test_other_methods_answer_too(files, method, capsys):
     code = run(files / "model.json", files / "loaded.parquet", "--method", method, "--json")
 
-    assert code == 0
-    out = capsys.readouterr().out
-    assert abs(json.loads(out)["mass"]["value"] / 3.5256 - 1.0) < 0.1
+    data = json.loads(capsys.readouterr().out)
+    assert abs(data["mass"]["value"] / 3.5256 - 1.0) < 0.1
+    # Their inertia is seldom that of a body; then no controller is told it.
+    assert code == (1 if data["refused"] else 0)
+    assert (data["set_payload"] is None) is bool(data["refused"])
+    assert data["refused"] is None or "no body has this inertia" in data["refused"]
 
 
 @pytest.mark.parametrize(
@@ -98,3 +102,60 @@ def test_a_gain_deviation_that_says_nothing_is_refused(files, capsys):
 
     assert code != 0
     assert "gain-std" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def traps(files, tmp_path_factory):
+    """The loaded run with things wrong that no payload explains."""
+    folder = tmp_path_factory.mktemp("traps")
+    loaded = read_recording(files / "loaded.parquet")
+    sign = np.ones(loaded.joints)
+    sign[1] = -1.0
+    write_recording(replace(loaded, signal=loaded.signal * sign), folder / "sign.parquet")
+    write_recording(replace(loaded, signal=3.0 * loaded.signal), folder / "gain.parquet")
+    write_recording(cut(loaded, None, 0.6), folder / "short.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("method", ["filter", "direct", "difference", "khalil"])
+@pytest.mark.parametrize("trap", ["sign", "gain"])
+def test_a_result_that_is_disowned_is_not_handed_over(files, traps, trap, method, capsys):
+    words = (files / "model.json", traps / f"{trap}.parquet", "--method", method)
+    assert run(*words) == 1
+    told = capsys.readouterr()
+    assert "does not explain the torque" in told.err
+    shown = told.out + told.err
+    for line in ("set_target_payload", "setLoad", "LOAD_DATA", "loaddata", "(95 %)", "carries 0"):
+        assert line not in shown
+
+    assert run(*words, "--json") == 1
+    data = json.loads(capsys.readouterr().out)
+    assert "does not explain" in data["refused"] and data["set_payload"] is None
+    assert data["mass"]["low"] is None and "value" in data["mass"]
+
+
+def test_what_is_not_ready_is_no_result(files, traps, capsys):
+    assert run(files / "model.json", traps / "short.parquet") == 1
+    told = capsys.readouterr()
+    assert "not ready" in told.out and "set_target_payload" not in told.out
+
+
+def test_only_the_line_of_the_arms_make_is_shown(files, capsys):
+    assert run(files / "model.json", files / "loaded.parquet") == 0
+    out = capsys.readouterr().out
+    assert "set_target_payload" in out and "LOAD_DATA" not in out and "setLoad" not in out
+
+
+def test_contact_names_none_where_the_model_does_not_explain_the_torque(files, traps, capsys):
+    def contact(*words):
+        with pytest.raises(SystemExit) as stop:
+            main(["contact", *map(str, words)])
+        return stop.value.code or 0
+
+    words = (files / "model.json", traps / "sign.parquet")
+    assert contact(*words, "--json") == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["events"] == [] and "joint 2" in data["refused"]
+    assert contact(*words) == 1
+    told = capsys.readouterr()
+    assert "false alarms" not in told.out and "does not explain" in told.err

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from taufit.core.compute.engines import open_engine, tree
-from taufit.core.compute.engines.tree import FAN, summed
+from taufit.core.compute.engines.engine import FAN, summed
 
 
 def power(a, b):

@@ -17,9 +17,8 @@ from taufit.export.held import MJCF_TERMS, URDF_TERMS, held
 from taufit.export.worth import training_worth, worth_on
 from taufit.fitting import fit_samples
 from taufit.model import read_model, write_model
-from taufit.model.simple_structure import simple_structure
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.simple_terms import RowsOfTraining, simple_terms
+from taufit.regression.simple_terms import RowsOfTraining, simple_structure, simple_terms
 from taufit.signals.sample_source import source_of
 from taufit.terms import TermInput
 from taufit.terms.friction import Stribeck

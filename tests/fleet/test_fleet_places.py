@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from taufit.core.errors import RecordingError
-from taufit.fleet.places import find_places
+from taufit.fleet.places import find_places, without_repeats
+from taufit.fleet.result import FleetResult
 
 
 @pytest.mark.parametrize(
@@ -55,3 +58,44 @@ def test_a_path_without_recordings_is_refused(path):
     pytest.importorskip("fsspec")
     with pytest.raises(RecordingError):
         find_places(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "robot", "day"),
+    [
+        ("gain=2/monday/run.parquet", "gain=2", "monday"),
+        ("robot=R9/rate=500/a.parquet", "R9", "rate=500"),
+        ("robot=/a=b/c.parquet", "robot=", "a=b"),
+    ],
+)
+def test_names_with_an_equals_sign_are_names(tmp_path, name, robot, day):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"12")
+    (place,) = find_places(str(tmp_path))
+    assert (place.robot, place.day) == (robot, day)
+
+
+def test_repeats_are_refused_and_shared_ones_are_nobodys(tmp_path):
+    for name, content in (
+        ("r1/a.csv", b"1"), ("r1/a (1).csv", b"1"), ("r1/b.csv", b"2"), ("r2/b.csv", b"2"),
+        ("r2/c.csv", b"3"),
+    ):  # fmt: skip
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "r2" / "loop").symlink_to("..")
+    kept, refused = without_repeats(find_places(str(tmp_path)))
+    assert [place.name for place in kept] == ["r1/a (1).csv", "r2/c.csv"]
+    assert {place.name: "whose" in why for place, why in refused} == {
+        "r1/a.csv": False, "r1/b.csv": True, "r2/b.csv": True,
+    }  # fmt: skip
+    kept, refused = without_repeats(find_places(str(tmp_path)), allow=True)
+    assert len(kept) == 5 and refused == []
+
+
+def test_robots_that_differ_in_case_have_files_of_their_own():
+    robots = [SimpleNamespace(robot=name) for name in ("R0", "r0", "r1", "a\x1b", "a")]
+    fleet = SimpleNamespace(robots=robots)
+    files = [FleetResult.file_name(fleet, one.robot) for one in robots]
+    assert len({name.casefold() for name in files}) == 5
+    assert files[2] == "r1.json"

@@ -6,6 +6,7 @@ import contextlib
 import io
 import multiprocessing
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -23,6 +24,10 @@ LONGEST = 20.0
 MOST_MEMORY = 1_000_000_000
 # A worker that keeps more than this is replaced, so that the next case starts small.
 KEPT_MEMORY = 500_000_000
+
+
+# A number that is none, shown as a result.
+_NAN = re.compile(r'(?<!holds\s)(?<!["])(?<![\w./-])[+-]?nan(?![\w/.-])', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,14 @@ def run_case(family: str, seed: int, base: Path, work: Path) -> tuple[str, str]:
     rng = np.random.default_rng([seed, len(family)])
     words = FAMILIES[family](base, work, rng)
     out, err = io.StringIO(), io.StringIO()
+    told: list[warnings.WarningMessage] = []
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            warnings.catch_warnings(record=True) as told,
+        ):
+            warnings.simplefilter("always", RuntimeWarning)
             main(words)
         code: Any = "none"
     except SystemExit as stop:
@@ -68,6 +79,13 @@ def run_case(family: str, seed: int, base: Path, work: Path) -> tuple[str, str]:
         return "silence", f"exit {code} without a word: {' '.join(words)[:300]}"
     if any(c in said + out.getvalue() for c in "\x1b\x07\x9b"):
         return "escape", f"a control character is shown: {' '.join(words)[:300]}"
+    odd = [one for one in told if issubclass(one.category, RuntimeWarning)]
+    if odd:
+        where = f"{odd[0].filename}:{odd[0].lineno}: {odd[0].message}"
+        return "warning", f"{where} of {' '.join(words)[:300]}"
+    shown = _NAN.search(" ".join(out.getvalue().split()))
+    if family != "options" and code == 0 and shown:
+        return "nan", f"{shown} shown by {' '.join(words)[:300]}"
     left = [name for name in os.listdir(work) if name.startswith(".taufit-")]
     if left:
         return "temporary", f"{left} left by {' '.join(words)[:300]}"

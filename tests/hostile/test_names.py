@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import yaml
 from tests.browser import CHROMIUM, launched, opened
@@ -207,3 +208,30 @@ def test_each_escape_does_what_it_says(name):
 def test_a_header_that_would_act_is_refused(name):
     with pytest.raises(TaufitError, match="cannot stand in a C #include"):
         c_header(name)
+
+
+def test_a_joint_named_by_a_bag_moves_no_cursor(tmp_path):
+    """One message among many names a joint that would clear the screen and write over a line."""
+    pytest.importorskip("rosbags")
+    from rosbags.rosbag2 import Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    state, header, stamp = (
+        store.types[name]
+        for name in (
+            "sensor_msgs/msg/JointState", "std_msgs/msg/Header", "builtin_interfaces/msg/Time",
+        )
+    )  # fmt: skip
+    with Writer(tmp_path / "bag", version=9) as writer:
+        link = writer.add_connection("/joint_states", state.__msgtype__, typestore=store)
+        for k in range(400):
+            names = ["a", "b"] if k != 7 else ["\x1b[2Jevil", "\x1b[9A\rPASS"]
+            values = np.sin(0.01 * k * np.arange(1, 3))
+            head = header(stamp(k // 100 + 1, k % 100 * 10**7), "")
+            message = state(head, names, values, values, values)
+            writer.write(link, 10**9 + k * 10**7, store.serialize_cdr(message, state.__msgtype__))
+    code, out = on_a_terminal(
+        "convert", tmp_path / "bag", "--effort", "torque", "-o", tmp_path / "x.parquet"
+    )
+    assert code == 0 and "evil" in out and "\x1b[2J" not in out and "\x1b[9A" not in out

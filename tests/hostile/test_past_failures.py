@@ -287,3 +287,92 @@ def test_large_files_are_announced_on_a_terminal(arm, capsys, monkeypatch):
     assert "reading" not in run(capsys, *words)[2]
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "reading run.parquet" in run(capsys, *words)[2]
+
+
+@pytest.mark.parametrize(
+    ("effects", "word"),
+    [
+        ("timing: {jitter: 1.0e+9}", "jitter"),
+        ("thermal: {ambient: [1, 2]}", "ambient"),
+        ("timing: {drop: [0.1, 0.2]}", "drop"),
+        ("pushes: [{start: [1, 2], force: [1, 0, 0]}]", "start"),
+    ],
+)
+def test_effects_of_no_meaning_are_named(tmp_path, capsys, effects, word):
+    path = tmp_path / "effects.yaml"
+    path.write_text(effects)
+    code, _, err = run(capsys, "simulate", "ur3", "--effects", path, "-o", tmp_path / "r.parquet")
+    assert code == 1 and word in err
+
+
+@pytest.fixture
+def rushing(arm, tmp_path):
+    """A motion of 1e150 rad."""
+    data = json.loads((arm / "motion.json").read_text())
+    text = json.dumps(data)
+    name = next(key for key in ("a", "sine", "cosine", "b", "coefficients") if key in data)
+    data[name] = (1e150 * np.ones_like(np.array(data[name], float))).tolist()
+    assert json.dumps(data) != text
+    path = tmp_path / "rushing.json"
+    path.write_text(json.dumps(data))
+    return path
+
+
+def test_an_earlier_motion_beyond_all_numbers_is_refused(arm, rushing, tmp_path, capsys):
+    words = ["design", "ur3", "--seconds", "0.1", "--free-space", "--after", rushing]
+    code, _, err = run(capsys, *words, "-o", tmp_path / "m.json")
+    assert code == 1 and "beyond all numbers" in err
+
+
+def test_an_energy_near_the_end_of_numbers_has_no_nan(arm, rushing, capsys):
+    code, out, err = run(capsys, "energy", arm / "model.json", rushing)
+    assert code in (0, 1) and "nan" not in out + err and "inf" not in out
+
+
+def test_an_estimator_may_be_given_by_name(arm):
+    import taufit
+
+    named = taufit.identify("ur3", arm / "run.parquet", friction="linear", estimator="ols")
+    plain = taufit.identify("ur3", arm / "run.parquet", friction="linear", estimator=taufit.Ols())
+    np.testing.assert_array_equal(named.estimate.values, plain.estimate.values)
+    with pytest.raises(TaufitError, match="consistent_sdp"):
+        taufit.identify("ur3", arm / "run.parquet", estimator="best")
+
+
+def test_a_damaged_schema_of_a_live_file_is_refused(tmp_path):
+    import pyarrow as pa
+
+    from taufit.recording.live import RecordingWriter
+
+    with RecordingWriter(tmp_path / "run.parquet", joints=1) as writer:
+        for k in range(5):
+            writer.append(k, [k], [k], velocity=[k])
+        writer.flush()
+        (path,) = tmp_path.glob("*.live")
+        data = path.read_bytes()
+    path = tmp_path / "damaged.live"
+    names = pa.ipc.open_stream(pa.BufferReader(data)).schema.names
+    for name in (names[0].encode(), names[-1].encode()):
+        path.write_bytes(data.replace(name, b"\xff" * len(name)))
+        with pytest.raises(TaufitError):
+            read_recordings(path)
+
+
+def test_what_runs_do_not_tell_is_no_number():
+    from taufit.cli.health import _with_interval
+
+    assert _with_interval(float("nan"), 1.0, 1) == "not known"
+    assert _with_interval(1.0, float("inf"), 1) == "+1.0"
+    assert _with_interval(1.0, 1.0, 1) == "+1.0 ± 2.0"
+
+
+def test_numpys_warnings_are_no_words_for_a_user(tmp_path):
+    code = """
+import sys
+from taufit.cli.parts import process
+process.settle()
+import numpy as np
+np.zeros(1) / np.zeros(1)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0 and ran.stderr == ""

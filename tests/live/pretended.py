@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.live.account import REASONS, Account
+from taufit.live.monitor import REASONS, Account
 from taufit.wire.source import Block, Description
 
 

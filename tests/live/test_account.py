@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from taufit.live import Monitor
-from taufit.live.account import REASONS, Account
 from taufit.live.hub import Hub
+from taufit.live.monitor import REASONS, Account
 from taufit.live.session import Session, Tape
 from taufit.recording import read_recording
 from taufit.signals.intake import Counts

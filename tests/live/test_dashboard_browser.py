@@ -41,6 +41,15 @@ def test_every_sample_reaches_the_page(browser):
         until(page, "document.querySelector('#state').textContent.includes('ended')")
 
 
+def test_the_token_leaves_the_address_and_a_reload_works(browser):
+    with watched() as served, opened(browser, served.place.url) as page:
+        until(page, "taufit.count.received > 10")
+        assert page.url == f"{served.place.address}/"
+        page.reload()
+        until(page, "window.taufit && taufit.count.received > 10")
+        assert page.url == f"{served.place.address}/"
+
+
 def test_serious_findings_of_axe_are_none(browser):
     for look in LOOKS.values():
         with watched() as served, opened(browser, served.place.url, **look) as page:

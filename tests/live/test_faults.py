@@ -12,19 +12,14 @@ from taufit.live import Monitor
 from taufit.model import FittedModel
 from taufit.payload import identify_payload
 from taufit.recording import Recording
-from taufit.recording.screen import FIELDS
 
 SECONDS = 9.0
 
 
 def rows(recording: Recording, order) -> Recording:
     """The recording with its rows in another order, or some of them."""
-    changes = {
-        name: np.asarray(getattr(recording, name))[order]
-        for name in FIELDS
-        if getattr(recording, name) is not None
-    }
-    return replace(recording, time=recording.time[order], **changes)
+    reordered = recording.map(lambda values: np.asarray(values)[order])
+    return replace(reordered, time=recording.time[order])
 
 
 def changed(recording: Recording, **channels) -> Recording:
@@ -233,11 +228,9 @@ def test_amperes_without_gains_are_refused_alike(model, run):
 
 def test_five_joints_are_refused_alike(model, run):
     joints = slice(0, 5)
-    changes = {
-        name: getattr(run, name)[:, joints] for name in FIELDS if getattr(run, name) is not None
-    }
+    five = run.map(lambda values: values[:, joints])
     meta = {key: value for key, value in run.meta.items() if key != "joint_names"}
-    hurt = replace(run, **changes, signed=None, gain=None, gain_std=None, meta=meta)
+    hurt = replace(five, signed=None, gain=None, gain_std=None, meta=meta)
     with pytest.raises(RecordingError, match="6 joints"):
         identify_payload(model, hurt)
     with pytest.raises(RecordingError, match="6 joints"):

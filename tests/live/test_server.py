@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
 import random
+import re
 import socket
+import time
 
 import pytest
 
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
-from taufit.live.server import BODY_LIMIT, Place, ServerError, listen
+from taufit.live.server import BODY_LIMIT, HEAD_S, Place, ServerError, listen
 
 # `make fuzz` sets this to 1; the ordinary run takes a small share of it.
 REQUESTS = max(300, int(10_000 * float(os.environ.get("TAUFIT_FUZZ", "0.02"))))
@@ -125,6 +128,43 @@ def test_malformed_orders_are_refused(dashboard_page, body):
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
 def test_other_methods_do_nothing(dashboard_page, method):
     assert ask(dashboard_page.place, "/record", method)[0] in (401, 405)
+
+
+def test_idle_and_slow_strangers_lock_nobody_out(dashboard_page):
+    """300 idle and 300 that send their head a byte at a time: each has seconds for the token."""
+    place = dashboard_page.place
+    lines = []
+    try:
+        for k in range(600):
+            lines.append(socket.create_connection((place.host, place.port), timeout=30))
+            if k % 2:
+                lines[-1].sendall(b"GET / HTTP/1.1\r\nHost: ")
+        for _ in range(3):
+            for line in lines[1::2]:
+                with contextlib.suppress(OSError):
+                    line.sendall(b"x")
+            began = time.monotonic()
+            assert ask(place)[0] == 200
+            assert time.monotonic() - began < 1.0
+        time.sleep(HEAD_S + 0.5)
+        # Those that were not pushed out have been closed by now.
+        lines[-2].settimeout(2.0)
+        with contextlib.suppress(ConnectionError):
+            assert lines[-2].recv(10) == b""
+    finally:
+        for line in lines:
+            line.close()
+
+
+def test_a_reload_without_the_token_in_the_address_asks_the_tab(dashboard_page):
+    status, heads, body = ask(dashboard_page.place, token=False, Accept="text/html")
+    assert status == 401 and b"sessionStorage" in body and b"token=" in body
+    assert dashboard_page.place.token.encode() not in body
+    nonce = re.search(rb'nonce="([^"]+)"', body)[1].decode()
+    assert f"script-src 'nonce-{nonce}'" in heads["Content-Security-Policy"]
+    assert (
+        b"script" not in ask(dashboard_page.place, "/?token=x", token=False, Accept="text/html")[2]
+    )
 
 
 def test_every_address_at_once_is_refused():

@@ -18,8 +18,8 @@ from taufit.payload.filter.change import (
     Chunk,
     quick_density,
 )
+from taufit.payload.filter.knowledge import Readings
 from taufit.payload.filter.lowpass import CausalLowpass
-from taufit.payload.filter.readings import Readings
 from taufit.payload.filter.rival import LATEST_S, Rival
 from taufit.sim.payload import Carried
 from taufit.sim.random_motion import random_fourier

@@ -108,10 +108,11 @@ def test_the_command_prints_force_with_and_without_the_payload(tmp_path, tour, c
             main([str(word) for word in arguments])
         return stop.value.code or 0
 
-    assert run(*words, *more, "--json") == 0
+    # The model knows the twin to the last digit, so what is left over is far beyond its training's.
+    assert run(*words, *more, "--json") == 1
     page = json.loads(capsys.readouterr().out)["guiding"]
     assert np.linalg.norm(page["mean_compensated"]) < 0.25 * np.linalg.norm(page["mean"])
-    assert run(*words, *more) == 0
+    assert run(*words, *more) == 1
     assert "force of the hand" in capsys.readouterr().out
     assert run(*words, "--force-columns", "fx,fy") == 2
     assert run(*words, "--guiding", tmp_path / "log.csv") == 2

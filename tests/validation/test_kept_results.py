@@ -56,7 +56,8 @@ class Reader:
 
 def fitted(arm, folder, cache, count=5, **keywords):
     reader = Reader()
-    files = RecordingFiles(find_recordings([folder])[0][:count], reader, settings=())
+    found = find_recordings([folder], allow_repeats=True).paths
+    files = RecordingFiles(found[:count], reader, settings=())
     done = identify(arm, files, cutoff_hz=8.0, cache=cache, **keywords)
     return done, reader.read
 
@@ -185,13 +186,15 @@ def test_recordings_of_folders_and_patterns_are_found(tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.touch()
 
-    found, top = find_recordings([tmp_path])
+    for k, path in enumerate(sorted(tmp_path.rglob("*.*"))):
+        path.write_text(str(k))
+    found, top, _ = find_recordings([tmp_path])
     assert [path.name for path in found] == ["b.parquet", "a.csv", "c.csv.gz"]
     assert top == tmp_path
-    found, top = find_recordings([tmp_path / "day" / "*.csv"])
+    found, top, _ = find_recordings([tmp_path / "day" / "*.csv"])
     assert [path.name for path in found] == ["a.csv"] and top == tmp_path / "day"
     one = tmp_path / "b.parquet"
-    assert find_recordings([one]) == ((one,), None)
+    assert find_recordings([one]) == ((one,), None, ())
 
 
 def test_the_command_takes_a_folder_and_keeps_results_elsewhere(tmp_path):

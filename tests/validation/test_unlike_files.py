@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from taufit.model.score import Score
-from taufit.validation.files import unlike_files
+from taufit.validation.score_sums import unlike_files
 
 RMSE, NRMSE = np.array([2.0, 1.5, 1.0, 0.3]), np.array([0.05, 0.02, 0.04, 0.06])
 

@@ -348,7 +348,7 @@ def test_a_real_node_receives_and_plays_the_trajectory(tmp_path, way, ros2_names
     script = (
         f"{python} node.py {names} {here} >node.log 2>&1 & node=$!; {reader} -m taufit record "
         "ros2:/joint_states m.json --effort torque --controller /arm_controller/joint_trajectory "
-        "--slow 0 --yes -o r.parquet --json; code=$?; kill $node; exit $code"
+        "--robot ur10 --slow 0 --yes -o r.parquet --json; code=$?; kill $node; exit $code"
     )
     ran = run(script, tmp_path)
     assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -121,3 +125,43 @@ def test_a_real_node_is_recorded_without_loss(tmp_path, way, ros2_namespace):
     page = json.loads(ran.stdout)
     assert (page["lost"], page["duplicated"]) == (0, 0) and page["samples"] >= 2001
     assert way[:5] in page["messages"][0].lower().replace(" ", "")
+
+
+LATCHED = """
+import threading, time
+from cyclonedds.pub import DataWriter
+from cyclonedds.topic import Topic
+from taufit.wire.ros.by_cyclone import _participant, latched_text
+from taufit.wire.ros.messages import StringMessage, latched
+participant = _participant()
+writer = DataWriter(participant, Topic(participant, "rt/robot_description", StringMessage),
+                    qos=latched())
+writer.write(StringMessage("<robot name='arm'/>"))
+time.sleep(0.2)
+print(latched_text("/robot_description", 5.0))
+print(latched_text("/nobody", 0.3))
+"""
+
+
+def test_a_description_published_earlier_is_read(tmp_path):
+    pytest.importorskip("cyclonedds")
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-n", "true"]).returncode:
+        pytest.skip("DDS listens on all interfaces; no network namespace can be made here")
+    (tmp_path / "latched.py").write_text(LATCHED)
+    ran = subprocess.run(
+        ["unshare", "-n", "sh", "-c", f"ip link set lo up; {sys.executable} latched.py"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        env={**os.environ, "CYCLONEDDS_URI": LOOPBACK},
+    )
+    assert ran.stdout.splitlines() == ["<robot name='arm'/>", "None"], ran.stderr[-1000:]
+
+
+LOOPBACK = (
+    "<CycloneDDS><Domain><General><Interfaces><NetworkInterface address='127.0.0.1'/></Interfaces>"
+    "<AllowMulticast>false</AllowMulticast></General><Discovery><ParticipantIndex>auto"
+    "</ParticipantIndex><Peers><Peer address='127.0.0.1'/></Peers></Discovery></Domain>"
+    "</CycloneDDS>"
+)

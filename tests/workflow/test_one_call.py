@@ -16,7 +16,7 @@ from taufit.fitting import automatic_model
 from taufit.model.from_data import known_speed
 from taufit.report import fit_page
 from taufit.sim import random_fourier
-from taufit.workflow.conditioned import condition_like
+from taufit.workflow.training_data import condition_like
 
 
 @pytest.fixture(scope="module")

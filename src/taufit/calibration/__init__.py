@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.calibration.excitation_check import excitation_findings as excitation_findings
+    from taufit.calibration.excitation_check import (
+        excitation_findings as excitation_findings,
+        gravity_findings as gravity_findings,
+    )
     from taufit.calibration.friction_pairs import (
         FrictionPairs as FrictionPairs,
         pairs_in as pairs_in,
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
         FrictionFit as FrictionFit,
         fit_friction as fit_friction,
     )
-    from taufit.calibration.gravity_sign import gravity_findings as gravity_findings
     from taufit.calibration.joint_zeros import (
         JointZeros as JointZeros,
         estimate_joint_zeros as estimate_joint_zeros,
@@ -34,15 +36,4 @@ if TYPE_CHECKING:
         move_model as move_model,
     )
 
-lazy_room(
-    __name__,
-    {
-        "excitation_check": "excitation_findings",
-        "friction_pairs": "FrictionPairs pairs_in pairs_of strokes_in",
-        "friction_test": "FrictionFit fit_friction",
-        "gravity_sign": "gravity_findings",
-        "joint_zeros": "JointZeros estimate_joint_zeros",
-        "known_mass": "identify_gains",
-        "mounting": "Gravity Moved estimate_gravity mounting_findings move_model",
-    },
-)
+lazy_room(__name__)

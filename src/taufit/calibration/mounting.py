@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.gaussian import Gaussian
 from taufit.dynamics import BaseParameters, base_parameters, engine, regressor
 from taufit.fitting.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.model.fitted_model import FittedModel, require_fitted
@@ -228,10 +229,7 @@ class _Scene:
         square[:p, :p] += self.weight * self.prior
         right[:p] += self.weight * self.prior @ self.centre
         constant = self.power + self.weight * float(self.centre @ self.prior @ self.centre)
-        size = np.sqrt(np.maximum(np.diag(square), 1e-300))
-        scaled = square / np.outer(size, size)
-        scaled[np.diag_indices(len(size))] += 1e-10
-        theta = np.linalg.solve(scaled, right / size) / size
+        theta = Gaussian(square, right).mean(1e-10)
         return constant - float(right @ theta), theta
 
     def residuals(self, g: Float[Array, " 3"], theta: Float[Array, " p"]) -> Float[Array, "n j"]:
@@ -442,6 +440,6 @@ def _new_rows(before: BaseParameters, after: BaseParameters) -> list[int]:
 
 
 def _expression(base: BaseParameters, row: int) -> str:
-    from taufit.regression.base import expression
+    from taufit.regression.estimate import expression
 
     return expression(base, row)

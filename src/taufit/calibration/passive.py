@@ -41,6 +41,9 @@ class Cone:
         """
         from scipy.optimize import nnls
 
+        # Fewer rows than columns leave some of x to the ridge.
+        lacking = max(0, columns.shape[1] - len(columns))
+        columns, y = np.pad(columns, ((0, lacking), (0, 0))), np.pad(y, (0, lacking))
         size = np.linalg.norm(columns, axis=0)
         size[size == 0.0] = 1.0
         q, r = np.linalg.qr(columns / size)

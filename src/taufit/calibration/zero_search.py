@@ -20,6 +20,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
+from taufit.core.gaussian import Gaussian
 from taufit.core.statistics import NORMAL_95, student_tail_value
 from taufit.fitting.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.model.torque_model import TorqueModel
@@ -209,14 +210,9 @@ class Search:
             expected = self.expected_std**-2.0
             square[np.arange(p, size), np.arange(p, size)] += expected
             right[p:] -= expected * moved
-        unit = np.sqrt(np.diag(square))
-        unit[unit == 0.0] = 1.0
-        scaled = square / np.outer(unit, unit)
         # Columns that depend on each other share what they explain.
-        scaled[np.diag_indices(size)] += 1e-10
-        inverse = np.linalg.inv(scaled) / np.outer(unit, unit)
-        found = inverse @ right
-        return found[:p], found[p:], inverse
+        solution, covariance = Gaussian(square, right).solve(1e-10)
+        return solution[:p], solution[p:], covariance
 
     def _left(self, residuals: Float[Array, "n j"]) -> Float[Array, "n j"]:
         return np.where(self.keep, residuals, 0.0)

@@ -24,7 +24,8 @@ CLEARANCE, SLACK = 0.010, 0.002
 # Roomy poses: how many, of how many drawn, how far apart [rad], with how much room [m].
 _HOMES, _DRAWN, _APART, _ROOM = 8, 400, 0.8, 0.03
 _SEARCH_S, _TREE_STEP, _SHORTCUTS = 1.0, 0.6, 60
-_SAME = 1e-9
+# Poses this near are the same, legs this long are nobody's [rad or m].
+_SAME, _LONGEST = 1e-9, 100.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +84,8 @@ class Approaches:
         way = float(np.abs(stop - start).max())
         if way < _SAME:
             return True
+        if not way < _LONGEST:
+            return False
         step = min(1.0, 0.1 / way)
         return prove_clear(line(start, stop), self.space, slack=SLACK, step=step) is None
 

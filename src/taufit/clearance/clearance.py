@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taufit.clearance.approach import Approaches, Way
-from taufit.clearance.cell import Cell, limits_to_keep
-from taufit.clearance.identity import bundled_twin
+from taufit.clearance.cell import Cell, limits_to_keep, smaller_limits
+from taufit.clearance.identity import known_limits
 from taufit.clearance.motion_file import MotionFile, changed_parts
 from taufit.clearance.playback import Part, parts_of, rest_reasons, turned, turns_towards
 from taufit.clearance.proof import prove_clear, prove_limits, prove_tip_speed, sampled_torque
 from taufit.clearance.space import Space
 from taufit.core.arrays import Array, Float
-from taufit.excitation import Motion
+from taufit.excitation import Fourier, Motion
 from taufit.robot import Limits, Robot
 from taufit.wire.player import ACCELERATION, SPEED, Approach, Reach
 
@@ -36,6 +36,8 @@ class Clearance:
         uncertified: What no proof covers, and the user must accept.
         notes: What the user should know.
         approach: Proved legs to the start; None where there is none or the pose is not known.
+        back: Proved legs from the end to the start; None where the motion ends where it starts or
+            is played only once.
         via: How the way was found, for messages.
         knots_s: Time between the knots of a program.
         reach: Range, speed and acceleration of all that is played.
@@ -47,6 +49,7 @@ class Clearance:
     uncertified: tuple[str, ...]
     notes: tuple[str, ...]
     approach: Approach | None
+    back: Approach | None
     via: str
     knots_s: float
     reach: Reach
@@ -74,22 +77,28 @@ class ClearanceCheck:
         robot: The arm, mounted as the motion was planned for.
         motion: As it is played; of the file by default.
         way: One of `playback.PROGRAM`, `STREAM`, `TRAJECTORY`.
+        repeated: Whether it is played more than once, slowly first or to warm up.
     """
 
     def __init__(
-        self, file: MotionFile, robot: Robot, *, way: str, motion: Motion | None = None
+        self,
+        file: MotionFile,
+        robot: Robot,
+        *,
+        way: str,
+        motion: Motion | None = None,
+        repeated: bool = True,
     ) -> None:
-        self.file, self.robot, self.way = file, robot, way
+        self.file, self.robot, self.way, self.repeated = file, robot, way, repeated
         self.motion = file.motion if motion is None else motion
         cell = Cell.default(robot) if file.cell is None else file.cell
         self.cell = cell
-        limits = limits_to_keep(robot, cell)
-        twin = bundled_twin(robot)
-        if twin is not None:
-            # A description of a known arm does not widen that arm's limits.
-            limits = limits_to_keep(twin, replace(cell, limits=limits))
+        known = known_limits(robot)
+        self.known_arm = known is not None
+        # A description of a known arm does not widen that arm's limits.
+        own = robot.limits if known is None else smaller_limits(robot.limits, known)
+        limits = limits_to_keep(replace(robot, limits=own), cell)
         self.limits = limits
-        self.known_arm = twin is not None
         self.space = Space(robot, cell.scene(robot), limits)
         self.approaches = Approaches.among(self.space)
         # A leg moves at the usual speed unless a limit of the cell is lower.
@@ -109,11 +118,13 @@ class ClearanceCheck:
         for part in parts:
             reasons += self._excesses(part)
         uncertified, notes = self._certification()
+        back = None if reasons else self._back(self.motion, reasons)
         motion, way = self.motion, None
         if here is not None and not reasons:
             here = np.asarray(here, float)
             motion, way = self._way(here, reasons)
             if motion is not self.motion:
+                back = self._back(motion, reasons)
                 notes.append("the motion is played a full turn on, where it can be reached")
         approach = None
         if way is not None:
@@ -129,28 +140,43 @@ class ClearanceCheck:
             tuple(uncertified),
             tuple(notes),
             approach,
+            back,
             "" if way is None else way.kind,
             between,
-            self._reach(motion, way),
+            self._reach(motion, [one.poses for one in (approach, back) if one is not None]),
             self.limits,
         )
+
+    def _back(self, motion: Motion, reasons: list[str]) -> Approach | None:
+        """Proved legs from the end of a motion to its start, where it is played again."""
+        ends = np.array([motion.duration, 0.0])
+        if isinstance(motion, Fourier) or not self.repeated:
+            return None
+        end, start = motion.at(ends)[0]
+        if np.abs(end - start).max() <= 1e-6:
+            return None
+        found = self.approaches.find(end, start)
+        if found is None:
+            reasons.append(
+                "no clear way back from the end of the motion to its start was found. Play it once "
+                "(--slow 0), or plan another one"
+            )
+            return None
+        return Approach(found.poses, self.speed, self.acceleration)
 
     def _excesses(self, part: Part) -> list[str]:
         """What a part does not keep, in words."""
         limits, names = self.limits, self.robot.joint_names
         found = []
         remedy = f"Plan it again with `taufit design {self.robot.name}`"
-        if part.timed:
-            jerk = self.cell.jerk if part.name == "the motion" else np.inf
-            found += prove_limits(part.curve, limits, names, jerk=jerk, share=part.share)
-            if found:
-                # Distances along a motion this fast would take long to prove and change nothing.
-                return [f"{part.name}: {one}. {remedy}" for one in found]
+        jerk = self.cell.jerk if part.name == "the motion" else np.inf
+        found += prove_limits(part.curve, limits, names, jerk=jerk, share=part.share)
+        if not found:
+            # Distances along a motion too fast would take long to prove and change nothing.
             tip = prove_tip_speed(part.curve, self.space, share=part.share)
             torque = sampled_torque(part.curve, self.robot, limits.torque, names)
-            found += [one for one in (tip, torque) if one is not None]
-        near = prove_clear(part.curve, self.space)
-        found += [] if near is None else [near]
+            near = prove_clear(part.curve, self.space)
+            found += [one for one in (tip, torque, near) if one is not None]
         return [f"{part.name}: {one}. {remedy}" for one in found]
 
     def _certification(self) -> tuple[list[str], list[str]]:
@@ -165,10 +191,10 @@ class ClearanceCheck:
                 "its mounting surface"
             )
             return uncertified, notes
+        changed = changed_parts(file, self.robot)
         if file.incomplete:
             uncertified.append(f"{file.path.name}: {file.incomplete}")
-        changed = changed_parts(file, self.robot)
-        if changed:
+        elif changed:
             uncertified.append(
                 f"{file.path.name}: changed since `design` certified it: {', '.join(changed)}"
             )
@@ -228,16 +254,17 @@ class ClearanceCheck:
         nearest = min(homes, key=lambda pose: float(np.abs(pose - here).max()))
         return text + f"Jog the arm to {_degrees(nearest)} degrees: the way from there is proved"
 
-    def _reach(self, motion: Motion, way: Way | None) -> Reach:
-        """Of the motion, its positions widened by the way to it."""
+    def _reach(self, motion: Motion, ways: list[Float[Array, "n j"]]) -> Reach:
+        """Of the motion, its positions widened by the ways to its start."""
         time = np.linspace(0.0, motion.duration, max(500, min(200_000, int(200 * motion.duration))))
         reach = Reach.of(*motion.at(time), motion.duration)
-        if way is None:
+        if not ways:
             return reach
+        poses = np.vstack(ways)
         return replace(
             reach,
-            lower=np.minimum(reach.lower, way.poses.min(axis=0)),
-            upper=np.maximum(reach.upper, way.poses.max(axis=0)),
+            lower=np.minimum(reach.lower, poses.min(axis=0)),
+            upper=np.maximum(reach.upper, poses.max(axis=0)),
         )
 
 

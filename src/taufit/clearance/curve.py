@@ -128,6 +128,7 @@ class SeriesCurve:
     def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
         a, b = self.motion.amplitudes()
         top = (np.hypot(a, b) * self.motion.pulsations**order).sum(axis=1)
+        top += np.abs(self.motion.offset) if order == 0 else 0.0
         return np.broadcast_to(top, (len(piece), self.motion.joints))
 
 
@@ -199,7 +200,7 @@ def hermite(
         w0, w1 = h**2 * acceleration[:-1], h**2 * acceleration[1:]
         # What is left at s = 1 of value, slope and curvature after q0 + u0 s + w0 s^2/2.
         p, s, c = d - u0 - w0 / 2, u1 - u0 - w0, w1 - w0
-        powers = [position[:-1], u0, w0 / 2, 10 * p - 4 * s + c / 2]
+        powers = [position[:-1], u0, w0 / 2, 10.0 * p - 4 * s + c / 2]
         powers += [-15 * p + 7 * s - c, 6 * p - 3 * s + c / 2]
     scaled = np.stack([power / h**k for k, power in enumerate(powers)])
     return PolynomialCurve(time[:-1], h[:, 0], scaled)
@@ -270,7 +271,7 @@ class StrokeCurve:
         speed, ramp = m.speed[k], m.ramp[k]
         moving = self._ramps[piece]
         if order == 0:
-            far = np.maximum(np.abs(m.displacement[k]), np.abs(m._from[k]))
+            far = np.abs(m.displacement[k] - m._from[k])
         elif order == 1:
             far = speed
         else:

@@ -18,7 +18,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.names import clean_name
 from taufit.dynamics import forward_kinematics
-from taufit.robot import Robot, bundled_robots, from_dh, from_urdf, read_robot
+from taufit.robot import Limits, Robot, bundled_robots, from_dh, from_urdf, read_robot
 from taufit.wire.identity import ControllerReport
 from taufit.wire.ur_state import DhTable
 
@@ -69,6 +69,8 @@ def compare_arms(robot: Robot, report: ControllerReport) -> Identity:
     by_flange = _by_flange(robot, report, bool(models), reasons, notes)
     if report.gravity is not None and 9.0 < float(np.linalg.norm(report.gravity)) < 10.5:
         _by_gravity(robot, report.gravity, reasons)
+    else:
+        notes.append("the mounting is not compared: the controller does not report gravity")
     return Identity(tuple(reasons), tuple(notes), by_poses or by_name or by_flange)
 
 
@@ -103,6 +105,7 @@ def pose_gap(first: Robot, second: Robot, *, freedom: str = "yaw", flange: bool 
     return float(np.linalg.norm(a - moved, axis=1).max())
 
 
+@lru_cache(maxsize=32)
 def _points(robot: Robot) -> Float[Array, "n 2 3"]:
     """Wrist (the point of the last axis nearest to the one before) and flange."""
     slides = np.array([link.prismatic for link in robot.links])
@@ -156,12 +159,25 @@ def nearest_models(robot: Robot) -> dict[str, float]:
     return {name: gap for gap, name in sorted(gaps) if gap <= OTHER_ARM}
 
 
-def bundled_twin(robot: Robot) -> Robot | None:
-    """The bundled arm with the same kinematics, whose limits hold too; None where there is none."""
-    for name in nearest_models(robot):
-        if name in bundled_robots():
-            return read_robot(name)
-    return None
+def known_limits(robot: Robot) -> Limits | None:
+    """Limits of the bundled arm with the same kinematics; None where there is none.
+
+    Arms of equal kinematics (Panda and FR3) are told apart by their name; another name is given
+    the wider of their limits.
+    """
+    near = [name for name in nearest_models(robot) if name in bundled_robots()]
+    if robot.name in near:
+        near = [robot.name]
+    found = [read_robot(name).limits for name in near]
+    if not found:
+        return None
+    return Limits(
+        np.min([one.lower for one in found], axis=0),
+        np.max([one.upper for one in found], axis=0),
+        np.max([one.velocity for one in found], axis=0),
+        np.max([one.acceleration for one in found], axis=0),
+        np.max([one.torque for one in found], axis=0),
+    )
 
 
 def _named(models: dict[str, float]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.clearance.curve import Curve, curve_of, hermite, line
+from taufit.clearance.curve import Curve, curve_of, hermite
 from taufit.clearance.proof import SHARE, prove_limits
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
@@ -37,13 +37,11 @@ class Part:
         name: For messages.
         curve: In joint space.
         share: Tolerance of its speed and acceleration limits.
-        timed: Whether its time is the arm's; a straight leg is proved for its path alone.
     """
 
     name: str
     curve: Curve
     share: float = SHARE
-    timed: bool = True
 
 
 def parts_of(
@@ -51,7 +49,7 @@ def parts_of(
 ) -> tuple[tuple[Part, ...], float]:
     """Parts of a motion as one way of playing makes them, and the time between knots [s].
 
-    The approach is not among them: it depends on where the arm stands.
+    The ways to the start are not among them: they are straight legs, proved one by one.
     """
     parts = [Part("the motion", curve_of(motion))]
     between = KNOTS_S
@@ -69,9 +67,6 @@ def parts_of(
         q, v, a = motion.at(time)
         parts.append(Part("the trajectory", hermite(time, q, v, a), CUBIC_SHARE))
         parts.append(Part("the trajectory by cubics", hermite(time, q, v), CUBIC_SHARE))
-    start, end = motion.at(np.array([0.0, motion.duration]))[0]
-    if np.abs(end - start).max() > 1e-6 and not isinstance(motion, Fourier):
-        parts.append(Part("the way back to the start", line(end, start), timed=False))
     return tuple(parts), between
 
 

@@ -21,7 +21,7 @@ from taufit.core.errors import TaufitError
 from taufit.core.extras import EXTRAS, installed_extras
 from taufit.core.limits import large_files
 from taufit.core.names import printable
-from taufit.core.threads import VARIABLES, keep_freed_memory
+from taufit.core.threads import VARIABLES, keep_freed_memory, reserve_blas_memory
 
 # In order of use. A verb has a file `cli/<verb>.py` with either a function `command` or, for verbs
 # with sub-verbs, a typer app called `app`.
@@ -47,6 +47,13 @@ _IN_ORDER = {
     "reproduce": "Make a paper's tables and figures again, beside its own",
     "simulate": "Record a simulated arm with friction, noise and everything",
 }
+
+
+# Verbs that last until they are stopped, and then finish what they have.
+_SESSIONS = ("record", "live", "open", "simulate")
+# Verbs that calculate much: BLAS takes its memory while there is some.
+_HEAVY = ("check", "contact", "demo", "design", "fit", "fleet", "friction", "gains", "health",
+          "live", "payload", "reproduce")  # fmt: skip
 
 
 def module_of(verb: str) -> str | None:
@@ -94,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits with 0, 1 (input or result refused) or 2 (wrong usage)."""
     arguments = sys.argv[1:] if arguments is None else arguments
     process.settle()
-    with process.stoppable():
+    with process.stoppable(patient=bool(arguments) and arguments[0] in _SESSIONS):
         try:
             try:
                 _run(arguments)
@@ -106,7 +113,12 @@ def main(arguments: list[str] | None = None) -> None:
             where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
             _fail(f"taufit: {where}{error.strerror or error}.")
         except MemoryError:
-            _fail("taufit: this needs more memory than there is.")
+            _fail("taufit: this needs more memory than there is (or than ulimit -v allows).")
+        except ImportError as error:
+            _fail(
+                f"taufit: a library could not be loaded ({error}). The installation is incomplete, "
+                "or there is too little memory (ulimit -v)."
+            )
         except KeyboardInterrupt:
             _fail("stopped", 130)
 
@@ -134,9 +146,19 @@ def _run(arguments: list[str]) -> None:
     for variable in VARIABLES:
         os.environ.setdefault(variable, "1")
     keep_freed_memory()
+    wants_help = bool({"--help", "-h"} & set(arguments))
+    if verb in _HEAVY and not wants_help:
+        reserve_blas_memory()
     rest, large = _without_large(arguments[1:])
-    with large_files() if large else nullcontext():
+    with large_files() if large else nullcontext(), nullcontext() if wants_help else _no_remarks():
         typer_app(verb)(args=rest, prog_name=f"taufit {verb}")
+
+
+def _no_remarks() -> Any:
+    """Numbers that are none are named by file and place; NumPy need not remark on them."""
+    import numpy as np
+
+    return np.errstate(all="ignore")
 
 
 def _without_large(arguments: list[str]) -> tuple[list[str], bool]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taufit.cli.common import print_json, progress, short_name
+from taufit.cli.common import print_json, progress, scored, short_name
 from taufit.cli.options import (
+    AllowRepeats,
     Cutoff,
     Json,
     LimitOptions,
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from taufit.workflow.check import Checked
 
 
-def command(
+def command(  # noqa: PLR0913 - one parameter per option
     model: Model,
     recording: Annotated[
         list[Path],
-        typer.Argument(help="Recordings of the same robot.", metavar="RECORDING"),
+        typer.Argument(
+            help="Recordings of the same robot, or folders of them.", metavar="RECORDING|FOLDER"
+        ),
     ],
     source: RecordingOptions,
     required: LimitOptions,
@@ -45,6 +48,7 @@ def command(
         ),
     ] = False,
     report: Report = None,
+    allow_repeats: AllowRepeats = False,
     as_json: Json = False,
 ) -> None:
     """Test a fitted model on recordings it has not seen.
@@ -57,6 +61,7 @@ def command(
     from time import process_time
 
     from taufit.model.model_file import read_model
+    from taufit.recording.files import find_recordings
     from taufit.validation import grade, residual_spectrum, verdict
     from taufit.workflow.check import check
 
@@ -66,13 +71,14 @@ def command(
     if report is not None and not track:
         wrong("--report", "the page shows friction as it is followed: add --track.")
     fitted = read_model(model)
+    paths, _, repeats = find_recordings(recording, allow_repeats=allow_repeats)
     followed: list[TrackedRun] = []
     scores: list[Score] = []
     checked: list[Checked] = []
     files: list[dict[str, Any]] = []
     with progress("check") as bar:
-        task = bar.add_task("checking", total=len(recording))
-        for path in recording:
+        task = bar.add_task("checking", total=len(paths))
+        for path in paths:
             recordings = source.read(path)
             done = check(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             one, gravity = done.score, done.gravity
@@ -101,7 +107,7 @@ def command(
         from taufit.report.tracking_page import tracking_page
 
         write_text(report, tracking_page(fitted, followed))
-    found = [finding for one in checked for finding in one.findings]
+    found = [*repeats, *(finding for one in checked for finding in one.findings)]
     grades = grade(
         scores,
         [one.floor for one in checked],
@@ -166,28 +172,19 @@ def _show(
     judged: Verdict,
     model: Path,
 ) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from taufit.cli.common import headline, plain_console
+    from taufit.cli.common import headline, joint_table, plain_console
     from taufit.validation.in_detail import stiction_lines
 
     console = plain_console()
     console.print(headline(judged.word, f"  {'; '.join(judged.reasons)}"))
     training = fitted.training.score
     title = f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
-    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("recording", overflow="fold")
-    for j in range(fitted.robot.joints):
-        table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
-    table.add_column("mean", justify="right", style="bold", no_wrap=True)
+    table = joint_table(title, fitted.robot.joints)
     if training is not None:
-        cells = [*(f"{x:.3f}" for x in training.nrmse), f"{training.mean_nrmse:.3f}"]
+        cells = [*map(scored, training.nrmse), scored(training.mean_nrmse)]
         table.add_row("training", *cells)
     for one in scores:
-        table.add_row(
-            short_name(one.file), *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}"
-        )
+        table.add_row(short_name(one.file), *map(scored, one.nrmse), scored(one.mean_nrmse))
     table.add_section()
     if len(scores) > 1:
         table.add_row("RMSE [N m]")
@@ -201,16 +198,14 @@ def _show(
         console.print(
             f"{short_name(one.file)}: {one.seconds:.1f} s of motion, e_N {one.e_n:.4g} N m with "
             f"N = {one.samples}{share}",
-            highlight=False,
-            markup=False,
         )
         for line in stiction_lines(fitted, one):
-            console.print(f"  {line}", highlight=False, markup=False)
+            console.print(f"  {line}")
     for entry in files:
         for text in entry["warnings"]:
             # Most findings of a recording name its file themselves.
             where = "" if Path(entry["file"]).name in text else f"{short_name(entry['file'])}: "
-            console.print(f"warning: {where}{text}", highlight=False, markup=False)
+            console.print(f"warning: {where}{text}")
     if judged.passed:
         following = f"`taufit export {model} --format urdf -o FILE` puts the model to use."
     else:
@@ -218,4 +213,4 @@ def _show(
             f"`taufit report {model} RECORDING` shows where it fails. An arm that carried "
             f"something is for `taufit payload {model} RECORDING`."
         )
-    console.print(f"Next: {following}", highlight=False, markup=False)
+    console.print(f"Next: {following}")

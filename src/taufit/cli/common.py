@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from taufit.core.plain_data import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
 
@@ -27,9 +29,9 @@ def print_json(data: dict[str, Any]) -> None:
 
 def plain_console(*, stderr: bool = False) -> Console:
     """Where results are shown. Texts are shown as they are: a name in brackets is no markup."""
-    from rich.console import Console
+    from taufit.cli.parts.screen import Screen
 
-    return Console(stderr=stderr, markup=False, highlight=False)
+    return Screen(stderr=stderr, markup=False, highlight=False)
 
 
 def headline(word: str, text: str, style: str = "bold") -> Text:
@@ -37,6 +39,20 @@ def headline(word: str, text: str, style: str = "bold") -> Text:
     from rich.text import Text
 
     return Text.assemble((word, style), text)
+
+
+def joint_table(title: str, joints: int) -> Table:
+    """A table of recordings with one column per joint and their mean."""
+    from rich import box
+    from rich.table import Table
+
+    # Without vertical lines seven joints fit 80 columns.
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("recording", overflow="fold")
+    for j in range(joints):
+        table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
+    table.add_column("mean", justify="right", style="bold", no_wrap=True)
+    return table
 
 
 def progress(description: str) -> Any:
@@ -81,3 +97,8 @@ def short_name(path: str) -> str:
     for suffix in (".gz", ".csv", ".parquet", ".mcap"):
         name = name.removesuffix(suffix)
     return name
+
+
+def scored(nrmse: float) -> str:
+    """An nrmse for a table; a joint whose torque does not vary has none."""
+    return f"{nrmse:.3f}" if math.isfinite(nrmse) else "–"

@@ -126,6 +126,10 @@ def command(
         print_json(told)
     else:
         _show(done, fitted, report, output)
+    if done.refusal:
+        from taufit.core.errors import InfeasibleError
+
+        raise InfeasibleError(f"no contact is named: {done.refusal}")
 
 
 def _what_can_be_found(fitted: FittedModel, quiet: list[Any], settings: Any) -> dict[str, Any]:
@@ -192,7 +196,7 @@ def _show_found(found: dict[str, Any], output: Path | None) -> None:
         lines.append(f"Written: {output}")
     lines.append("Next: `taufit contact MODEL RECORDING` looks for contacts with it.")
     for line in lines:
-        console.print(line, highlight=False, markup=False)
+        console.print(line)
 
 
 def _show(done: ContactRun, fitted: FittedModel, report: Path | None, output: Path | None) -> None:
@@ -205,7 +209,9 @@ def _show(done: ContactRun, fitted: FittedModel, report: Path | None, output: Pa
         f"{count or 'No'} contact{'' if count == 1 else 's'} in {done.seconds:.1f} s of "
         f"{fitted.robot.name}, at {rate:g} false alarms per hour."
     ]
-    for contact in done.contacts:
+    if done.refusal:
+        lines = [f"no result  {fitted.robot.name}: what touches it is not known."]
+    for contact in () if done.refusal else done.contacts:
         late = contact.noticed - contact.since
         until = "still lasting" if contact.until is None else f"until {contact.until:.2f} s"
         lines.append(f"  {contact}; told after {1e3 * late:.0f} ms, {until}")
@@ -215,4 +221,4 @@ def _show(done: ContactRun, fitted: FittedModel, report: Path | None, output: Pa
     lines += [f"Written: {path}" for path in (report, output) if path is not None]
     lines.append("Not a safety function. Next: give contact-free recordings with --free.")
     for line in lines:
-        console.print(line, highlight=False, markup=False)
+        console.print(line)

@@ -54,26 +54,26 @@ def command(
         folder = Path() if output == Path("demo") else output
         folder.mkdir(parents=True, exist_ok=True)
         for name, what in write_example_files(folder):
-            console.print(f"{name:<20} {what}", highlight=False, markup=False)
+            console.print(f"{name:<20} {what}")
         return
-    console.print(_COST.format(output=output), highlight=False, markup=False)
+    console.print(_COST.format(output=output))
     output.mkdir(parents=True, exist_ok=True)
     write_text(output / HAND, _HAND)
     for title, words in steps(output, robot):
         console.rule(headline(title, ""))
-        console.print("$ taufit " + " ".join(words), style="dim", highlight=False, markup=False)
+        console.print("$ taufit " + " ".join(words), style="dim")
         try:
             run(words)
         except MissingExtraError as error:
-            console.print(f"skipped: {error}", highlight=False, markup=False)
+            console.print(f"skipped: {error}")
     with virtual_controller(robot) as ports:
         for title, words in wire_steps(output, robot, ports):
             console.rule(headline(title, ""))
-            console.print("$ taufit " + " ".join(words), style="dim", highlight=False, markup=False)
+            console.print("$ taufit " + " ".join(words), style="dim")
             if words[0] != "simulate":
                 run(words)
     console.rule()
-    console.print(f"Report: {output / 'report.html'}", highlight=False)
+    console.print(f"Report: {output / 'report.html'}")
 
 
 @contextmanager

@@ -109,9 +109,14 @@ def _peaks(time: Float[Array, " n"], energy: TipEnergy) -> dict[str, Any]:
         out: dict[str, Any] = {"value": most, "unit": unit, "t": float(time[k])}
         if std is not None:
             half = NORMAL_95 * float(std[k])
-            out |= {"low": max(most - half, 0.0), "high": most + half}
+            if np.isfinite(half):
+                out |= {"low": max(most - half, 0.0), "high": most + half}
         return {name: out}
 
+    if not all(np.isfinite(x).all() for x in (energy.kinetic, energy.effective, energy.speed)):
+        from taufit.core.errors import TaufitError
+
+        raise TaufitError("the motion is so fast that its energy is beyond all numbers.")
     k = int(np.argmax(energy.effective))
     # Of a tip that creeps the effective mass is of no interest.
     fast = energy.speed > 0.05 * energy.speed.max()
@@ -150,6 +155,8 @@ def _write(path: Path, time: Any, energy: TipEnergy) -> None:
 
 
 def _show(page: dict[str, Any], output: Path | None) -> None:
+    from math import isfinite
+
     from rich.table import Table
 
     from taufit.cli.common import plain_console
@@ -163,18 +170,16 @@ def _show(page: dict[str, Any], output: Path | None) -> None:
         sides = [f"{own[side]:.3g}" if side in own else "-" for side in ("low", "high")]
         table.add_row(
             f"{key.replace('_', ' ')}, {own['unit']}",
-            f"{own['value']:.3g}",
+            f"{own['value']:.3g}" if isfinite(own["value"]) else "not known",
             *sides,
             f"{own['t']:.2f} s",
         )
     console.print(table)
     for text in page["warnings"]:
-        console.print(f"warning: {text}", highlight=False, markup=False)
+        console.print(f"warning: {text}")
     if output is not None:
-        console.print(f"Written: {output}", highlight=False, markup=False)
+        console.print(f"Written: {output}")
     console.print(
         "Next: slow the motion down where it peaks, or plan another with `taufit design "
         "--tip-speed`.",
-        highlight=False,
-        markup=False,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taufit.cli.common import print_json, progress, short_name
+from taufit.cli.common import print_json, progress, scored, short_name
 from taufit.cli.options import (
     LimitOptions,
     RecordingOptions,
@@ -77,11 +77,12 @@ def command(
     started = process_time()
     request = model.request()
     limits = required.limits()
-    paths, found_in = find_recordings(recording)
-    cache = result.kept_in(found_in)
+    found = find_recordings(recording, allow_repeats=result.allow_repeats)
+    paths = found.paths
+    cache = result.kept_in(found.folder)
 
     with progress("fit") as bar, cache or nullcontext():
-        files = recording_files(paths, source, kept_out.share)
+        files = recording_files(paths, source, kept_out.share, findings=found.findings)
         holdout = holdout_files(
             files, kept_out.files, replace(source, map=kept_out.holdout_map or source.map)
         )
@@ -92,6 +93,7 @@ def command(
             request,
             sign_hints=model.hints(nominal.joint_names),
             ignore_contradictions=result.force,
+            allow_repeats=result.allow_repeats,
             provenance=_provenance(
                 cache,
                 recordings=paths,
@@ -204,14 +206,13 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
         )
     )
     for text in done.grades.reasons:
-        console.print(f"  {text}", highlight=False, markup=False)
+        console.print(f"  {text}")
     console.print(score_table(f"nrmse per joint, low-pass {train.cutoff_hz:g} Hz", done))
     links = sum(name.startswith("link") for name in estimate.base_names)
     console.print(
         f"{train.seconds:.1f} s of motion, {len(estimate.base_names)} base parameters ({links} of "
         f"the links), condition {estimate.condition_number:.0f}. Single link masses are one choice "
         "among many with equal torque; only base parameters are measured.",
-        highlight=False,
     )
     if done.signs is not None:
         found = done.signs
@@ -219,38 +220,31 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
             f"Torque signs: {len(found.segments)} segments, {int(found.ambiguous.sum())} "
             f"ambiguous; {'proven optimal' if found.certified else 'not proven'}, "
             f"{'trustworthy' if found.confident else 'uncertain: see the warnings'}.",
-            highlight=False,
         )
     if estimate.dropped:
         console.print(
             f"Friction terms the data do not support: {_grouped(estimate.dropped)}.",
-            highlight=False,
-            markup=False,
         )
     for text in _rests_on(done):
-        console.print(text, highlight=False, markup=False)
+        console.print(text)
     for zero in fitted_zeros(done.model):
-        console.print(zero.words, highlight=False, markup=False)
+        console.print(zero.words)
     from taufit.temperature.apply import describe_slopes
 
     for text in describe_slopes(done.model):
-        console.print(text, highlight=False, markup=False)
+        console.print(text)
     for text in done.warnings:
-        console.print(f"warning: {text}", highlight=False, markup=False)
+        console.print(f"warning: {text}")
     if not tested:
         console.print(
             "Without a hold-out this is the training error, which proves little: add --holdout 30% "
             "or --holdout FILE.",
-            highlight=False,
-            markup=False,
         )
     if refused:
         return
     console.print(
         f"Written: {output}\nNext: `taufit check {output} RECORDING` tests it on recordings it has "
         "not seen.",
-        highlight=False,
-        markup=False,
     )
 
 
@@ -275,19 +269,14 @@ def _rests_on(done: Identification) -> list[str]:
 def score_table(title: str, done: Identification) -> Table:
     """One row per recording, one column per joint."""
     import numpy as np
-    from rich import box
-    from rich.table import Table
+
+    from taufit.cli.common import joint_table
 
     train, joints = done.training, done.model.robot.joints
-    # Without vertical lines seven joints fit 80 columns.
-    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("recording", overflow="fold")
-    for j in range(joints):
-        table.add_column(f"J{j + 1}", justify="right", no_wrap=True)
-    table.add_column("mean", justify="right", style="bold", no_wrap=True)
+    table = joint_table(title, joints)
     named = (("training", train), *((short_name(s.file), s) for s in done.holdout))
     for label, one in named:
-        table.add_row(label, *(f"{x:.3f}" for x in one.nrmse), f"{one.mean_nrmse:.3f}")
+        table.add_row(label, *map(scored, one.nrmse), scored(one.mean_nrmse))
         if one.inside is not None:
             cells = [
                 *(f"{100 * x:.0f}" for x in one.inside),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, RecordingOptions, RobotName, RobotOptions, wrong
+from taufit.cli.options import AllowRepeats, Json, RecordingOptions, RobotName, RobotOptions, wrong
 from taufit.cli.options.cache import CacheOption, opened_cache, say_warning
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class FleetOptions:
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="Dask scheduler whose workers do the work, e.g. tcp://HOST:8786.",
+            help="Dask scheduler whose workers do the work, e.g. tls://HOST:8786. It sends Python "
+            "objects: only one you trust.",
             metavar="ADDRESS",
         ),
     ] = None
@@ -46,12 +47,14 @@ class FleetOptions:
             help="Processes of this computer that share the files; by default one per processor.",
             metavar="N",
             min=1,
+            max=1024,
         ),
     ] = None
     cutoff_hz: Annotated[
         float, typer.Option(help="Low-pass for motion and torque alike.", metavar="HZ")
     ] = 10.0
     cache: CacheOption = "auto"
+    allow_repeats: AllowRepeats = False
 
     def keys(self) -> tuple[str, ...]:
         """The keys, which must be known."""
@@ -124,6 +127,7 @@ def command(
             cutoff_hz=how.cutoff_hz,
             reader=source,
             cache=cache,
+            allow_repeats=how.allow_repeats,
             watch=lambda done, all_: bar.update(task, completed=done, total=all_),
         )
     say_warning(cache)

@@ -165,9 +165,9 @@ def _span(values: Array) -> Array:
 
 
 def _print(found: FrictionIdentification, output: Path, report: Path | None) -> None:
-    from rich.console import Console
+    from taufit.cli.common import plain_console
 
-    console = Console()
+    console = plain_console()
     console.print(f"Friction model: {found.name}")
     for one in found.joints:
         fit = one.fit

@@ -206,6 +206,17 @@ def _scatter(history: History, found: Judgement) -> list[float]:
     return found.percent[: history.healthy].std(axis=0, ddof=1).tolist()
 
 
+def _with_interval(value: float, std: float, digits: int) -> str:
+    """A value and half its 95 % interval; what the runs do not tell is left open."""
+    from math import isfinite
+
+    if not isfinite(value):
+        return "not known"
+    if not isfinite(std):
+        return f"{value:+.{digits}f}"
+    return f"{value:+.{digits}f} ± {NORMAL_95 * std:.{digits}f}"
+
+
 def _show(history: History, found: Judgement, added: int, notes: list[str], path: Path) -> None:
     from rich.table import Table
 
@@ -224,8 +235,8 @@ def _show(history: History, found: Judgement, added: int, notes: list[str], path
     for one in found.joints:
         table.add_row(
             str(one.joint),
-            f"{one.change:+.1f} ± {NORMAL_95 * one.change_std:.1f}",
-            f"{one.trend:+.3f} ± {NORMAL_95 * one.trend_std:.3f}",
+            _with_interval(one.change, one.change_std, 1),
+            _with_interval(one.trend, one.trend_std, 3),
             f"{one.sum:.1f} of {found.threshold:.1f}",
             one.since or "",
         )
@@ -251,4 +262,4 @@ def _report(history: History, path: Path) -> None:
 def _say(text: str) -> None:
     from taufit.cli.common import plain_console
 
-    plain_console().print(text, highlight=False, markup=False)
+    plain_console().print(text)

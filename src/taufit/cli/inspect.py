@@ -94,7 +94,6 @@ def _list(as_json: bool) -> None:
     console.print(
         "Any other arm: a .urdf, or a .yaml with DH, MDH or screws (docs/robots.md).\n"
         "Next: `taufit inspect NAME` shows one of them.",
-        markup=False,
     )
 
 
@@ -155,7 +154,7 @@ def _show(
     console.print(f"mounting: roll {roll:g}, pitch {pitch:g}, yaw {yaw:g} degrees")
     if arm.lengths:
         listed = ", ".join(f"{name} = {value:g}" for name, value in arm.lengths)
-        console.print(f"lengths [m]: {listed}", highlight=False, markup=False)
+        console.print(f"lengths [m]: {listed}")
 
     table = Table(title="Joints")
     slides = any(link.prismatic for link in arm.links)
@@ -193,16 +192,13 @@ def _show(
         f"{len(found.parameter_names)} standard parameters, {found.rank} base parameters: "
         f"{len(found.identifiable)} identifiable one by one, {len(found.in_combination)} in "
         f"combination, {len(found.no_effect)} without effect.",
-        highlight=False,
     )
     if len(found.no_effect):
         hidden = ", ".join(found.parameter_names[i] for i in found.no_effect)
-        console.print(f"without effect: {hidden}", highlight=False, markup=False)
+        console.print(f"without effect: {hidden}")
     for note in notes:
-        console.print(f"note: {note}", highlight=False, markup=False)
-    console.print(
-        "Next: `taufit design ROBOT -o motion.json` plans a motion that shows them.", markup=False
-    )
+        console.print(f"note: {note}")
+    console.print("Next: `taufit design ROBOT -o motion.json` plans a motion that shows them.")
 
 
 def _figure(value: float) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from taufit.payload import PayloadEstimate, PayloadRun, PayloadSettings
+    from taufit.payload import PayloadRun, PayloadSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,10 @@ def command(
         _show(done, fitted.robot.name, report)
         if guided is not None:
             show_force(guided)
+    if done.refusal:
+        from taufit.core.errors import InfeasibleError
+
+        raise InfeasibleError(f"this is no result to use: {done.refusal}")
 
 
 def _positive(text: str, count: int, option: str) -> tuple[float, ...]:
@@ -245,22 +249,20 @@ def _panel(past: list[tuple[float, float, float, float, bool]], found: Any, live
     return Panel(text, title="payload", width=width + 16)
 
 
-def _heading(found: PayloadEstimate, robot: str) -> list[Text]:
+def _heading(done: PayloadRun, robot: str) -> list[Text]:
     """What is carried, and whether to use it."""
     from taufit.cli.common import headline
 
+    found = done.estimate
+    if done.refusal:
+        word = "not ready" if found.judged and not found.ready else "no result"
+        return [headline(word, f"  {robot}: what it carries is not known.", "bold yellow")]
     low, high = found.mass_interval
     if not found.judged:
         return [headline(f"{robot} carries {found.mass:.3f} kg", "  by a method without interval")]
     if found.empty:
-        out = [headline(f"{robot} carries nothing", f" that shows: below {high:.3f} kg (95 %).")]
-    else:
-        out = [
-            headline(f"{robot} carries {found.mass:.3f} kg", f"  [{low:.3f}, {high:.3f}] (95 %)")
-        ]
-    if not found.ready:
-        out.append(headline("not ready", ": do not use this yet.", "bold yellow"))
-    return out
+        return [headline(f"{robot} carries nothing", f" that shows: below {high:.3f} kg (95 %).")]
+    return [headline(f"{robot} carries {found.mass:.3f} kg", f"  [{low:.3f}, {high:.3f}] (95 %)")]
 
 
 def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
@@ -268,42 +270,47 @@ def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
 
     console = plain_console()
     found = done.estimate
-    for line in _heading(found, robot):
+    for line in _heading(done, robot):
         console.print(line)
-    if not found.empty:
+    if not found.empty and not done.refusal:
         console.print(_table(done))
         if found.from_prior:
             console.print(
                 "The inertia is mostly the prior's: hardly identifiable from this motion."
             )
     if done.ready_at is not None and done.ready_means and found.mass < 1.0:
-        console.print(f"ready means: {done.ready_means}", highlight=False)
+        console.print(f"ready means: {done.ready_means}")
     for label, when in (("ready", done.ready_at), ("accurate enough", done.stopped_at)):
         if when is not None:
-            console.print(f"{label} after {when:.1f} s", highlight=False)
+            console.print(f"{label} after {when:.1f} s")
     for event in done.events:
-        console.print(f"{event.time:.2f} s: {event.text}", highlight=False, markup=False)
+        console.print(f"{event.time:.2f} s: {event.text}")
     if done.budget:
         shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in done.budget.items())
-        console.print(f"Error budget of the mass: {shares}. {done.advice}", highlight=False)
+        console.print(f"Error budget of the mass: {shares}. {done.advice}")
     for text in done.warnings:
-        console.print(f"warning: {text}", highlight=False, markup=False)
-    told = done.set_payload()
-    centre = ", ".join(f"{1e3 * x:.1f}" for x in told["cog"])
-    console.print(
-        f"For the controller, frame {told['frame']}: centre {centre} mm",
-        highlight=False,
-        markup=False,
-    )
-    for make, line in told["lines"].items():
-        console.print(f"  {make:<7}{line}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"warning: {text}")
     if report is not None:
-        console.print(f"Written: {report}", highlight=False, markup=False)
+        console.print(f"Written: {report}")
+    if not done.refusal:
+        _show_lines(done, robot)
+
+
+def _show_lines(done: PayloadRun, robot: str) -> None:
+    """What the arm's controller is told: the line of its make, all where that is not known."""
+    from taufit.cli.common import plain_console
+    from taufit.payload.controller_lines import make_of
+
+    console, told = plain_console(), done.set_payload()
+    assert told is not None
+    centre = ", ".join(f"{1e3 * x:.1f}" for x in told["cog"])
+    console.print(f"For the controller, frame {told['frame']}: centre {centre} mm")
+    for make, line in told["lines"].items():
+        if make_of(robot) in (None, make):
+            console.print(f"  {make:<7}{line}", soft_wrap=True)
     console.print(
-        "Next: give the controller the line of its make, or plan a better motion with "
-        "`taufit design ROBOT --kind payload`.",
-        highlight=False,
-        markup=False,
+        "Next: give the controller that line, or plan a better motion with `taufit design ROBOT "
+        "--kind payload`."
     )
 
 

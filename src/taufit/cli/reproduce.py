@@ -67,17 +67,17 @@ def command(
 
 
 def _print(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from taufit.cli.common import plain_console
     from taufit.report.page import show
 
-    console = Console()
-    console.print(title, markup=False, style="bold")
+    console = plain_console()
+    console.print(title, style="bold")
     for exhibit in exhibits:
-        console.print(f"\n{exhibit.label}: {exhibit.title}", markup=False, style="bold")
+        console.print(f"\n{exhibit.label}: {exhibit.title}", style="bold")
         if exhibit.missing:
-            console.print(f"Not reproduced: {exhibit.missing}", markup=False)
+            console.print(f"Not reproduced: {exhibit.missing}")
         if not exhibit.entries:
             continue
         table = Table("", "printed", "ours", "unit", "agrees", "why")
@@ -92,6 +92,6 @@ def _print(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
             )
         console.print(table)
     if report is not None:
-        console.print(f"\nWritten: {report}\nNext: open it in a browser.", markup=False)
+        console.print(f"\nWritten: {report}\nNext: open it in a browser.")
     else:
-        console.print("\nNext: add --report page.html for the figures.", markup=False)
+        console.print("\nNext: add --report page.html for the figures.")

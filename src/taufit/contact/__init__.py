@@ -36,16 +36,4 @@ if TYPE_CHECKING:
     from taufit.contact.settings import ContactSettings as ContactSettings
     from taufit.contact.watch import ContactWatch as ContactWatch
 
-lazy_room(
-    __name__,
-    {
-        "contact": "KINDS Contact ContactEvent Seen",
-        "external_torque": "ExternalTorque Felt",
-        "force": "Force find_force",
-        "injection": "Kind Sensitivity sensitivity with_contacts",
-        "noise": "default_noise free_noise training_noise",
-        "run": "ContactRun find_contacts refine_noise smallest_steps",
-        "settings": "ContactSettings",
-        "watch": "ContactWatch",
-    },
-)
+lazy_room(__name__)

@@ -27,6 +27,10 @@ from taufit.payload.stream import Stream, stream
 from taufit.recording import Recording
 from taufit.terms.friction.states import STATES
 
+# External torque beyond so many standard deviations, at all but this share of a joint's moving
+# samples, of which there are so many, is no contact.
+_STRANGE, _SELDOM, _ENOUGH = 6.0, 0.3, 100
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContactRun:
@@ -59,11 +63,36 @@ class ContactRun:
     seconds: float
     warnings: tuple[str, ...] = ()
 
+    @property
+    def refusal(self) -> str:
+        """Why the contacts must not be used, where they must not; else "".
+
+        A contact comes and goes. Torque that is far beyond the noise nearly all of the time the
+        joint moves is another arm, gain, sign or load than the model's.
+        """
+        moving = self.state < STATES.index("standing")
+        excess = np.zeros(self.torque.shape[1])
+        for j in range(len(excess)):
+            if np.count_nonzero(moving[:, j]) >= _ENOUGH:
+                size = np.abs(self.torque[moving[:, j], j]) / self.torque_std[moving[:, j], j]
+                excess[j] = np.quantile(size, _SELDOM)
+        strange = np.flatnonzero(~(excess < _STRANGE))
+        if not len(strange):
+            return ""
+        which = ", ".join(str(j + 1) for j in strange)
+        return (
+            f"the model does not explain the torque of joint {which}: {100 * (1 - _SELDOM):.0f} % "
+            f"of the time it is more than {np.max(excess):.0f} standard deviations off. Is it this "
+            "robot, mounted so, with these gains, and does it carry what the model has on it?"
+        )
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Plain data for JSON; no contact is named where the model does not explain the torque."""
         tail = self.noise.tail
+        contacts = () if self.refusal else self.contacts
         return {
-            "events": [contact.to_dict() for contact in self.contacts],
+            "refused": self.refusal or None,
+            "events": [contact.to_dict() for contact in contacts],
             "log": [event.to_dict() for event in self.events],
             "threshold": smallest_steps(self.noise, self.threshold).tolist(),
             "evidence_threshold": self.threshold,

@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from taufit.core import ending
 from taufit.core.errors import TaufitError
 
 try:
@@ -33,8 +34,6 @@ _SCRATCH = re.compile(r"\.taufit-[0-9a-f]{12}")
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self|proc/(\d+))/fd/(\d+)")
 # File systems that cannot lock or flush a directory say so with one of these.
 _UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EPERM)
-# Scratch directories of this process, for `discard_scratch`.
-_open: set[str] = set()
 
 
 @contextmanager
@@ -64,13 +63,6 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def write_json(path: str | os.PathLike[str], data: Any) -> None:
     """Write data as JSON, whole or not at all."""
     write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
-
-
-def discard_scratch() -> None:
-    """Remove what this process has under way; for a signal handler and for the end of a run."""
-    for name in list(_open):
-        shutil.rmtree(name, ignore_errors=True)
-        _open.discard(name)
 
 
 @contextmanager
@@ -214,7 +206,7 @@ def _scratch(parent: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        _open.discard(str(folder))
+        ending.drop(folder)
         os.close(handle)
 
 
@@ -222,18 +214,18 @@ def _new_scratch(parent: Path) -> tuple[Path, int]:
     for _ in range(100):
         folder = parent / f".taufit-{secrets.token_hex(6)}"
         # Noted before it exists: a signal may arrive at any moment.
-        _open.add(str(folder))
+        ending.keep(folder)
         folder.mkdir(mode=0o700)
         try:
             handle = os.open(folder, os.O_RDONLY)
         except FileNotFoundError:
             # Swept by another process between the two lines.
-            _open.discard(str(folder))
+            ending.drop(folder)
             continue
         if _lock(handle) is not False and _same(folder, handle):
             return folder, handle
         os.close(handle)
-        _open.discard(str(folder))
+        ending.drop(folder)
     raise OSError(errno.EAGAIN, "another program keeps removing the temporary directory")
 
 
@@ -267,7 +259,7 @@ def _sweep(parent: Path) -> None:
         return
     for name in names:
         folder = parent / name
-        if str(folder) in _open:
+        if ending.is_kept(folder):
             continue
         with suppress(OSError):
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

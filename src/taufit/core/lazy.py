@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
+from importlib.abc import InspectLoader
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -37,20 +39,25 @@ class LazyRoom(ModuleType):
         return sorted({*self.__dict__, *self._modules})
 
 
-def lazy_room(package: str, names: Mapping[str, str]) -> None:
+def lazy_room(package: str) -> None:
     """Make a package import its public names on first use.
 
-    The same names stand under `if TYPE_CHECKING` in the package, for type checkers and editors.
-
-    Args:
-        package: Its `__name__`.
-        names: By module below the package, the public names of that module, with spaces between.
+    The names are those that stand under `if TYPE_CHECKING` in it as `from MODULE import NAME as
+    NAME`, which type checkers and editors read as well.
     """
     room = sys.modules[package]
-    modules = {name: f"{package}.{module}" for module, own in names.items() for name in own.split()}
-    room.__dict__.update(
-        _modules=modules, __all__=sorted([*modules, *room.__dict__.get("__all__", ())])
-    )
+    source = cast(InspectLoader, room.__loader__).get_source(package)
+    modules = {
+        alias.name: node.module
+        for block in ast.parse(source or "").body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+        if alias.asname
+    }
+    public = sorted([*modules, *room.__dict__.get("__all__", ())])
+    room.__dict__.update(_modules=modules, __all__=public)
     room.__class__ = LazyRoom
 
 

@@ -53,22 +53,14 @@ def check_unpacked(
         return
     about = "at least " if so_far else ""
     raise error(
-        f"{source} has {_bytes(packed)} and unpacks to {about}{_bytes(unpacked)} ({ratio:.0f} "
-        "times as much). A damaged or hostile file does that; if this one is really that large, "
-        "give --large."
+        f"{source} has {size_in_words(packed)} and unpacks to {about}{size_in_words(unpacked)} "
+        f"({ratio:.0f} times as much). A damaged or hostile file does that; if this one is really "
+        "that large, give --large."
     )
 
 
-def check_text(source: object, size: int, *, error: type[TaufitError] = TaufitError) -> None:
-    """Refuse a text of numbers and names (JSON) that is far larger than any of its kind."""
-    if size > LARGEST_TEXT and not lifted():
-        raise error(
-            f"{source} has {_bytes(size)}; such files have at most {_bytes(LARGEST_TEXT)}. If this "
-            "one is really that large, give --large."
-        )
-
-
-def _bytes(count: int) -> str:
+def size_in_words(count: int) -> str:
+    """A number of bytes as a person says it."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"

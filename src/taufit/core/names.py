@@ -30,6 +30,8 @@ def printable(text: str) -> str:
     Line breaks and tabs stay; everything else of the Unicode categories Cc, Cf and Cs, and the
     separators of lines and paragraphs, is spelled out as \\\\x1b or \\\\u202e.
     """
+    if text.isprintable():
+        return text
     return "".join(c if c in "\n\t" or not _controls(c) else _spelled_out(c) for c in text)
 
 

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import TaufitError
-from taufit.core.limits import check_text
+from taufit.core.limits import LARGEST_TEXT, lifted
+from taufit.core.opened import read_bytes
 
 MOST_DIGITS = 30
 DEEPEST = 50
@@ -34,14 +35,11 @@ def read_text(
 ) -> str:
     """The text of a file; `what` it should be goes into the message."""
     path = Path(path)
+    data = read_bytes(path, None if lifted() else LARGEST_TEXT, error=error)
     try:
-        with path.open("rb") as file:
-            check_text(path, os.fstat(file.fileno()).st_size, error=error)
-            return file.read().decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise error(f"{path} is not {what}: it is not UTF-8 text.") from None
-    except OSError as problem:
-        raise error(f"{path} cannot be read: {problem.strerror or problem}.") from None
 
 
 def parse_json(
@@ -108,7 +106,7 @@ def _yaml(text: str) -> Any:
         raise _Rule(f"it has {len(text)} characters, and such files have at most {LARGEST_YAML}")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-    class Once(loader):  # type: ignore[misc, valid-type]
+    class Once(loader):  # type: ignore[misc]
         """The loader, with every key given once."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:

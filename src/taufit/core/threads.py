@@ -96,3 +96,38 @@ def keep_freed_memory() -> None:
         return
     for setting, value in ((_M_MMAP, _MMAP), (_M_TRIM, _TRIM), (_M_STEP, _STEP)):
         mallopt(ctypes.c_int(setting), ctypes.c_int(value))
+
+
+def reserve_blas_memory() -> None:
+    """Let BLAS take its buffers now: without memory OpenBLAS would ask for them for ever.
+
+    Raises:
+        MemoryError: A limit on the address space (ulimit -v) leaves too little for them.
+    """
+    _require_room(_FOR_LIBRARIES)
+    import numpy as np
+    from scipy.linalg.lapack import dgeqrt
+
+    square = np.ones((300, 300))
+    for step in (lambda: square @ square, lambda: dgeqrt(8, np.asfortranarray(square))):
+        _require_room(_FOR_BUFFERS)
+        step()
+
+
+# NumPy and SciPy with their libraries, and the buffers of one BLAS [bytes of address space].
+_FOR_LIBRARIES, _FOR_BUFFERS = 200_000_000, 70_000_000
+
+
+def _require_room(size: int) -> None:
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit == resource.RLIM_INFINITY:
+            return
+        with open("/proc/self/statm", "rb") as file:
+            taken = int(file.read().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        return  # no such limits here
+    if limit - taken < size:
+        raise MemoryError

@@ -21,11 +21,4 @@ if TYPE_CHECKING:
         suitable_cutoff as suitable_cutoff,
     )
 
-lazy_room(
-    __name__,
-    {
-        "change": "Cause Change",
-        "diagnose": "CHANNEL_KINDS RefusedError recording_causes refuse sample_causes",
-        "prepare": "declared_torque suitable_cutoff",
-    },
-)
+lazy_room(__name__)

@@ -10,7 +10,7 @@ them all the way back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,16 +26,92 @@ from taufit.diagnosis.alternatives import (
     shows_links,
     with_equals,
 )
-from taufit.diagnosis.change import Cause, Change, torque_scale
+from taufit.diagnosis.change import Cause, Change, Rows, torque_scale
 from taufit.diagnosis.evidence import Comparison, Evidence
-from taufit.diagnosis.lag import delay_finding
-from taufit.diagnosis.slopes import gravity_slopes, middle_slope
+from taufit.dynamics import Engine, gravity_torque
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
+from taufit.recording.map.remedy import Remedy
 from taufit.robot import Robot, bundled_robots
 
 if TYPE_CHECKING:
     from taufit.calibration.mounting import Gravity
+
+
+# Joints whose gravity changes at least this much of the most loaded one's tell, and at least this
+# much of their torque's own spread.
+_LOADED, _SHOWN = 0.2, 0.5
+
+
+def gravity_slopes(rows: Rows, links: Float[Array, " p"]) -> Float[Array, " j"]:
+    """s of g(links) = s g(nominal) + offset, per joint; nan where gravity says little.
+
+    `links` are fitted to all joints at once with friction, rotors and offsets beside them and the
+    nominal ones as a weak prior, so nothing else is taken for gravity, and where the recording
+    does not show gravity the slope is one.
+    """
+    joints = rows.torque.shape[1]
+    out = np.full(joints, np.nan)
+    if not np.any(rows.robot.parameters):
+        return out
+    nominal = gravity_torque(rows.robot, rows.position)
+    still = np.zeros_like(rows.position)
+    fitted = Engine(rows.robot, parameters=links.ravel())
+    found = fitted.inverse_dynamics(rows.position, still, still)
+    spread = nominal.std(axis=0)
+    for j in range(joints):
+        kept = rows.keep[:, j]
+        if np.count_nonzero(kept) < 20 or spread[j] < max(_LOADED * spread.max(), 1e-9):
+            continue
+        both = max(nominal[kept, j].std(), found[kept, j].std())
+        if both < _SHOWN * rows.torque[kept, j].std():
+            continue
+        x = nominal[kept, j] - nominal[kept, j].mean()
+        out[j] = float(x @ found[kept, j] / max(float(x @ x), 1e-300))
+    return out
+
+
+def middle_slope(slopes: Float[Array, " j"]) -> float:
+    """Median over the joints that tell; nan where none does."""
+    known = slopes[np.isfinite(slopes)]
+    return float(np.median(known)) if len(known) else float("nan")
+
+
+# Lags that are tried [s]; smaller ones than the least do no harm at usual cut-offs.
+_LAGS = (-0.15, -0.1, -0.06, -0.03, 0.03, 0.06, 0.1, 0.15, 0.2)
+LEAST_S = 0.015
+# The lag must make the model this much better, and by this many log odds.
+_BETTER, _ODDS = 0.85, 30.0
+
+
+def delay_finding(evidence: Evidence) -> Finding | None:
+    """A delay that makes the arm explain the torque much better, or nothing."""
+    plain = evidence.plain
+    tried = [(lag, evidence.worth(rows=evidence.shifted(lag))) for lag in _LAGS]
+    lag, worth = min(tried, key=lambda item: item[1].cost)
+    if worth.cost > plain.cost - _ODDS / 2:
+        return None
+    for step in (0.02, 0.01, 0.005, 0.0025):
+        for other in (lag - step, lag + step):
+            found = evidence.worth(rows=evidence.shifted(other))
+            if found.cost < worth.cost:
+                lag, worth = other, found
+    if abs(lag) < LEAST_S or worth.share > _BETTER * plain.share:
+        return None
+    held = evidence.compared(Change("delay", "", rows=lambda _: evidence.shifted(lag)))
+    if held.gained < _ODDS or held.held_out > _BETTER or held.worst_fold > 1.0:
+        return None
+    word = "later" if lag > 0 else "earlier"
+    return Finding(
+        "delay",
+        "warning",
+        f"torque was recorded {1e3 * abs(lag):.0f} ms {word} than the motion it belongs to: "
+        f"shifted back, {100 * worth.share:.1f} % of it stays unexplained instead of "
+        f"{100 * plain.share:.1f} %. Fit with --delay-s {lag:.3f}",
+        value=float(np.round(lag, 4)),
+        remedy=Remedy(("--delay-s", f"{lag:.3f}")),
+    )
+
 
 # Links explain a joint's torque worse than its own columns by this factor, or lie this far from
 # the nominal ones (squared, in units of 100 %), or leave this share unexplained: look closer.
@@ -167,17 +243,7 @@ def _best(
     """The hypothesis that puts things right, or None."""
     from taufit.diagnosis.hypotheses import hypotheses, ranked
 
-    untested = _MOTION_KINDS if _together(evidence) else ()
-    known = slopes[np.isfinite(slopes)]
-    none = len(known) > 0 and bool(np.all(np.abs(known) < _NONE))
-    changes = [
-        replace(change, rank=_MEASURED) if measured and change.kind == "clock_scale" else change
-        for change in hypotheses(evidence, gravity)
-        if (change.kind != "gravity_removed" or none) and change.kind not in untested
-    ]
-    changes += other_arms(evidence.rows.robot)
-    changes += [_unit(middle_slope(slopes))] if _scaled(slopes) else []
-    changes = [change for change in changes if _shows(evidence, change)]
+    changes = _changes(evidence, hypotheses(evidence, gravity), slopes, measured)
     quick = evidence.thinned(_QUICK_ROWS)
     tried = [
         (one.change, evidence.compared(one.change))
@@ -199,6 +265,23 @@ def _best(
                 change, comparison = _another(evidence, tried)
             return with_equals(change, comparison, tried), comparison
     return None
+
+
+def _changes(
+    evidence: Evidence, given: Iterable[Change], slopes: Float[Array, " j"], measured: bool
+) -> list[Change]:
+    """Hypotheses that this recording can tell from others."""
+    untested = _MOTION_KINDS if _together(evidence) else ()
+    known = slopes[np.isfinite(slopes)]
+    none = len(known) > 0 and bool(np.all(np.abs(known) < _NONE))
+    changes = [
+        replace(change, rank=_MEASURED) if measured and change.kind == "clock_scale" else change
+        for change in given
+        if (change.kind != "gravity_removed" or none) and change.kind not in untested
+    ]
+    changes += other_arms(evidence.rows.robot)
+    changes += [_unit(middle_slope(slopes))] if _scaled(slopes) else []
+    return [change for change in changes if _shows(evidence, change)]
 
 
 def _told_apart(evidence: Evidence) -> bool:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.gaussian import Gaussian, scaled_inverse, unit_diagonal
 
 _ROUNDS = 3
 # Shares below this are noise; to reach one that is smaller still is no evidence.
@@ -186,10 +187,7 @@ def covariance(
     for j, own in enumerate(fitted.own):
         reduced = _reduced(one, j, own != 0.0, len(prior))
         square += independent[j] / fitted.squares[j] * reduced.square
-    size = np.sqrt(np.maximum(np.diag(square), 1e-30))
-    scale = np.outer(size, size)
-    out: Array = np.linalg.inv(square / scale + 1e-10 * np.eye(len(size))) / scale
-    return out
+    return scaled_inverse(square, 1e-10)
 
 
 def own_squares(sums: Normal) -> Float[Array, " j"]:
@@ -224,9 +222,8 @@ def _reduced(one: Normal, j: int, allowed: Bool[Array, " o"], p: int) -> _Reduce
     square, target = one.square[0, j], one.right[0, j]
     own = np.flatnonzero(allowed)
     s_ff = square[p:, p:][np.ix_(own, own)]
-    size = np.sqrt(np.maximum(np.diag(s_ff), 1e-30))
-    inverse = np.linalg.pinv(s_ff / np.outer(size, size) + 1e-9 * np.eye(len(own)))
-    inverse = inverse / np.outer(size, size)
+    scaled, size = unit_diagonal(s_ff, 1e-9)
+    inverse = np.linalg.pinv(scaled) / np.outer(size, size)
     across, mine = square[:p, p:][:, own], target[p:][own]
     folded = across @ inverse
     return _Reduced(
@@ -241,13 +238,10 @@ def _weighted(
     centre: Float[Array, " p"],
 ) -> tuple[Float[Array, " p"], Float[Array, "j o"]]:
     """theta and phi of the weighted least squares."""
-    left, right = prior.copy(), prior @ centre
+    total = Gaussian.about(centre, prior)
     for w, one in zip(weight, joints, strict=True):
-        left += w * one.square
-        right = right + w * one.right
-    size = np.sqrt(np.maximum(np.diag(left), 1e-30))
-    scaled = left / np.outer(size, size) + 1e-10 * np.eye(len(size))
-    theta = np.linalg.solve(scaled, right / size) / size
+        total = total + Gaussian(w * one.square, w * one.right)
+    theta = total.mean(1e-10)
     phi = np.zeros((len(joints), OWN))
     for j, one in enumerate(joints):
         phi[j, one.own] = one.inverse @ (one.target - one.across.T @ theta)

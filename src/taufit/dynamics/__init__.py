@@ -31,15 +31,4 @@ if TYPE_CHECKING:
         jacobian as jacobian,
     )
 
-lazy_room(
-    __name__,
-    {
-        "base_expressions": "base_expressions",
-        "base_parameters": "BaseParameters base_of_regressor base_parameters",
-        "batch": (
-            "Engine coriolis_torque engine gravity_torque inverse_dynamics mass_matrix "
-            "regressor regressor_adjoint regressor_tiles"
-        ),
-        "recursion": "forward_kinematics jacobian",
-    },
-)
+lazy_room(__name__)

@@ -193,8 +193,8 @@ class _Finder:
             return None
         columns = tuple(int(i) for i in base.in_combination)
         chosen = set(base.columns.tolist())
-        kept = [k for k, i in enumerate(columns) if i in chosen]
-        others = [k for k, i in enumerate(columns) if i not in chosen]
+        inside = np.isin(columns, list(chosen))
+        kept, others = np.flatnonzero(inside).tolist(), np.flatnonzero(~inside).tolist()
         if not others:
             return None
         nominal = np.array([value for _, value in robot.lengths])
@@ -206,16 +206,10 @@ class _Finder:
         values = np.empty((len(geometries), len(kept), len(others)))
         for g, geometry in enumerate(geometries):
             moved = robot.with_lengths(dict(zip(names, geometry, strict=True)))
-            matrix = _combined(model, moved, states, columns)
-            size = np.linalg.norm(matrix, axis=0)
-            if np.any(size == 0.0):
+            factors = _factors(_combined(model, moved, states, columns), kept, others)
+            if factors is None:
                 return None
-            matrix = matrix / size
-            solution, _, rank, _ = np.linalg.lstsq(matrix[:, kept], matrix[:, others], rcond=1e-10)
-            left = matrix[:, kept] @ solution - matrix[:, others]
-            if rank < len(kept) or np.abs(left).max() > 1e-8:
-                return None
-            values[g] = solution * size[others] / size[kept][:, None]
+            values[g] = factors
         mappings = {
             (columns[k], columns[c]): values[:, i, j]
             for i, k in enumerate(kept)
@@ -253,7 +247,7 @@ class _Finder:
 
     def _products(self, product: tuple[str, ...]) -> Float[Array, " g"]:
         columns = [self.lengths.index(name) for name in product]
-        return np.prod(self.geometries[:, columns], axis=1)
+        return np.asarray(np.prod(self.geometries[:, columns], axis=1))
 
     def _polynomial(
         self, values: Float[Array, " g"], used: tuple[str, ...], degree: int
@@ -279,6 +273,21 @@ class _Finder:
         ]
         # Positive terms first: "(d4^2 - a3^2)" reads better than "(-a3^2 + d4^2)".
         return tuple(sorted(found, key=lambda term: term[0] < 0.0))
+
+
+def _factors(
+    matrix: Float[Array, "r c"], kept: list[int], others: list[int]
+) -> Float[Array, "k o"] | None:
+    """X with matrix[:, others] = matrix[:, kept] X, or None where there is none."""
+    size = np.linalg.norm(matrix, axis=0)
+    if np.any(size == 0.0):
+        return None
+    matrix = matrix / size
+    solution, _, rank, _ = np.linalg.lstsq(matrix[:, kept], matrix[:, others], rcond=1e-10)
+    left = matrix[:, kept] @ solution - matrix[:, others]
+    if rank < len(kept) or np.abs(left).max() > 1e-8:
+        return None
+    return np.asarray(solution * size[others] / size[kept][:, None])
 
 
 def _combined(

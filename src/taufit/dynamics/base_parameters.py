@@ -89,7 +89,7 @@ class BaseParameters:
 
     def of(self, parameters: Float[Array, "*batch p"]) -> Float[Array, "*batch b"]:
         """The base parameters B theta of full parameters theta."""
-        return np.asarray(parameters, float) @ self.mapping.T
+        return np.asarray(np.asarray(parameters, float) @ self.mapping.T)
 
     def reduce(self, matrix: Float[Array, "*rows p"]) -> Float[Array, "*rows b"]:
         """The kept columns of a regressor."""

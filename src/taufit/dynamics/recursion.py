@@ -218,7 +218,7 @@ def mass_matrix(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j j"]:
         unit[:, i] = 1.0
         columns.append(inverse_dynamics(robot, q, zero, unit, gravity=np.zeros(3)))
     matrix = np.stack(columns, -1)
-    return 0.5 * (matrix + np.swapaxes(matrix, -1, -2))
+    return np.asarray(0.5 * (matrix + np.swapaxes(matrix, -1, -2)))
 
 
 def forward_kinematics(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n k 4 4"]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from taufit.core.errors import TaufitError
 from taufit.core.lazy import Registry, lazy_room
 
 if TYPE_CHECKING:
@@ -36,18 +37,19 @@ ESTIMATORS: Registry[type[Estimator]] = Registry(
         "pbpr": "taufit.estimators.pbpr:Pbpr",
     }
 )
-__all__ = ["ESTIMATORS"]
 
-lazy_room(
-    __name__,
-    {
-        "consistent_sdp": "ConsistentSdp",
-        "constraints": "is_consistent smallest_eigenvalues",
-        "estimator": "Estimator Problem Solution",
-        "irls": "Irls",
-        "ols": "Ols",
-        "pbpr": "Pbpr",
-        "tls": "Tls",
-        "wls": "Wls",
-    },
-)
+
+def as_estimator(given: Estimator | str | None) -> Estimator | None:
+    """An estimator, or the one of a name; None and "auto" stand for the automatic choice."""
+    if given is None or given == "auto":
+        return None
+    if not isinstance(given, str):
+        return given
+    if given not in ESTIMATORS:
+        raise TaufitError(f"estimator {given!r} is not known; there are {', '.join(ESTIMATORS)}.")
+    return ESTIMATORS[given]()
+
+
+__all__ = ["ESTIMATORS", "as_estimator"]
+
+lazy_room(__name__)

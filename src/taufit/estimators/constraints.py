@@ -51,7 +51,7 @@ class Constraints:
     def blocks(self, theta: Float[Array, " p"]) -> Float[Array, "c 4 4"]:
         """The matrices that have to be positive semidefinite."""
         own = np.stack([theta[self.layout.link(k)] for k in self.links])
-        return np.einsum("ci,cimn->cmn", own, self.maps) - self.floors
+        return np.asarray(np.einsum("ci,cimn->cmn", own, self.maps) - self.floors)
 
 
 def constraints_of(

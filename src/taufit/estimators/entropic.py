@@ -119,7 +119,12 @@ def entropic_least_squares(
     return theta, messages
 
 
-def _first_guess(theta, hessian, gradient, limits):
+def _first_guess(
+    theta: Float[Array, " p"],
+    hessian: Float[Array, "p p"],
+    gradient: Float[Array, " p"],
+    limits: Constraints,
+) -> Float[Array, " p"]:
     """Joint terms fitted with the links at their nominal values, pushed inside their signs."""
     links, own = limits.layout.links, limits.layout.rest
     right = gradient[own] - hessian[own, links] @ theta[links]
@@ -159,7 +164,16 @@ def _inside(problem: Problem, limits: Constraints) -> Float[Array, " p"]:
     return theta
 
 
-def _newton(theta, rows, aim, weight, linear, limits, barrier, last):
+def _newton(
+    theta: Float[Array, " p"],
+    rows: Float[Array, "r p"],
+    aim: Float[Array, " r"],
+    weight: Float[Array, " j"],
+    linear: Float[Array, " p"],
+    limits: Constraints,
+    barrier: float,
+    last: bool,
+) -> Float[Array, " p"]:
     """Newton with back-tracking for one value of the barrier; to the end where it is the last."""
     # The prior is never lighter than the barrier: it lets go of the nominal arm step by step.
     layout, joints = limits.layout, limits.layout.joints
@@ -170,7 +184,7 @@ def _newton(theta, rows, aim, weight, linear, limits, barrier, last):
     hessian0 = rows.T @ rows
     enough = 1e-9 * max(float(weight.max()), 1e-6) if last else 0.1 * barrier
 
-    def value(x):
+    def value(x: Float[Array, " p"]) -> float:
         room = limits.matrix @ x - limits.bound
         if np.any(room <= 0):
             return np.inf
@@ -180,7 +194,7 @@ def _newton(theta, rows, aim, weight, linear, limits, barrier, last):
         except np.linalg.LinAlgError:
             return np.inf
         logs = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
-        return (
+        return float(
             0.5 * np.sum((rows @ x - aim) ** 2)
             + pull @ x
             - held @ logs[:joints]
@@ -227,8 +241,8 @@ def _solved(matrix: Float[Array, "p p"], right: Float[Array, " p"]) -> Float[Arr
             factor = scipy.linalg.cho_factor(matrix + damping * np.eye(len(matrix)))
         except np.linalg.LinAlgError:
             continue
-        return scipy.linalg.cho_solve(factor, right)
-    return np.linalg.lstsq(matrix, right, rcond=1e-12)[0]
+        return np.asarray(scipy.linalg.cho_solve(factor, right))
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0])
 
 
 def cross_validated_weight(problem: Problem, limits: Constraints, margin: float) -> float:

@@ -9,7 +9,7 @@ import scipy.linalg
 
 from taufit.core.arrays import Array, Float
 from taufit.estimators.estimator import Problem, Solution, column_scale
-from taufit.regression.base import nearest
+from taufit.regression.estimate import nearest
 from taufit.regression.information import Information
 
 
@@ -19,7 +19,7 @@ def base_least_squares(information: Information, problem: Problem) -> Float[Arra
     norms = np.linalg.norm(factor, axis=0)
     scale = 1.0 / np.where(norms > 0, norms, 1.0)
     solution, *_ = scipy.linalg.lstsq(factor * scale, information.target, cond=1e-13)
-    return scale * solution
+    return np.asarray(scale * solution)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from taufit.core.errors import InfeasibleError
 from taufit.estimators.estimator import Problem, Solution, column_scale
 from taufit.estimators.ols import base_least_squares
-from taufit.regression.base import nearest
+from taufit.regression.estimate import nearest
 from taufit.regression.information import Information
 
 

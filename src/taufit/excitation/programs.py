@@ -76,6 +76,7 @@ def to_urscript(  # noqa: PLR0913 - the public call has one keyword per choice
     phases: bool = False,
     call: bool = True,
     approach: Approach | None = None,
+    back: Approach | None = None,
     knots_s: float = KNOTS_S,
 ) -> str:
     """A URScript program with the whole motion inside, evaluated on the controller.
@@ -100,6 +101,7 @@ def to_urscript(  # noqa: PLR0913 - the public call has one keyword per choice
             controller needs none.
         approach: Proved legs to the start, from where the arm must then stand; a straight `movej`
             from anywhere where None.
+        back: Proved legs from the end to the start; one straight leg where None.
         knots_s: Time between the knots of a motion that is no Fourier series.
     """
     if motion.joints != 6:
@@ -112,7 +114,7 @@ def to_urscript(  # noqa: PLR0913 - the public call has one keyword per choice
     player: _Series | _Table = (
         _Series(motion, step_s, start)
         if isinstance(motion, Fourier)
-        else _Table(motion, step_s, start, approach or Approach(start[None]), knots_s)
+        else _Table(motion, step_s, start, back, knots_s)
     )
 
     def phase(number: int) -> list[str]:
@@ -202,7 +204,7 @@ class _Table:
     motion: Motion
     step_s: float
     start: Float[Array, " 6"]
-    approach: Approach
+    back: Approach | None
     knots_s: float
 
     def head(self) -> list[str]:
@@ -258,9 +260,11 @@ class _Table:
     def _back(self) -> list[str]:
         """To the start again, where the motion does not end there."""
         end = self.motion.at(np.array([self.motion.duration]))[0][0]
-        away = np.abs(end - self.start).max() > 1e-6
-        moves = f"a={self.approach.acceleration:.9g}, v={self.approach.speed:.9g}"
-        return ["  stopj(2.0)", f"  movej({_row(self.start)}, {moves})"] if away else []
+        if np.abs(end - self.start).max() <= 1e-6:
+            return []
+        back = self.back or Approach(np.stack([end, self.start]))
+        moves = f"a={back.acceleration:.9g}, v={back.speed:.9g}"
+        return ["  stopj(2.0)", *(f"  movej({_row(pose)}, {moves})" for pose in back.poses[1:])]
 
     def whole(self) -> list[str]:
         return ["  motion()"]

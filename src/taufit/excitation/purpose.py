@@ -58,7 +58,10 @@ def prior_information(
                 f"an earlier motion has {motion.joints} joints, the arm {model.robot.joints}."
             )
         time = np.linspace(0.0, motion.duration, 1000)
-        total += information.matrix(*motion.at(time))[0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            total += information.matrix(*motion.at(time))[0]
+    if not np.isfinite(total).all():
+        raise InfeasibleError("an earlier motion (--after) has speeds beyond all numbers.")
     return total
 
 

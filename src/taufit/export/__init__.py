@@ -20,14 +20,4 @@ if TYPE_CHECKING:
         write_urdf as write_urdf,
     )
 
-lazy_room(
-    __name__,
-    {
-        "fmu": "write_fmu",
-        "form": "Form Written",
-        "to_c": "to_c",
-        "to_mjcf": "to_mjcf",
-        "to_urdf": "to_urdf",
-        "write": "EXPORTS export_model write_export write_urdf",
-    },
-)
+lazy_room(__name__)

@@ -16,11 +16,4 @@ if TYPE_CHECKING:
     from taufit.fitting.fit_samples import fit_samples as fit_samples
     from taufit.fitting.known_friction import KnownFriction as KnownFriction
 
-lazy_room(
-    __name__,
-    {
-        "fit": "automatic_model fit fitted_model",
-        "fit_samples": "fit_samples",
-        "known_friction": "KnownFriction",
-    },
-)
+lazy_room(__name__)

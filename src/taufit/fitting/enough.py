@@ -84,7 +84,7 @@ class Amount:
         one joint more than the others, by that.
         """
         size = np.hypot(source.summary.torque_std, source.summary.mean)
-        return np.sqrt(self.missing) * _USUAL_NOISE * np.nan_to_num(size)
+        return np.asarray(np.sqrt(self.missing) * _USUAL_NOISE * np.nan_to_num(size))
 
     def findings(self) -> list[str]:
         """A warning where priors have much to say."""

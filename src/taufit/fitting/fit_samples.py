@@ -16,9 +16,8 @@ from taufit.estimators.ols import Ols, base_least_squares
 from taufit.estimators.wls import Wls
 from taufit.fitting.selection.shapes import fit_shapes
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.base import base_factor
 from taufit.regression.covariance import base_covariance
-from taufit.regression.estimate import Estimate
+from taufit.regression.estimate import Estimate, base_factor
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression, spread_out
 from taufit.regression.rows import Load, RowsOf, SampleRows, weighted_sum
@@ -26,7 +25,7 @@ from taufit.regression.run_effect import run_effect
 from taufit.regression.weights import WEIGHTINGS, AtLeast, Weighting, Weights
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
-from taufit.terms import needs
+from taufit.terms import Term, needs
 
 # Weighted column-scaled singular values below this share of the largest show nothing.
 UNSEEN = 1e-7
@@ -61,19 +60,10 @@ def fit_samples(
     estimator = estimator or Wls()
     term = model.term_sum
     source = source_of(samples)
-    signed = source.head.signed
-    if signed is not None and not np.all(signed):
-        joint = int(np.flatnonzero(~signed)[0]) + 1
-        raise TaufitError(
-            f"the torque of joint {joint} was recorded without its sign. "
-            "Find the signs first (--torque-signs unknown)."
-        )
+    _require_signs(source)
     has_shapes = bool(term.shapes)
     wanted = has_shapes and (model.shape is None if shapes is None else shapes)
-    if not needs(term, "load"):
-        load = None
-    elif load is None:
-        load = "measured"
+    load = _first_load(term, load)
     base = base_parameters(model, dropped=dropped)
 
     start, turn = model, 0
@@ -94,7 +84,7 @@ def fit_samples(
                 break
             before, change = change, _load_change(regression, load, solution.values)
             load = solution.values
-            if change < 1e-7 or (turn > 3 and change > 0.9 * before):
+            if _settled(change, before, turn):
                 break
 
     # Each joint in units of its own torque: a noise-free joint must not outshine the others.
@@ -124,6 +114,28 @@ def fit_samples(
         settings=solution.settings,
         warnings=solution.warnings,
     )
+
+
+def _first_load(term: Term, load: Load) -> Load:
+    """The load that rounds begin with; None where no term depends on it."""
+    if not needs(term, "load"):
+        return None
+    return "measured" if load is None else load
+
+
+def _settled(change: float, before: float, turn: int) -> bool:
+    """Whether another round of loads would change nothing, or not less than the last."""
+    return change < 1e-7 or (turn > 3 and change > 0.9 * before)
+
+
+def _require_signs(source: SampleSource) -> None:
+    signed = source.head.signed
+    if signed is not None and not np.all(signed):
+        joint = int(np.flatnonzero(~signed)[0]) + 1
+        raise TaufitError(
+            f"the torque of joint {joint} was recorded without its sign. "
+            "Find the signs first (--torque-signs unknown)."
+        )
 
 
 def _stages(estimator: Estimator, load: Load, *, settled: bool) -> tuple[Estimator, ...]:

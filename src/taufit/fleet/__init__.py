@@ -12,10 +12,4 @@ if TYPE_CHECKING:
     from taufit.fleet.result import FleetResult as FleetResult
     from taufit.fleet.run import study_fleet as study_fleet
 
-lazy_room(
-    __name__,
-    {
-        "result": "FleetResult",
-        "run": "study_fleet",
-    },
-)
+lazy_room(__name__)

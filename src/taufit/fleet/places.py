@@ -9,16 +9,17 @@ http://, memory://, ...).
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from taufit.core.ending import temporary_folder
 from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
 from taufit.recording.files import find_recordings, is_recording_name
+from taufit.recording.repeats import repeated_files
 
 KEYS = ("robot", "day")
 _DATE = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
@@ -47,8 +48,8 @@ class Place:
         if not is_remote(self.url):
             yield Path(self.url)
             return
-        with tempfile.TemporaryDirectory(prefix="taufit-") as folder:
-            path = Path(folder) / PurePosixPath(self.name).name
+        with temporary_folder() as folder:
+            path = folder / PurePosixPath(self.name).name
             system, place = _opened(self.url)
             try:
                 system.get_file(place, str(path))
@@ -84,7 +85,8 @@ def _second(entry: tuple[str, str, int]) -> str:
 
 
 def _local(path: Path) -> list[tuple[str, str, int]]:
-    files, top = find_recordings([path])
+    # Repeats are refused file by file, when it is known whose they are.
+    files, top, _ = find_recordings([path], allow_repeats=True)
     top = path.parent if top is None else top
     return [
         (str(file), file.relative_to(top).as_posix(), file.stat().st_size if file.is_file() else 0)
@@ -123,13 +125,40 @@ def _opened(path: str) -> tuple[Any, str]:
     return system, place
 
 
+def without_repeats(
+    places: Sequence[Place], *, allow: bool = False
+) -> tuple[tuple[Place, ...], list[tuple[Place, str]]]:
+    """Local files that are no repeats of others, and those that are, each with the reason.
+
+    Of one robot's repeats the first counts; of files that lie with several robots none does, since
+    nobody knows whose they are. Where repeats are allowed, all count.
+    """
+    local = [place for place in places if not (allow or is_remote(place.url))]
+    repeats = repeated_files(Path(place.url) for place in local)
+    groups: dict[int, list[int]] = {}
+    for k, first in repeats.items():
+        groups.setdefault(first, [first]).append(k)
+    refused: dict[str, tuple[Place, str]] = {}
+    for members in groups.values():
+        shared = len({local[k].robot for k in members}) > 1
+        for k in members if shared else members[1:]:
+            other = next(m for m in members if m != k)
+            why = f"its content is that of {local[other].name}"
+            why += ", so it is not known whose it is" if shared else ", which counts already"
+            refused[local[k].url] = local[k], f"{why} (--allow-repeats counts both)"
+    kept = tuple(place for place in places if place.url not in refused)
+    return kept, list(refused.values())
+
+
 def _whose(name: str, by: Sequence[str]) -> tuple[str, str]:
     """Robot and day of a file, by its name below the path that was given."""
     path = PurePosixPath(name)
     parts = [*path.parts[:-1], path.name.split(".")[0]]
-    said = dict(part.split("=", 1) for part in parts if "=" in part)
+    # Other names with "=" in them are names like any.
+    said = {key: value for key, _, value in (part.partition("=") for part in parts)
+            if key in KEYS and value}  # fmt: skip
     date = _DATE.search(name)
-    levels = [part for part in parts if "=" not in part]
+    levels = [part for part in parts if part.partition("=")[0] not in said]
     robot = said.get("robot")
     if robot is None:
         first = levels.pop(0) if levels else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -175,8 +176,18 @@ class FleetResult:
                 yield row
 
     def file_name(self, robot: str) -> str:
-        """Of a robot's model."""
-        return f"{clean_name(robot).replace('/', '_') or 'robot'}.json"
+        """Of a robot's model; one of its own also where a disk does not tell R0 from r0."""
+        name = _file_name(robot)
+        alike = [one for one in self.robots if _file_name(one.robot).casefold() == name.casefold()]
+        if len(alike) > 1:
+            name += (
+                "-" + blake2b(robot.encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
+            )
+        return f"{name}.json"
+
+
+def _file_name(robot: str) -> str:
+    return clean_name(robot).replace("/", "_") or "robot"
 
 
 def _plain(values: Array) -> list[float | None]:

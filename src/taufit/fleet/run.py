@@ -16,11 +16,10 @@ from taufit.core.errors import RecordingError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.fitting import automatic_model
 from taufit.fitting.selection.ripple import ORDERS
 from taufit.fleet.condensed import Condense, Condensed, Failed
 from taufit.fleet.levels import Curve, Levels, curve, curve_rows, friction_of, level_rows, levels
-from taufit.fleet.places import KEYS, Place, find_places, is_remote
+from taufit.fleet.places import KEYS, Place, find_places, is_remote, without_repeats
 from taufit.fleet.result import FleetResult, RobotDay, RobotResult
 from taufit.fleet.siblings import Evidence, Siblings, evidence_of, first_guess, learn
 from taufit.fleet.surprises import Surprise, friction_surprises, tilted, unlike_tool
@@ -31,7 +30,9 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import Conditioning
 from taufit.robot import Robot
 from taufit.terms import further_term
+from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.inputs import FileReader, Reader
+from taufit.workflow.steps import requested_model
 from taufit.workflow.training_data import with_drives
 
 # A task is about a second of work: files of one robot and day, so many bytes and files at most.
@@ -41,7 +42,7 @@ _DAILY = 0.1
 
 
 @one_blas_thread
-def study_fleet(
+def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
     robot: Robot,
     path: str,
     *,
@@ -50,6 +51,7 @@ def study_fleet(
     cutoff_hz: float = 10.0,
     reader: FileReader | None = None,
     cache: Cache | None = None,
+    allow_repeats: bool = False,
     watch: Callable[[int, int], None] | None = None,
 ) -> FleetResult:
     """Models of many robots of one type, what they have in common, and who is unlike the others.
@@ -62,6 +64,7 @@ def study_fleet(
         cutoff_hz: Of the low-pass on motion and torque.
         reader: How files are read, e.g. `Reader(map=..., effort=...)`; by default as they are.
         cache: What is known of local files from earlier studies.
+        allow_repeats: Count local files with equal contents as often as they are there.
         watch: Called with the number of files done and of all.
 
     Example:
@@ -71,10 +74,11 @@ def study_fleet(
         >>> [one.robot for one in found.robots if one.outlier]  # doctest: +SKIP
         ['cell_17']
     """
-    places = find_places(path, by)
+    places, repeats = without_repeats(find_places(path, by), allow=allow_repeats)
     engine = engine or Processes()
     condense = _condense(robot, places, cutoff_hz, reader or Reader())
     days, failed = _gathered(condense, places, engine, cache, watch)
+    failed += [Failed(place.name, why) for place, why in repeats]
     if not days:
         raise RecordingError(
             f"none of {len(places)} files could be used; the first: {failed[0].file}: "
@@ -96,7 +100,7 @@ def _condense(
                 break
         except (TaufitError, OSError, ValueError):
             continue
-    model = automatic_model(robot)
+    model = requested_model(FitRequest(cutoff_hz=cutoff_hz), robot)
     # Twenty seconds of one motion take waves of the gear for drag: they have columns of their own.
     model = replace(model, terms=(further_term("ripple", ORDERS), *model.terms))
     rows = reader.rows if reader.whole else None

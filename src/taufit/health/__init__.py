@@ -28,14 +28,4 @@ if TYPE_CHECKING:
         track as track,
     )
 
-lazy_room(
-    __name__,
-    {
-        "cusum": "cusum threshold_for",
-        "history": "History Run judge start_history",
-        "history_file": "add_runs read_history write_history",
-        "index": "FrictionIndex friction_index",
-        "judgement": "JointHealth Judgement",
-        "tracker": "FrictionTracker TrackerSettings track",
-    },
-)
+lazy_room(__name__)

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.live.account import Account as Account
-    from taufit.live.monitor import Monitor as Monitor
+    from taufit.live.monitor import Account as Account, Monitor as Monitor
     from taufit.live.reading import KINDS as KINDS, MonitorEvent as MonitorEvent, Reading as Reading
 
-lazy_room(
-    __name__,
-    {
-        "account": "Account",
-        "monitor": "Monitor",
-        "reading": "KINDS MonitorEvent Reading",
-    },
-)
+lazy_room(__name__)

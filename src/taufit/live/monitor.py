@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,20 +21,141 @@ from taufit.contact import ContactSettings, ContactWatch
 from taufit.contact.external_torque import Felt
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
-from taufit.live.account import Account
-from taufit.live.friction_watch import FrictionWatch
+from taufit.health import FrictionTracker
 from taufit.live.prediction import LivePrediction
 from taufit.live.reading import MonitorEvent, Reading
 from taufit.live.sources import Opened, Row, open_rows
 from taufit.model.fitted_model import FittedModel, require_fitted
+from taufit.model.friction_level import friction_level
 from taufit.payload import PayloadEstimate, PayloadFilter, PayloadSettings
 from taufit.payload.filter.event import Event
 from taufit.payload.reader import PayloadReader
 from taufit.payload.run import at_least
 from taufit.recording import Recording
-from taufit.signals.intake import Sample
+from taufit.signals.intake import Counts, Sample
 from taufit.terms.friction.states import STATES
 from taufit.wire.source import Source
+
+_SLIDES = (STATES.index("fast"), STATES.index("slow"))
+# Friction is followed in steps of this length [s].
+_EVERY_S = 0.1
+# Beyond this share and so many standard deviations, for this long in motion, friction has changed.
+_CHANGED, _SIGMAS, _LASTS_S = 0.25, 4.0, 5.0
+
+
+class FrictionWatch:
+    """The friction index 1 + (dFc + dFv speed) / level of each joint, with its uncertainty.
+
+    dFc and dFv are what a `FrictionTracker` finds beside the model; `level` is the model's friction
+    at creeping speed and `speed` a third of the fastest in training.
+
+    Attributes:
+        index, std: Of each joint.
+    """
+
+    def __init__(self, model: FittedModel, rate_hz: float) -> None:
+        joints = model.robot.joints
+        self._skip = max(1, round(_EVERY_S * rate_hz))
+        self._tracker = FrictionTracker(model, rate_hz / self._skip)
+        level = np.maximum(friction_level(model), 1e-3)
+        span = model.training.ranges.velocity
+        fastest = np.ones(joints) if span is None else np.maximum(-span.low, span.high)
+        parts = np.stack([np.ones(joints), fastest / 3.0, np.zeros(joints)], -1)
+        self._weight = parts / level[:, None]
+        self._said = np.zeros(joints, bool)
+        self._seconds = np.zeros(joints)
+        self._count = 0
+        self.index = np.ones(joints)
+        self.std = np.full(joints, np.nan)
+
+    def clear(self) -> None:
+        """The next step follows on none; what was learnt stays."""
+        self._count = 0
+
+    def add(self, felt: Felt, i: int, *, known: bool) -> list[int]:
+        """One step of the grid; joints whose friction has just been seen to have changed.
+
+        Args:
+            felt: Steps of the grid.
+            i: Which of them.
+            known: Whether all that acts on the arm is known: no contact, payload found.
+        """
+        self._count += 1
+        if not known or self._count % self._skip:
+            return []
+        state, velocity = felt.state[i], felt.velocity[i]
+        moves = (state == _SLIDES[0]) | (state == _SLIDES[1])
+        residual = -felt.smooth[i]
+        self._tracker.correct(felt.friction[i], velocity, residual, moves)
+        own, weight = self._tracker, self._weight
+        self.index = 1.0 + (weight * own.state).sum(axis=1)
+        reach = (own.covariance @ weight[:, :, None])[:, :, 0]
+        self.std = np.sqrt(np.maximum((weight * reach).sum(axis=1), 0.0))
+        away = np.abs(self.index - 1.0)
+        beyond = (away > _CHANGED) & (away > _SIGMAS * self.std)
+        self._seconds = np.where(beyond, self._seconds + _EVERY_S * moves, 0.0)
+        changed: Array = self._seconds > _LASTS_S
+        new = changed & ~self._said
+        self._said |= changed
+        return [int(j) for j in np.flatnonzero(new)] if new.any() else []
+
+
+# Why an intake leaves a sample out, and in words.
+REASONS = {
+    "spike": "spikes",
+    "late": "late",
+    "repeated": "repeated stamps",
+    "missing": "no measurements",
+    "held": "repeated torques",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """samples = readings + settling + waiting + sum of left_out.
+
+    Attributes:
+        samples: That have come so far.
+        readings: That have a reading of their own.
+        settling: Before the first step of the grid, at the beginning and after gaps: no reading.
+        waiting: For the next sample.
+        left_out: By reason, one of `REASONS`.
+    """
+
+    samples: int
+    readings: int
+    settling: int
+    waiting: int
+    left_out: dict[str, int]
+
+    @classmethod
+    def of(cls, counts: Counts, handed: int, readings: int) -> Account:
+        """Of an intake that has handed on so many samples, which made so many readings."""
+        left = {reason: getattr(counts, reason) for reason in REASONS}
+        waiting = counts.pushed - sum(left.values()) - handed
+        return cls(counts.pushed, readings, handed - readings, waiting, left)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "samples": self.samples,
+            "readings": self.readings,
+            "settling": self.settling,
+            "waiting": self.waiting,
+            "left_out": dict(self.left_out),
+        }
+
+    def __str__(self) -> str:
+        parts = [f"{self.readings} readings"]
+        if self.settling:
+            parts.append(f"{self.settling} before the first step of the grid")
+        if self.waiting:
+            parts.append(f"{self.waiting} waiting for the next one")
+        left = [f"{n} {REASONS[reason]}" for reason, n in self.left_out.items() if n]
+        if left:
+            parts.append(f"{sum(self.left_out.values())} left out ({', '.join(left)})")
+        return f"{self.samples} samples: {', '.join(parts)}"
+
 
 _EVENTS_KEPT = 1000
 _DECIDED = ("pick", "drop", "change")

@@ -8,7 +8,9 @@ Every request is checked before any page sees it, in this order:
     size      of head and body below the limits, else 431 or 413
 
 so no page that another site serves can read a stream or press a button, even one that guesses the
-port. Answers forbid scripts, frames and requests that are not the page's own.
+port. Connections that have not shown the token have seconds to do so, and the oldest of too many
+make room: whoever has the token is served. Answers forbid scripts, frames and requests that are not
+the page's own.
 """
 
 from __future__ import annotations
@@ -36,7 +38,10 @@ if TYPE_CHECKING:
 
 BODY_LIMIT = 64_000
 HEAD_LIMIT = 16_384
+# Connections with the token, and without it so far; those have so long to show it [s].
 CONNECTIONS = 64
+STRANGERS = 256
+HEAD_S = 5.0
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = {
     "cache-control": "no-store",
@@ -106,15 +111,82 @@ def listen(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Place
         raise ServerError(
             f"cannot listen on {host}:{port}: {reason}. Give another --port (0: any free one)."
         ) from None
-    line.listen(CONNECTIONS)
+    line.listen(STRANGERS)
     return line, Place(host, line.getsockname()[1])
+
+
+_NO_TOKEN = "the token is missing or wrong: use the address that taufit printed"
+_RELOAD = """const token = sessionStorage.getItem("taufit-token");
+if (token) location.replace(`/?token=${encodeURIComponent(token)}`);"""
+
+
+class Visitors:
+    """Connections of a server: strangers, and those that have shown the token.
+
+    Connections are known by the address at their other end.
+    """
+
+    def __init__(self) -> None:
+        self._strangers: dict[Any, Any] = {}
+        self._guests: dict[Any, Any] = {}
+
+    def arrive(self, client: Any, transport: Any) -> None:
+        """A connection is there; the oldest of too many strangers goes."""
+        self._strangers[client] = transport
+        while len(self._strangers) > STRANGERS:
+            oldest = next(iter(self._strangers))
+            self._strangers.pop(oldest).abort()
+
+    def welcome(self, client: Any) -> bool:
+        """It has shown the token; False where there are too many such."""
+        client = None if client is None else tuple(client)
+        if client not in self._guests and len(self._guests) >= CONNECTIONS:
+            return False
+        transport = self._strangers.pop(client, None)
+        if transport is not None:
+            self._guests[client] = transport
+        return True
+
+    def expire(self, client: Any, transport: Any) -> None:
+        """It had time to show the token."""
+        if client in self._strangers and self._strangers[client] is transport:
+            transport.abort()
+
+    def leave(self, client: Any) -> None:
+        """It is gone."""
+        self._strangers.pop(client, None)
+        self._guests.pop(client, None)
+
+
+def _protocol(visitors: Visitors) -> type:
+    """uvicorn's protocol, whose connections are noted and have a time to show the token."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Noted(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            visitors.arrive(self.client, transport)
+            self.loop.call_later(HEAD_S, visitors.expire, self.client, transport)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            visitors.leave(self.client)
+            super().connection_lost(exc)
+
+    return Noted
 
 
 class Guard:
     """ASGI: asks the four questions of this file, then the application."""
 
-    def __init__(self, app: ASGIApp, place: Place, limits: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        place: Place,
+        limits: Mapping[str, int] | None = None,
+        visitors: Visitors | None = None,
+    ) -> None:
         self.app, self.place, self.limits = app, place, dict(limits or {})
+        self.visitors = visitors or Visitors()
         self.token = place.token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,7 +203,7 @@ class Guard:
             else:
                 await self.app(scope, _replay(body, receive), _with_headers(send))
         if refusal is not None:
-            await _refuse(send, *refusal)
+            await _refuse(send, *refusal, page=_is_page(scope, heads))
 
     def _refusal(self, scope: Scope, heads: dict[str, list[str]]) -> tuple[int, str] | None:
         head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
@@ -145,7 +217,9 @@ class Guard:
         if any(site not in ("same-origin", "none") for site in heads.get("sec-fetch-site", [])):
             return 403, "this page may only be asked by itself"
         if not self._known(scope, heads):
-            return 401, "the token is missing or wrong: use the address that taufit printed"
+            return 401, _NO_TOKEN
+        if not self.visitors.welcome(scope.get("client")):
+            return 503, "too many pages are open: close one"
         length = heads.get("content-length", ["0"])
         limit = self.limits.get(scope["path"], BODY_LIMIT)
         if len(length) != 1 or not length[0].isdigit() or int(length[0]) > limit:
@@ -204,10 +278,29 @@ def _with_headers(send: Send) -> Send:
     return sent
 
 
-async def _refuse(send: Send, status: int, text: str) -> None:
-    body = (text + "\n").encode()
+def _is_page(scope: Scope, heads: dict[str, list[str]]) -> bool:
+    """Whether a browser wants the page itself and has no token in its address, as on a reload."""
+    return (
+        scope["method"] == "GET"
+        and scope["path"] == "/"
+        and b"token" not in scope["query_string"]
+        and "text/html" in "".join(heads.get("accept", []))
+    )
+
+
+async def _refuse(send: Send, status: int, text: str, *, page: bool = False) -> None:
+    body, kind, policy = (text + "\n").encode(), "plain", _NOTHING
+    if page and status == 401:
+        # The page took the token out of the address and left it with this tab.
+        nonce = secrets.token_urlsafe(16)
+        kind, policy = "html", f"{_NOTHING}; script-src 'nonce-{nonce}'"
+        body = (
+            f'<!doctype html><meta charset="utf-8"><p>{escape(text)}</p><script nonce="{nonce}">'
+            f"{_RELOAD}</script>\n"
+        ).encode()
     heads = {
-        "content-type": "text/plain; charset=utf-8",
+        "content-type": f"text/{kind}; charset=utf-8",
+        "content-security-policy": policy,
         "content-length": str(len(body)),
         "connection": "close",
     }
@@ -263,9 +356,10 @@ def serving(
     """
     import uvicorn
 
+    visitors = Visitors()
     config = uvicorn.Config(
-        Guard(app, place, limits),
-        http="h11",
+        Guard(app, place, limits, visitors),
+        http=_protocol(visitors),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -273,7 +367,7 @@ def serving(
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS,
+        backlog=STRANGERS,
         h11_max_incomplete_event_size=HEAD_LIMIT,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=2,

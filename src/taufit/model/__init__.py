@@ -33,18 +33,4 @@ if TYPE_CHECKING:
         TrainingRecord as TrainingRecord,
     )
 
-lazy_room(
-    __name__,
-    {
-        "fitted_model": "FittedModel",
-        "model_file": "read_model write_model",
-        "noise_by_state": "AlarmTail NoiseByState",
-        "predict": "friction_torque predicted_rows predicted_torque rigid_torque",
-        "score": "Score",
-        "torque_model": "TorqueModel",
-        "training_record": (
-            "BaseRecord Conditioning FitSettings Provenance Range Ranges Residuals "
-            "ResidualStructure ThermalState TrainingRecord"
-        ),
-    },
-)
+lazy_room(__name__)

@@ -231,7 +231,7 @@ class Columns:
                 spread[..., self.beside_motors] = 0.0
                 for k in np.flatnonzero(self.beside_motors):
                     spread[:, every, every, k] = motor[..., k]
-            return spread.reshape(n, joints, -1)
+            return np.asarray(spread.reshape(n, joints, -1))
         out = np.zeros((n, joints, joints, terms), dtype=motor.dtype)
         out[:, every, every] = motor
         return out.reshape(n, joints, -1)
@@ -266,7 +266,7 @@ class Columns:
             torque = torque @ self.coupling
         if self.beside_motors.any():
             torque = torque + np.einsum("njk,jk->nj", motor, parts.drive - drive)
-        return torque + parts.offsets
+        return np.asarray(torque + parts.offsets)
 
     def rest(
         self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]

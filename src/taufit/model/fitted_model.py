@@ -220,7 +220,7 @@ class FittedModel(Shown):
             channels=channels,
             step=step,
         )
-        return rigid + rest @ self.values[self.layout.rest]
+        return np.asarray(rigid + rest @ self.values[self.layout.rest])
 
 
 def require_fitted(model: FittedModel, what: str) -> FittedModel:

@@ -21,7 +21,7 @@ def friction_level(model: FittedModel) -> Float[Array, " j"]:
         np.einsum("njk,jk->nj", typical_friction(model, sign * slow, still), own)
         for sign in (1.0, -1.0)
     )
-    return np.mean(np.abs(forth - back), axis=0) / 2.0
+    return np.asarray(np.mean(np.abs(forth - back), axis=0) / 2.0)
 
 
 def typical_friction(

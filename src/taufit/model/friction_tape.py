@@ -101,7 +101,7 @@ class FrictionTape:
         warm = None if temperature is None else temperature[None]
         inputs = TermInput(velocity[None], position[None], load[None], warm, step=self._step)
         columns, self._state = self._columns.advance(self._state, inputs)
-        return np.einsum("jk,jk->j", columns[0], self._own)
+        return np.asarray(np.einsum("jk,jk->j", columns[0], self._own))
 
     @property
     def parts(self) -> tuple[Array, Array, Array, Array, Array]:

@@ -52,7 +52,7 @@ class Prediction:
 
     def inside(self, measured: Float[Array, "n j"]) -> Bool[Array, "n j"]:
         """Whether a measured torque is in the interval."""
-        return np.abs(measured - self.torque) <= self.half_width
+        return np.asarray(np.abs(measured - self.torque) <= self.half_width)
 
 
 def predict_interval(
@@ -122,7 +122,9 @@ def _noise(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
     if training.residuals.by_state is None:
         rmse = np.zeros(samples.joints) if training.score is None else training.score.rmse
         return np.broadcast_to(rmse, samples.torque.shape)
-    return training.residuals.by_state[friction_states(model, samples), np.arange(samples.joints)]
+    return np.asarray(
+        training.residuals.by_state[friction_states(model, samples), np.arange(samples.joints)]
+    )
 
 
 def friction_states(model: FittedModel, samples: Samples) -> Int[Array, "n j"]:

@@ -36,7 +36,10 @@ VERSION = 1
 @cache
 def schema() -> dict[str, Any]:
     """The JSON Schema of a model file."""
-    return json.loads(files("taufit").joinpath("model_schema.json").read_text(encoding="utf-8"))
+    schema: dict[str, Any] = json.loads(
+        files("taufit").joinpath("model_schema.json").read_text(encoding="utf-8")
+    )
+    return schema
 
 
 def model_to_dict(model: FittedModel) -> dict[str, Any]:

@@ -87,4 +87,4 @@ class NoiseByState:
 
     def band(self, state: Int[Array, "n j"]) -> Float[Array, "n j"]:
         """Half width of the 95 % interval of the low-passed residual, given the states [N m]."""
-        return NORMAL_95 * self.level[state, np.arange(state.shape[-1])]
+        return np.asarray(NORMAL_95 * self.level[state, np.arange(state.shape[-1])])

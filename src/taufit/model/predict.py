@@ -28,7 +28,7 @@ def predicted_torque(model: FittedModel, samples: Samples) -> Float[Array, "n j"
     rigid = rigid_torque(model, samples)
     columns = model.columns
     motor = columns.drive_at(samples, load=rigid)
-    return rigid + columns.rest_torque(model.values, samples.acceleration, motor)
+    return np.asarray(rigid + columns.rest_torque(model.values, samples.acceleration, motor))
 
 
 def friction_torque(

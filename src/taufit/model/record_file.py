@@ -41,29 +41,35 @@ _VERSIONS = ("taufit", "python", "numpy", "created", "robot")
 _BY_STATE = ("level", "white", "walk", "velocity", "seconds")
 
 
-def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
-    """Sections of a model file, all but the parameters' own entries."""
-    score, residuals = record.score, record.residuals
-    out: dict[str, Any] = {} if record.base is None else {"base": write(record.base)}
-    out["range"] = {k: span for k, span in write(record.ranges).items() if span is not None}
-    out["conditioning"] = write(record.conditioning)
-    if score is not None:
-        out["score"] = {key: x for key, x in score.to_dict().items() if key != "findings"}
-    out["residuals"] = {
+def _residuals_to_dict(residuals: Residuals) -> dict[str, Any]:
+    out: dict[str, Any] = {
         "noise_density": residuals.noise_density,
         "correlation_s": residuals.correlation_s,
     }
     if residuals.by_state is not None:
-        out["residuals"]["by_state"] = dict(zip(STATES, residuals.by_state, strict=True))
+        out["by_state"] = dict(zip(STATES, residuals.by_state, strict=True))
     if residuals.structure is not None:
-        out["residuals"]["structure"] = write(residuals.structure)
+        out["structure"] = write(residuals.structure)
+    return out
+
+
+def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
+    """Sections of a model file, all but the parameters' own entries."""
+    score = record.score
+    out: dict[str, Any] = {} if record.base is None else {"base": write(record.base)}
+    out["range"] = {k: span for k, span in write(record.ranges).items() if span is not None}
+    out["conditioning"] = write(record.conditioning)
+    if score is not None:
+        out["score"] = score.to_dict()
+        out["score"].pop("findings", None)
+    out["residuals"] = _residuals_to_dict(record.residuals)
     if record.noise is not None:
         out["noise_by_state"] = _noise_to_dict(record.noise)
     sections = {
         "friction_scatter": record.friction_scatter,
         "joint_zero_std": record.joint_zero_std,
-        "from_data": None if record.from_data is None else write(record.from_data),
-        "thermal": None if record.thermal is None else write(record.thermal),
+        "from_data": record.from_data and write(record.from_data),
+        "thermal": record.thermal and write(record.thermal),
         "hidden_zeros": record.hidden_zeros or None,
         "simple_terms": None
         if record.simple_terms is None
@@ -74,7 +80,8 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     out["warnings"] = record.warnings
     if record.contradictions:
         out["contradictions"] = record.contradictions
-    return plain(out)
+    section: dict[str, Any] = plain(out)
+    return section
 
 
 def record_from_dict(
@@ -214,7 +221,10 @@ def _nine_digits(value: Any) -> Any:
 def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
     """Plain data: versions, settings, and the caller's description of the sources."""
     versions = {name: getattr(provenance, name) for name in _VERSIONS}
-    return plain({**versions, "settings": write(provenance.settings), **provenance.sources})
+    section: dict[str, Any] = plain(
+        {**versions, "settings": write(provenance.settings), **provenance.sources}
+    )
+    return section
 
 
 def _provenance(data: Field) -> Provenance | None:

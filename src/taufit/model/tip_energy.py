@@ -81,7 +81,7 @@ def tip_energy(
         _block(model, position[k : k + _BLOCK], velocity[k : k + _BLOCK])
         for k in range(0, len(position), _BLOCK)
     ]
-    names = TipEnergy.__slots__  # type: ignore[attr-defined]
+    names = TipEnergy.__slots__
     return TipEnergy(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
@@ -139,4 +139,4 @@ def _spread(
     if model.layout.has("rotor"):
         row[:, model.layout.of("rotor")] = model.columns.at_motors(along) ** 2
     own = row[:, [model.layout.index(name) for name in base.names]]
-    return np.sqrt(np.maximum(np.einsum("nb,bc,nc->n", own, base.covariance, own), 0.0))
+    return np.asarray(np.sqrt(np.maximum(np.einsum("nb,bc,nc->n", own, base.covariance, own), 0.0)))

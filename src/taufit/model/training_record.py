@@ -67,7 +67,7 @@ class Conditioning:
         """|std / gain| per joint, or None where either is unknown."""
         if self.gain is None or self.gain_std is None:
             return None
-        return np.abs(self.gain_std / self.gain)
+        return np.asarray(np.abs(self.gain_std / self.gain))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,12 +88,12 @@ class Range:
 
     @property
     def middle(self) -> Float[Array, " j"]:
-        return 0.5 * (self.low + self.high)
+        return np.asarray(0.5 * (self.low + self.high))
 
     @property
     def largest(self) -> Float[Array, " j"]:
         """Largest magnitude either way."""
-        return np.maximum(np.abs(self.low), np.abs(self.high))
+        return np.asarray(np.maximum(np.abs(self.low), np.abs(self.high)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,8 +247,8 @@ class TermTriangle:
 class SimpleTerms:
     """What training says about the terms that simulators' formats have, without the recordings.
 
-    The terms are those of `model.simple_structure`: links, rotors, Coulomb friction and drag up to
-    the third power of speed, offsets.
+    The terms are those of `simple_structure` in regression/simple_terms.py: links, rotors, Coulomb
+    friction and drag up to the third power of speed, offsets.
 
     Attributes:
         mounting: Roll, pitch, yaw of the base in training [rad].

@@ -12,11 +12,4 @@ if TYPE_CHECKING:
     from taufit.papers.paper_page import paper_page as paper_page
     from taufit.papers.papers import PAPERS as PAPERS, read_paper as read_paper
 
-lazy_room(
-    __name__,
-    {
-        "exhibit": "Entry Exhibit Paper",
-        "paper_page": "paper_page",
-        "papers": "PAPERS read_paper",
-    },
-)
+lazy_room(__name__)

@@ -30,13 +30,4 @@ METHODS: Registry[Callable[..., PayloadRun]] = Registry(
 )
 __all__ = ["METHODS"]
 
-lazy_room(
-    __name__,
-    {
-        "estimate": "PayloadEstimate",
-        "filter": "Event PayloadFilter",
-        "run": "PayloadRun identify_payload",
-        "settings": "PayloadSettings",
-        "stream": "Stream stream",
-    },
-)
+lazy_room(__name__)

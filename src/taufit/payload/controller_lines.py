@@ -17,6 +17,18 @@ from taufit.core.arrays import Array, Float
 FRAME = "flange (the robot's tip)"
 
 
+def make_of(robot: str) -> str | None:
+    """Whose controller moves an arm of this name; None where the name does not say."""
+    name = robot.lower().replace("_", "").replace("-", "").replace(" ", "")
+    beginnings = {
+        "ur": ("ur3", "ur5", "ur7", "ur8", "ur10", "ur12", "ur15", "ur16", "ur20", "ur30"),
+        "franka": ("panda", "fr3", "fp3", "franka"),
+        "kuka": ("kr", "lbr", "iiwa", "kuka"),
+        "abb": ("irb", "gofa", "yumi", "swifti", "abb"),
+    }
+    return next((make for make, known in beginnings.items() if name.startswith(known)), None)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FlangePayload:
     """Mass, centre and inertia in the axes of the flange.

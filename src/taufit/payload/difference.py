@@ -23,6 +23,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError, TaufitError
+from taufit.core.gaussian import scaled_inverse
 from taufit.core.parameters import link_parameter
 from taufit.dynamics import engine
 from taufit.dynamics.base_parameters import base_parameters
@@ -165,8 +166,7 @@ def solve_difference(
         covariance: Of eps.
         folded: C, how the last link's ten parameters enter them.
     """
-    size = np.sqrt(np.diag(covariance))
-    weight = np.linalg.inv(covariance / np.outer(size, size)) / np.outer(size, size)
+    weight = scaled_inverse(covariance)
     spread = np.linalg.inv(folded.T @ weight @ folded)
     return spread @ (folded.T @ (weight @ difference)), spread
 

@@ -32,6 +32,7 @@ class PayloadEstimate:
         empty: Whether the arm may be carrying nothing.
         from_prior: Whether the inertia is mostly the prior shape.
         warnings: What the user should know.
+        unexplained: Why the model is not that of this arm, where it is not; else "".
     """
 
     time: float
@@ -49,6 +50,7 @@ class PayloadEstimate:
     empty: bool = False
     from_prior: bool = True
     warnings: tuple[str, ...] = field(default=())
+    unexplained: str = ""
 
     @property
     def judged(self) -> bool:

@@ -14,6 +14,7 @@ from taufit.core.threads import one_blas_thread
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter import Event, PayloadFilter
+from taufit.payload.filter.read_out import NOT_READY
 from taufit.payload.magnitudes import (
     FoundPayloadSigns,
     is_unsigned,
@@ -59,6 +60,7 @@ class PayloadRun:
         warnings: What the user should know.
         details: What only this method has.
         flange: Of the robot, in its last link's frame.
+        too_heavy: What is wrong with its mass; "" where nothing is.
         ready_means: In words, how well the mass is known when it is ready; "" where that is not
             judged.
     """
@@ -75,16 +77,36 @@ class PayloadRun:
     details: Mapping[str, Any] = field(default_factory=dict)
     flange: Float[Array, "4 4"] = field(default_factory=lambda: np.eye(4))
     ready_means: str = ""
+    too_heavy: str = ""
 
-    def set_payload(self) -> dict[str, Any]:
-        """What a controller is set to, in the flange's frame, and the lines that do it."""
-        return self.estimate.set_payload(self.flange)
+    @property
+    def refusal(self) -> str:
+        """Why the result must not be used, where it must not; else ""."""
+        found = self.estimate
+        if found.unexplained:
+            return found.unexplained
+        if found.judged and not found.ready:
+            return NOT_READY
+        return self.too_heavy or _impossible(found)
+
+    def set_payload(self) -> dict[str, Any] | None:
+        """What a controller is set to, in the flange's frame, and the lines that do it.
+
+        None where the result must not be used (`refusal`).
+        """
+        return None if self.refusal else self.estimate.set_payload(self.flange)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
+        found = self.estimate.to_dict()
+        if self.refusal:
+            # No interval is claimed for what is no result.
+            for name in ("mass", "com", "inertia"):
+                found[name] |= {"low": None, "high": None}
         return {
             "method": self.method,
-            **self.estimate.to_dict(),
+            "refused": self.refusal or None,
+            **found,
             # A method that does not know how far off it may be cannot say when it is ready.
             "ready": self.estimate.ready if self.estimate.judged else None,
             "ready_means": self.ready_means,
@@ -140,7 +162,7 @@ def run_filter(
         history.pop()
     note(found)
     budget = live.budget()
-    warnings = [*source.warnings, *found.warnings, *_too_heavy(model, found)]
+    warnings = [*source.warnings, *found.warnings]
     if live.template is not None and live.template.matched < 0.9:
         warnings.append(
             f"only {100 * live.template.matched:.0f} % of the motion is in the template; the rest "
@@ -187,20 +209,36 @@ def advice(budget: Mapping[str, float], found: PayloadEstimate) -> str:
     }[largest]
 
 
-def _too_heavy(model: FittedModel, found: PayloadEstimate) -> list[str]:
+def _too_heavy(model: FittedModel, found: PayloadEstimate) -> str:
     rated = RATED.get(model.robot.name.lower())
     arm = float(model.robot.parameters[model.robot.layout.masses].sum())
     if rated is not None and found.mass_interval[0] > rated:
-        return [
+        return (
             f"the payload of {found.mass:.2f} kg is heavier than the {rated:g} kg this arm is "
             "rated for: check drive gains, mounting and the model before you use it."
-        ]
+        )
     if rated is None and found.mass_interval[0] > 0.7 * arm > 0.0:
-        return [
+        return (
             f"the payload of {found.mass:.2f} kg is more than most arms of {arm:.0f} kg carry: "
             "check drive gains, mounting and the model before you use it."
-        ]
-    return []
+        )
+    return ""
+
+
+def _impossible(found: PayloadEstimate) -> str:
+    """Why no body has these numbers; a method that solves for ten of them may find such."""
+    moments = np.linalg.eigvalsh(found.inertia) if np.isfinite(found.inertia).all() else [np.nan]
+    # A tenth of the largest moment is within the error of methods that know none.
+    slack = 0.1 * float(np.max(np.abs(moments)))
+    if not (np.isfinite(found.mass) and np.isfinite(found.centre).all()) or found.mass < 0.0:
+        return f"no body has a mass of {found.mass:.3f} kg: use the method filter."
+    if found.empty:
+        return ""
+    if not (min(moments) >= -slack and 2.0 * max(moments) <= sum(moments) + slack):
+        return (
+            "no body has this inertia (a moment is negative or too large): use the method filter."
+        )
+    return ""
 
 
 @one_blas_thread
@@ -243,8 +281,20 @@ def identify_payload(
     done = METHODS[method](model, source, settings, template=template, watch=watch)
     if found is not None:
         done = _without_signs(done, found)
+    if method != "filter":
+        # Only the filter compares what is left over with the training's.
+        known = run_filter(model, source, settings).estimate.unexplained
+        done = replace(done, estimate=replace(done.estimate, unexplained=known))
     means = settings.ready_means if done.estimate.judged else ""
-    return replace(done, flange=model.robot.tip, ready_means=means)
+    heavy = _too_heavy(model, done.estimate) if done.estimate.judged else ""
+    warnings = dict.fromkeys([*done.warnings, *([heavy] if heavy else [])])
+    return replace(
+        done,
+        flange=model.robot.tip,
+        ready_means=means,
+        too_heavy=heavy,
+        warnings=tuple(warnings),
+    )
 
 
 def _without_signs(done: PayloadRun, found: FoundPayloadSigns) -> PayloadRun:

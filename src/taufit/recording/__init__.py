@@ -33,19 +33,4 @@ if TYPE_CHECKING:
     from taufit.recording.timing import Timing as Timing, timing as timing
     from taufit.recording.write import WRITERS as WRITERS, write_recording as write_recording
 
-lazy_room(
-    __name__,
-    {
-        "channels": "Channels",
-        "column_map": "ColumnMap read_map",
-        "cut": "cut ending share_of_runs split",
-        "finding": "Finding",
-        "joint_order": "in_order require_joints",
-        "live": "RecordingWriter compact",
-        "quality": "Quality in_motion quality",
-        "read": "READERS read_recording read_recordings",
-        "recording": "Recording",
-        "timing": "Timing timing",
-        "write": "WRITERS write_recording",
-    },
-)
+lazy_room(__name__)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from taufit.core.arrays import Array, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.recording.column_map import ColumnMap, Columns, locate
 from taufit.recording.finding import Finding
@@ -140,6 +141,47 @@ def _square(column_map: ColumnMap, joints: int) -> Float[Array, "j j"] | None:
     return coupling
 
 
+# Quantities of one column.
+_SINGLE = ("time", "payload")
+
+
+def _signed(column_map: ColumnMap, joints: int) -> Bool[Array, " j"]:
+    signed = np.asarray(column_map.signed)
+    if signed.ndim and len(signed) != joints:
+        raise RecordingError(
+            f"{column_map.source}: signed has {len(signed)} values; the file has {joints} joints."
+        )
+    return np.broadcast_to(signed, (joints,)).copy()
+
+
+def _synthesised(column_map: ColumnMap, count: int) -> tuple[Float[Array, " n"], str]:
+    """Time of a file that has none, and a note for its page."""
+    rate = column_map.rate_hz
+    assert rate is not None
+    return np.arange(count) / rate, f"synthesised at {rate:g} Hz"
+
+
+def _bad_cells(
+    table: Table, rows: Array, places: Mapping[str, list[int]]
+) -> list[tuple[int, int, str]]:
+    """Cells of these rows and of columns in use that could not be read."""
+    if not table.bad_cells:
+        return []
+    used, here = {-1}.union(*places.values()), set(table.rows[rows].tolist())
+    return [cell for cell in table.bad_cells if cell[0] in here and cell[1] in used]
+
+
+def _targets_missing(column_map: ColumnMap, raw: Mapping[str, Any]) -> list[Finding]:
+    auto = isinstance(column_map.gains, str) and column_map.gains == "auto"
+    if not auto or {"target_current", "target_torque"} <= raw.keys():
+        return []
+    text = (
+        "gains: auto needs the controller's target current and target torque, and the file has "
+        "not both"
+    )
+    return [Finding("gain_unknown", "warning", text, "gains stay unknown; give them in the map")]
+
+
 def _recording(
     table: Table,
     column_map: ColumnMap,
@@ -155,48 +197,24 @@ def _recording(
     meta = _meta(table, column_map, joints)
     meta["torque_side"] = "link" if torque_source == "joint_torque_sensor" else "motor"
     if run is not None:
-        meta["run"] = int(run) if run == int(run) else run
-    auto = isinstance(column_map.gains, str) and column_map.gains == "auto"
-    if auto and not {"target_current", "target_torque"} <= raw.keys():
-        remarks.append(
-            Finding(
-                "gain_unknown",
-                "warning",
-                "gains: auto needs the controller's target current and target torque, and the "
-                "file has not both",
-                "gains stay unknown; give them in the map",
-            )
-        )
-    signed = np.asarray(column_map.signed)
-    if signed.ndim and len(signed) != joints:
-        raise RecordingError(
-            f"{column_map.source}: signed has {len(signed)} values; the file has {joints} joints."
-        )
-    fields = {
-        QUANTITIES[name].field: values[rows]
-        for name, values in raw.items()
-        if QUANTITIES[name].per_joint
-    }
-    if "time" in raw:
-        time = raw["time"][rows, 0]
-    else:
-        assert column_map.rate_hz is not None
-        time = np.arange(len(rows)) / column_map.rate_hz
-        meta["time"] = f"synthesised at {column_map.rate_hz:g} Hz"
-    payload_column = raw["payload"][rows, 0] if "payload" in raw else None
-    used = {-1, *(index for indices in places.values() for index in indices)}
-    here = set(table.rows[rows].tolist()) if table.bad_cells else set()
+        meta["run"] = int(run) if float(run).is_integer() else run
+    remarks += _targets_missing(column_map, raw)
+    single = {name: raw[name][rows, 0] for name in _SINGLE if name in raw}
+    per_joint = [name for name in raw if QUANTITIES[name].per_joint]
+    fields = {QUANTITIES[name].field: raw[name][rows] for name in per_joint}
+    if "time" not in raw:
+        single["time"], meta["time"] = _synthesised(column_map, len(rows))
     of_field = {QUANTITIES[name].field: indices for name, indices in places.items()}
 
     def cells(field: str, index: int) -> Float[Array, " c"]:
         return table.values[rows[index], of_field[field]]
 
     recording = Recording(
-        time=time,
+        time=single["time"],
         **fields,
         signal_unit=SIGNAL_UNITS[signal],
         torque_source=torque_source,
-        signed=np.broadcast_to(signed, (joints,)).copy(),
+        signed=_signed(column_map, joints),
         gain=gain,
         gain_std=gain_std,
         coupling=_square(column_map, joints),
@@ -208,13 +226,11 @@ def _recording(
         recording,
         source=table.source,
         rows=table.rows[rows],
-        labels={
-            name: [table.labels[index] for index in indices] for name, indices in of_field.items()
-        },
+        labels={name: np.take(table.labels, own).tolist() for name, own in of_field.items()},
         cells=cells,
-        bad_cells=[c for c in table.bad_cells if c[0] in here and c[1] in used],
+        bad_cells=_bad_cells(table, rows, places),
         names=table.labels,
-        payload=payload_column,
+        payload=single.get("payload"),
     )
 
 

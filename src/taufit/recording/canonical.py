@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,114 +102,127 @@ def from_columns(
 ) -> Recording:
     """Inverse of `to_columns`; what was changed since, or was never ours, is screened again."""
     names = tuple(columns)
+    signals = _signals(names, source)
+    joints = sum(re.fullmatch(r"q_\d+", name) is not None for name in names)
+    intact = page is not None and page.get("checksum") == checksum(columns)
+    labels = {
+        name: [f"{QUANTITIES[name].prefix}_{joint + 1}" for joint in range(joints)]
+        for name in _per_joint()
+    }
+    known = {"t", "payload"}.union(*labels.values())
+    recording = Recording(
+        time=np.asarray(columns["t"], float),
+        **_fields(columns, labels, source),
+        signal_unit=SIGNAL_UNITS[signals[0]],
+        findings=(
+            *_stored_findings(page, source),
+            *_new_findings(page, intact, [name for name in names if name not in known]),
+        ),
+        **_page_fields(page or {}, joints, signals[0], source),
+    )
+    if intact:
+        return recording
+    other = {*SIGNALS} - {*signals}
+    own = {QUANTITIES[n].field: mine for n, mine in labels.items() if n not in other}
+    return screen(
+        recording,
+        source=source,
+        rows=np.arange(1, len(recording) + 1),
+        labels={**own, "time": ["t"]},
+        payload=columns.get("payload"),
+    )
+
+
+def _signals(names: tuple[str, ...], source: str) -> list[str]:
+    """The torque channel of columns as taufit names them."""
     if not looks_canonical(names):
         raise RecordingError(
             f"{source} has no columns t, q_1, ... and current_1 or torque_1 as taufit writes them "
             f"(it has {', '.join(names[:20]) or 'none'}). Give a column map: map=..., --map."
         )
-    joints = len([name for name in names if re.fullmatch(r"q_\d+", name)])
     signals = [name for name in SIGNALS if f"{QUANTITIES[name].prefix}_1" in names]
     if len(signals) != 1:
         raise RecordingError(
             f"{source} has more than one torque channel: {', '.join(signals)}. Leave one, or give "
             "a column map."
         )
-    findings = list(_stored_findings(page, source))
-    intact = False
-    if page is None:
-        findings.append(
-            Finding(
-                "metadata",
-                "warning",
-                "the file's columns are taufit's but its metadata is gone",
-                "SI units and a signed motor-side signal are assumed; gains are unknown",
-            )
-        )
-        page = {}
-    else:
-        intact = page.get("checksum") == checksum(columns)
-        # A live recording has none: its rows were never looked at.
-        if not intact and "checksum" in page:
-            findings.append(
-                Finding(
-                    "changed",
-                    "warning",
-                    "the numbers are not those taufit wrote (the checksum differs)",
-                    "all rows were screened again",
-                )
-            )
-    fields: dict[str, Any] = {}
-    for name in _per_joint():
-        prefix = QUANTITIES[name].prefix
-        mine = [f"{prefix}_{joint}" for joint in range(1, joints + 1)]
-        have = [column for column in mine if column in columns]
-        if have and len(have) != joints:
-            gone = ", ".join(column for column in mine if column not in columns)
-            raise RecordingError(f"{source} has {joints} joints but no column {gone}.")
-        if have:
+    return signals
+
+
+def _fields(
+    columns: dict[str, Float[Array, " n"]], labels: dict[str, list[str]], source: str
+) -> dict[str, Any]:
+    """Columns of every quantity that the file has, joint by joint."""
+    fields = {}
+    for name, mine in labels.items():
+        gone = [column for column in mine if column not in columns]
+        if gone and len(gone) < len(mine):
+            text = f"{source} has {len(mine)} joints but no column {', '.join(gone)}."
+            raise RecordingError(text)
+        if not gone:
             fields[QUANTITIES[name].field] = np.column_stack([columns[c] for c in mine])
-    recording = Recording(
-        time=np.asarray(columns["t"], float),
-        **fields,
-        signal_unit=SIGNAL_UNITS[signals[0]],
-        findings=tuple(findings),
-        **_page_fields(page, joints, signals[0], source),
-    )
-    known = (
-        "t",
-        "payload",
-        *(f"{QUANTITIES[n].prefix}_{j + 1}" for n in _per_joint() for j in range(joints)),
-    )
-    extra = [name for name in names if name not in known]
+    return fields
+
+
+def _new_findings(page: dict[str, Any] | None, intact: bool, extra: list[str]) -> list[Finding]:
+    """Metadata that is gone, numbers that were changed, columns that are not read."""
+    found = []
+    if page is None:
+        text = "the file's columns are taufit's but its metadata is gone"
+        done = "SI units and a signed motor-side signal are assumed; gains are unknown"
+        found.append(Finding("metadata", "warning", text, done))
+    # A live recording has no checksum: its rows were never looked at.
+    elif not intact and "checksum" in page:
+        text = "the numbers are not those taufit wrote (the checksum differs)"
+        found.append(Finding("changed", "warning", text, "all rows were screened again"))
     if extra:
-        unread = Finding(
-            "unread_columns",
-            "info",
-            f"columns {', '.join(extra[:20])} are not taufit's",
-            "not read",
+        text = f"columns {', '.join(extra[:20])} are not taufit's"
+        found.append(Finding("unread_columns", "info", text, "not read"))
+    return found
+
+
+def _page_numbers(
+    page: dict[str, Any], key: str, shape: tuple[int, ...], source: str, dtype: type = float
+) -> Any:
+    value = page.get(key)
+    if value is None:
+        return None
+    try:
+        array: Array = np.array(value, dtype)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise RecordingError(
+            f"{source}: its metadata gives {key} = {str(value)[:60]}; expected "
+            f"{' x '.join(map(str, shape))} numbers."
         )
-        recording = replace(recording, findings=(*recording.findings, unread))
-    if intact:
-        return recording
-    labels = {
-        QUANTITIES[name].field: [f"{QUANTITIES[name].prefix}_{j + 1}" for j in range(joints)]
-        for name in _per_joint()
-        if name not in SIGNALS or name == signals[0]
-    }
-    return screen(
-        recording,
-        source=source,
-        rows=np.arange(1, len(recording) + 1),
-        labels={**labels, "time": ["t"]},
-        payload=columns.get("payload"),
-    )
+    return array
 
 
-def _page_fields(page: dict[str, Any], joints: int, signal: str, source: str) -> dict[str, Any]:
-    """What the JSON page says, checked: it may have been written by anybody."""
+def _page_payload(page: dict[str, Any], source: str) -> float | None:
+    payload = page.get("payload")
+    if payload is None:
+        return None
+    number = isinstance(payload, (int, float)) and not isinstance(payload, bool)
+    if not (number and 0 <= payload < 1e6):
+        raise RecordingError(f"{source}: its metadata gives payload {payload!r}, not kilograms.")
+    return float(payload)
 
-    def numbers(key: str, shape: tuple[int, ...], dtype: type) -> Any:
-        value = page.get(key)
-        if value is None:
-            return None
-        try:
-            array: Array = np.array(value, dtype)
-        except (TypeError, ValueError):
-            array = np.zeros(0)
-        if array.shape != shape or not np.isfinite(array).all():
-            raise RecordingError(
-                f"{source}: its metadata gives {key} = {str(value)[:60]}; expected "
-                f"{' x '.join(map(str, shape))} numbers."
-            )
-        return array
 
-    if page and page.get("schema") != SCHEMA:
+def _check_form(page: dict[str, Any], source: str) -> None:
+    if page.get("schema") != SCHEMA:
         raise RecordingError(f"{source}: its metadata is not a taufit recording's.")
-    if page and (not isinstance(page.get("version"), int) or page["version"] > VERSION):
+    if not isinstance(page.get("version"), int) or page["version"] > VERSION:
         raise RecordingError(
             f"{source} was written by a newer taufit (form {page.get('version')}; this one reads "
             f"up to {VERSION}). Update taufit."
         )
+
+
+def _page_fields(page: dict[str, Any], joints: int, signal: str, source: str) -> dict[str, Any]:
+    """What the JSON page says, checked: it may have been written by anybody."""
+    if page:
+        _check_form(page, source)
     default = "motor_current" if signal == "current" else "motor_torque"
     torque_source = page.get("torque_source", default)
     if torque_source not in TORQUE_SOURCES:
@@ -218,26 +230,19 @@ def _page_fields(page: dict[str, Any], joints: int, signal: str, source: str) ->
             f"{source}: its metadata gives torque_source {torque_source!r}; there are "
             f"{', '.join(TORQUE_SOURCES)}."
         )
-    payload = page.get("payload")
-    if payload is not None and (
-        isinstance(payload, bool) or not isinstance(payload, (int, float)) or not 0 <= payload < 1e6
-    ):
-        raise RecordingError(f"{source}: its metadata gives payload {payload!r}, not kilograms.")
     provenance = page.get("provenance") or {}
     stored = page.get("findings") or []
     if not isinstance(provenance, dict) or not isinstance(stored, list):
         raise RecordingError(f"{source}: its metadata is damaged.")
-    meta = dict(provenance)
-    for key in ("robot", "joint_names", "mounting"):
-        if page.get(key) is not None:
-            meta[key] = page[key]
+    own = {key: page.get(key) for key in ("robot", "joint_names", "mounting")}
+    meta = {**provenance, **{key: value for key, value in own.items() if value is not None}}
     result: dict[str, Any] = {
         "torque_source": torque_source,
-        "signed": numbers("signed", (joints,), bool),
-        "gain": numbers("gain", (joints,), float),
-        "gain_std": numbers("gain_std", (joints,), float),
-        "coupling": numbers("coupling", (joints, joints), float),
-        "payload": None if payload is None else float(payload),
+        "signed": _page_numbers(page, "signed", (joints,), source, bool),
+        "gain": _page_numbers(page, "gain", (joints,), source),
+        "gain_std": _page_numbers(page, "gain_std", (joints,), source),
+        "coupling": _page_numbers(page, "coupling", (joints, joints), source),
+        "payload": _page_payload(page, source),
         "meta": meta,
     }
     return result

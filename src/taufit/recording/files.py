@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from taufit.core.errors import RecordingError
+from taufit.recording.finding import Finding
 from taufit.recording.readers.from_parquet import row_count
 from taufit.recording.recording import Recording
+from taufit.recording.repeats import repeated_files
 
 # Longer files are read in sections of so many rows.
 LONGEST, SECTION = 3 * 2**15, 2**16
@@ -25,37 +28,92 @@ _SMALL = 2**22
 
 # Endings that files in a folder are taken for recordings by; text of any kind has to be named.
 _NOT_IN_FOLDERS = (".txt", ".dat", ".log")
+# Repeats that a refusal names.
+_NAMED = 10
 
 
-def find_recordings(given: Sequence[Path]) -> tuple[tuple[Path, ...], Path | None]:
-    """Files, and all recordings in folders and patterns; and the folder they were looked for in.
+class FoundRecordings(NamedTuple):
+    """Files that were looked for.
+
+    Attributes:
+        paths: Those of a folder or pattern sorted by name.
+        folder: The first that was looked through; None where files were named one by one.
+        findings: Repeats that are counted, and links that were not followed.
+    """
+
+    paths: tuple[Path, ...]
+    folder: Path | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def find_recordings(given: Sequence[Path], *, allow_repeats: bool = False) -> FoundRecordings:
+    """Files, and all recordings in folders and patterns.
+
+    Every folder is visited once and links to folders are not followed, so no recording is found
+    twice; one that lies there twice is refused.
 
     Args:
         given: Files; folders, whose recordings are found at any depth; patterns such as
             days/*/run_*.parquet. Bags and datasets that are folders count as files.
+        allow_repeats: Count a recording as often as it is there.
 
-    Returns:
-        The files, those of a folder or pattern sorted by name, and the first folder that was
-        looked through, or None where files were named one by one.
+    Raises:
+        RecordingError: There is none, a folder cannot be read, or recordings have equal contents.
     """
     paths: list[Path] = []
+    links: list[Path] = []
     top: Path | None = None
     for one in given:
         if one.is_dir() and not _is_recording(one):
-            found, folder = sorted(_inside(one)), one
+            found, folder = sorted(_inside(one, links)), one
         elif not one.exists() and glob.has_magic(str(one)):
-            names = glob.glob(str(one), recursive=True)
-            found, folder = sorted(Path(name) for name in names), _before_pattern(one)
+            found, folder = sorted(_matching(one, links)), _before_pattern(one)
         else:
             paths.append(one)
             continue
         if not found:
             raise RecordingError(
-                f"{one}: there is no recording. Name files, or a folder or pattern that has some."
+                f"{one}: there is no recording{_linked(links)}. Name files, or a folder or pattern "
+                "that has some."
             )
         paths += found
         top = top or folder
-    return tuple(paths), top
+    repeats = _repeats(paths)
+    if repeats and not allow_repeats:
+        raise RecordingError(refusal(repeats))
+    findings = [*(_link_finding(link) for link in dict.fromkeys(links)), *repeats]
+    return FoundRecordings(tuple(paths), top, tuple(findings))
+
+
+def _repeats(paths: Sequence[Path]) -> list[Finding]:
+    def message(repeat: Path, first: Path) -> str:
+        if repeat == first:
+            return f"{repeat} is given twice"
+        return f"{repeat} is {first} again: their contents are equal"
+
+    return [
+        Finding("repeated_file", "warning", message(paths[k], paths[first]))
+        for k, first in sorted(repeated_files(paths).items())
+    ]
+
+
+def refusal(repeats: Sequence[Finding]) -> str:
+    """Why recordings with equal contents are not fitted, and what to do."""
+    texts = [finding.message for finding in repeats[:_NAMED]]
+    more = f"\nand {len(repeats) - _NAMED} more" if len(repeats) > _NAMED else ""
+    return (
+        "\n".join(texts) + more + ".\nA recording that counts twice makes intervals too narrow: "
+        "remove the repeats, or give --allow-repeats (allow_repeats=True) if they are meant."
+    )
+
+
+def _linked(links: Sequence[Path]) -> str:
+    return f" ({links[0]} is a link to a folder and not followed)" if links else ""
+
+
+def _link_finding(link: Path) -> Finding:
+    message = f"{link} is a link to a folder: what lies there was not looked for"
+    return Finding("link_not_followed", "info", message, "name that folder too if it belongs here")
 
 
 def _is_recording(folder: Path) -> bool:
@@ -72,13 +130,53 @@ def is_recording_name(path: PurePath) -> bool:
     return ending in READERS and ending not in _NOT_IN_FOLDERS and not hidden
 
 
-def _inside(folder: Path) -> Iterator[Path]:
-    for path in folder.iterdir():
-        if path.name.startswith("."):
+def _inside(top: Path, links: list[Path]) -> Iterator[Path]:
+    """Recordings in a folder at any depth; links to folders are noted and not followed."""
+    visited: set[tuple[int, int]] = set()
+    waiting = [top]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            status = os.stat(folder)
+            if (status.st_dev, status.st_ino) in visited:
+                continue
+            visited.add((status.st_dev, status.st_ino))
+            with os.scandir(folder) as entries:
+                listed = [entry for entry in entries if not entry.name.startswith(".")]
+        except OSError as error:
+            raise RecordingError(
+                f"{folder} cannot be looked through: {error.strerror}. Make it readable, or name "
+                "the recordings that are to be used."
+            ) from None
+        for entry in listed:
+            path = folder / entry.name
+            if not entry.is_dir():
+                # Devices and pipes are no recordings; a link to nothing is named when it is read.
+                if is_recording_name(path) and (entry.is_file() or not path.exists()):
+                    yield path
+            elif entry.is_symlink():
+                links.append(path)
+            elif _is_recording(path):
+                yield path
+            else:
+                waiting.append(path)
+
+
+def _matching(pattern: Path, links: list[Path]) -> Iterator[Path]:
+    """Files a pattern stands for, but those behind links to folders."""
+    top = _before_pattern(pattern)
+    below = pattern.relative_to(top)
+    hidden = any(part.startswith(".") for part in below.parts)
+    for path in set(top.glob(str(below))):
+        inner = path.relative_to(top)
+        if not hidden and any(part.startswith(".") for part in inner.parts):
             continue
-        if path.is_dir():
-            yield from [path] if _is_recording(path) else _inside(path)
-        elif is_recording_name(path):
+        behind = [top / one for one in inner.parents[:-1] if (top / one).is_symlink()]
+        if behind:
+            links.append(behind[-1])
+        elif path.is_symlink() and path.is_dir():
+            links.append(path)
+        elif not path.is_dir() or _is_recording(path):
             yield path
 
 
@@ -120,6 +218,7 @@ class RecordingFiles:
         settings: What decides, beside its content, what is read from a file; None where that is
             not known, and nothing can be kept of what was found in it.
         parts: Files and sections of files, as they are gone through.
+        findings: About the files together.
     """
 
     paths: tuple[Path, ...]
@@ -127,6 +226,7 @@ class RecordingFiles:
     read_rows: Callable[[Path, int, int], list[Recording]] | None = None
     settings: tuple[Any, ...] | None = None
     parts: tuple[Path | FileSection, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.parts:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from taufit.core.names import printable
 from taufit.recording.map.remedy import Remedy
 
 # From harmless to grave; an "error" is something a fit should not be built on.
@@ -42,6 +43,11 @@ class Finding:
 
     def __post_init__(self) -> None:
         assert self.severity in SEVERITIES, self.severity
+        # Names in them come from files.
+        for name in ("message", "action", "column", "value"):
+            text = getattr(self, name)
+            if isinstance(text, str) and not text.isprintable():
+                object.__setattr__(self, name, printable(text))
 
     def __str__(self) -> str:
         text = self.message.rstrip(".")

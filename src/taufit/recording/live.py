@@ -23,6 +23,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
+from taufit.core.opened import read_bytes
 from taufit.recording.canonical import describe, from_columns, from_text, to_columns, to_text
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
@@ -288,10 +289,7 @@ def read_live(path: Path, column_map: ColumnMap | None = None) -> list[Recording
     """What a writer has flushed, whether it still runs, has crashed or was killed."""
     if column_map is not None:
         raise RecordingError(f"{path} is taufit's own form and needs no column map.")
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from None
+    data = read_bytes(path, error=RecordingError)
     if not data:
         raise RecordingError(f"{path} was started but holds no samples yet.")
     page, names, blocks, left = _batches(data, str(path))
@@ -327,9 +325,10 @@ def _batches(
         stream = pa.ipc.open_stream(file)
         page = (stream.schema.metadata or {}).get(META_KEY)
         doubles = all(kind == pa.float64() for kind in stream.schema.types)
+        names = list(stream.schema.names)
     except (pa.ArrowException, OSError, ValueError, EOFError):
         raise RecordingError(f"{source} is not a live recording of taufit.") from None
-    if page is None or not doubles or not stream.schema.names:
+    if page is None or not doubles or not names:
         raise RecordingError(f"{source} is an Arrow stream, but not a live recording of taufit.")
     blocks: list[Float[Array, "c n"]] = []
     number, end = 0, file.tell()
@@ -346,7 +345,7 @@ def _batches(
         if columns.shape[1]:
             blocks.append(columns)
         number, end = number + 1, file.tell()
-    return from_text(page, source), list(stream.schema.names), blocks, len(data) - end
+    return from_text(page, source), names, blocks, len(data) - end
 
 
 def _field_order(template: Recording) -> tuple[str, ...]:

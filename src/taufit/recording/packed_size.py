@@ -18,6 +18,7 @@ from typing import BinaryIO
 
 from taufit.core.errors import RecordingError
 from taufit.core.limits import check_unpacked, lifted
+from taufit.core.opened import require_file
 from taufit.core.plain_data import LARGEST_YAML
 
 _PIECE = 1 << 14
@@ -78,6 +79,8 @@ def check_mat(path: Path) -> None:
 
 def check_bag(path: Path) -> None:
     """Refuse a bag one part of which unpacks to too much; bags are read part by part."""
+    for file in path.iterdir() if path.is_dir() else ():
+        require_file(file, error=RecordingError)
     if lifted():
         return
     if path.is_dir():

@@ -91,10 +91,10 @@ def in_motion(recording: Recording, speed: float = REST_SPEED) -> Bool[Array, " 
     100 ms, long enough for encoder steps not to count as motion.
     """
     if recording.velocity is not None:
-        return (np.abs(recording.velocity) > speed).any(1)
+        return np.asarray((np.abs(recording.velocity) > speed).any(1))
     time = recording.time
     first = np.searchsorted(time, time - 0.05)
     last = np.minimum(np.searchsorted(time, time + 0.05, side="right"), len(time)) - 1
     span = np.maximum(time[last] - time[first], 1e-9)[:, None]
     rate = (recording.position[last] - recording.position[first]) / span
-    return (np.abs(rate) > speed).any(1)
+    return np.asarray((np.abs(rate) > speed).any(1))

@@ -12,6 +12,7 @@ import numpy as np
 
 from taufit.core.errors import RecordingError
 from taufit.core.lazy import Registry
+from taufit.core.opened import require_file
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
@@ -129,10 +130,8 @@ def _existing(path: object) -> Path:
     file = Path(path)
     if not file.exists():
         raise RecordingError(f"there is no file {file}.")
-    if file.is_fifo() and file.suffix.lower() not in (".csv", ".tsv", ".txt"):
-        raise RecordingError(
-            f"{file} is a pipe; only text tables (.csv) are read from one. Save it to a file first."
-        )
+    if not (file.is_fifo() and file.suffix.lower() in (".csv", ".tsv", ".txt")):
+        require_file(file, error=RecordingError)
     return file
 
 
@@ -155,7 +154,8 @@ def declared(recording: Recording, effort: str | None) -> Recording:
 
     if effort not in EFFORTS:
         raise RecordingError(f"effort {effort!r} is not known: use {', '.join(EFFORTS)}.")
-    meta = {key: value for key, value in recording.meta.items() if key != "gravity_removed"}
+    meta = {**recording.meta}
+    meta.pop("gravity_removed", None)
     findings = tuple(f for f in recording.findings if f.kind not in ("effort_unit", "gain_unknown"))
     if effort == "raw":
         return replace(recording, signal_unit="", gain=None, meta=meta)

@@ -139,7 +139,7 @@ class Recording(Shown):
 
     @property
     def joints(self) -> int:
-        return self.position.shape[1]
+        return int(self.position.shape[1])
 
     def __len__(self) -> int:
         return len(self.time)

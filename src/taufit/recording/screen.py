@@ -72,51 +72,20 @@ def screen(
     findings: list[Finding] = list(recording.findings)
     recording = _without_hollow_fields(recording, findings)
 
-    bad, samples = _corrupt(recording, labels, cells)
-    texts = {row: (column, text) for row, column, text in reversed(list(bad_cells))}
-    bad |= np.isin(rows, [row for row, column, _ in bad_cells if column < 0])
     total = len(rows)
+    # The payload column, where there is none, is one of nothing known.
+    masses = np.full(total, np.nan) if payload is None else payload
+    bad, samples = _corrupt(recording, labels, cells)
+    bad |= np.isin(rows, [row for row, column, _ in bad_cells if column < 0])
     if bad.any():
-        found = []
-        for index in np.flatnonzero(bad):
-            row = int(rows[index])
-            if row in texts:
-                column, text = texts[row]
-                label = "" if column < 0 else f"column {names[column]} holds {text[:40]!r}"
-                found.append((row, label or text))
-            else:
-                label, value = samples[int(index)]
-                found.append((row, f"column {label} holds {value:g}"))
-        listed = "; ".join(f"row {row}: {text}" for row, text in found[:10])
-        more = f"; and {len(found) - 10} more" if len(found) > 10 else ""
-        if bad.mean() > MOST_BAD:
-            raise RecordingError(
-                f"{source}: {len(found)} of {total} rows hold no usable numbers ({listed}{more}). "
-                "Check the column map's columns, units and delimiter; a file this damaged is not "
-                "read."
-            )
-        findings.append(
-            Finding(
-                "corrupt_rows",
-                "warning",
-                f"{len(found)} of {total} rows hold cells that are not possible numbers "
-                f"({listed}{more})",
-                "rows dropped",
-                rows=tuple(row for row, _ in found),
-                column=None,
-                value=found[0][1],
-            )
-        )
-        recording, rows = rows_of(recording, ~bad), rows[~bad]
-        payload = payload[~bad] if payload is not None else None
+        findings.append(_corrupt_rows(source, rows, bad, samples, bad_cells, names))
+        recording, rows, masses = rows_of(recording, ~bad), rows[~bad], masses[~bad]
 
     keep = _in_order(recording.time, rows, source, findings)
-    recording, rows = rows_of(recording, keep), rows[keep]
-    payload = payload[keep] if payload is not None else None
+    recording, rows, masses = rows_of(recording, keep), rows[keep], masses[keep]
     recording = _unwrapped(recording, findings)
     keep = _reachable(recording, rows, source, findings)
-    recording, rows = rows_of(recording, keep), rows[keep]
-    payload = payload[keep] if payload is not None else None
+    recording, rows, masses = rows_of(recording, keep), rows[keep], masses[keep]
     if len(recording) < total * (1 - MOST_BAD):
         raise RecordingError(
             f"{source}: only {len(recording)} of {total} rows can be used; "
@@ -126,20 +95,7 @@ def screen(
     if len(recording) < 2:
         raise RecordingError(f"{source} has {len(recording)} usable row; a run needs at least two.")
 
-    mass = recording.payload
-    if payload is not None and mass is None:
-        sound = payload[np.isfinite(payload) & (payload >= 0)]
-        if len(sound) and np.ptp(sound) == 0:
-            mass = float(sound[0])
-        elif len(sound):
-            findings.append(
-                Finding(
-                    "payload_changes",
-                    "warning",
-                    f"the payload column changes between {sound.min():g} and {sound.max():g} kg",
-                    "the payload is left open; split the file or give one with --payload",
-                )
-            )
+    mass = recording.payload if recording.payload is not None else _mass(masses, findings)
     findings += _timing_findings(recording, rows)
     findings += look_over(recording)
     clock = timing(recording.time)
@@ -151,6 +107,56 @@ def screen(
         "lost_samples": clock.lost,
     }
     return replace(recording, payload=mass, meta=meta, findings=tuple(findings))
+
+
+def _corrupt_rows(
+    source: str,
+    rows: Int[Array, " n"],
+    bad: Bool[Array, " n"],
+    samples: Mapping[int, tuple[str, float]],
+    bad_cells: Sequence[tuple[int, int, str]],
+    names: Sequence[str],
+) -> Finding:
+    """Rows that are dropped, with the first cell of each; too many of them are refused."""
+    texts = {row: (column, text) for row, column, text in reversed(list(bad_cells))}
+    found = []
+    for index in np.flatnonzero(bad):
+        row = int(rows[index])
+        if row in texts:
+            column, text = texts[row]
+            label = "" if column < 0 else f"column {names[column]} holds {text[:40]!r}"
+            found.append((row, label or text))
+        else:
+            label, value = samples[int(index)]
+            found.append((row, f"column {label} holds {value:g}"))
+    listed = "; ".join(f"row {row}: {text}" for row, text in found[:10])
+    listed += f"; and {len(found) - 10} more" if len(found) > 10 else ""
+    if bad.mean() > MOST_BAD:
+        raise RecordingError(
+            f"{source}: {len(found)} of {len(rows)} rows hold no usable numbers ({listed}). "
+            "Check the column map's columns, units and delimiter; a file this damaged is not read."
+        )
+    return Finding(
+        "corrupt_rows",
+        "warning",
+        f"{len(found)} of {len(rows)} rows hold cells that are not possible numbers ({listed})",
+        "rows dropped",
+        rows=tuple(row for row, _ in found),
+        column=None,
+        value=found[0][1],
+    )
+
+
+def _mass(masses: Float[Array, " n"], findings: list[Finding]) -> float | None:
+    """The payload that a column gives, where it is the same in all rows."""
+    sound = masses[np.isfinite(masses) & (masses >= 0)]
+    if len(sound) and np.ptp(sound) == 0:
+        return float(sound[0])
+    if len(sound):
+        text = f"the payload column changes between {sound.min():g} and {sound.max():g} kg"
+        done = "the payload is left open; split the file or give one with --payload"
+        findings.append(Finding("payload_changes", "warning", text, done))
+    return None
 
 
 def _without_hollow_fields(recording: Recording, findings: list[Finding]) -> Recording:

@@ -73,6 +73,8 @@ def timing(time: Float[Array, " n"]) -> Timing:
         period = 1 / float(usual)
     gap = steps > GAP_STEPS * period
     duration = float(time[-1] - time[0])
+    if not (period > 0.0 and duration > 0.0):
+        return Timing(0.0, 0.0, 0.0, 0.0, duration, np.zeros(0, int), 0, duration)
     return Timing(
         mean_hz=len(steps) / duration,
         nominal_hz=1 / period,

@@ -20,14 +20,4 @@ if TYPE_CHECKING:
     from taufit.regression.rows import ArrayRows as ArrayRows, SampleRows as SampleRows
     from taufit.regression.weights import WEIGHTINGS as WEIGHTINGS
 
-lazy_room(
-    __name__,
-    {
-        "accumulate": "Batch accumulate accumulate_by_joint",
-        "estimate": "Estimate",
-        "information": "Information",
-        "regression": "Regression RowsInMemory",
-        "rows": "ArrayRows SampleRows",
-        "weights": "WEIGHTINGS",
-    },
-)
+lazy_room(__name__)

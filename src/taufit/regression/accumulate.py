@@ -349,7 +349,7 @@ def _counts(batch: Batch) -> Int[Array, " j"]:
     n, joints = batch.position.shape
     if batch.weights is None:
         return np.full(joints, n, np.int64)
-    return np.count_nonzero(batch.weights, axis=0)
+    return np.asarray(np.count_nonzero(batch.weights, axis=0))
 
 
 def _check(model: TorqueModel, batch: Batch) -> None:

@@ -19,6 +19,7 @@ from operator import add
 
 import numpy as np
 import scipy.linalg
+from numpy.fft import rfft, rfftfreq
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.statistics import NORMAL_95
@@ -29,7 +30,7 @@ from taufit.regression.regression import Regression
 from taufit.regression.repeats import in_common, repeated_share, runs_alike
 from taufit.regression.rows import Rows, SampleRows
 from taufit.regression.weights import HUBER, TUKEY, Weights
-from taufit.signals.estimates.fourier import fast_length, rfft, rfftfreq
+from taufit.signals.estimates.periodicity import fast_length
 
 # Per joint, which columns there are and their values, one row each.
 JointColumns = list[tuple[Int[Array, " c"], Float[Array, "c n"]]]
@@ -102,7 +103,7 @@ def base_covariance(
             spread += _Spread(base.columns, norms, _weight(weights), again, noise)(rows, common)
     covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / seen.flatness**2
     # Products in another order round differently; a covariance is symmetric to the last bit.
-    return 0.5 * (covariance + covariance.T) / np.outer(norms, norms)
+    return np.asarray(0.5 * (covariance + covariance.T) / np.outer(norms, norms))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +132,7 @@ class _Seen:
     @property
     def covariance(self) -> Float[Array, "l j"]:
         # The biased divisor keeps the sequence positive definite.
-        return self.products / np.maximum(self.count, 1)
+        return np.asarray(self.products / np.maximum(self.count, 1))
 
     @property
     def flatness(self) -> float:
@@ -194,7 +195,7 @@ def _weight(weights: Weights) -> Float[Array, "j j"]:
     """What stands between noise and columns in G'n."""
     if weights.whitener is None:
         return np.diag(weights.joint**2)
-    return weights.whitener.T @ weights.whitener
+    return np.asarray(weights.whitener.T @ weights.whitener)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,7 +272,7 @@ class _Spread:
 def _wider(freedom: Array) -> Array:
     """Student's 95 % quantile over the normal one, to second order; at least 5 degrees."""
     z, nu = NORMAL_95, np.maximum(freedom, 5.0)
-    return 1.0 + (z**2 + 1) / (4 * nu) + (5 * z**4 + 16 * z**2 + 3) / (96 * nu**2)
+    return np.asarray(1.0 + (z**2 + 1) / (4 * nu) + (5 * z**4 + 16 * z**2 + 3) / (96 * nu**2))
 
 
 def _taken_out(
@@ -295,4 +296,4 @@ def _taken_out(
     before = lagged_products(draws, rows.run, lags).mean(-1) / count
     for i, (at, own) in enumerate(columns):
         draws[:, i] -= own.T @ error[at]
-    return before - lagged_products(draws, rows.run, lags).mean(-1) / count
+    return np.asarray(before - lagged_products(draws, rows.run, lags).mean(-1) / count)

@@ -11,8 +11,36 @@ from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import BaseParameters
 from taufit.model.from_data import FromData
-from taufit.regression.base import expression
 from taufit.regression.information import Information
+
+
+def base_factor(base: BaseParameters, factor: Float[Array, "p p"]) -> Float[Array, "b b"]:
+    """The triangle of the base parameters, from that of the standard ones."""
+    return np.asarray(np.linalg.qr(factor[:, base.columns], mode="r"))
+
+
+def nearest(
+    base: BaseParameters,
+    values: Float[Array, " b"],
+    guess: Float[Array, " p"],
+    scale: Float[Array, " p"],
+) -> Float[Array, " p"]:
+    """The parameters with these base values that are nearest to a guess, in units of scale."""
+    scaled = base.mapping * scale
+    step, *_ = np.linalg.lstsq(scaled, values - base.mapping @ guess, rcond=None)
+    return np.asarray(guess + scale * step)
+
+
+def expression(base: BaseParameters, index: int) -> str:
+    """A base parameter as a sum of standard ones, e.g. "link_1.Izz + link_2.Iyy"."""
+    row = base.mapping[index]
+    parts = []
+    for i in np.flatnonzero(np.abs(row) > 1e-9):
+        size = abs(row[i])
+        factor = "" if np.isclose(size, 1.0, rtol=1e-9) else f"{size:.6g} "
+        parts.append(f"{'-' if row[i] < 0 else '+'} {factor}{base.parameter_names[i]}")
+    return " ".join(parts).removeprefix("+ ")
+
 
 # Half width of a 95 % interval in standard deviations.
 
@@ -71,7 +99,7 @@ class Estimate:
 
     @property
     def base_values(self) -> Float[Array, " b"]:
-        return self.base.mapping @ self.values
+        return np.asarray(self.base.mapping @ self.values)
 
     @property
     def base_expressions(self) -> tuple[str, ...]:
@@ -86,7 +114,7 @@ class Estimate:
     def relative_std(self) -> Float[Array, " b"]:
         """Standard deviation over value, in percent."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return 100.0 * self.base_std / np.abs(self.base_values)
+            return np.asarray(100.0 * self.base_std / np.abs(self.base_values))
 
     @property
     def std(self) -> Float[Array, " p"]:
@@ -130,7 +158,7 @@ class Estimate:
         """Standard deviation of a predicted torque: parameters and residual together."""
         rows = regressor[..., self.base.columns]
         own = np.einsum("njb,bc,njc->nj", rows, self.base_covariance, rows)
-        return np.sqrt(np.maximum(own, 0.0) + self.torque_rms**2)
+        return np.asarray(np.sqrt(np.maximum(own, 0.0) + self.torque_rms**2))
 
     def torque_interval(
         self, regressor: Float[Array, "n j p"]

@@ -10,9 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.linalg
+from numpy.fft import irfft, rfft
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.signals.estimates.fourier import fast_length, irfft, rfft
+from taufit.signals.estimates.periodicity import fast_length
 from taufit.signals.recursive import filter_rows
 
 MOST_LAGS = 40
@@ -61,7 +62,7 @@ class Noise:
         for i, denominator in enumerate(self.filters):
             numerator = np.eye(1, len(denominator))[0]
             white[:, i] = filter_rows(numerator, denominator, white[None, :, i])[0][0]
-        return white[warm:]
+        return np.asarray(white[warm:])
 
 
 def lagged_products(
@@ -156,4 +157,4 @@ def _correlation(x: Array, whole: Array, c: Array) -> Array:
 
 def _whitened(denominator: Float[Array, " k"], x: Float[Array, " n"]) -> Float[Array, " n"]:
     """A signal through its own denominator: what drove it."""
-    return filter_rows(denominator, np.eye(1, len(denominator))[0], x[None])[0][0]
+    return np.asarray(filter_rows(denominator, np.eye(1, len(denominator))[0], x[None])[0][0])

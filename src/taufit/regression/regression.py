@@ -319,7 +319,7 @@ class RowsInMemory(Regression):
         return value
 
     @property
-    def excerpt(self) -> Rows:  # type: ignore[override]
+    def excerpt(self) -> Rows:
         return self.rows
 
     @property

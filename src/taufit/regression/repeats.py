@@ -11,9 +11,9 @@ S_between that of their differences from period to period, the power that counts
 from __future__ import annotations
 
 import numpy as np
+from numpy.fft import rfft, rfftfreq
 
 from taufit.core.arrays import Array, Bool, Float
-from taufit.signals.estimates.fourier import rfft, rfftfreq
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.samples import Samples
 

@@ -24,6 +24,7 @@ from operator import add
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.gaussian import unit_diagonal
 from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import Residuals, ResidualStructure
@@ -99,8 +100,7 @@ def residual_structure(model: FittedModel, samples: Samples | SampleSource) -> R
             total[np.ix_(at, at)] += gram[:-1, :-1] / density
             target[at] += gram[:-1, -1] / density
         # A direction that no row shows is known by nothing; it must not stop the rest.
-        size = np.sqrt(np.maximum(np.diag(total), 1e-12))
-        scaled = total / np.outer(size, size) + 1e-9 * np.eye(len(every))
+        scaled, size = unit_diagonal(total, 1e-9)
         mean = np.linalg.solve(scaled, target / size) / size
         left = thin.noise(mean).densities
         # What the structure takes away is measured where samples are at hand.
@@ -181,7 +181,7 @@ class _Seen:
 
     @property
     def rms(self) -> Float[Array, " j"]:
-        return np.sqrt(self.noise.square / np.maximum(self.noise.count, 1))
+        return np.asarray(np.sqrt(self.noise.square / np.maximum(self.noise.count, 1)))
 
     @property
     def densities(self) -> tuple[Float[Array, " j"], Float[Array, " j"]]:

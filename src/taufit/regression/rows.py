@@ -58,7 +58,7 @@ class Rows(ABC):
 
     @property
     def joints(self) -> int:
-        return self.torque.shape[1]
+        return int(self.torque.shape[1])
 
     def __len__(self) -> int:
         return len(self.torque)
@@ -170,7 +170,7 @@ class Rows(ABC):
 
     def residuals(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         """y - W theta, everywhere."""
-        return self.torque - self.explained(theta)
+        return np.asarray(self.torque - self.explained(theta))
 
 
 class ArrayRows(Rows):
@@ -302,7 +302,7 @@ class SampleRows(Rows):
     def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         own = np.where(self._gone, 0.0, theta)
         rest = self.columns.rest_torque(own, self.samples.acceleration, self.friction)
-        return self.rigid(own) + rest
+        return np.asarray(self.rigid(own) + rest)
 
     def rigid(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         """Torque of the links alone."""

@@ -110,4 +110,4 @@ def _scatter(
             error: Array = part.target - part.factor @ own
             factor[k, j] = float(torque @ error) / size if size > 0.0 else 0.0
     spread = np.sum((factor - factor.mean(axis=0)) ** 2, axis=0) * each
-    return np.sqrt((_USUAL_RUNS * usual + spread) / (_USUAL_RUNS + len(groups) - 1))
+    return np.asarray(np.sqrt((_USUAL_RUNS * usual + spread) / (_USUAL_RUNS + len(groups) - 1)))

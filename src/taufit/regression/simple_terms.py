@@ -1,6 +1,6 @@
 """Training rows condensed for formats that hold less than the model: a triangle per joint.
 
-A format's own terms are fitted to these later, without the recordings; see `model.simple_structure`
+A format's own terms are fitted to these later, without the recordings; see `simple_structure`
 for what they span.
 """
 
@@ -161,7 +161,7 @@ class RowsOfTraining(Regression):
 
     def _rows(self, one: TermTriangle) -> Float[Array, "u p"]:
         """R B S of a joint."""
-        return one.matrix @ self._base_of_all.mapping[self._at(one)][:, self._place]
+        return np.asarray(one.matrix @ self._base_of_all.mapping[self._at(one)][:, self._place])
 
     def _restricted(self, one: TermTriangle) -> Information:
         columns = self.base.columns
@@ -175,4 +175,4 @@ def _effect(model: FittedModel, samples: Samples) -> Float[Array, "j k"]:
     motor = model.columns.drive_at(samples, load=rigid_torque(model, samples))
     moving = samples.in_motion
     size = np.sqrt(np.mean(motor[moving] ** 2, axis=0)) if np.any(moving) else np.zeros(())
-    return np.abs(model.layout.split(model.values).drive * size)
+    return np.asarray(np.abs(model.layout.split(model.values).drive * size))

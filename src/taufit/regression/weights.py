@@ -64,7 +64,7 @@ class TorqueSums:
 
     @property
     def rms(self) -> Float[Array, " j"]:
-        return np.sqrt(self.squares / np.maximum(self.count, 1.0))
+        return np.asarray(np.sqrt(self.squares / np.maximum(self.count, 1.0)))
 
 
 @runtime_checkable
@@ -117,7 +117,7 @@ def _checked(scale: Float[Array, " j"]) -> Float[Array, " j"]:
 
 def floored(std: Float[Array, " j"], size: Float[Array, " j"] | float) -> Float[Array, " j"]:
     """Noise-free joints must not get infinite weight: no joint is trusted beyond 1e-9 of size."""
-    return np.maximum(std, np.maximum(1e-9 * size, np.finfo(float).tiny))
+    return np.asarray(np.maximum(std, np.maximum(1e-9 * size, np.finfo(float).tiny)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class Bounded:
             square = np.minimum(1.0, HUBER / np.maximum(u, HUBER))
         else:
             square = np.maximum(0.0, 1.0 - (u / TUKEY) ** 2) ** 2
-        return np.sqrt(square)
+        return np.asarray(np.sqrt(square))
 
 
 def between_joints(

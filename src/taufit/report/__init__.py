@@ -13,12 +13,4 @@ if TYPE_CHECKING:
     from taufit.report.motion_page import motion_page as motion_page
     from taufit.report.page import Section as Section, page as page
 
-lazy_room(
-    __name__,
-    {
-        "fit_page": "fit_page model_page",
-        "model_view": "Run",
-        "motion_page": "motion_page",
-        "page": "Section page",
-    },
-)
+lazy_room(__name__)

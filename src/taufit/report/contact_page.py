@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,7 +25,8 @@ _NO_SAFETY = (
 
 
 def contact_page(done: ContactRun, model: FittedModel, source: str = "") -> str:
-    """One self-contained HTML page."""
+    """One self-contained HTML page; contacts that must not be used are not on it."""
+    done = replace(done, contacts=()) if done.refusal else done
     sections = [Section("Verdict", _verdict(done))]
     if done.contacts:
         sections.append(Section("Contacts", _contacts(done.contacts)))
@@ -41,6 +43,8 @@ def contact_page(done: ContactRun, model: FittedModel, source: str = "") -> str:
 
 
 def _verdict(done: ContactRun) -> str:
+    if done.refusal:
+        return verdict("bad", "No result", done.refusal)
     count = len(done.contacts)
     head = "No contact" if count == 0 else f"{count} contact{'' if count == 1 else 's'}"
     tail = done.noise.tail

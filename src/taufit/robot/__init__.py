@@ -22,17 +22,4 @@ if TYPE_CHECKING:
     )
     from taufit.robot.robot import Drives as Drives, Limits as Limits, Link as Link, Robot as Robot
 
-lazy_room(
-    __name__,
-    {
-        "checks": "oddities",
-        "compensator": "Compensator",
-        "from_dh": "from_dh",
-        "from_screws": "from_screws",
-        "from_urdf": "from_urdf",
-        "from_yaml": "from_yaml to_yaml",
-        "inertia": "pseudo_inertia",
-        "read": "bundled_robots read_robot write_robot",
-        "robot": "Drives Limits Link Robot",
-    },
-)
+lazy_room(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
@@ -62,40 +63,46 @@ def from_dh(  # noqa: PLR0913 - the public call has one keyword per choice
         rotor = 0.0 if rotor_inertias is None else float(rotor_inertias[i])
         links.append(Link(link, joint, placement, screw, inertial[i].copy(), rotor))
 
-    lengths: list[tuple[str, float]] = []
-    slopes: list[Float[Array, "j 9"]] = []
-    for i in range(joints):
-        for letter, column in (("a", 2), ("d", 1)):
-            if table[i, column] != 0.0:
-                unit = np.zeros(4)
-                unit[[0, 3]] = table[i, [0, 3]]
-                # Positions are linear in the lengths: the slope is the change from 0 to 1.
-                at_zero = _row(unit, convention, slides[i])
-                unit[column] = 1.0
-                at_one = _row(unit, convention, slides[i])
-                slope = np.zeros((joints, 9))
-                slope[i, :3] = (at_one[0] - at_zero[0])[:3, 3]
-                slope[i, 3:] = at_one[1] - at_zero[1]
-                value = float(table[i, column])
-                # An offset that a later joint takes back (a5 = -a4) is one length.
-                taken = next(
-                    (k for k, pair in enumerate(lengths) if pair == (pair[0], -value)), None
-                )
-                if taken is not None and lengths[taken][0].startswith(letter):
-                    slopes[taken] -= slope
-                    continue
-                lengths.append((f"{letter}{i + 1}", value))
-                slopes.append(slope)
+    lengths, slopes = _lengths(table, convention, slides)
     return Robot(
         name,
         tuple(links),
         limits or Limits.none(joints),
         Drives.direct(joints),
         tip=np.eye(4) if tip is None else np.asarray(tip, float),
-        lengths=tuple(lengths),
+        lengths=lengths,
         length_slopes=np.array(slopes).reshape(-1, joints, 9),
         source=source,
     )
+
+
+def _lengths(
+    table: Float[Array, "j 4"], convention: str, slides: tuple[bool, ...]
+) -> tuple[tuple[tuple[str, float], ...], list[Float[Array, "j 9"]]]:
+    """Lengths a and d that are not zero, and how placements and screws change with each."""
+    lengths: list[tuple[str, float]] = []
+    slopes: list[Float[Array, "j 9"]] = []
+    for i, (letter, column) in product(range(len(table)), (("a", 2), ("d", 1))):
+        value = float(table[i, column])
+        if value == 0.0:
+            continue
+        unit = np.zeros(4)
+        unit[[0, 3]] = table[i, [0, 3]]
+        # Positions are linear in the lengths: the slope is the change from 0 to 1.
+        at_zero = _row(unit, convention, slides[i])
+        unit[column] = 1.0
+        at_one = _row(unit, convention, slides[i])
+        slope = np.zeros((len(table), 9))
+        slope[i, :3] = (at_one[0] - at_zero[0])[:3, 3]
+        slope[i, 3:] = at_one[1] - at_zero[1]
+        # An offset that a later joint takes back (a5 = -a4) is one length.
+        taken = next((k for k, pair in enumerate(lengths) if pair == (pair[0], -value)), None)
+        if taken is not None and lengths[taken][0].startswith(letter):
+            slopes[taken] -= slope
+            continue
+        lengths.append((f"{letter}{i + 1}", value))
+        slopes.append(slope)
+    return tuple(lengths), slopes
 
 
 def _row(

@@ -66,6 +66,27 @@ def from_yaml(text: str) -> Robot:
         _known(row, (*_COMMON, *_GEOMETRY[convention]), f"joint {i + 1}")
 
     slides = tuple(_slides(row, i) for i, row in enumerate(rows))
+    robot = _geometry(data, rows, slides, convention, scale)
+    zeros = [
+        _angle(row.get("zero", 0.0), f"zero of joint {i + 1}", 1.0 if slides[i] else scale)
+        for i, row in enumerate(rows)
+    ]
+    if any(zeros):
+        robot = robot.with_joint_zeros(zeros)
+    drives = _drives(rows, data.get("drives", {}))
+    mounting = _mounting(data.get("mounting", "ground"), scale)
+    held = _compensators(rows, scale)
+    return checked(replace(robot, drives=drives, mounting=mounting, compensators=held))
+
+
+def _geometry(
+    data: dict[str, Any],
+    rows: list[dict[str, Any]],
+    slides: tuple[bool, ...],
+    convention: str,
+    scale: float,
+) -> Robot:
+    """Links, joints and limits of the arm, by the convention of its rows."""
     names = [
         (str(row.get("link", link_name(i))), str(row.get("name", joint_name(i))))
         for i, row in enumerate(rows)
@@ -104,20 +125,15 @@ def from_yaml(text: str) -> Robot:
             np.array(table), convention=convention, prismatic=slides,
             names=names, parameters=parameters, rotor_inertias=rotors, **common,
         )  # fmt: skip
-    zeros = [
-        _angle(row.get("zero", 0.0), f"zero of joint {i + 1}", 1.0 if slides[i] else scale)
-        for i, row in enumerate(rows)
-    ]
-    held = tuple(
+    return robot
+
+
+def _compensators(rows: list[dict[str, Any]], scale: float) -> tuple[Compensator, ...]:
+    return tuple(
         _compensator(row["compensator"], i, scale)
         for i, row in enumerate(rows)
         if row.get("compensator") is not None
     )
-    if any(zeros):
-        robot = robot.with_joint_zeros(zeros)
-    drives = _drives(rows, data.get("drives", {}))
-    mounting = _mounting(data.get("mounting", "ground"), scale)
-    return checked(replace(robot, drives=drives, mounting=mounting, compensators=held))
 
 
 def _compensator(value: Any, joint: int, scale: float) -> Compensator:
@@ -168,7 +184,7 @@ def _slides(row: Mapping[str, Any], joint: int) -> bool:
     kind = row.get("type", "revolute")
     if kind not in ("revolute", "prismatic"):
         raise RobotError(f"joint {joint + 1} is of type {short(kind)}: use revolute or prismatic.")
-    return kind == "prismatic"
+    return bool(kind == "prismatic")
 
 
 def _inertial(row: Mapping[str, Any], joint: int) -> Float[Array, " 10"]:
@@ -305,41 +321,44 @@ def _from_frames(
     )
 
 
+def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
+    """One joint and its link, without what is as by default."""
+    drives = robot.drives
+    row: dict[str, Any] = {
+        "name": link.joint,
+        "link": link.name,
+        "type": "prismatic" if link.prismatic else "revolute",
+        "placement": link.placement[:3].tolist(),
+        "screw": link.screw.tolist(),
+    }
+    for key in ("lower", "upper", "velocity", "acceleration", "torque"):
+        value = float(getattr(robot.limits, key)[i])
+        if np.isfinite(value):
+            row[key] = value
+    if np.any(link.parameters):
+        row["parameters"] = link.parameters.tolist()
+    if link.rotor_inertia:
+        row["rotor_inertia"] = float(link.rotor_inertia)
+    for one in robot.compensators:
+        if one.joint == i:
+            own = {key: getattr(one, key) for key in ("kind", *_COMPENSATOR, "angle")}
+            row["compensator"] = {key: x for key, x in own.items() if x}
+    if robot.joint_zeros and robot.joint_zeros[i]:
+        row["zero"] = float(robot.joint_zeros[i])
+    row["gear_ratio"] = float(drives.gear_ratio[i])
+    if np.isfinite(drives.torque_constant[i]):
+        row["torque_constant"] = float(drives.torque_constant[i])
+    row["gain"] = float(drives.gain[i])
+    if drives.gain_std[i]:
+        row["gain_std"] = float(drives.gain_std[i])
+    return row
+
+
 def to_yaml(robot: Robot) -> str:
     """YAML that `from_yaml` reads back to the same robot, written in frames."""
     drives = robot.drives
-    joints = []
-    zeros, held = robot.joint_zeros, robot.compensators
-    robot = robot.with_joint_zeros(())
-    for i, link in enumerate(robot.links):
-        row: dict[str, Any] = {
-            "name": link.joint,
-            "link": link.name,
-            "type": "prismatic" if link.prismatic else "revolute",
-            "placement": link.placement[:3].tolist(),
-            "screw": link.screw.tolist(),
-        }
-        for key in ("lower", "upper", "velocity", "acceleration", "torque"):
-            value = float(getattr(robot.limits, key)[i])
-            if np.isfinite(value):
-                row[key] = value
-        if np.any(link.parameters):
-            row["parameters"] = link.parameters.tolist()
-        if link.rotor_inertia:
-            row["rotor_inertia"] = float(link.rotor_inertia)
-        for one in held:
-            if one.joint == i:
-                own = {key: getattr(one, key) for key in ("kind", *_COMPENSATOR, "angle")}
-                row["compensator"] = {key: x for key, x in own.items() if x}
-        if zeros and zeros[i]:
-            row["zero"] = float(zeros[i])
-        row["gear_ratio"] = float(drives.gear_ratio[i])
-        if np.isfinite(drives.torque_constant[i]):
-            row["torque_constant"] = float(drives.torque_constant[i])
-        row["gain"] = float(drives.gain[i])
-        if drives.gain_std[i]:
-            row["gain_std"] = float(drives.gain_std[i])
-        joints.append(row)
+    as_written = robot.with_joint_zeros(())
+    joints = [_joint_row(robot, link, i) for i, link in enumerate(as_written.links)]
     data = {
         "name": robot.name,
         "source": robot.source,

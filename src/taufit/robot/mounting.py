@@ -35,7 +35,7 @@ def gravity_in_base(mounting: tuple[float, float, float]) -> Float[Array, " 3"]:
     # A mounting of exactly 90 or 180 degrees leaves exactly zero sideways gravity: a remainder
     # of 1e-16 would count as a column when base parameters are counted.
     gravity[np.abs(gravity) < 1e-12 * STANDARD_GRAVITY] = 0.0
-    return gravity
+    return np.asarray(gravity)
 
 
 def parse_mounting(text: str) -> tuple[float, float, float]:

@@ -76,4 +76,4 @@ def pose_from_rpy(position: Float[Array, " 3"], angles: Float[Array, " 3"]) -> F
     roll, pitch, yaw = (snap_angle(float(a)) for a in angles)
     out = rotation(2, yaw) @ rotation(1, pitch) @ rotation(0, roll)
     out[:3, 3] = position
-    return out
+    return np.asarray(out)

@@ -11,6 +11,7 @@ from pathlib import Path
 from taufit.core.errors import MissingExtraError, RobotError
 from taufit.core.extras import missing_extra
 from taufit.core.files import write_text
+from taufit.core.opened import read_bytes
 from taufit.robot.robot import Robot
 
 _LARGEST = 32_000_000
@@ -36,6 +37,7 @@ def read_robot(
     base: str | None = None,
     tip: str | None = None,
     mounting: str | Sequence[float] | None = None,
+    expand: bool = True,
 ) -> Robot:
     """An arm from a bundled name, a .urdf, a .xacro or a .yaml.
 
@@ -45,6 +47,8 @@ def read_robot(
         tip: For URDF and xacro, the link the chain ends at.
         mounting: "ground", "ceiling", "wall", "ROLL,PITCH,YAW" in degrees, or three angles in
             radians; None keeps the description's own.
+        expand: Whether a xacro, whose expressions are evaluated, may be read; False for a name
+            that comes from a file.
 
     Example:
         >>> import taufit
@@ -55,6 +59,11 @@ def read_robot(
     """
     name = os.fspath(path_or_name)
     try:
+        if not expand and Path(name).suffix.lower() == ".xacro":
+            raise RobotError(
+                f"{name} is named by a file, and a xacro evaluates what is in it: name it yourself "
+                "(ROBOT, --robot)."
+            )
         robot = _read(name, base, tip)
     except MissingExtraError:
         raise
@@ -109,13 +118,9 @@ def _read(name: str, base: str | None, tip: str | None) -> Robot:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise RobotError(f"{path} is larger than a robot description can be (32 MB).")
-        return path.read_text("utf-8-sig")
+        return read_bytes(path, _LARGEST, error=RobotError).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise RobotError(f"{path} is not UTF-8 text.") from None
-    except OSError as error:
-        raise RobotError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def _xacro(path: Path) -> str:

@@ -24,15 +24,4 @@ if TYPE_CHECKING:
     from taufit.signals.quality import quality_report as quality_report
     from taufit.signals.samples import Samples as Samples
 
-lazy_room(
-    __name__,
-    {
-        "conditioning": "condition",
-        "delay": "estimate_delay tracking_delay",
-        "differentiation": "DIFFERENTIATIONS",
-        "drive_gains": "KNOWN_GAINS Gains controller_gains known_gains",
-        "filtering": "lowpass zero_phase",
-        "quality": "quality_report",
-        "samples": "Samples",
-    },
-)
+lazy_room(__name__)

@@ -239,7 +239,7 @@ def _stamped(time: Float[Array, " n"], name: str) -> Bool[Array, " n"]:
             f"{name} has {np.count_nonzero(stamped)} samples with a time stamp; at least 5 are "
             "needed, and some seconds of motion for a fit."
         )
-    return stamped
+    return np.asarray(stamped)
 
 
 def _forward_steps(time: Float[Array, " n"], name: str) -> Float[Array, " m"]:
@@ -291,7 +291,7 @@ def joint_torque(
     if not signed.all():
         torque = np.where(signed, torque, np.abs(torque))
     if recording.coupling is None:
-        return torque
+        return np.asarray(torque)
     coupling = np.asarray(recording.coupling, float)
     tied = (coupling != np.diag(np.diag(coupling))).any(axis=0)
     tied |= (coupling != np.diag(np.diag(coupling))).any(axis=1)
@@ -300,7 +300,7 @@ def joint_torque(
             f"in {name} coupled joints have torques without a sign: they cannot be carried from "
             "the motors to the joints. Record signed torques, or leave the coupling out of the map."
         )
-    return torque @ coupling
+    return np.asarray(torque @ coupling)
 
 
 def _measurements(values: Float[Array, "n j"]) -> Float[Array, "n j"]:

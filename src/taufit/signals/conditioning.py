@@ -11,7 +11,7 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording
-from taufit.signals.clean import clean
+from taufit.signals.clean import CleanRecording, clean
 from taufit.signals.differentiation import DIFFERENTIATIONS
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.estimates.periodicity import find_period, fold
@@ -120,34 +120,11 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
     scale, gain_findings = joint_gains(recordings, gains)
 
     cleaned = [clean(r, g, outliers=outliers) for r, g in zip(recordings, scale, strict=True)]
-    fixed = 10.0 if cutoff_hz == "auto" else np.inf if cutoff_hz is None else float(cutoff_hz)
-    if not fixed > 0:
-        raise RecordingError(f"a cut-off of {fixed:g} Hz makes no sense; give a positive one.")
-    if rate_hz is None:
-        rate_hz = common_rate(cleaned, fixed)
-    if not (np.isfinite(rate_hz) and rate_hz > 0):
-        raise RecordingError(f"a grid of {rate_hz:g} Hz makes no sense; give a positive rate.")
-    if cutoff_hz != "auto":
-        check_cutoff(cleaned, fixed, rate_hz)
-
+    fixed, rate_hz = _grid(cleaned, cutoff_hz, rate_hz)
     derived = velocity == "derived"
     runs = [run for one in cleaned for run in on_grid(one, rate_hz, fixed, derived=derived)]
-    cutoff, reason = fixed, ""
-    if cutoff_hz == "auto":
-        from taufit.signals.estimates.cutoff import choose_cutoff
-
-        cutoff, reason = choose_cutoff(
-            [run.velocity for run in runs], [run.torque for run in runs], rate_hz
-        )
-    delay = 0.0
-    if delay_s == "auto":
-        from taufit.signals.delay import estimate_delay
-
-        found = estimate_delay([(run.position, run.velocity, run.torque) for run in runs], rate_hz)
-        delay = found.seconds
-        reason = "; ".join(filter(None, (reason, found.reason)))
-    else:
-        delay = float(delay_s)
+    cutoff, why_cutoff = (fixed, "") if cutoff_hz != "auto" else _cutoff(runs, rate_hz)
+    delay, why_delay = (float(delay_s), "") if delay_s != "auto" else _delay(runs, rate_hz)
     runs = [run.shifted(delay) for run in runs]
     if average_periods:
         runs, rate_hz = _folded(runs, rate_hz)
@@ -165,21 +142,58 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
         periodic=average_periods,
     )
     samples = Samples.joined([_samples(run, how) for run in runs])
-    if trim and not samples.in_motion.any():
+    if trim:
+        _require_motion(samples, recordings)
+    torque_already = all(g.exact for g in scale)
+    return replace(
+        samples,
+        delay_s=delay,
+        reason="; ".join(filter(None, (why_cutoff, why_delay))),
+        gain=None if torque_already else scale[0].value,
+        gain_std=None if torque_already else scale[0].std,
+        findings=(*gain_findings, *samples.findings),
+    )
+
+
+def _grid(
+    cleaned: Sequence[CleanRecording],
+    cutoff_hz: float | Literal["auto"] | None,
+    rate_hz: float | None,
+) -> tuple[float, float]:
+    """Cut-off and rate of the grid as asked for, or as the recordings allow."""
+    fixed = 10.0 if cutoff_hz == "auto" else np.inf if cutoff_hz is None else float(cutoff_hz)
+    if not fixed > 0:
+        raise RecordingError(f"a cut-off of {fixed:g} Hz makes no sense; give a positive one.")
+    rate_hz = common_rate(cleaned, fixed) if rate_hz is None else rate_hz
+    if not 0 < rate_hz < np.inf:
+        raise RecordingError(f"a grid of {rate_hz:g} Hz makes no sense; give a positive rate.")
+    if cutoff_hz != "auto":
+        check_cutoff(cleaned, fixed, rate_hz)
+    return fixed, rate_hz
+
+
+def _cutoff(runs: Sequence[UniformRun], rate_hz: float) -> tuple[float, str]:
+    """Cut-off frequency from the spectra of the runs, and its reason."""
+    from taufit.signals.estimates.cutoff import choose_cutoff
+
+    return choose_cutoff([run.velocity for run in runs], [run.torque for run in runs], rate_hz)
+
+
+def _delay(runs: Sequence[UniformRun], rate_hz: float) -> tuple[float, str]:
+    """Delay of torque behind motion, and its reason."""
+    from taufit.signals.delay import estimate_delay
+
+    found = estimate_delay([(run.position, run.velocity, run.torque) for run in runs], rate_hz)
+    return found.seconds, found.reason
+
+
+def _require_motion(samples: Samples, recordings: Sequence[Recording]) -> None:
+    if not samples.in_motion.any():
         names = ", ".join(r.name for r in recordings)
         raise RecordingError(
             f"nothing moves in {names}: no joint is faster than {1e3 * SLOWEST:g} mrad/s for long. "
             "Static poses are conditioned with trim=False; a fit needs motion."
         )
-    torque_already = all(g.exact for g in scale)
-    return replace(
-        samples,
-        delay_s=delay,
-        reason=reason,
-        gain=None if torque_already else scale[0].value,
-        gain_std=None if torque_already else scale[0].std,
-        findings=(*gain_findings, *samples.findings),
-    )
 
 
 def _joint_count(recordings: Sequence[Recording]) -> int:

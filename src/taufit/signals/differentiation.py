@@ -17,7 +17,7 @@ def central(
     if periodic:
         one = np.roll(signal, -1, 0) - np.roll(signal, 1, 0)
         two = np.roll(signal, -2, 0) - np.roll(signal, 2, 0)
-        return (8.0 * one - two) / (12.0 * h)
+        return np.asarray((8.0 * one - two) / (12.0 * h))
     out = np.empty_like(signal)
     if len(signal) < 5:
         return np.gradient(signal, h, axis=0) if len(signal) > 1 else np.zeros_like(signal)
@@ -38,14 +38,16 @@ def savgol(
     window = 5 if not np.isfinite(cutoff_hz) else max(5, int(0.25 * rate_hz / cutoff_hz) * 2 + 1)
     if len(signal) < window:
         return central(signal, rate_hz, cutoff_hz, periodic)
-    return savgol_filter(
-        signal,
-        window,
-        3,
-        deriv=1,
-        delta=1.0 / rate_hz,
-        axis=0,
-        mode="wrap" if periodic else "interp",
+    return np.asarray(
+        savgol_filter(
+            signal,
+            window,
+            3,
+            deriv=1,
+            delta=1.0 / rate_hz,
+            axis=0,
+            mode="wrap" if periodic else "interp",
+        )
     )
 
 

@@ -92,6 +92,20 @@ def known_gains(name: str) -> Gains:
     return KNOWN_GAINS[name]
 
 
+def _with_targets(recordings: Sequence[Recording]) -> list[Recording]:
+    """Recordings that have the controller's target moment and target current."""
+    usable = [r for r in recordings if r.target_current is not None and r.target_torque is not None]
+    if not usable:
+        raise RecordingError(
+            f"the drive gains cannot be read from {_names(recordings)}: target moment and target "
+            "current are not in it. Give the gains in the column map (gains: [..] in N m/A; "
+            "`taufit gains ROBOT RECORDING --loaded FILE --mass KG` finds them with a known mass), "
+            "fit in ampere with `gains: unknown` there, or condition it together with a recording "
+            "of the same robot that has both."
+        )
+    return usable
+
+
 def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
     """Drive gains from the controller's own target moment and target current.
 
@@ -103,16 +117,7 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
     Args:
         recording: One, or several of the same robot, whose evidence is pooled.
     """
-    recordings = [recording] if isinstance(recording, Recording) else list(recording)
-    usable = [r for r in recordings if r.target_current is not None and r.target_torque is not None]
-    if not usable:
-        raise RecordingError(
-            f"the drive gains cannot be read from {_names(recordings)}: target moment and target "
-            "current are not in it. Give the gains in the column map (gains: [..] in N m/A; "
-            "`taufit gains ROBOT RECORDING --loaded FILE --mass KG` finds them with a known mass), "
-            "fit in ampere with `gains: unknown` there, or condition it together with a recording "
-            "of the same robot that has both."
-        )
+    usable = _with_targets([recording] if isinstance(recording, Recording) else list(recording))
     joints = usable[0].joints
     value, std = np.full(joints, np.nan), np.full(joints, np.nan)
     source = [""] * joints
@@ -122,15 +127,11 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
         if std[j] <= _GOOD * abs(value[j]):
             source[j] = "controller's target moment / target current at standstill"
     settled = [j for j in range(joints) if source[j]]
-    for j in range(joints):
-        if source[j]:
-            continue
+    for j in sorted({*range(joints)} - {*settled}):
         moving, moving_std = _in_motion(usable, j)
-        seen = (
-            "never carries load at standstill"
-            if not std[j] < abs(value[j])
-            else f"carries too little load at standstill: {value[j]:.4g} +- {std[j]:.2g} N m/A"
-        )
+        seen = "never carries load at standstill"
+        if std[j] < abs(value[j]):
+            seen = f"carries too little load at standstill: {value[j]:.4g} +- {std[j]:.2g} N m/A"
         twin = _same_size(value[settled], moving, j, settled)
         if twin is not None:
             assumed = f"that of joint {twin + 1} ({value[twin]:.5g} N m/A)"
@@ -281,7 +282,7 @@ def _velocity(recording: Recording, j: int) -> Float[Array, " n"]:
     width = max(1, round(0.1 / max(float(np.median(np.diff(t))), 1e-6)))
     ahead = np.minimum(np.arange(len(t)) + width, len(t) - 1)
     behind = np.maximum(np.arange(len(t)) - width, 0)
-    return (q[ahead] - q[behind]) / np.maximum(t[ahead] - t[behind], 1e-6)
+    return np.asarray((q[ahead] - q[behind]) / np.maximum(t[ahead] - t[behind], 1e-6))
 
 
 def _resolution(x: Float[Array, " n"]) -> float:

@@ -39,7 +39,7 @@ def noise_std(
             noise_std(columns[a : a + _CHUNK], None if where is None else where[a : a + _CHUNK])
             for a in starts
         ]
-        return np.sqrt(np.mean(np.square(parts), axis=0))
+        return np.asarray(np.sqrt(np.mean(np.square(parts), axis=0)))
     estimates = []
     difference = np.diff(columns, _ORDERS[0] - 1, axis=0)
     for order in _ORDERS:
@@ -50,7 +50,7 @@ def noise_std(
             if np.count_nonzero(inside) > 20:
                 usable = difference[inside]
         estimates.append(_clipped_std(np.abs(usable)) / np.sqrt(math.comb(2 * order, order)))
-    return np.min(estimates, axis=0)
+    return np.asarray(np.min(estimates, axis=0))
 
 
 def too_noisy(
@@ -61,7 +61,9 @@ def too_noisy(
     Over a band of f hertz white position noise s makes as much of acceleration as white velocity
     noise 2 pi f sqrt(3/5) s does. A measured velocity counts unless it is several times worse.
     """
-    return velocity_noise > _WORSE * 2.0 * np.pi * _BAND_HZ * np.sqrt(0.6) * position_noise
+    return np.asarray(
+        velocity_noise > _WORSE * 2.0 * np.pi * _BAND_HZ * np.sqrt(0.6) * position_noise
+    )
 
 
 def _clipped_std(magnitude: Float[Array, "n c"]) -> Float[Array, " c"]:
@@ -79,4 +81,4 @@ def _clipped_std(magnitude: Float[Array, "n c"]) -> Float[Array, " c"]:
         before, std = std, np.sqrt(squares / count) / _LEFT
         if np.array_equal(before, std):
             break
-    return np.where(std > 0.1 * plain, std, plain)
+    return np.asarray(np.where(std > 0.1 * plain, std, plain))

@@ -213,6 +213,28 @@ def _windows(samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
     return findings
 
 
+def _saturation(signal: Float[Array, " n"], joint: int) -> list[Finding]:
+    """Limits that a signal is held at."""
+    found = []
+    for limit, side in ((signal.max(), "highest"), (signal.min(), "lowest")):
+        at = signal == limit
+        longest = max((b - a for a, b in intervals(at)), default=0)
+        # A peak touches its top once; a limit is held.
+        if longest >= 5 and np.count_nonzero(at) > 0.002 * len(signal) and abs(limit) > 0:
+            found.append(
+                Finding(
+                    "saturation",
+                    "warning",
+                    f"joint {joint + 1} stays at its {side} signal, {limit:.4g}, for "
+                    f"{np.count_nonzero(at)} samples (up to {longest} in a row): a limit?",
+                    "kept; leave such moments out, or record with less load",
+                    joint=joint + 1,
+                    value=float(limit),
+                )
+            )
+    return found
+
+
 def _channels(recording: Recording, known: set[str]) -> list[Finding]:
     """Channels that are missing, frozen, or stand at their limit."""
     findings = []
@@ -243,27 +265,13 @@ def _channels(recording: Recording, known: set[str]) -> list[Finding]:
                     )
                 )
             continue
-        for limit, side in ((x.max(), "highest"), (x.min(), "lowest")):
-            at = x == limit
-            longest = max((b - a for a, b in intervals(at)), default=0)
-            # A peak touches its top once; a limit is held.
-            if longest >= 5 and np.count_nonzero(at) > 0.002 * len(x) and abs(limit) > 0:
-                findings.append(
-                    Finding(
-                        "saturation",
-                        "warning",
-                        f"joint {j + 1} stays at its {side} signal, {limit:.4g}, for "
-                        f"{np.count_nonzero(at)} samples (up to {longest} in a row): a limit?",
-                        "kept; leave such moments out, or record with less load",
-                        joint=j + 1,
-                        value=float(limit),
-                    )
-                )
+        limits = _saturation(x, j)
+        findings += limits
         same = np.concatenate([[False], signal[1:, j] == signal[:-1, j]])
         changes = np.concatenate([[False], position[1:, j] != position[:-1, j]])
         step = float(np.median(np.diff(recording.time)))
         frozen = [s for s in intervals(same & changes) if (s[1] - s[0]) * step > 0.25]
-        if frozen and "saturation" not in {f.kind for f in findings if f.joint == j + 1}:
+        if frozen and not limits:
             total = sum(b - a for a, b in frozen)
             findings.append(
                 Finding(

@@ -60,7 +60,8 @@ def filter_rows(
 
     if order == 0:
         return b[0] * rows, own
-    return lfilter(b, a, rows, axis=1, zi=own)
+    filtered, state = lfilter(b, a, rows, axis=1, zi=own)
+    return filtered, state
 
 
 def filter_sections(

@@ -138,7 +138,7 @@ def decimate(columns: Float[Array, "n c"], factor: int) -> Float[Array, "m c"]:
         padded = np.pad(bent, ((half, half + factor), (0, 0)))
         for i, weight in enumerate(taps):
             out += weight * padded[i : i + factor * len(out) : factor][: len(out)]
-    return out + line[::factor]
+    return np.asarray(out + line[::factor])
 
 
 @lru_cache(maxsize=8)
@@ -146,7 +146,7 @@ def _against_aliases(factor: int) -> Float[Array, " m"]:
     """Sinc with half its gain at the new Nyquist rate, under a Kaiser window, gain 1 at rest."""
     steps = np.arange(-10 * factor, 10 * factor + 1)
     taps = np.sinc(steps / factor) * np.kaiser(len(steps), 5.0)
-    return taps / taps.sum()
+    return np.asarray(taps / taps.sum())
 
 
 def long_gaps(
@@ -154,4 +154,4 @@ def long_gaps(
 ) -> Bool[Array, " n"]:
     """Which instants lie inside a step longer than `longest_s`."""
     after = np.clip(np.searchsorted(time, at), 1, len(time) - 1)
-    return (time[after] - time[after - 1]) > longest_s
+    return np.asarray((time[after] - time[after - 1]) > longest_s)

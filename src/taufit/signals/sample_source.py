@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.core.compute.engines.tree import scattered, summed, tree
+from taufit.core.compute.engines.engine import scattered, summed, tree
 from taufit.core.errors import RecordingError
 from taufit.signals.samples import Samples
 
@@ -57,7 +57,7 @@ class Extent:
     @property
     def span(self) -> Float[Array, " j"]:
         """0 where nothing was seen."""
-        return np.nan_to_num(self.high - self.low)
+        return np.asarray(np.nan_to_num(self.high - self.low))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +140,7 @@ class Summary:
     @property
     def torque_std(self) -> Float[Array, " j"]:
         """Of the kept torque."""
-        return np.sqrt(self.square / np.maximum(self.kept, 1))
+        return np.asarray(np.sqrt(self.square / np.maximum(self.kept, 1)))
 
 
 class SampleSource(ABC):
@@ -216,7 +216,8 @@ class SampleSource(ABC):
 
     @cached_property
     def summary(self) -> Summary:
-        return reduce(lambda a, b: a + b, self.each(Summary.of))
+        total: Summary = reduce(lambda a, b: a + b, self.each(Summary.of))
+        return total
 
     @cached_property
     def excerpt(self) -> Samples:

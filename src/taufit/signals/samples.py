@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -117,7 +117,7 @@ class Samples(Shown):
 
     @property
     def joints(self) -> int:
-        return self.position.shape[1]
+        return int(self.position.shape[1])
 
     def __len__(self) -> int:
         return len(self.time)
@@ -156,28 +156,21 @@ class Samples(Shown):
         first = parts[0]
         if len(parts) == 1:
             return first
-        for part in parts[1:]:
-            same = (
-                part.joints == first.joints
-                and part.rate_hz == first.rate_hz
-                and part.cutoff_hz == first.cutoff_hz
-                and part.periodic == first.periodic
-            )
-            if not same:
-                raise ValueError("samples join only with equal joints, grid and low-pass")
-        values: dict[str, Any] = {}
-        for name in _PER_SAMPLE - {"run", "motion"}:
-            columns = [getattr(part, name) for part in parts]
-            values[name] = None if any(c is None for c in columns) else np.concatenate(columns)
+        if len({(p.joints, p.rate_hz, p.cutoff_hz, p.periodic) for p in parts}) > 1:
+            raise ValueError("samples join only with equal joints, grid and low-pass")
+        values: dict[str, Any] = {
+            name: _stacked([getattr(part, name) for part in parts], np.concatenate)
+            for name in _PER_SAMPLE - {"run", "motion"}
+        }
         values["motion"] = np.concatenate([part.in_motion for part in parts])
         starts = np.cumsum([0, *(len(part.names) for part in parts[:-1])])
         values["run"] = np.concatenate([p.run + s for p, s in zip(parts, starts, strict=True)])
-        values["names"] = tuple(name for part in parts for name in part.names)
-        values["findings"] = tuple(f for part in parts for f in part.findings)
-        if all(part.noise is not None for part in parts):
-            weights = np.array([len(part) for part in parts], float)
-            variances = np.stack([np.square(part.noise) for part in parts])  # type: ignore[arg-type]
-            values["noise"] = np.sqrt(weights @ variances / weights.sum())
+        for name in ("names", "findings"):
+            values[name] = tuple(chain.from_iterable(getattr(part, name) for part in parts))
+        noise = _stacked([part.noise for part in parts])
+        if noise is not None:
+            weights = [float(len(part)) for part in parts]
+            values["noise"] = np.sqrt(weights @ noise**2 / np.sum(weights))
         values["channels"] = Channels.joined([part.channels for part in parts])
         return replace(first, kept=None, kept_of=(), **values)
 
@@ -220,3 +213,11 @@ _PER_SAMPLE = frozenset(
         "raw_torque",
     }
 )
+
+
+def _stacked(
+    columns: Sequence[Array | None], stack: Callable[[Sequence[Array]], Array] = np.stack
+) -> Array | None:
+    """Columns together; None where one is missing."""
+    known = [column for column in columns if column is not None]
+    return stack(known) if len(known) == len(columns) else None

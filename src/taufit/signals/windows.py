@@ -19,7 +19,9 @@ def speed_threshold(
 ) -> Float[Array, " j"]:
     """Above what speed a joint moves: 1 mrad/s, 0.1 % of its top speed or 4 sigma of its noise."""
     top = np.max(np.abs(velocity), axis=0, initial=0.0)
-    return np.maximum(SLOWEST, np.maximum(1e-3 * top, 4.0 * np.broadcast_to(noise, top.shape)))
+    return np.asarray(
+        np.maximum(SLOWEST, np.maximum(1e-3 * top, 4.0 * np.broadcast_to(noise, top.shape)))
+    )
 
 
 def motion_mask(

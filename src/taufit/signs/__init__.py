@@ -11,9 +11,4 @@ from taufit.core.lazy import lazy_room
 if TYPE_CHECKING:
     from taufit.signs.unknown_signs import find_signs as find_signs, fit_unsigned as fit_unsigned
 
-lazy_room(
-    __name__,
-    {
-        "unknown_signs": "find_signs fit_unsigned",
-    },
-)
+lazy_room(__name__)

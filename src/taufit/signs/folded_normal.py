@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.gaussian import Gaussian
 from taufit.signs.quadratic import JointRows
 
 
@@ -82,11 +82,7 @@ def fit_folded(
         for i, (columns, gram) in enumerate(grams):
             normal[np.ix_(columns, columns)] += weight[i] * gram
         right = rows.project(np.where(keep, expected * weight, 0.0))
-        scale = np.sqrt(np.maximum(np.diag(normal), 1e-300))
-        factor = scipy.linalg.cho_factor(
-            normal / np.outer(scale, scale) + 1e-12 * np.eye(rows.width), check_finite=False
-        )
-        theta = scipy.linalg.cho_solve(factor, right / scale, check_finite=False) / scale
+        theta = Gaussian(normal, right).mean(1e-12)
         before, predicted = predicted, rows.torque(theta)
         # E (y - mu)^2 with the sign integrated out.
         square = magnitude**2 - 2.0 * expected * predicted + predicted**2

@@ -37,17 +37,4 @@ if TYPE_CHECKING:
     from taufit.sim.stepped import Sample as Sample, SteppedTwin as SteppedTwin
     from taufit.sim.twin import Run as Run, Trace as Trace, Twin as Twin
 
-lazy_room(
-    __name__,
-    {
-        "controller": "Controller",
-        "effects": "Effects Elasticity Encoder Friction Push Ripple Sensing Thermal Timing",
-        "effects_file": "effects_from_dict effects_to_dict",
-        "payload": "Carried",
-        "plant": "Envelope",
-        "preset": "Preset presets read_preset typical_effects typical_rotor",
-        "random_motion": "random_fourier",
-        "stepped": "Sample SteppedTwin",
-        "twin": "Run Trace Twin",
-    },
-)
+lazy_room(__name__)

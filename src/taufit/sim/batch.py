@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context, copy_context
 from typing import Any
 
 from taufit.excitation import Motion
@@ -36,5 +37,9 @@ def run_many(
         chosen = motion(seed) if callable(motion) else motion
         return twin.run(chosen, seed=seed, payload=payload, **settings)
 
+    def as_here(context: Context, seed: int) -> Run:
+        return context.run(one, seed)
+
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        yield from pool.map(one, seeds)
+        # NumPy's handling of odd numbers is the caller's in every thread.
+        yield from pool.map(as_here, (copy_context() for _ in seeds), seeds)

@@ -77,9 +77,13 @@ def check_effects(effects: Effects, joints: int) -> None:
 def _check_timing(timing: Timing) -> None:
     if max(timing.drop, timing.duplicate) > 0.9:
         raise TaufitError("timing: drop and duplicate are probabilities, at most 0.9.")
+    if timing.jitter > 1.0:
+        raise TaufitError("timing: jitter is in seconds, at most 1.")
     rows = np.array(timing.intervals, float).reshape(-1, 2)
-    if not np.all(np.isfinite(rows)) or np.any(rows[:, 0] < 5e-4) or np.any(rows[:, 1] < 0.0):
-        raise TaufitError("timing: intervals are pairs of seconds (1 ms or more) and probability.")
+    if not np.all(np.isfinite(rows)) or np.any(rows[:, 1] < 0.0):
+        raise TaufitError("timing: intervals are pairs of seconds and probability.")
+    if np.any(rows[:, 0] < 5e-4) or np.any(rows[:, 0] > 60.0):
+        raise TaufitError("timing: intervals are pairs of seconds (1 ms to 60 s) and probability.")
     if len(rows) and rows[:, 1].sum() <= 0.0:
         raise TaufitError("timing: the probabilities of the intervals are all zero.")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from taufit.core.arrays import Array
 from taufit.core.errors import TaufitError
 from taufit.sim.effects import (
     Effects,
@@ -117,14 +118,22 @@ def _setting(cls: Any, name: str, value: Any, where: str) -> Any:
     if isinstance(value, (str, bool)) or not np.all(np.isfinite(numbers)) or numbers.ndim > 2:
         raise TaufitError(f"{where}: {name} needs finite numbers, found {value!r}.")
     if name in _ROWS:
-        if numbers.size and numbers.ndim != _ROWS[name]:
-            raise TaufitError(f"{where}: {name} needs a list, found {value!r}.")
-        if name in ("force", "moment") and numbers.shape != (3,):
-            raise TaufitError(f"{where}: {name} has three numbers, found {value!r}.")
-        if name == "intervals" and numbers.size and numbers.shape[1] != 2:
-            raise TaufitError(f"{where}: intervals are pairs of seconds and probability.")
-        return tuple(tuple(row) if isinstance(row, list) else row for row in numbers.tolist())
+        return _rows(name, numbers, value, where)
+    declared = next(item.type for item in fields(cls) if item.name == name)
+    if numbers.ndim and str(declared) in ("float", "float | None", "int"):
+        raise TaufitError(f"{where}: {name} is one number, found {value!r}.")
     return float(numbers) if numbers.ndim == 0 else numbers
+
+
+def _rows(name: str, numbers: Array, value: Any, where: str) -> tuple[Any, ...]:
+    """Setting that is a list, or a list of rows."""
+    if numbers.size and numbers.ndim != _ROWS[name]:
+        raise TaufitError(f"{where}: {name} needs a list, found {value!r}.")
+    if name in ("force", "moment") and numbers.shape != (3,):
+        raise TaufitError(f"{where}: {name} has three numbers, found {value!r}.")
+    if name == "intervals" and numbers.size and numbers.shape[1] != 2:
+        raise TaufitError(f"{where}: intervals are pairs of seconds and probability.")
+    return tuple(tuple(row) if isinstance(row, list) else row for row in numbers.tolist())
 
 
 def friction_model(name: Any, where: str = "friction") -> Term:

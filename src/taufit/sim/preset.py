@@ -140,7 +140,7 @@ def _only(field: Field, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def _robot(page: Field) -> Robot:
-    robot = read_robot(page["robot"].required().text())
+    robot = read_robot(page["robot"].required().text(), expand=False)
     joints = robot.joints
     if not page["parameters"].missing:
         rows = page["parameters"]

@@ -312,29 +312,36 @@ class _Simulation:
         run.truth["housing_end"] = self.plant.arrays["housing"].tolist()
         return run
 
-    def _measured(self, ticks: Int[Array, " n"], trace: Trace) -> Run:
-        twin, seed, joints = self.twin, self.seed, self.joints
-        effects, robot = twin.effects, twin.robot
-        sensing, elastic, thermal = effects.sensing, effects.elasticity, effects.thermal
-        drives = robot.drives
-        side = (sensing.side if sensing is not None else "") or drives.side
+    def _signal(
+        self, ticks: Int[Array, " n"], trace: Trace, side: str, gain: Float[Array, " j"]
+    ) -> Float[Array, "n j"]:
+        """Torque or current as the drives measure it."""
+        sensing = self.twin.effects.sensing
         if side not in ("motor", "link"):
             raise TaufitError(f"torque is taken on the motor or the link side, not {side!r}.")
         torque = trace.motor_torque
         if side == "link":
             share = sensing.friction_share if sensing is not None else 0.0
             torque = trace.link_torque + share * trace.friction
-        torque = torque + measure.torque_noise(sensing, ticks, torque, seed)
+        torque = torque + measure.torque_noise(sensing, ticks, torque, self.seed)
         if side == "motor":
             # tau = C' tau_m, so the motors give C'^-1 tau.
-            torque = np.linalg.solve(drives.coupling.T, torque.T).T
+            torque = np.linalg.solve(self.twin.robot.drives.coupling.T, torque.T).T
+        signal = torque / gain
+        if sensing is None:
+            return signal
+        signal = measure.stepped(signal, per_joint(sensing.quantum, self.joints, "quantum"))
+        return np.abs(signal) if sensing.absolute else signal
+
+    def _measured(self, ticks: Int[Array, " n"], trace: Trace) -> Run:
+        twin, seed, joints = self.twin, self.seed, self.joints
+        effects, robot = twin.effects, twin.robot
+        sensing, elastic, thermal = effects.sensing, effects.elasticity, effects.thermal
+        drives = robot.drives
+        side = (sensing.side if sensing is not None else "") or drives.side
         ratio = measure.true_gain_ratio(sensing, joints, seed)
         gain = drives.gain if side == "motor" else np.ones(joints)
-        signal = torque / (gain * ratio)
-        if sensing is not None:
-            signal = measure.stepped(signal, per_joint(sensing.quantum, joints, "quantum"))
-            if sensing.absolute:
-                signal = np.abs(signal)
+        signal = self._signal(ticks, trace, side, gain * ratio)
         motor_encoder = elastic is None or elastic.encoder == "motor"
         position, velocity = measure.encoded(
             effects.encoder,

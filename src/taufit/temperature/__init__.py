@@ -15,10 +15,4 @@ if TYPE_CHECKING:
         friction_at as friction_at,
     )
 
-lazy_room(
-    __name__,
-    {
-        "repeated": "repeat_identification",
-        "slopes": "follow_temperature friction_at",
-    },
-)
+lazy_room(__name__)

@@ -71,23 +71,4 @@ TERMS: Registry[type[Term]] = Registry(
 )
 __all__ = ["FRICTION_MODELS", "TERMS"]
 
-lazy_room(
-    __name__,
-    {
-        "friction.states": "FAST STATES FrictionStates StateSettings",
-        "gravity_compensator": "GravityCompensator",
-        "input": "COMPILED MOTION TermInput",
-        "layout": "ParameterLayout",
-        "offset": "Offset",
-        "ripple": "Ripple",
-        "rotor": "Rotor",
-        "settings": "friction_model further_term selectable_terms term_from_dict term_to_dict",
-        "spring": "Spring",
-        "sum": "TermSum sum_of terms_in",
-        "term": (
-            "BREAKAWAY CONSERVATIVE CONSTANT DISSIPATIVE DRAG INERTIAL LEVEL LOAD "
-            "MEMORY SLOPE WAVE Group Kind Parameter Shape State "
-            "Term level level_columns needs remembers start_shape usual_channels"
-        ),
-    },
-)
+lazy_room(__name__)

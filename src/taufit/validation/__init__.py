@@ -17,22 +17,16 @@ if TYPE_CHECKING:
         grade as grade,
     )
     from taufit.validation.nominal_comparison import before_identification as before_identification
-    from taufit.validation.range_of_training import range_findings as range_findings
-    from taufit.validation.score import Score as Score, check as check, score as score
+    from taufit.validation.score import (
+        Score as Score,
+        check as check,
+        range_findings as range_findings,
+        score as score,
+    )
     from taufit.validation.spectrum import (
         Spectrum as Spectrum,
         residual_spectrum as residual_spectrum,
     )
     from taufit.validation.verdict import Limits as Limits, Verdict as Verdict, verdict as verdict
 
-lazy_room(
-    __name__,
-    {
-        "grades": "Grade Grades Thresholds floors grade",
-        "nominal_comparison": "before_identification",
-        "range_of_training": "range_findings",
-        "score": "Score check score",
-        "spectrum": "Spectrum residual_spectrum",
-        "verdict": "Limits Verdict verdict",
-    },
-)
+lazy_room(__name__)

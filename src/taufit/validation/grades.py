@@ -192,25 +192,32 @@ def grade(
         word, reason = _mean(one, own, left, limits)
         if GRADES.index(word) > GRADES.index(overall):
             overall, reasons = word, [reason]
-    held = [one.mean_inside for one in scores if one.mean_inside is not None]
-    if overall == "good" and held and min(held) < limits.inside:
-        overall = "usable"
-        reasons.append(f"{100 * min(held):.0f} % of the torques are inside the 95 % interval")
-    poor = [g.joint for g in worst if g.grade == "poor"]
-    if overall == "good" and poor:
-        overall = "usable"
-        reasons.append(f"joint {', '.join(map(str, poor))} is poor")
-    if overall == "good" and not unseen:
-        overall = "usable"
-        reasons.append("it was not tested on a recording it has not seen (--holdout 30%)")
-    spoilt = [f for f in findings if f.kind in _SPOIL]
-    if overall == "good" and spoilt:
-        overall = "usable"
-        reasons += [f.message.split(":")[0] for f in spoilt]
+    doubts = _doubts(scores, worst, unseen, findings, limits) if overall == "good" else []
+    if doubts:
+        overall, reasons = "usable", [*reasons, *doubts]
     if any(f.severity == "error" for f in findings):
         overall = "poor"
         reasons += [f.message.split(":")[0] for f in findings if f.severity == "error"]
     return Grades(overall, worst, tuple(dict.fromkeys(reasons)), unseen)
+
+
+def _doubts(
+    scores: Sequence[Score],
+    worst: Sequence[Grade],
+    unseen: bool,
+    findings: Sequence[Finding],
+    limits: Thresholds,
+) -> list[str]:
+    """The first reason why a model with good scores is usable, not good."""
+    held = [one.mean_inside for one in scores if one.mean_inside is not None]
+    if held and min(held) < limits.inside:
+        return [f"{100 * min(held):.0f} % of the torques are inside the 95 % interval"]
+    poor = [g.joint for g in worst if g.grade == "poor"]
+    if poor:
+        return [f"joint {', '.join(map(str, poor))} is poor"]
+    if not unseen:
+        return ["it was not tested on a recording it has not seen (--holdout 30%)"]
+    return [f.message.split(":")[0] for f in findings if f.kind in _SPOIL]
 
 
 def _joints(

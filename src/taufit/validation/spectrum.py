@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.fft import rfft, rfftfreq
 
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
-from taufit.signals.estimates.fourier import rfft, rfftfreq
 from taufit.signals.samples import Samples
 
 

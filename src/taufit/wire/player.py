@@ -90,15 +90,21 @@ class Approach:
         """Of all legs [s]."""
         return float(self.legs.sum())
 
-    def at(self, time: Float[Array, " n"]) -> Float[Array, "n j"]:
-        """Position on the legs as curves from rest to rest; at their ends before and after."""
-        edges = np.concatenate([[0.0], np.cumsum(self.legs)])
+    def states(
+        self, time: Float[Array, " n"]
+    ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
+        """Position, velocity, acceleration on the legs as curves from rest to rest."""
+        legs = self.legs
+        edges = np.concatenate([[0.0], np.cumsum(legs)])
         time = np.clip(time, 0.0, edges[-1])
-        k = np.clip(np.searchsorted(edges, time, side="right") - 1, 0, len(edges) - 2)
-        s = ((time - edges[k]) / (edges[k + 1] - edges[k]))[:, None]
-        part = s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
-        out: Float[Array, "n j"] = self.poses[k] + part * (self.poses[k + 1] - self.poses[k])
-        return out
+        k = np.clip(np.searchsorted(edges, time, side="right") - 1, 0, len(legs) - 1)
+        seconds = legs[k][:, None]
+        s = np.clip((time - edges[k])[:, None] / seconds, 0.0, 1.0)
+        way = self.poses[k + 1] - self.poses[k]
+        q = self.poses[k] + way * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+        v = way * 30.0 * s**2 * (1.0 - s) ** 2 / seconds
+        a = way * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / seconds**2
+        return q, v, a
 
 
 class Playable(Protocol):
@@ -130,15 +136,14 @@ class Playback:
         slow: Play it (one period, where it has periods) at this share of its speed first; 0: not.
         warm_up_s: Then play it for at least this long.
         period: Of a motion that goes on where it began; None for any other.
-        speed, acceleration: Of the way back to the start [rad/s], [rad/s^2].
+        back: Legs from its end to its start; one straight leg where None.
     """
 
     motion: Playable
     slow: float = 0.0
     warm_up_s: float = 0.0
     period: float | None = None
-    speed: float = SPEED
-    acceleration: float = ACCELERATION
+    back: Approach | None = None
 
     @property
     def parts(self) -> tuple[_Part, ...]:
@@ -148,7 +153,7 @@ class Playback:
         way = float(np.abs(ends[1] - ends[0]).max())
         back = []
         if way > 1e-6:
-            back = [_Part(PREPARATION, self._way_back(ends), 1.0, "back")]
+            back = [_Part(PREPARATION, self._way_back.seconds, 1.0, "back")]
         rest = _Part(PREPARATION, _REST_S, 0.0, "start")
         out: list[_Part] = []
         if self.slow > 0.0:
@@ -162,8 +167,12 @@ class Playback:
             _Part(RECORDED, _REST_S, 0.0, "end"),
         )
 
-    def _way_back(self, ends: Float[Array, "2 j"]) -> float:
-        return Approach(ends[::-1], self.speed, self.acceleration).seconds
+    @property
+    def _way_back(self) -> Approach:
+        """Of the end to the start."""
+        if self.back is not None:
+            return self.back
+        return Approach(self.motion.at(np.array([self.motion.duration + 1.0, -1.0]))[0])
 
     @property
     def duration(self) -> float:
@@ -195,24 +204,13 @@ class Playback:
             phase[chosen] = part.phase
             since = time[chosen] - edges[k]
             if part.where == "back":
-                q[chosen], v[chosen], a[chosen] = self._back(since / part.seconds, part.seconds)
+                q[chosen], v[chosen], a[chosen] = self._way_back.states(since)
                 continue
             inner = {"start": 0.0 * since - 1.0, "end": since + self.motion.duration}
             own = self.motion.at(inner.get(part.where, part.pace * since))
             q[chosen] = own[0]
             v[chosen], a[chosen] = part.pace * own[1], part.pace**2 * own[2]
         return phase, q, v, a
-
-    def _back(
-        self, s: Float[Array, " n"], seconds: float
-    ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-        """From the end to the start as a leg of an approach, at rest at both."""
-        first, last = self.motion.at(np.array([-1.0, self.motion.duration + 1.0]))[0]
-        way, s = first - last, s[:, None]
-        q = last + way * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
-        v = way * 30.0 * s**2 * (1.0 - s) ** 2 / seconds
-        a = way * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / seconds**2
-        return q, v, a
 
 
 class Player(Protocol):

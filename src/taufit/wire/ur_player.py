@@ -22,6 +22,8 @@ PHASE = "output_int_register_24"
 # begins [rad], [rad/s].
 _REGISTER = 24
 _STANDS_WITHIN, _RESTS_BELOW = 0.02, 0.05
+# Runtime states: pausing, paused.
+_PAUSED = (3, 4)
 _SAFETY = {
     2: "reduced mode",
     3: "protective stop",
@@ -119,8 +121,11 @@ class UrPlayer:
             if self._announced and phase[-1] == ELSEWHERE:
                 self._over = True
                 return "the arm was moved after it had been cleared, and the program ended itself"
-        playing = block.last("runtime_state", PLAYING) == PLAYING
-        if playing:
+        state = int(block.last("runtime_state", PLAYING))
+        if self._begun and state in _PAUSED:
+            # Resumed later, it would move the arm with nobody watching: it is ended with this.
+            return "the program was paused at the controller"
+        if state == PLAYING:
             self._begun = True
         elif self._begun:
             self._over = True

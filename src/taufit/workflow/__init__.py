@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.workflow.conditioned import condition_like as condition_like
     from taufit.workflow.cross_validation import cross_validate as cross_validate
+    from taufit.workflow.fit_request import FitRequest as FitRequest
     from taufit.workflow.identification import Identification as Identification
     from taufit.workflow.identify import identify as identify
+    from taufit.workflow.training_data import condition_like as condition_like
 
-lazy_room(
-    __name__,
-    {
-        "conditioned": "condition_like",
-        "cross_validation": "cross_validate",
-        "identification": "Identification",
-        "identify": "identify",
-    },
-)
+lazy_room(__name__)

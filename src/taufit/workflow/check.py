@@ -17,7 +17,7 @@ from taufit.robot import Robot
 from taufit.signals import Samples
 from taufit.validation import floors, score
 from taufit.validation.in_detail import in_detail
-from taufit.workflow.conditioned import condition_like
+from taufit.workflow.training_data import condition_like
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from taufit.core.compute.engines import Engine, Lost, Processes
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.estimators import Estimator
-from taufit.fitting import fitted_model
-from taufit.fitting.fit import fit
+from taufit.model.score import Score
 from taufit.model.torque_model import TorqueModel
+from taufit.signals.sample_source import SamplesInMemory
 from taufit.signals.samples import Samples
-from taufit.validation.score import Score, score
+from taufit.validation.score import score
+from taufit.workflow.fit_request import FitRequest
+from taufit.workflow.steps import FitState, solve
 
 
 def cross_validate(
@@ -57,5 +59,6 @@ def _left_out(
 ) -> tuple[Score, ...]:
     """Scores on some runs of a fit to the others."""
     rest = Samples.joined([run for i, run in enumerate(runs) if i not in left_out])
-    fitted = fitted_model(model, fit(model, rest, estimator), rest)
+    state = FitState(model.robot, model, SamplesInMemory(rest))
+    fitted = solve(FitRequest(estimator=estimator), state).model
     return tuple(score(fitted, runs[i]) for i in left_out)

@@ -28,13 +28,14 @@ class FitRequest:
     """One field per choice of `identify`, with its default.
 
     Attributes:
-        column_map, torque_kind: How files and frames are read.
+        column_map, torque_kind, allow_repeats: How files and frames are found and read.
         cutoff_hz, delay_s, torque_signs: How recordings are conditioned.
         friction, terms, rotor_inertia, offset, compensator, temperature: Terms of the model.
         joint_zeros, joint_zero_std, slide_zero_std: Encoder zeros to estimate.
         estimator, sign_hints, sign_method: How parameters and signs are found.
         ignore_contradictions, provenance: What is overlooked, and what the model file says.
         processes, cache, callback: How the work is done.
+        allow_repeats: Whether files with equal contents count as often as they are there.
     """
 
     column_map: Map | None = None
@@ -51,13 +52,14 @@ class FitRequest:
     joint_zeros: str | Sequence[str] | None = None
     joint_zero_std: float = DEFAULT_ZERO_STD
     slide_zero_std: float = DEFAULT_SLIDE_ZERO_STD
-    estimator: Estimator | None = None
+    estimator: Estimator | str | None = None
     sign_hints: Sequence[SignHint] = ()
     sign_method: Literal["exact", "tree"] = "exact"
     ignore_contradictions: bool = False
     provenance: Mapping[str, Any] | None = None
     processes: int | None = 1
     cache: Cache | File | None = None
+    allow_repeats: bool = False
     callback: Callable[[], None] | None = None
 
     @property
@@ -66,9 +68,18 @@ class FitRequest:
         return Reader(self.column_map, self.torque_kind)
 
     @property
+    def fixed_estimator(self) -> Estimator | None:
+        """Estimator that replaces the automatic one; None for the automatic one."""
+        from taufit.estimators import as_estimator
+
+        return as_estimator(self.estimator)
+
+    @property
     def selects_terms(self) -> bool:
         """Whether friction terms are chosen from the data."""
-        return isinstance(self.friction, str) and self.friction == "auto" and self.estimator is None
+        return (
+            isinstance(self.friction, str) and self.friction == "auto" and not self.fixed_estimator
+        )
 
 
 class FitChoices(TypedDict, total=False):
@@ -88,11 +99,12 @@ class FitChoices(TypedDict, total=False):
     joint_zeros: str | Sequence[str] | None
     joint_zero_std: float
     slide_zero_std: float
-    estimator: Estimator | None
+    estimator: Estimator | str | None
     sign_hints: Sequence[SignHint]
     sign_method: Literal["exact", "tree"]
     ignore_contradictions: bool
     provenance: Mapping[str, Any] | None
     processes: int | None
     cache: Cache | File | None
+    allow_repeats: bool
     callback: Callable[[], None] | None

@@ -12,6 +12,7 @@ from taufit.core.views import Shown, drawn
 from taufit.estimators import is_consistent
 from taufit.model.fitted_model import FittedModel
 from taufit.model.from_data import known_speed
+from taufit.model.score import Score
 from taufit.recording import Finding
 from taufit.regression import Estimate
 from taufit.signals import Samples
@@ -19,7 +20,6 @@ from taufit.temperature.apply import slopes_of
 from taufit.terms import needs, term_to_dict
 from taufit.validation.grades import Grades
 from taufit.validation.nominal_comparison import Before
-from taufit.validation.score import Score
 
 if TYPE_CHECKING:
     from taufit.temperature.changes import WarmUp

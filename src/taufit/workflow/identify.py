@@ -54,7 +54,7 @@ def identify(
             "raw".
         friction: A friction model or its name, None, "auto", or a model whose friction is known
             (from `taufit friction`): its shapes are kept and its coefficients expected.
-        estimator: Replaces the automatic one.
+        estimator: Replaces the automatic one; an estimator or its name.
         cutoff_hz: Of the low-pass on motion and torque alike, or "auto".
         terms: Further terms beside friction, or their names, e.g. "spring".
         rotor_inertia: Whether joints have one; by default where torque was measured at the motor.
@@ -78,6 +78,7 @@ def identify(
         processes: That share the files; None for one per processor. Results do not depend on it.
         cache: Folder in which results on files are kept, so that a fit to more files reads only
             the new ones (`open_cache()` is this user's own); None keeps nothing.
+        allow_repeats: Count files with equal contents as often as they are there.
         callback: Called whenever a file has been gone through, about seven times for each.
 
     Example:
@@ -88,7 +89,9 @@ def identify(
         >>> taufit.write_model(done.model, "model.json")
     """
     request = replace(request or FitRequest(), **choices)
-    files, unseen = as_inputs(recordings, holdout, request.reader)
+    files, unseen = as_inputs(
+        recordings, holdout, request.reader, allow_repeats=request.allow_repeats
+    )
     with Processes(request.processes) as engine, _opened(request.cache) as cache:
         data = prepare(request, robot, files, engine, cache)
         state = build_structure(request, data)

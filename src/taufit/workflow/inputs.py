@@ -19,7 +19,8 @@ from typing import Any, Protocol
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording, read_recordings, share_of_runs
 from taufit.recording.column_map import read_map
-from taufit.recording.files import HoldoutFiles, RecordingFiles, find_recordings
+from taufit.recording.files import FoundRecordings, HoldoutFiles, RecordingFiles, find_recordings
+from taufit.recording.finding import Finding
 from taufit.recording.read import Map
 from taufit.recording.readers.from_frame import is_frame
 from taufit.signals.stored.stored_samples import Store
@@ -152,13 +153,17 @@ class ParsedFiles:
 
 
 def recording_files(
-    paths: Sequence[Path], reader: FileReader, share: float = 0.0
+    paths: Sequence[Path],
+    reader: FileReader,
+    share: float = 0.0,
+    findings: tuple[Finding, ...] = (),
 ) -> RecordingFiles:
     """Files to fit, without the share at their end that is kept out."""
     rows = reader.rows if reader.whole and not share else None
     parsed = ParsedFiles(reader, rows, share)
     settings = (*reader.settings, share)
-    return RecordingFiles(tuple(paths), parsed, None if rows is None else parsed.rows, settings)
+    read_rows = None if rows is None else parsed.rows
+    return RecordingFiles(tuple(paths), parsed, read_rows, settings, findings=findings)
 
 
 def holdout_files(
@@ -175,7 +180,7 @@ def holdout_files(
 
 
 def as_inputs(
-    recordings: Recordings, holdout: Holdout, reader: Reader
+    recordings: Recordings, holdout: Holdout, reader: Reader, *, allow_repeats: bool = False
 ) -> tuple[Sequence[Recording] | RecordingFiles, Mapping[str, Sequence[Recording]]]:
     """What is fitted, and what is kept out, by name. Files stay files, read one at a time."""
     share = share_of(holdout)
@@ -183,8 +188,8 @@ def as_inputs(
         files: RecordingFiles | None = _parsed_once(recordings, share)
     else:
         given = _listed(recordings)
-        paths = _paths(given)
-        files = recording_files(paths, reader, share) if paths else None
+        found = _found(given, allow_repeats=allow_repeats)
+        files = recording_files(found.paths, reader, share, found.findings) if found.paths else None
     if files is not None:
         return files, holdout_files(files, (), reader) if share else _holdout(holdout, reader)
     runs = [(_name(one, number), reader(one)) for number, one in enumerate(given, 1)]
@@ -212,7 +217,7 @@ def _holdout(given: Holdout, reader: Reader) -> Mapping[str, Sequence[Recording]
     if isinstance(given, Mapping):
         return given
     many = _listed(list(given.paths) if isinstance(given, RecordingFiles) else given)
-    paths = _paths(many)
+    paths = _found(many, allow_repeats=True).paths
     if paths:
         return HoldoutFiles({str(path): partial(reader, path) for path in paths})
     return _named([(_name(one, number), reader(one)) for number, one in enumerate(many, 1)])
@@ -246,10 +251,12 @@ def _listed(given: Recordings) -> list[RecordingLike]:
     return list(given)
 
 
-def _paths(many: list[RecordingLike]) -> tuple[Path, ...]:
+def _found(many: list[RecordingLike], *, allow_repeats: bool) -> FoundRecordings:
     """The files, where all are files."""
     files = [Path(one) for one in many if isinstance(one, (str, os.PathLike))]
-    return find_recordings(files)[0] if len(files) == len(many) else ()
+    if len(files) < len(many):
+        return FoundRecordings(())
+    return find_recordings(files, allow_repeats=allow_repeats)
 
 
 def _name(one: RecordingLike, number: int) -> str:

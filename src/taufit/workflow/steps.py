@@ -33,6 +33,7 @@ from taufit.fitting.selection.ripple import with_ripple
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import residuals_by_state
 from taufit.model.noise_by_state import NoiseByState
+from taufit.model.score import Score
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
     Conditioning,
@@ -52,17 +53,15 @@ from taufit.signals import Samples
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.temperature.over_parts import Warmth, follow_parts
 from taufit.terms import term_to_dict
-from taufit.validation.files import unlike_files
 from taufit.validation.grades import Grades, floors, grade, worse_than_nominal
 from taufit.validation.in_detail import in_detail
-from taufit.validation.score import Score, score, short_name
-from taufit.validation.score_sums import TrainingScores, training_scores
-from taufit.workflow.conditioned import condition_like
+from taufit.validation.score import score, short_name
+from taufit.validation.score_sums import TrainingScores, training_scores, unlike_files
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.identification import Identification
 from taufit.workflow.inputs import File
 from taufit.workflow.known_files import recorded_mounting
-from taufit.workflow.training_data import TrainingData, training_data
+from taufit.workflow.training_data import TrainingData, condition_like, training_data
 
 if TYPE_CHECKING:
     from taufit.calibration.joint_zeros import JointZeros
@@ -151,19 +150,8 @@ def prepare(
 def build_structure(request: FitRequest, data: TrainingData) -> FitState:
     """The model as it was asked for, with encoder zeros; too few data are refused."""
     robot, source = _compensated(data.robot, request.compensator), data.source
-    friction = request.friction
-    model = automatic_model(
-        robot,
-        friction=friction.friction if isinstance(friction, FittedModel) else friction,
-        rotor_inertia=request.rotor_inertia,
-        offset=request.offset,
-        terms=request.terms,
-    )
-    if isinstance(friction, FittedModel):
-        from taufit.fitting.known_friction import with_tested_friction
-
-        model = with_tested_friction(model, friction)
-    check_enough(model, source, with_prior=request.estimator is None)
+    model = requested_model(request, robot)
+    check_enough(model, source, with_prior=request.fixed_estimator is None)
     if not request.joint_zeros:
         return FitState(robot, model, source)
     from taufit.calibration.joint_zeros import found_zeros
@@ -173,6 +161,23 @@ def build_structure(request: FitRequest, data: TrainingData) -> FitState:
     zeros = found_zeros(model, source, request.joint_zeros, *std)
     moved = robot.with_joint_zeros(zeros.values)
     return FitState(moved, with_zeros(model, zeros.values), source, zeros)
+
+
+def requested_model(request: FitRequest, robot: Robot) -> TorqueModel:
+    """Terms as they were asked for, before the data decide on any."""
+    friction = request.friction
+    model = automatic_model(
+        robot,
+        friction=friction.friction if isinstance(friction, FittedModel) else friction,
+        rotor_inertia=request.rotor_inertia,
+        offset=request.offset,
+        terms=request.terms,
+    )
+    if not isinstance(friction, FittedModel):
+        return model
+    from taufit.fitting.known_friction import with_tested_friction
+
+    return with_tested_friction(model, friction)
 
 
 def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitState:
@@ -190,7 +195,7 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
     load = _undescribed_load(data, evidence, findings)
     findings += one_way_findings(excerpt) + load
     model = state.model
-    if load and evidence is not None and request.estimator is None:
+    if load and evidence is not None and request.fixed_estimator is None:
         model = replace(model, robot=with_load(model.robot, evidence))
     return replace(state, model=model, findings=tuple(findings), evidence=evidence)
 
@@ -216,7 +221,7 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
 
 def solve(request: FitRequest, state: FitState) -> Fit:
     """Parameters of the model."""
-    known, estimator = None, request.estimator
+    known, estimator = None, request.fixed_estimator
     if isinstance(request.friction, FittedModel):
         from taufit.fitting.known_friction import KnownFriction
 

@@ -18,6 +18,7 @@ from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Engine, Processes
 from taufit.core.errors import RecordingError
 from taufit.diagnosis import declared_torque, recording_causes, refuse, suitable_cutoff
+from taufit.model.fitted_model import FittedModel
 from taufit.recording import Finding, Recording, in_order
 from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot
@@ -25,6 +26,7 @@ from taufit.signals import Samples, condition
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.stored.stored_samples import Store, StoredPart, StoredSamples
+from taufit.temperature.apply import with_temperature
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.inputs import LEAD_ROWS
 from taufit.workflow.known_files import KnownFiles, Prepared
@@ -92,9 +94,11 @@ def training_data(
     files = known.lead(LEAD_ROWS)
     if files == len(recordings):
         lead = [_ordered(robot, one, how) for k in range(files) for one in recordings[k]]
-        return _in_memory(robot, lead, how)
-    decided = known.of_first(files, "decided", _Decide(robot, how))
-    return _in_files(robot, decided, known, engine or Processes(), request.callback)
+        data = _in_memory(robot, lead, how)
+    else:
+        decided = known.of_first(files, "decided", _Decide(robot, how))
+        data = _in_files(robot, decided, known, engine or Processes(), request.callback)
+    return replace(data, findings=(*data.findings, *recordings.findings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,17 +202,13 @@ def _in_files(
         # A slower logger turned up: all go to its grid.
         head = replace(head, rate_hz=rate)
     robot = with_drives(robot, heads)
-    common = {name for name in head.channels if all(name in part.head.channels for part in parts)}
+    common = set(head.channels).intersection(*(part.head.channels for part in parts))
     if any(set(part.head.channels) != common for part in parts):
         parts = [replace(part, head=_with_only(part.head, common)) for part in parts]
         head = _with_only(head, common)
-    noise = np.sqrt(
-        np.average(
-            [np.square(np.asarray(part.head.noise)) for part in parts],
-            axis=0,
-            weights=[part.summary.samples for part in parts],
-        )
-    )
+    variances = [np.square(np.asarray(part.head.noise)) for part in parts]
+    counts = [part.summary.samples for part in parts]
+    noise = np.sqrt(np.average(variances, axis=0, weights=counts))
     head = replace(head, names=tuple(names), findings=tuple(findings), noise=noise, signed=signed)
     results = known.results(prepare, "temperature" not in head.channels)
     source = StoredSamples(parts, head, store, engine, watch, results)
@@ -329,3 +329,48 @@ def _without_rows(recording: Recording) -> Recording:
 def _with_only(head: Samples, channels: set[str]) -> Samples:
     """Copy with the channels that every recording has."""
     return head.with_channels(**{name: None for name in head.channels if name not in channels})
+
+
+def condition_like(
+    model: FittedModel,
+    recordings: Sequence[Recording],
+    *,
+    cutoff_hz: float | None = None,
+    name: str | None = None,
+) -> Samples:
+    """Recordings conditioned as the model's training data were: same low-pass, same gains.
+
+    A recording whose map gives drive gains in numbers keeps its own; one in amperes without gains
+    gets the model's, since it is the same robot.
+
+    Args:
+        model: A fitted model.
+        recordings: Of the same robot.
+        cutoff_hz: Replaces the model's low-pass.
+        name: For messages.
+    """
+    ordered = [in_robot_order(model.robot, recording, name) for recording in recordings]
+    if any(recording.meta.get("gravity_removed") for recording in ordered):
+        ordered, _ = declared_torque(model.robot, ordered)
+    conditioning = model.training.conditioning
+    cutoff = conditioning.cutoff_hz if cutoff_hz is None else cutoff_hz
+    needs = any(r.gain is None or not np.all(np.isfinite(r.gain)) for r in ordered)
+    gains = conditioning.gain if needs else None
+    samples = with_temperature(
+        model,
+        counted(
+            condition(
+                ordered,
+                cutoff_hz=None if np.isinf(cutoff) else cutoff,
+                gains=gains,
+                delay_s=conditioning.delay_s,
+            ),
+            ordered,
+        ),
+    )
+    if samples.signed is not None and not np.all(samples.signed):
+        # Magnitudes are compared with the magnitude predicted.
+        from taufit.signs.samples import signed_by_model
+
+        samples = signed_by_model(model, samples)
+    return samples.keeping()

@@ -35,6 +35,10 @@ RobotName = Annotated[
     str, typer.Argument(help="A bundled name, .urdf, .xacro or .yaml.", metavar="ROBOT")
 ]
 Model = Annotated[Path, typer.Argument(help="What `taufit fit` wrote.", metavar="MODEL")]
+AllowRepeats = Annotated[
+    bool,
+    typer.Option("--allow-repeats", help="Count files with equal contents as often as they come."),
+]
 # For verbs that judge a fitted model: None conditions as the training data were.
 Cutoff = Annotated[
     float | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from taufit.cli.options import Json, one_of, wrong
+from taufit.cli.options import AllowRepeats, Json, one_of, wrong
 from taufit.cli.options.cache import CacheOption, opened_cache
 
 # From this number of files on they are shared by several processes.
@@ -261,9 +261,11 @@ class ResultOptions:
             f"{MANY_FILES} files on. Results do not depend on it.",
             metavar="N",
             min=1,
+            max=1024,
         ),
     ] = None
     cache: CacheOption = "auto"
+    allow_repeats: AllowRepeats = False
     as_json: Json = False
 
     def kept_in(self, found_in: Path | None) -> Cache | None:

@@ -90,5 +90,4 @@ def show_force(guided: GuidedForce) -> None:
     console.print(
         f"Weight that may stay because the mass is not known better: {guided.residual:.2g} N "
         "(standard deviation).",
-        highlight=False,
     )

@@ -88,8 +88,7 @@ class Planned:
             self.play.slow,
             60.0 * self.play.warm_up,
             getattr(motion, "period", None),
-            self.check.speed,
-            self.check.acceleration,
+            clearance.back,
         )
 
     def approach(self, clearance: Clearance) -> Approach:
@@ -129,6 +128,7 @@ class Planned:
             phases=True,
             call=False,
             approach=self.approach(clearance),
+            back=clearance.back,
             knots_s=clearance.knots_s,
         )
 
@@ -188,7 +188,8 @@ def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | N
         motion = replace(motion, periods=play.periods)  # type: ignore[type-var]
     arm = _arm(file, robot)
     way = TRAJECTORY if address.kind == "ros2" else STREAM if play.stream else PROGRAM
-    check = ClearanceCheck(file, arm, way=way, motion=motion)
+    repeated = play.slow > 0.0 or play.warm_up > 0.0
+    check = ClearanceCheck(file, arm, way=way, motion=motion, repeated=repeated)
     if robot is None and Path(file.robot_name or "").suffix and not check.known_arm:
         raise TaufitError(
             f"{path} names the robot file {file.robot_name}, which describes no arm that taufit "
@@ -218,8 +219,9 @@ def _arm(file: MotionFile, robot: str | None) -> Robot:
 
 def show_reach(planned: Planned, clearance: Clearance, here: Any, notes: list[str]) -> None:
     """What will move and what was proved, on stderr."""
-    from rich.console import Console
     from rich.table import Table
+
+    from taufit.cli.common import plain_console
 
     reach, slow = clearance.reach, planned.play.slow
     approach = clearance.approach
@@ -240,15 +242,14 @@ def show_reach(planned: Planned, clearance: Clearance, here: Any, notes: list[st
             f"{reach.speed[i]:.2f}",
             f"{reach.acceleration[i]:.2f}",
         )
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     console.print(table)
     console.print(
         f"rad, rad/s, rad/s^2. First the arm goes to the start at up to {planned.check.speed:.2g} "
         "rad/s" + (f", then one period at {100 * slow:.0f} % of the speed." if slow else "."),
-        highlight=False,
     )
     for text in (*clearance.notes, *notes):
-        console.print(f"- {text}", highlight=False, markup=False)
+        console.print(f"- {text}")
     if planned.play.uncertified:
         for text in clearance.uncertified:
-            console.print(f"NOT CERTIFIED: {text}", style="bold", highlight=False, markup=False)
+            console.print(f"NOT CERTIFIED: {text}", style="bold")

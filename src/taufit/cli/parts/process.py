@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TextIO
+from typing import Any, TextIO
 
-from taufit.core.files import discard_scratch
+from taufit.core import ending
 from taufit.core.names import printable
 
 # Outside of this rich prints nothing, or pads lines by the megabyte.
@@ -39,19 +39,27 @@ class _Outlet(io.FileIO):
             return len(memoryview(data))  # type: ignore[arg-type]
 
 
-# What rich sends to a terminal: colours, moving up, erasing lines, hiding the cursor.
-_OWN_CODES = re.compile(r"(\x1b\[[0-9;]*m|\x1b\[\d*[A-K]|\x1b\[\?25[lh]|\r)")
-_PLAIN = re.compile(r"[\t\n\x20-\x7e]*")
-
-
-class _Screen(io.TextIOWrapper):
+class _Stream(io.TextIOWrapper):
     """Text for a terminal. What a file may have smuggled in to act there is spelled out."""
 
     def write(self, text: str, /) -> int:
-        if not _PLAIN.fullmatch(text):
-            parts = _OWN_CODES.split(text)
-            text = "".join(part if i % 2 else printable(part) for i, part in enumerate(parts))
-        return super().write(text)
+        return super().write(printable(text))
+
+    @property
+    def unfiltered(self) -> _Unfiltered:
+        """The same for texts whose codes are our own (`Screen`)."""
+        return _Unfiltered(self)
+
+
+class _Unfiltered:
+    def __init__(self, stream: _Stream) -> None:
+        self._stream = stream
+
+    def write(self, text: str, /) -> int:
+        return io.TextIOWrapper.write(self._stream, text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def settle() -> None:
@@ -61,6 +69,9 @@ def settle() -> None:
         sys.stdout = _stream(1, careless=False)
     if sys.stderr is None or sys.stderr is sys.__stderr__:
         sys.stderr = _stream(2, careless=True)
+        if not sys.warnoptions:
+            # NumPy's words about a number are no words for a user; ours name file and place.
+            warnings.filterwarnings("ignore", category=RuntimeWarning)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     for name in ("COLUMNS", "LINES"):
@@ -70,34 +81,54 @@ def settle() -> None:
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the run as Ctrl-C does: what is under way is undone first."""
+def stoppable(*, patient: bool = False) -> Iterator[None]:
+    """Signals end the run in order: what is under way is undone first, within seconds.
+
+    Args:
+        patient: Take the time an orderly end needs, as a recording that is finished does.
+    """
     before = {}
-    for name in ("SIGTERM", "SIGHUP"):
+    for name, handler in (("SIGTERM", _Stop(patient)), ("SIGHUP", _Stop(patient)),
+                          ("SIGINT", _Interrupt(patient))):  # fmt: skip
         number = getattr(signal, name, None)
         if number is None:
             continue
         # Refused outside the main thread; what `nohup` has switched off stays off.
         with suppress(ValueError):
             if signal.getsignal(number) != signal.SIG_IGN:
-                before[number] = signal.signal(number, _Stop())
+                before[number] = signal.signal(number, handler)
     try:
-        yield
+        with ending.guarded(list(before)):
+            yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        discard_scratch()
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+        ending.discard()
+
+
+class _Interrupt:
+    """Ctrl-C as Python knows it."""
+
+    def __init__(self, patient: bool) -> None:
+        self.patient = patient
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.patient:
+            ending.calm()
+        raise KeyboardInterrupt
 
 
 class _Stop:
     """First an exception, so that everything is left in order; if that does not help, the end."""
 
-    def __init__(self) -> None:
-        self.asked = False
+    def __init__(self, patient: bool) -> None:
+        self.patient, self.asked = patient, False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.patient:
+            ending.calm()
         if self.asked:
-            discard_scratch()
+            ending.discard()
             os._exit(128 + number)
         self.asked = True
         raise SystemExit(128 + number)
@@ -139,7 +170,7 @@ def _stream(number: int, *, careless: bool) -> TextIO:
             before.flush()
     raw = _Outlet(number, "wb", closefd=False)
     raw.careless = careless
-    return _Screen(
+    return _Stream(
         io.BufferedWriter(raw),
         encoding=getattr(before, "encoding", None) or "utf-8",
         # File names need not be UTF-8; what the terminal cannot show is spelled out.

@@ -6,11 +6,11 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from functools import partial
 from pathlib import Path
 
+from taufit.core.ending import temporary_folder
 from taufit.core.errors import TaufitError
 from taufit.core.files import replacing
 from taufit.export.feasible import require_feasible
@@ -92,13 +92,13 @@ def compiled(unit: Unit) -> tuple[str, bytes | None, str | None]:
         return "", None, f"No binary is written for this platform. {lacks}"
     if compiler is None:
         return folder, None, f"No C compiler was found for a binary. {lacks}"
-    with tempfile.TemporaryDirectory(prefix="taufit-") as work:
+    with temporary_folder() as work:
         for name, text in unit.sources.items():
-            (Path(work) / name).write_text(text, encoding="utf-8")
+            (work / name).write_text(text, encoding="utf-8")
         # Names without a directory: nothing of this machine gets into the binary.
         command = [compiler, *_FLAGS, "-o", "unit.so", *SOURCES, "-lm"]
         done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=300)
         if done.returncode:
             said = (done.stderr.strip().splitlines() or ["no message"])[0][:200]
             return folder, None, f"The C compiler refused the sources ({said}). {lacks}"
-        return folder, (Path(work) / "unit.so").read_bytes(), None
+        return folder, (work / "unit.so").read_bytes(), None

@@ -12,10 +12,4 @@ if TYPE_CHECKING:
     from taufit.fitting.selection.friction_terms import Choice as Choice, choose as choose
     from taufit.fitting.selection.shapes import fit_shapes as fit_shapes
 
-lazy_room(
-    __name__,
-    {
-        "friction_terms": "Choice choose",
-        "shapes": "fit_shapes",
-    },
-)
+lazy_room(__name__)

@@ -239,7 +239,7 @@ def _at_least(rated: Float[Array, " j"], seen: Float[Array, " j"]) -> Float[Arra
     """Rated values, twice the seen ones where there are none, never less than the seen ones."""
     rated = np.asarray(rated, float)
     known = np.isfinite(rated) & (rated > 0.0)
-    return np.maximum(np.maximum(np.where(known, rated, 2.0 * seen), seen), 1e-9)
+    return np.asarray(np.maximum(np.maximum(np.where(known, rated, 2.0 * seen), seen), 1e-9))
 
 
 class Search:
@@ -278,7 +278,7 @@ class Search:
         ripple = np.where(s.is_ripple, 1.0 / (self.ripple * s.friction**2)[s.owner], 0.0)
         drag, load = s.unit / self.drag[s.owner], s.load / self.load[s.owner]
         wider, offset = s.wider / self.wider[s.owner], s.offset / self.offset
-        return s.fixed + drag + load + wider + offset + ripple
+        return np.asarray(s.fixed + drag + load + wider + offset + ripple)
 
     def run(self) -> None:
         """To the fixed point."""

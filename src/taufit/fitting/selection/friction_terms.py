@@ -62,6 +62,21 @@ class Choice:
     load: Float[Array, " p"] | None = None
 
 
+def _leaving(
+    model: TorqueModel, costs: dict[tuple[str, ...], Float[Array, " j"]], worth: float
+) -> tuple[list[str], Float[Array, " j"]]:
+    """Parameters that each joint can do without, and its cost then."""
+    best = np.min(list(costs.values()), axis=0)
+    leaving, chosen = list[str](), np.empty(len(best))
+    owners = np.asarray(model.layout.owner)
+    for k in range(len(best)):
+        fine = [out for out, cost in costs.items() if cost[k] <= worth * best[k]]
+        out = max(fine, key=lambda one: (len(one), -costs[one][k]))
+        chosen[k] = costs[out][k]
+        leaving += [model.names[i] for i in np.flatnonzero(_members(model, out) & (owners == k))]
+    return leaving, chosen
+
+
 def choose(
     model: TorqueModel,
     samples: Samples | SampleSource,
@@ -86,7 +101,6 @@ def choose(
         dropped: Parameters that are out already.
         worth: Cost over the best cost up to which terms are left out.
     """
-    joints = model.robot.joints
     out_already = np.isin(model.names, dropped)
     prior, centre, guessed = gaussian_prior(model)
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
@@ -123,20 +137,8 @@ def choose(
         for out in combinations(groups, size):
             used = ~(_members(model, out) | out_already)
             costs[out] = folds.left_out_cost(scale, weight * prior, centre, model.nonnegative, used)
-    leaving: list[str] = [name for name in model.names if name in dropped]
-    best = np.min(list(costs.values()), axis=0)
-    chosen = np.empty(joints)
-    for k in range(joints):
-        fine = [out for out, cost in costs.items() if cost[k] <= worth * best[k]]
-        out = max(fine, key=lambda one: (len(one), -costs[one][k]))
-        chosen[k] = costs[out][k]
-        leaving += [
-            name
-            for name, owner, member in zip(
-                model.names, model.layout.owner, _members(model, out), strict=True
-            )
-            if member and owner == k
-        ]
+    leaving, chosen = _leaving(model, costs, worth)
+    leaving = [*(name for name in model.names if name in dropped), *leaving]
     found = theta if loaded else None
     return Choice(tuple(dict.fromkeys(leaving)), weight, correlation, chosen, found)
 

@@ -150,12 +150,14 @@ class _Scene:
         own[:, direct] = made[self.pick][:, direct]
         own[:, self.gone[k]] = 0.0
         joints = self.active[k]
-        return (self.factor[:, joints] * self.coupling[k, joints])[..., None] * own[:, None]
+        return np.asarray(
+            (self.factor[:, joints] * self.coupling[k, joints])[..., None] * own[:, None]
+        )
 
     def cross(self, k: int, a: Array, l: int, b: Array) -> Array:
         """a' b over the rows two motors share."""
         if k == l:
-            return a.reshape(-1, a.shape[-1]).T @ b.reshape(-1, b.shape[-1])
+            return np.asarray(a.reshape(-1, a.shape[-1]).T @ b.reshape(-1, b.shape[-1]))
         shared = np.intersect1d(self.active[k], self.active[l])
         first = np.searchsorted(self.active[k], shared)
         second = np.searchsorted(self.active[l], shared)
@@ -167,7 +169,7 @@ class _Scene:
 
     def inside(self, k: int, a: Float[Array, "n a c"]) -> Float[Array, "q c"]:
         """Q0' a."""
-        return self.frames[k] @ a.reshape(-1, a.shape[-1])
+        return np.asarray(self.frames[k] @ a.reshape(-1, a.shape[-1]))
 
 
 @dataclass(eq=False)
@@ -254,7 +256,7 @@ class _State:
         out = np.zeros_like(scene.target)
         for k, part in enumerate(self.own):
             out[:, scene.active[k]] += part @ coefficients[k * terms : (k + 1) * terms]
-        return out - scene.frame @ np.tensordot(out, scene.frame, 2)
+        return np.asarray(out - scene.frame @ np.tensordot(out, scene.frame, 2))
 
     @property
     def std(self) -> Float[Array, " j"]:
@@ -262,7 +264,7 @@ class _State:
         factor = self.scene.factor
         counts = np.maximum((factor > 0).sum(axis=0), 1)
         largest = np.maximum(factor.max(axis=0), 1e-300)
-        return np.sqrt(np.sum(self.residual**2, axis=0) / counts) / largest
+        return np.asarray(np.sqrt(np.sum(self.residual**2, axis=0) / counts) / largest)
 
     def normal(self, motors: tuple[int, ...]) -> tuple[Array, Array]:
         """Kaufman's J'J and J'r for the logarithms of some motors' shapes."""

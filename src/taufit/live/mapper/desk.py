@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taufit.core.ending import temporary_folder
 from taufit.core.errors import RecordingError, RobotError, TaufitError
 from taufit.core.files import write_text
 from taufit.dynamics import gravity_torque
@@ -108,7 +108,7 @@ class Desk:
         suffix = Path(name).suffix.lower()
         if suffix not in DESCRIPTIONS:
             raise RobotError(f"{name[:80]!r} is no robot: give one of {', '.join(DESCRIPTIONS)}.")
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             path = Path(folder) / f"robot{suffix}"
             path.write_text(text, encoding="utf-8")
             try:

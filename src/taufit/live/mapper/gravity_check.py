@@ -157,50 +157,50 @@ def _joint(
 
 def _judged(robot: Robot, joints: tuple[JointCheck, ...], newton: bool) -> GravityCheck:
     loaded = [j for j in joints if j.slope is not None]
+    if not loaded:
+        return GravityCheck("open", "gravity changes too little in this recording to tell.", joints)
+    against = _against(robot, loaded, newton)
+    if against is not None:
+        return GravityCheck(*against, joints)
+    loaded = [j for j in loaded if j.explained > _EXPLAINED]
+    ratio = _ratio(loaded)
+    how = f"{ratio:.2f} times it" if newton else f"{ratio:.3g} A per N m"
+    share = 100.0 * float(np.median([j.explained for j in loaded]))
+    text = f"gravity on {robot.name} explains {share:.0f} % at {_listed(loaded)} ({how})."
+    return GravityCheck("yes", text, joints)
+
+
+def _against(robot: Robot, loaded: list[JointCheck], newton: bool) -> tuple[str, str] | None:
+    """Verdict and reason where the torque is not that of gravity; None where it is."""
     turned = [j for j in loaded if (j.slope or 0.0) < 0.0 and j.explained > _EXPLAINED]
     poor = [j for j in loaded if j.explained <= _EXPLAINED]
     blind = [j for j in loaded if j.explained <= _UNEXPLAINED]
     odd = [j for j in loaded if newton and not _LIKE[0] < abs(j.slope or 0.0) < _LIKE[1]]
-    if not loaded:
-        return GravityCheck("open", "gravity changes too little in this recording to tell.", joints)
     if turned:
-        return GravityCheck(
-            "no",
+        return "no", (
             f"the torque of {_listed(turned)} falls where gravity rises: its sign is turned, or "
-            "its positions belong to another joint.",
-            joints,
+            "its positions belong to another joint."
         )
     if 2 * len(blind) > len(loaded):
-        return GravityCheck(
-            "no",
+        return "no", (
             f"gravity on {robot.name} does not explain {_listed(blind)}: another robot, another "
-            "order of the joints, or other columns.",
-            joints,
+            "order of the joints, or other columns."
         )
     if 2 * len(poor) >= len(loaded):
-        return GravityCheck(
-            "open",
+        return "open", (
             f"gravity on {robot.name} explains little of {_listed(poor)}: the motion is fast, or "
-            "it is another robot. A fit tells.",
-            joints,
+            "it is another robot. A fit tells."
         )
     if len(odd) > len(loaded) // 2:
-        ratio = float(np.median([j.slope or 0.0 for j in loaded]))
-        return GravityCheck(
-            "no",
-            f"it follows gravity on {robot.name}, but is {ratio:.2g} times as large: a current, or "
-            "another unit.",
-            joints,
+        return "no", (
+            f"it follows gravity on {robot.name}, but is {_ratio(loaded):.2g} times as large: a "
+            "current, or another unit."
         )
-    loaded = [j for j in loaded if j not in poor]
-    ratio = float(np.median([j.slope or 0.0 for j in loaded]))
-    how = f"{ratio:.2f} times it" if newton else f"{ratio:.3g} A per N m"
-    share = 100.0 * float(np.median([j.explained for j in loaded]))
-    return GravityCheck(
-        "yes",
-        f"gravity on {robot.name} explains {share:.0f} % at {_listed(loaded)} ({how}).",
-        joints,
-    )
+    return None
+
+
+def _ratio(joints: list[JointCheck]) -> float:
+    return float(np.median([j.slope or 0.0 for j in joints]))
 
 
 def _still(

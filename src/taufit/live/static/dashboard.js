@@ -3,6 +3,9 @@
 "use strict";
 (() => {
   const settings = JSON.parse(document.getElementById("settings").textContent);
+  // The token leaves the address bar and the history; this tab keeps it, for a reload.
+  sessionStorage.setItem("taufit-token", settings.token);
+  history.replaceState(null, "", location.pathname);
   const byId = (name) => document.getElementById(name);
   const J = settings.joints.length, F = settings.fields.length, WINDOW = 10;
   const at = Object.fromEntries(settings.fields.map((name, k) => [name, k]));

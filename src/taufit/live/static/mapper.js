@@ -2,6 +2,9 @@
 "use strict";
 (() => {
   const settings = JSON.parse(document.getElementById("settings").textContent);
+  // The token leaves the address bar and the history; this tab keeps it, for a reload.
+  sessionStorage.setItem("taufit-token", settings.token);
+  history.replaceState(null, "", location.pathname);
   const byId = (name) => document.getElementById(name);
   const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
   const make = (tag, text, more) => Object.assign(document.createElement(tag), { textContent: text ?? "" }, more);

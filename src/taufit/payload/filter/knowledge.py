@@ -8,6 +8,7 @@ body that can exist is returned (`body`, `read_out`).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -30,11 +31,59 @@ from taufit.payload.filter.posterior import (
     all_but_payload,
     payload_alone,
 )
-from taufit.payload.filter.read_out import STRANGE, carried, lighter_arm, perhaps_nothing, warnings
-from taufit.payload.filter.readings import Readings
+from taufit.payload.filter.read_out import (
+    STRANGE,
+    carried,
+    lighter_arm,
+    perhaps_nothing,
+    unexplained,
+    warnings,
+)
 from taufit.payload.filter.training_coverage import coverage_inflation, familiar_share
 from taufit.payload.filter.unknowns import Unknowns
 from taufit.payload.settings import PayloadSettings
+
+# Contacts are over after this long [s].
+_CONTACT_S = 1.0
+# Masses are the same within this many standard deviations.
+_SAME = 2.0
+
+
+class Readings:
+    """The masses of the last second, and the one before it."""
+
+    __slots__ = ("_past",)
+
+    def __init__(self) -> None:
+        self._past: deque[tuple[float, float, float]] = deque()
+
+    def add(self, time: float, mass: float, std: float) -> None:
+        """A mass that is not worth anything yet, or is so since now.
+
+        Args:
+            time: [s].
+            mass, std: As read [kg].
+        """
+        self._past.append((time, mass, std))
+        while len(self._past) > 1 and self._past[1][0] <= time - _CONTACT_S:
+            self._past.popleft()
+
+    def ended_contact(self, time: float, mass: float, std: float) -> bool:
+        """Whether a change was the end of a contact.
+
+        Args:
+            time: When it was noticed [s].
+            mass, std: What is carried since then [kg].
+        """
+        if not self._past:
+            return False
+        # The last reading is that with which the payload became known.
+        earlier, before, spread = self._past[0]
+        known = self._past[-1][0]
+        if time - known > _CONTACT_S or earlier > known - _CONTACT_S:
+            return False
+        return abs(mass - before) < _SAME * float(np.hypot(std, spread))
+
 
 # Residuals of a run may be this much smaller than in training, in variance, and no less.
 _QUIETEST = 0.5
@@ -219,6 +268,13 @@ class Knowledge:
         if self._lighter is not None and self.seen:
             messages = [lighter_arm(self._lighter), *messages]
         return tuple(messages)
+
+    @property
+    def unexplained(self) -> str:
+        """Why the model is not that of this arm, where it is not; else ""."""
+        if self._lighter is not None and self.seen:
+            return lighter_arm(self._lighter)
+        return unexplained(self.scale)
 
     def explained(self, j: int) -> Float[Array, " c"]:
         """x with [columns, y] x what is left of joint j's torque, its sign turned."""

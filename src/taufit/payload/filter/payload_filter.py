@@ -371,5 +371,7 @@ class PayloadFilter:
             place, before = self._unmeasured
             self.events[place] = known_change(self.events[place], before, out.mass)
             self._unmeasured = None
-        known.last = replace(out, warnings=known.warnings(out.ready, self.events))
+        known.last = replace(
+            out, warnings=known.warnings(out.ready, self.events), unexplained=known.unexplained
+        )
         return known.last

@@ -127,18 +127,26 @@ def warnings(
             "the model was fitted to; the interval is wider for it. Fit the model to a motion "
             "like this one, or record this one empty and give it as a template."
         )
-    strange = np.flatnonzero(scale > STRANGE)
-    if len(strange):
-        which = ", ".join(str(j + 1) for j in strange)
-        messages.append(
-            f"the model does not explain the torque of joint {which}: "
-            f"{np.sqrt(scale.max()):.0f} times its residuals in training. Is it this "
-            "robot, mounted so, with these gains? Do not use the result before that "
-            "is clear."
-        )
+    if unexplained(scale):
+        messages.append(f"{unexplained(scale)} Do not use the result before that is clear.")
     elif not ready:
-        messages.append(
-            "not ready: the joints that carry the payload have to move both ways before "
-            "friction can be distinguished from load."
-        )
+        messages.append(NOT_READY)
     return messages
+
+
+NOT_READY = (
+    "not ready: the joints that carry the payload have to move both ways before friction can be "
+    "distinguished from load."
+)
+
+
+def unexplained(scale: Float[Array, " j"]) -> str:
+    """Why the model is not this arm's, by residual variances relative to the training's; or ""."""
+    strange = np.flatnonzero(scale > STRANGE)
+    if not len(strange):
+        return ""
+    which = ", ".join(str(j + 1) for j in strange)
+    return (
+        f"the model does not explain the torque of joint {which}: {np.sqrt(scale.max()):.0f} times "
+        "its residuals in training. Is it this robot, mounted so, with these gains?"
+    )

@@ -19,6 +19,8 @@ from taufit.recording.table import Table
 
 Gravity = Callable[[Float[Array, "n j"]], Float[Array, "n j"]]
 
+# Not drafted: taufit derives accelerations itself.
+_DERIVED = ("acceleration", "commanded_acceleration")
 # Torque of this many times gravity at the nominal arm is torque; else it is some other unit.
 _LIKE_GRAVITY = (0.4, 2.5)
 
@@ -57,6 +59,8 @@ def draft_map(
     Raises:
         RecordingError: Neither names nor numbers show positions and a torque or current.
     """
+    if len(table.values) < 2:
+        raise RecordingError(f"{table.source} has {len(table.values)} rows: too few for a map.")
     names = table.names if any(table.names) else ("",) * len(table.names)
     run = run_column(names)
     time = time_column(names)
@@ -121,8 +125,9 @@ def _nothing(table: Table, has_position: bool) -> RecordingError:
 
 def _moving(table: Table, group: Group) -> int:
     part = table.values[:, list(group.columns)]
-    with np.errstate(invalid="ignore"):
-        return int(np.count_nonzero(np.nanmax(part, axis=0) > np.nanmin(part, axis=0)))
+    known = np.isfinite(part)
+    high, low = np.where(known, part, -np.inf), np.where(known, part, np.inf)
+    return int(np.count_nonzero(high.max(axis=0) > low.min(axis=0)))
 
 
 def _pick(found: list[Group], quantity: str, table: Table, joints: int | None) -> Group | None:
@@ -159,19 +164,14 @@ def _pick_signal(found: list[Group], position: Group | None, table: Table) -> Gr
 def _around(found: list[Group], position: Group, signal: Group, table: Table) -> list[Group]:
     """The other groups that go with the position chosen."""
     out = [position]
-    for quantity in ("velocity", "acceleration", "temperature"):
-        fine = [
-            g
-            for g in found
-            if g.quantity == quantity
-            and not g.commanded
-            and len(g.columns) == len(position.columns)
-            and not {"ext", "external", "err", "error", "tcp"} & set(g.aside)
-        ]
-        same = [g for g in fine if g.aside == position.aside] or fine
-        # Accelerations in a log are nearly always differences: taufit derives its own.
-        if same and quantity != "acceleration":
-            out.append(max(same, key=lambda g: _moving(table, g)))
+    found = [g for g in found if len(g.columns) == len(position.columns)]
+    aside = {"ext", "external", "err", "error", "tcp"}
+    measured = [g for g in found if not g.commanded and not aside & set(g.aside)]
+    # Accelerations in a log are nearly always differences: taufit derives its own.
+    for quantity in ("velocity", "temperature"):
+        fine = [g for g in measured if g.quantity == quantity]
+        if fine:
+            out.append(max(fine, key=lambda g: (g.aside == position.aside, _moving(table, g))))
     out.append(signal)
     wanted = {
         "position": "commanded_position",
@@ -180,11 +180,7 @@ def _around(found: list[Group], position: Group, signal: Group, table: Table) ->
         "current": "target_current",
     }
     for quantity, name in wanted.items():
-        fine = [
-            g
-            for g in found
-            if g.commanded and g.quantity == quantity and len(g.columns) == len(position.columns)
-        ]
+        fine = [g for g in found if g.commanded and g.quantity == quantity]
         if len(fine) == 1:
             out.append(Group(name, fine[0].columns, True, unit=fine[0].unit, key=fine[0].key))
     return out
@@ -255,43 +251,45 @@ class _Writer:
         self.page: dict[str, Any] = {}
 
     def draft(self) -> Draft:
-        names = any(self.table.names)
-        if not names:
+        if not any(self.table.names):
             self.page["header"] = False
-        columns: dict[str, Any] = {}
-        if self.run is not None:
-            columns["run"] = self._label(self.run)
+        columns: dict[str, Any] = {} if self.run is None else {"run": self._label(self.run)}
         if self.time is not None:
             columns["time"] = self._time()
         position = next(g for g in self.found if g.quantity == "position")
         signals = [g for g in self.found if g.quantity in ("torque", "current")]
-        measured = next((g for g in signals if not g.commanded), None)
-        if measured is None:
+        if all(g.commanded for g in signals):
             raise _nothing(self.table, True)
+        measured = min(signals, key=lambda g: g.commanded)
         kind = self._signal(position, measured)
-        for group in self.found:
-            if group in signals and group is not measured:
-                continue
-            quantity = kind if group is measured else group.quantity
-            if quantity == "acceleration" or quantity == "commanded_acceleration":
-                continue
-            if quantity in columns:
-                continue
-            columns[quantity] = self._spec(group, quantity)
-        self._targets(columns, [g for g in signals if g is not measured], kind)
+        others = [g for g in signals if g is not measured]
+        self._measured(columns, others, measured, kind)
+        self._targets(columns, others, kind)
         self.page["columns"] = columns
         self._names(position)
         if self.time is None:
             self._rate()
         if kind == "current":
-            both = {"target_torque", "target_current"} <= columns.keys()
-            self.page["gains"] = "auto" if both else "unknown"
-            if not both:
-                self.open.append(
-                    "gains are unknown: the fit is in ampere. `taufit gains` finds them from a "
-                    "known mass, then write `gains: [..]` [N m/A]"
-                )
+            self._gains({"target_torque", "target_current"} <= columns.keys())
         return Draft(self.page, tuple(self.reasons), tuple(self.open))
+
+    def _measured(
+        self, columns: dict[str, Any], others: list[Group], measured: Group, kind: str
+    ) -> None:
+        """The first group of each quantity, the torque channel under its kind."""
+        for group in self.found:
+            quantity = kind if group is measured else group.quantity
+            if group not in others and quantity not in (*columns, *_DERIVED):
+                columns[quantity] = self._spec(group, quantity)
+
+    def _gains(self, shown: bool) -> None:
+        """Gains of a current: shown by the controller's targets, or unknown."""
+        self.page["gains"] = "auto" if shown else "unknown"
+        if not shown:
+            self.open.append(
+                "gains are unknown: the fit is in ampere. `taufit gains` finds them from a "
+                "known mass, then write `gains: [..]` [N m/A]"
+            )
 
     def _label(self, index: int) -> int | str:
         return self.table.names[index] or index + 1
@@ -299,7 +297,9 @@ class _Writer:
     def _time(self) -> Any:
         assert self.time is not None
         index, unit = self.time
-        step = float(np.nanmedian(np.abs(np.diff(self.table.values[:, index]))))
+        values = self.table.values[:, index]
+        steps = np.abs(np.diff(values[np.isfinite(values)]))
+        step = float(np.median(steps)) if len(steps) else 0.0
         likely = unit_of_step(step) if step > 0 else "s"
         unit = unit if unit and unit != "s" else likely
         label = self._label(index)
@@ -335,18 +335,24 @@ class _Writer:
             return unit
         return f"{unit}/s" if f"{unit}/s" in QUANTITIES["velocity"].units else None
 
+    def _named(self, measured: Group) -> str | None:
+        """The quantity that the columns' own names say, if they do."""
+        if not self.table.names or not self.table.names[measured.columns[0]]:
+            return None
+        named = [g for g in groups(self.table.names) if g.columns == measured.columns]
+        return named[0].quantity if named else None
+
     def _signal(self, position: Group, measured: Group) -> str:
         """torque or current, from the name or from gravity on the nominal arm."""
-        if any(self.table.names) and self.table.names[measured.columns[0]]:
-            named = [g for g in groups(self.table.names) if g.columns == measured.columns]
-            if named:
-                if named[0].quantity == "torque":
-                    self.open.append(
-                        "the torque is taken as N m at the joint, gravity included; write `gains: "
-                        "unknown` under `current:` if it is a current, `gravity_removed: true` if "
-                        "the controller subtracts gravity"
-                    )
-                return named[0].quantity
+        named = self._named(measured)
+        if named == "torque":
+            self.open.append(
+                "the torque is taken as N m at the joint, gravity included; write `gains: "
+                "unknown` under `current:` if it is a current, `gravity_removed: true` if "
+                "the controller subtracts gravity"
+            )
+        if named is not None:
+            return named
         if self.gravity is None:
             extra = [g for g in self.found if g.quantity == "torque" and g.commanded]
             if len(extra) == 2:

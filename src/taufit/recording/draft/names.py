@@ -149,24 +149,19 @@ def groups(names: Sequence[str], skip: Sequence[int] = ()) -> list[Group]:
 
 
 def _sorted(members: list[_Column]) -> list[Group]:
-    first = members[0]
-    numbers = [column.number for column in members]
-    if first.number is not None:
-        if len(set(numbers)) != len(numbers):
-            return []
+    first, key = members[0], None
+    numbered = first.number is not None
+    if len({c.number if numbered else c.name for c in members}) != len(members):
+        return []
+    names: tuple[str, ...] = ()
+    if numbered:
         members = sorted(members, key=lambda column: column.number or 0)
-        numbers = [column.number for column in members]
-        start = numbers[0]
-        whole = numbers == list(range(start or 0, (start or 0) + len(numbers)))
-        key = None
+        start = members[0].number or 0
+        whole = [column.number for column in members] == list(range(start, start + len(members)))
         if whole and start in (0, 1) and first.pattern is not None:
             key = first.pattern.replace("{}", "{joint}" if start == 1 else "{joint0}")
-        names: tuple[str, ...] = ()
-    else:
-        if len({column.name for column in members}) != len(members):
-            return []
-        key, names = None, tuple(column.name for column in members)
-        names = () if len(members) == 1 else _own_parts(names)
+    elif len(members) > 1:
+        names = _own_parts(tuple(column.name for column in members))
     return [
         Group(
             first.quantity,
@@ -184,8 +179,8 @@ def _own_parts(names: tuple[str, ...]) -> tuple[str, ...]:
     return names if all(names) else ()
 
 
-def _column(index: int, name: str) -> _Column | None:
-    found = words(name)
+def _quantity(found: list[tuple[str, int, int]]) -> tuple[str | None, int]:
+    """The quantity that words name, and the place of the word that does."""
     quantity, at = None, -1
     for place, (word, _, _) in enumerate(found):
         for candidate, spellings in _WORDS.items():
@@ -194,17 +189,26 @@ def _column(index: int, name: str) -> _Column | None:
             beats = quantity is None or len(word) > 1 or len(found[at][0]) == 1
             if word in spellings and beats:
                 quantity, at = candidate, place
+    return quantity, at
+
+
+def _number(found: list[tuple[str, int, int]], name: str) -> tuple[int | None, str | None]:
+    """The joint's number in a name, and the name with a gap in its place."""
+    digits = [(place, word) for place, (word, _, _) in enumerate(found) if word.isdigit()]
+    if not digits:
+        return None, None
+    place, text = digits[-1] if len(digits) == 1 else _joint_digit(found, digits)
+    _, start, end = found[place]
+    whole = text == str(int(text))
+    return int(text), name[:start] + "{}" + name[end:] if whole else None
+
+
+def _column(index: int, name: str) -> _Column | None:
+    found = words(name)
+    quantity, at = _quantity(found)
     if quantity is None:
         return None
-    digits = [(place, word) for place, (word, _, _) in enumerate(found) if word.isdigit()]
-    number: int | None = None
-    pattern = None
-    if digits:
-        place, text = digits[-1] if len(digits) == 1 else _joint_digit(found, digits)
-        number = int(text)
-        _, start, end = found[place]
-        if text == str(number):
-            pattern = name[:start] + "{}" + name[end:]
+    number, pattern = _number(found, name)
     rest = [w for k, (w, _, _) in enumerate(found) if k != at]
     commanded = any(word in _COMMANDED for word in rest)
     # In current_as_torque the current is the torque's source, not another quantity.

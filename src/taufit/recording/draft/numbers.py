@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -87,29 +88,25 @@ def layout(
         skip: Columns that are something else.
     """
     sound = np.isfinite(values).all(axis=1)
-    values = values[sound]
-    if len(values) < 50:
+    if np.count_nonzero(sound) < 50:
         return None
-    clock = np.arange(len(values), dtype=float) if time is None else time[sound]
-    free = [c for c in range(values.shape[1]) if c not in skip and np.ptp(values[:, c]) > 0]
+    clock = (np.arange(len(values), dtype=float) if time is None else time)[sound]
+    values = values[sound]
+    free = [int(c) for c in np.flatnonzero(np.ptp(values, axis=0) > 0) if c not in skip]
     slopes, matches = integral_pairs(values, clock, free)
     shape = _shape(matches, values.shape[1], joints)
     if shape is None:
         return _without_velocity(values, clock, free, joints, skip)
     stride, count, first, second = shape
-    position = [first + stride * j for j in range(count)]
-    velocity = [second + stride * j for j in range(count)]
-    pairs = [(p, v) for p, v in zip(position, velocity, strict=True) if (p, v) in matches]
-    ratio = float(np.median([slopes[p, v] for p, v in pairs]))
-    rate = None
+    position, velocity = _block(first, stride, count), _block(second, stride, count)
+    pairs = [pair for pair in zip(position, velocity, strict=True) if pair in matches]
+    ratio = float(np.median([slopes[pair] for pair in pairs]))
     reasons = [
         f"{len(pairs)} of {count} columns are the integral of the ones {second - first} further "
         "on: position and velocity"
     ]
-    if time is None:
-        rate = _usual(1.0 / ratio) if ratio > 0 else None
-        if rate is not None:
-            reasons.append(f"velocity and position agree at {rate:g} Hz")
+    rate = _usual(1.0 / ratio) if time is None and ratio > 0 else None
+    reasons += [] if rate is None else [f"velocity and position agree at {rate:g} Hz"]
     unit, speed = _angle_units(values[:, position], ratio if time is not None else 1.0)
     found = [Group("position", tuple(position), unit=unit)]
     found.append(Group("velocity", tuple(velocity), unit=speed))
@@ -164,6 +161,11 @@ def integral_pairs(
     return slopes, set(slopes)
 
 
+def _block(first: int, stride: int, count: int) -> list[int]:
+    """Columns of one quantity, joint after joint."""
+    return [first + stride * joint for joint in range(count)]
+
+
 def _shape(
     matches: set[tuple[int, int]], columns: int, joints: int | None
 ) -> tuple[int, int, int, int] | None:
@@ -177,16 +179,11 @@ def _shape(
         for stride in range(1, _MOST_QUANTITIES + 1)
         for shift in range(3)
     }
-    for first, second, stride in sorted(starts):
-        if min(first, second) < 0:
-            continue
-        for count in counts:
-            last = max(first, second) + stride * (count - 1)
-            position = {first + stride * j for j in range(count)}
-            velocity = {second + stride * j for j in range(count)}
-            if last >= columns or position & velocity:
-                continue
-            hits = sum((first + stride * j, second + stride * j) in matches for j in range(count))
+    for (first, second, stride), count in product(sorted(starts), counts):
+        position, velocity = _block(first, stride, count), _block(second, stride, count)
+        every = {*position, *velocity}
+        if len(every) == 2 * count and min(every) >= 0 and max(every) < columns:
+            hits = sum(pair in matches for pair in zip(position, velocity, strict=True))
             chained = sum(column in derived for column in position)
             points = hits - 2.0 * (count - hits) - 0.6 * chained + 0.1 * (stride == 1)
             if points > score:
@@ -268,7 +265,7 @@ def _smooth(values: Float[Array, "n j"], width: int) -> Float[Array, "n j"]:
     total = np.vstack([np.zeros(values.shape[1]), np.cumsum(values, axis=0)])
     n = len(values)
     low, high = np.clip(np.arange(n) - width, 0, n), np.clip(np.arange(n) + width, 0, n)
-    return (total[high] - total[low]) / (high - low)[:, None]
+    return np.asarray((total[high] - total[low]) / (high - low)[:, None])
 
 
 def _rest(
@@ -334,20 +331,18 @@ def _without_velocity(
     count = joints or (left // 2 if left % 2 == 0 else 0)
     if count < 1 or left < 2 * count or columns != list(range(start, start + left)):
         return None
-    rough = {c: _roughness(values[:, [c]]) for c in columns}
-    best, contrast = None, 0.0
+    rough = np.log([_roughness(values[:, [c]]) + 1e-12 for c in range(values.shape[1])])
     options = [(1, start, start + count), (1, start + count, start)]
     if left == 2 * count:
         options += [(2, start, start + 1), (2, start + 1, start)]
-    for stride, first, second in options:
-        a = np.median([np.log(rough[first + stride * j] + 1e-12) for j in range(count)])
-        b = np.median([np.log(rough[second + stride * j] + 1e-12) for j in range(count)])
-        if b - a > contrast:
-            best, contrast = (stride, first, second), float(b - a)
-    if best is None:
+    contrasts = [
+        float(np.median(rough[_block(b, k, count)]) - np.median(rough[_block(a, k, count)]))
+        for k, a, b in options
+    ]
+    if not max(contrasts) > 0.0:
         return None
-    stride, first, second = best
-    position = [first + stride * j for j in range(count)]
+    stride, first, _ = options[int(np.argmax(contrasts))]
+    position = _block(first, stride, count)
     unit, _ = _angle_units(values[:, position], 1.0)
     reasons = [
         f"columns {position[0] + 1} to {position[-1] + 1} are the smoothest: position; no column "

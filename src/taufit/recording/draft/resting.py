@@ -30,6 +30,13 @@ _TURN = 2.05 * np.pi
 _FOLLOWS = 0.9
 
 
+def _blocks(columns: list[int], joints: int) -> list[tuple[int, ...]]:
+    """Columns side by side, as many as joints; none where they cannot be cut so."""
+    blocks = [tuple(columns[i : i + joints]) for i in range(0, len(columns), joints)]
+    whole = all(block == tuple(range(block[0], block[0] + joints)) for block in blocks)
+    return blocks if whole else []
+
+
 def resting_layout(
     values: Float[Array, "n c"],
     time: Float[Array, " n"] | None,
@@ -48,11 +55,8 @@ def resting_layout(
     """
     sound = np.isfinite(values).all(axis=1)
     values = values[sound]
-    columns = [c for c in range(values.shape[1]) if c not in skip]
-    if time is None or len(values) < 50 or len(columns) < 3 * joints or len(columns) % joints:
-        return None
-    blocks = [tuple(columns[i : i + joints]) for i in range(0, len(columns), joints)]
-    if any(block != tuple(range(block[0], block[0] + joints)) for block in blocks):
+    blocks = _blocks([c for c in range(values.shape[1]) if c not in skip], joints)
+    if time is None or len(values) < 50 or len(blocks) < 3:
         return None
     pair = _moving_pair(values, time[sound], blocks) or _still_pair(values, blocks, gravity)
     if pair is None:

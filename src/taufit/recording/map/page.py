@@ -13,8 +13,74 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.recording.columns import ColumnMap, Columns, Key, is_pattern
-from taufit.recording.map.values import MapValues
 from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNALS, unit_factor
+
+# No gain, offset or rate of a robot comes near.
+_LARGEST = 1e30
+
+
+class MapValues:
+    """Checks the pieces of one map; every complaint starts with where the map came from."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def refuse(self, text: str) -> RecordingError:
+        """The error to raise."""
+        return RecordingError(f"{self.source}: {text}")
+
+    def known(self, data: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
+        """Refuse keys that are not known."""
+        for key in data:
+            if key not in keys:
+                close = difflib.get_close_matches(str(key), keys, n=1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise self.refuse(f"{where} has no key {key!r}; it knows {', '.join(keys)}.{hint}")
+
+    def number(self, value: Any, where: str) -> float:
+        """A finite number, also as text or as a ratio such as 1798/7."""
+        if isinstance(value, str):
+            # YAML 1.1 reads 1e-3 as text; ratios such as 1798/7 are easier to check than decimals.
+            match = re.fullmatch(r"\s*([-+.\deE]+)\s*(?:/\s*([-+.\deE]+))?\s*", value)
+            try:
+                value = float(match[1]) / float(match[2] or 1) if match else None
+            except (ValueError, ZeroDivisionError):
+                value = None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.refuse(f"{where} must be a number, not {value!r}.")
+        if not abs(value) < _LARGEST:
+            raise self.refuse(f"{where} must be finite, not {value!r}.")
+        return float(value)
+
+    def numbers(self, value: Any, where: str) -> tuple[float, ...]:
+        """One or several numbers."""
+        items = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
+        if not len(items):
+            raise self.refuse(f"{where} is empty.")
+        return tuple(self.number(item, where) for item in items)
+
+    def array(self, value: Any, where: str) -> Float[Array, " j"] | None:
+        """Numbers as an array, or None."""
+        return None if value is None else np.array(self.numbers(value, where))
+
+    def text(self, value: Any, where: str) -> str | None:
+        """Text, or None."""
+        if value is None or isinstance(value, str):
+            return value
+        raise self.refuse(f"{where} must be text, not {value!r}.")
+
+    def flag(self, value: Any, where: str) -> bool:
+        """True or false."""
+        if isinstance(value, bool):
+            return value
+        raise self.refuse(f"{where} must be true or false, not {value!r}.")
+
+    def choice(self, value: Any, choices: Sequence[str], where: str) -> str:
+        """One of the choices."""
+        if value in choices:
+            return str(value)
+        raise self.refuse(f"{where} must be {' or '.join(choices)}, not {value!r}.")
+
 
 _ENTRY_KEYS = ("columns", "unit", "sign", "scale", "offset", "side", "optional")
 _LIST_KEYS = ("column", "quantity", "joint", *_ENTRY_KEYS[1:])
@@ -199,22 +265,19 @@ class _Page(MapValues):
             if len(found) > 1 and any(is_pattern(key) for key in found):
                 raise self.refuse(f"{where}: a pattern with {{joint}} stands alone, not in a list.")
             return found
-        if isinstance(value, bool) or value is None:
-            raise self.refuse(f"{where} must be a column number or name, not {value!r}.")
-        if isinstance(value, int):
+        if isinstance(value, int) and not isinstance(value, bool):
             if value < 1:
                 raise self.refuse(f"{where}: columns are numbered from 1, not {value}.")
             return (value,)
-        if isinstance(value, str):
-            span = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", value)
-            if span:
-                first, last = int(span[1]), int(span[2])
-                if not 1 <= first <= last <= 100_000:
-                    raise self.refuse(f"{where}: {value!r} is not a range of columns from 1.")
-                return tuple(range(first, last + 1))
-            if value.strip():
-                return (value,)
-        raise self.refuse(f"{where} must be a column number or name, not {value!r}.")
+        if not isinstance(value, str) or not value.strip():
+            raise self.refuse(f"{where} must be a column number or name, not {value!r}.")
+        span = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", value)
+        if span is None:
+            return (value,)
+        first, last = int(span[1]), int(span[2])
+        if not 1 <= first <= last <= 100_000:
+            raise self.refuse(f"{where}: {value!r} is not a range of columns from 1.")
+        return tuple(range(first, last + 1))
 
     def entry(self, quantity: Any, value: Any) -> Columns:
         where = f"columns.{quantity}"
@@ -231,13 +294,7 @@ class _Page(MapValues):
         keys = self.keys(data["columns"], f"{where}.columns")
         if not QUANTITIES[quantity].per_joint and (len(keys) != 1 or is_pattern(keys[0])):
             raise self.refuse(f"{where} is one column, not one per joint.")
-        unit = self.text(data.get("unit"), f"{where}.unit")
-        if unit is None:
-            unit = next(iter(QUANTITIES[quantity].units))
-        try:
-            unit_factor(quantity, unit)
-        except RecordingError as error:
-            raise self.refuse(f"{where}: {error}") from None
+        unit = self.unit(quantity, data.get("unit"), where)
         sign = self.numbers(data.get("sign", 1), f"{where}.sign")
         if any(abs(x) != 1 for x in sign):
             raise self.refuse(f"{where}.sign must be 1 or -1; use scale for other factors.")
@@ -261,6 +318,17 @@ class _Page(MapValues):
             optional=self.flag(data.get("optional", False), f"{where}.optional"),
         )
 
+    def unit(self, quantity: str, value: Any, where: str) -> str:
+        """A unit of the quantity; its first one by default."""
+        unit = self.text(value, f"{where}.unit")
+        if unit is None:
+            unit = next(iter(QUANTITIES[quantity].units))
+        try:
+            unit_factor(quantity, unit)
+        except RecordingError as error:
+            raise self.refuse(f"{where}: {error}") from None
+        return unit
+
     def entries(self, value: Any) -> tuple[Columns, ...]:
         if isinstance(value, Mapping) and value:
             return tuple(self.entry(quantity, spec) for quantity, spec in value.items())
@@ -273,16 +341,7 @@ class _Page(MapValues):
         found: dict[str, dict[int, Columns]] = {}
         for number, item in enumerate(items, 1):
             where = f"columns, entry {number}"
-            if not isinstance(item, Mapping):
-                raise self.refuse(f"{where} must be {{column: ..., quantity: ...}}, not {item!r}.")
-            self.known(item, _LIST_KEYS, where)
-            if "column" not in item or "quantity" not in item:
-                raise self.refuse(f"{where} needs `column` and `quantity`.")
-            rest = {key: item[key] for key in _ENTRY_KEYS[1:] if key in item}
-            entry = self.entry(item["quantity"], {"columns": item["column"], **rest})
-            joint = item.get("joint", 1)
-            if isinstance(joint, bool) or not isinstance(joint, int) or joint < 1:
-                raise self.refuse(f"{where}: joints are numbered from 1, not {joint!r}.")
+            entry, joint = self.list_entry(item, where)
             if len(entry.keys) == 1 and not is_pattern(entry.keys[0]):
                 many = [entry]
             else:
@@ -293,25 +352,38 @@ class _Page(MapValues):
                         f"{where}: {entry.quantity} of joint {joint + step} is twice."
                     )
                 found[entry.quantity][joint + step] = one
-        merged = []
-        for quantity, joints in found.items():
-            if sorted(joints) != list(range(1, len(joints) + 1)):
-                raise self.refuse(
-                    f"{quantity} is given for joints {sorted(joints)}; joints are numbered from 1 "
-                    "without holes."
-                )
-            parts = [joints[joint] for joint in sorted(joints)]
-            for name in ("unit", "side"):
-                if len({getattr(part, name) for part in parts}) > 1:
-                    raise self.refuse(f"{quantity} has more than one {name}; use scale instead.")
-            merged.append(
-                replace(
-                    parts[0],
-                    keys=tuple(key for part in parts for key in part.keys),
-                    sign=tuple(part.sign[0] for part in parts),
-                    scale=tuple(part.scale[0] for part in parts),
-                    offset=tuple(part.offset[0] for part in parts),
-                    optional=all(part.optional for part in parts),
-                )
+        return tuple(self.merged(quantity, joints) for quantity, joints in found.items())
+
+    def list_entry(self, item: Any, where: str) -> tuple[Columns, int]:
+        """One line of the long form, and its joint."""
+        if not isinstance(item, Mapping):
+            raise self.refuse(f"{where} must be {{column: ..., quantity: ...}}, not {item!r}.")
+        self.known(item, _LIST_KEYS, where)
+        if "column" not in item or "quantity" not in item:
+            raise self.refuse(f"{where} needs `column` and `quantity`.")
+        rest = {key: item[key] for key in _ENTRY_KEYS[1:] if key in item}
+        entry = self.entry(item["quantity"], {"columns": item["column"], **rest})
+        joint = item.get("joint", 1)
+        if isinstance(joint, bool) or not isinstance(joint, int) or joint < 1:
+            raise self.refuse(f"{where}: joints are numbered from 1, not {joint!r}.")
+        return entry, joint
+
+    def merged(self, quantity: str, joints: dict[int, Columns]) -> Columns:
+        """Columns of one quantity, given joint by joint."""
+        if sorted(joints) != list(range(1, len(joints) + 1)):
+            raise self.refuse(
+                f"{quantity} is given for joints {sorted(joints)}; joints are numbered from 1 "
+                "without holes."
             )
-        return tuple(merged)
+        parts = [joints[joint] for joint in sorted(joints)]
+        for name in ("unit", "side"):
+            if len({getattr(part, name) for part in parts}) > 1:
+                raise self.refuse(f"{quantity} has more than one {name}; use scale instead.")
+        return replace(
+            parts[0],
+            keys=tuple(key for part in parts for key in part.keys),
+            sign=tuple(part.sign[0] for part in parts),
+            scale=tuple(part.scale[0] for part in parts),
+            offset=tuple(part.offset[0] for part in parts),
+            optional=all(part.optional for part in parts),
+        )

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
 from taufit.recording.assemble import assemble
@@ -177,14 +178,18 @@ def _own(reader: Any, path: Path) -> Recording:
             f"{path} is incomplete: {len(states)} joint states for {len(samples)} samples."
         )
     values = np.column_stack([np.array(samples, float), np.array(states, float)])
+    return from_columns(_laid_out(values, layout, path), page, str(path))
+
+
+def _laid_out(
+    values: Float[Array, "n c"], layout: dict[str, Any], path: Path
+) -> dict[str, Float[Array, " n"]]:
+    """Columns by name, in the order that the metadata give."""
     order = [str(name) for name in layout.get("columns", [])]
-    if (
-        sorted(layout.get("at", [])) != list(range(values.shape[1]))
-        or len(order) != values.shape[1]
-    ):
+    places, width = layout.get("at", []), values.shape[1]
+    if sorted(places) != list(range(width)) or len(order) != width:
         raise RecordingError(f"{path}: its metadata does not fit its messages.")
-    columns = {name: values[:, at] for name, at in zip(order, layout["at"], strict=True)}
-    return from_columns(columns, page, str(path))
+    return {name: values[:, at] for name, at in zip(order, places, strict=True)}
 
 
 def _joints(
@@ -243,38 +248,22 @@ def _joint_findings(
     return findings
 
 
-def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Table:
-    """Joint states side by side, every joint under its own name whatever its place."""
-    if not states:
-        raise RecordingError(f"{path} has no joint states.")
-    name_sets = Counter(tuple(message.name) for _, message in states)
-    joints = _joints(name_sets, path, order)
-    every = sorted({name for names in name_sets for name in names})
-    places = {
-        names: [names.index(joint) for joint in joints]
-        for names in name_sets
-        if set(joints) <= set(names)
-    }
-    n, j = len(states), len(joints)
-    stamps = np.zeros(n, np.int64)
-    values = {name: np.full((n, j), np.nan) for name in ("position", "velocity", "effort")}
-    used = np.zeros(n, bool)
-    headless = 0
-    for index, (stamp, message) in enumerate(states):
-        at = places.get(tuple(message.name))
-        if at is None:
-            continue
-        used[index] = True
-        header = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-        headless += header == 0
-        stamps[index] = header or stamp
-        for name, column in values.items():
-            numbers = getattr(message, name)
-            if len(numbers) == len(message.name):
-                column[index] = numbers[at]
-    if not used.any():
-        raise RecordingError(f"{path}: no joint state has all of {', '.join(joints)}.")
-    findings = _joint_findings(joints, every, int(n - used.sum()), n, sorts=order is None)
+def _numbers(
+    states: list[Any], name: str, places: dict[tuple[str, ...], list[int]]
+) -> Float[Array, "n j"]:
+    """One quantity of joint states, joint by joint; NaN in messages that have not all of it."""
+    values = np.full((len(states), len(next(iter(places.values())))), np.nan)
+    for row, (_, message) in zip(values, states, strict=True):
+        numbers = getattr(message, name)
+        if len(numbers) == len(message.name):
+            row[:] = numbers[places[tuple(message.name)]]
+    return values
+
+
+def _stamps(states: list[Any], findings: list[Finding]) -> Int[Array, " n"]:
+    """Time of joint states [ns]: their own, or where they carry none that of receiving them."""
+    headers = np.array([m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for _, m in states])
+    headless = np.count_nonzero(headers == 0)
     if headless:
         findings.append(
             Finding(
@@ -284,12 +273,30 @@ def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Tabl
                 "the time they were received is used",
             )
         )
-    start = int(stamps[used][0])
-    columns: dict[str, Any] = {"time": (stamps[used] - start) / 1e9}
-    for name, column in values.items():
-        part = column[used]
+    return np.where(headers == 0, [stamp for stamp, _ in states], headers)
+
+
+def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Table:
+    """Joint states side by side, every joint under its own name whatever its place."""
+    if not states:
+        raise RecordingError(f"{path} has no joint states.")
+    name_sets = Counter(tuple(message.name) for _, message in states)
+    joints = _joints(name_sets, path, order)
+    every = sorted({*()}.union(*name_sets))
+    full = [names for names in name_sets if set(joints) <= set(names)]
+    places = {names: [names.index(joint) for joint in joints] for names in full}
+    used = [state for state in states if tuple(state[1].name) in places]
+    if not used:
+        raise RecordingError(f"{path}: no joint state has all of {', '.join(joints)}.")
+    dropped = len(states) - len(used)
+    findings = _joint_findings(joints, every, dropped, len(states), sorts=order is None)
+    stamps = _stamps(used, findings)
+    start = int(stamps[0])
+    columns: dict[str, Any] = {"time": (stamps - start) / 1e9}
+    for name in ("position", "velocity", "effort"):
+        part = _numbers(used, name, places)
         if np.isfinite(part).any() or name == "position":
-            columns.update({f"{name}_{i + 1}": part[:, i] for i in range(j)})
+            columns.update({f"{name}_{i + 1}": own for i, own in enumerate(part.T)})
     meta = {"joint_names": joints, "start_time_ns": start}
     return Table.from_columns(str(path), columns, meta=meta, findings=tuple(findings))
 

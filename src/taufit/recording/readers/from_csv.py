@@ -14,6 +14,7 @@ import numpy as np
 
 from taufit.core.errors import RecordingError
 from taufit.core.limits import lifted
+from taufit.core.opened import read_bytes
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
 from taufit.recording.packed_size import check_counted, gzip_sizes
@@ -30,38 +31,26 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
     text = _decode(_unpack(path, findings), path, findings)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     skip = column_map.skip_rows if column_map else 0
-    for _ in range(skip):
-        text = text.partition("\n")[2]
-    comments, text = _split_comments(text)
+    comments, text = _split_comments("\n".join(text.split("\n")[skip:]) if skip else text)
     if not text.strip():
         raise RecordingError(f"{path} has no rows.")
 
-    head = [line for line in text[:65536].split("\n") if line.strip()][:50]
-    delimiter = (column_map.delimiter if column_map else None) or _sniff(head)
-    decimal = (column_map.decimal if column_map else None) or _sniff_decimal(head, delimiter)
-    first = _cells(head[0], delimiter)
-    has_header = column_map.header if column_map else None
-    if has_header is None:
-        has_header = not all(_number(cell, decimal)[1] for cell in first)
-    page = next((line for line in comments if line.startswith(META_MARK)), None)
-    meta = {} if page is None else {"page": page[len(META_MARK) :]}
+    delimiter, decimal, first, has_header = _form(text, column_map)
+    pages = [line for line in comments if line.startswith(META_MARK)]
+    meta = {"page": pages[0].removeprefix(META_MARK)} if pages else {}
     if has_header:
         names = tuple(cell.strip().strip('"') for cell in first)
         text = text.lstrip("\n").partition("\n")[2]
         if not text.strip():
             raise RecordingError(f"{path} has a header and no rows.")
     else:
-        commented = _cells(comments[-1].lstrip("#% "), delimiter) if comments else []
-        named = len(commented) == len(first) and not meta
-        names = tuple(cell.strip() for cell in commented) if named else ("",) * len(first)
+        names = _commented(comments if not meta else [], delimiter, len(first))
 
-    cut = not text.endswith("\n")
-    values = _quick(text, delimiter, decimal, len(names))
-    bad: list[tuple[int, int, str]] = []
+    values, bad = _quick(text, delimiter, decimal, len(names)), list[tuple[int, int, str]]()
     if values is None:
         values, bad = _slow(text, delimiter, decimal, len(names))
     rows = np.arange(1, len(values) + 1)
-    if cut and len(values) > 1 and _last_cell_is_short(text, delimiter, decimal):
+    if len(values) > 1 and _last_cell_is_short(text, delimiter, decimal):
         findings.append(
             Finding(
                 "cut_row",
@@ -72,15 +61,29 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
             )
         )
         values, rows = values[:-1], rows[:-1]
-        bad = [cell for cell in bad if cell[0] <= rows[-1]]
+        bad = [*filter(lambda cell: cell[0] <= rows[-1], bad)]
     return Table(str(path), names, values, rows, tuple(bad), meta, tuple(findings))
 
 
+def _commented(comments: list[str], delimiter: str, count: int) -> tuple[str, ...]:
+    """Names in the last comment, where there are as many as columns."""
+    cells = _cells(comments[-1].lstrip("#% "), delimiter) if comments else []
+    return tuple(cell.strip() for cell in cells) if len(cells) == count else ("",) * count
+
+
+def _form(text: str, column_map: ColumnMap | None) -> tuple[str, str, list[str], bool]:
+    """Delimiter, decimal mark, cells of the first line and whether these are names."""
+    head = [line for line in text[:65536].split("\n") if line.strip()][:50]
+    delimiter = (column_map.delimiter if column_map else None) or _sniff(head)
+    decimal = (column_map.decimal if column_map else None) or _sniff_decimal(head, delimiter)
+    first = _cells(head[0], delimiter)
+    declared = column_map.header if column_map else None
+    has_header = not all(_number(cell, decimal)[1] for cell in first)
+    return delimiter, decimal, first, has_header if declared is None else declared
+
+
 def _unpack(path: Path, findings: list[Finding]) -> bytes:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from None
+    data = read_bytes(path, error=RecordingError)
     if data[:2] != b"\x1f\x8b":
         return data
     if not lifted():
@@ -251,8 +254,11 @@ def _slow(text: str, delimiter: str, decimal: str, columns: int):
 def _last_cell_is_short(text: str, delimiter: str, decimal: str) -> bool:
     """Whether the file's last cell could be the beginning of a longer number.
 
-    It cannot where every cell of that column is printed with as many decimals.
+    It cannot where a line break follows, or every cell of that column is printed with as many
+    decimals.
     """
+    if text.endswith("\n"):
+        return False
     lines = [line for line in text[-200_000:].split("\n")[1:] if line.strip()]
     lines = lines or text.split("\n")
     decimals = []

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import RecordingError
+from taufit.core.opened import require_file
 from taufit.core.plain_data import read_json
 from taufit.recording.assemble import assemble
 from taufit.recording.column_map import ColumnMap, read_map
@@ -38,9 +39,6 @@ def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Record
     Columns are named after the dataset's features: observation.state_1, ..., action_1, ...,
     timestamp, episode_index.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         info = read_json(path / "meta" / "info.json", "a dataset's page", error=RecordingError)
         features = dict(info.get("features", {}))
@@ -49,19 +47,9 @@ def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Record
     files = sorted((path / "data").rglob("*.parquet"))
     if not files:
         raise RecordingError(f"{path} has no Parquet files under data/.")
-    parts: list[dict[str, Any]] = []
-    for file in files:
-        try:
-            with file.open("rb") as opened:
-                table = read_numbers(pq.ParquetFile(opened), file)
-            columns: dict[str, Any] = {}
-            for name in table.column_names:
-                columns.update(flat(table.column(name), name))
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise RecordingError(f"{file} cannot be read: {str(error)[:200]}.") from None
-        parts.append(columns)
-    names = [name for name in parts[0] if all(name in part for part in parts)]
-    merged = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    parts = [_part(file) for file in files]
+    names = set(parts[0]).intersection(*parts[1:])
+    merged = {n: np.concatenate([part[n] for part in parts]) for n in parts[0] if n in names}
     if not merged or not len(next(iter(merged.values()))):
         raise RecordingError(f"{path} has no rows of numbers.")
     table = Table.from_columns(
@@ -77,6 +65,23 @@ def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Record
     if remark is None:
         return recordings
     return [replace(r, findings=(*r.findings, remark)) for r in recordings]
+
+
+def _part(file: Path) -> dict[str, Any]:
+    """Columns of one file of a dataset, by name."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    require_file(file, error=RecordingError)
+    try:
+        with file.open("rb") as opened:
+            table = read_numbers(pq.ParquetFile(opened), file)
+        columns: dict[str, Any] = {}
+        for name in table.column_names:
+            columns.update(flat(table.column(name), name))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise RecordingError(f"{file} cannot be read: {str(error)[:200]}.") from None
+    return columns
 
 
 def _own_map(

@@ -134,20 +134,22 @@ def _is_number(kind: Any) -> bool:
     )
 
 
+def _flat_lists(lists: list[Any], name: str) -> dict[str, Any]:
+    width = len(lists[0]) if lists and lists[0] is not None else 0
+    if not width or any(item is None or len(item) != width for item in lists):
+        return {}
+    values = np.array(lists, dtype=float)
+    return {f"{name}_{i + 1}": values[:, i] for i in range(width)}
+
+
 def flat(column: Any, name: str) -> dict[str, Any]:
     """Numbers of an Arrow column by name; lists of equal length become name_1, name_2, ..."""
     import pyarrow as pa
 
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        if not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
-            return {}
-        lists = column.to_pylist()
-        width = len(lists[0]) if lists and lists[0] is not None else 0
-        if not width or any(item is None or len(item) != width for item in lists):
-            return {}
-        values = np.array(lists, dtype=float)
-        return {f"{name}_{i + 1}": values[:, i] for i in range(width)}
+        numbers = pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)
+        return _flat_lists(column.to_pylist(), name) if numbers else {}
     if pa.types.is_float64(kind) and column.null_count == 0:
         return {name: _doubles(column)}
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):

@@ -50,13 +50,11 @@ def _write(recording: Recording, bag: Path) -> None:
     Numbers = types["std_msgs/msg/Float64MultiArray"]
     Layout = types["std_msgs/msg/MultiArrayLayout"]
 
-    j = recording.joints
+    j, velocity = recording.joints, recording.velocity
     columns, page = to_columns(recording)
     prefix = {"A": "current", "N m": "torque"}.get(recording.signal_unit, "signal")
-    in_state = [f"q_{i + 1}" for i in range(j)]
-    if recording.velocity is not None:
-        in_state += [f"v_{i + 1}" for i in range(j)]
-    in_state += [f"{prefix}_{i + 1}" for i in range(j)]
+    prefixes = ("q", prefix) if velocity is None else ("q", "v", prefix)
+    in_state = [f"{name}_{i + 1}" for name in prefixes for i in range(j)]
     beside = [name for name in columns if name not in in_state]
     places = {name: i for i, name in enumerate([*beside, *in_state])}
     page["bag"] = {"columns": list(columns), "at": [places[name] for name in columns]}
@@ -64,9 +62,7 @@ def _write(recording: Recording, bag: Path) -> None:
     start = int(recording.meta.get("start_time_ns", 0))
     stamps = start + np.round((recording.time - recording.time[0]) * 1e9).astype(np.int64)
     side = np.column_stack([columns[name] for name in beside])
-    none = np.zeros(0)
-    velocity = recording.velocity
-
+    speeds = np.zeros((len(stamps), 0)) if velocity is None else velocity
     with Writer(bag, version=8, storage_plugin=StoragePlugin.MCAP) as writer:
         links = {
             topic: writer.add_connection(topic, kind.__msgtype__, typestore=store)
@@ -85,13 +81,7 @@ def _write(recording: Recording, bag: Path) -> None:
         layout = Layout([], 0)
         for i, stamp in enumerate(stamps.tolist()):
             header = Header(Time(stamp // 10**9, stamp % 10**9), "")
-            speed = none if velocity is None else np.ascontiguousarray(velocity[i])
-            state = State(
-                header,
-                list(names),
-                np.ascontiguousarray(recording.position[i]),
-                speed,
-                np.ascontiguousarray(recording.signal[i]),
-            )
+            numbers = (recording.position[i], speeds[i], recording.signal[i])
+            state = State(header, list(names), *map(np.ascontiguousarray, numbers))
             put(STATE_TOPIC, stamp, state)
             put(SAMPLES_TOPIC, stamp, Numbers(layout, side[i]))

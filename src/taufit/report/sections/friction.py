@@ -1,4 +1,4 @@
-"""Friction against speed: the model's curve, and the measured torque without links and offset."""
+"""Friction against speed, against temperature, and run by run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import MissingInputError
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
+from taufit.report.friction_map import friction_map
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph
 from taufit.report.palette import MEASURED, MODEL, SECOND_MODEL
+from taufit.report.temperature_page import run_by_run
 from taufit.terms import DISSIPATIVE, TermInput, needs, usual_channels
 
 _POINTS, _CURVE = 700, 401
@@ -89,3 +91,19 @@ def friction_curve(
     inputs = TermInput(velocity, load=np.full_like(velocity, load), channels=channels)
     columns = model.structure.steady().only(DISSIPATIVE).friction_columns(inputs)
     return (columns @ np.asarray(model.values)[model.layout.drive])[:, joint]
+
+
+def friction_and_temperature(view: ModelView) -> Section | None:
+    """Maps per joint; None where friction does not follow temperature."""
+    if not view.model.layout.of_kind(DISSIPATIVE).any():
+        return None
+    maps = friction_map(view.model)
+    return Section("Friction and temperature", maps) if maps else None
+
+
+def run_by_run_section(view: ModelView) -> Section | None:
+    """None where the runs do not differ in temperature."""
+    if view.fitted_to is None:
+        return None
+    body = run_by_run(view.model, view.fitted_to, dropped=view.dropped)
+    return Section("Run by run against temperature", body) if body else None

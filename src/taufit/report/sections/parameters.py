@@ -1,10 +1,11 @@
-"""Base parameters with their intervals."""
+"""Parameters: their intervals, what is identifiable, what the data showed, the nominal robot."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from taufit.core.statistics import NORMAL_95
+from taufit.model.from_data import known_speed
 from taufit.report.model_view import ModelView
 from taufit.report.page import Raw, Section, paragraph, table
 
@@ -33,3 +34,73 @@ def parameters(view: ModelView) -> Section:
         )
     header = ("base parameter", "value", "from", "to", "std", "in full")
     return Section("Parameters", words + table(header, rows, text=(5,)))
+
+
+def from_data(view: ModelView) -> Section | None:
+    """Shares by link and friction term; None where nothing was believed before."""
+    model = view.model
+    shares = model.training.from_data
+    if shares is None:
+        return None
+    words = paragraph(
+        "Percent of each link and of each friction term that the recordings determine. The rest "
+        "of a link is as in the nominal robot, the rest of a friction term as small as it usually "
+        "is. A term at 0 was not seen at all."
+    )
+    heads = ("joint", "link", *model.layout.drive_names)
+    rows = [
+        (view.joint_label(j), _percent(shares.links[j]), *(_percent(x) for x in shares.terms[j]))
+        for j in range(view.joints)
+    ]
+    known = known_speed(model)
+    more = paragraph(known.words) if known is not None and known.words else ""
+    return Section("What came from the data", words + table(heads, rows) + more)
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.0f}"
+
+
+_ORDER = (
+    "well",
+    "fairly",
+    "poorly",
+    "only in combination",
+    "no effect",
+    "not supported by the data",
+)
+
+
+def identifiability(view: ModelView) -> Section:
+    """Names by verdict."""
+    groups: dict[str, list[str]] = {}
+    for name, word in zip(view.model.names, view.model.training.verdicts, strict=False):
+        groups.setdefault(str(word), []).append(name)
+    if not groups:
+        return Section("Identifiability", paragraph("Nothing is recorded about identifiability."))
+    rows = [(word, len(groups[word]), ", ".join(groups[word])) for word in _ORDER if word in groups]
+    words = paragraph(
+        "How well each parameter is known by itself: well below 10 % standard deviation, fairly "
+        "below 30 %. What is known only in combination shows in the base parameters above; what "
+        "has no effect can be anything."
+    )
+    listed = table(("known", "count", "parameters"), rows, text=(2,))
+    return Section("Identifiability", words + listed)
+
+
+def nominal_robot(view: ModelView) -> Section | None:
+    """RMSE per joint of the nominal robot, with fitted friction, and of the fitted model."""
+    compared = view.nominal
+    if compared is None:
+        return None
+    rows = [
+        ("nominal robot", *(float(x) for x in compared.nominal.rmse)),
+        ("nominal links, fitted friction", *(float(x) for x in compared.with_friction.rmse)),
+        ("fitted", *(float(x) for x in compared.fitted.rmse)),
+    ]
+    words = paragraph(
+        "RMSE in N m on the training data. Identification removes "
+        f"{100 * compared.reduction:.0f} % of the error of the robot's description."
+    )
+    listed = table(("model", *(f"J{i + 1}" for i in range(view.joints))), rows)
+    return Section("Comparison with the nominal robot", words + listed)

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
+from numpy.fft import irfft, rfft
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.recording.finding import Finding
-from taufit.signals.estimates.fourier import fast_length, irfft, rfft
 from taufit.signals.resampling import interpolate
 from taufit.signals.uniform_run import UniformRun
 from taufit.signals.windows import intervals, motion_mask
+
+# Prime factors a transform is quick with.
+_FACTORS = (2, 3, 5)
+
+
+@lru_cache(maxsize=256)
+def fast_length(least: int) -> int:
+    """The smallest length from `least` on that has no prime factor above 5."""
+    length = max(int(least), 1)
+    while True:
+        rest = length
+        for factor in _FACTORS:
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return length
+        length += 1
 
 
 def find_period(
@@ -101,7 +119,7 @@ def fold(run: UniformRun, period_s: float, count: int) -> UniformRun:
 
     def averaged(columns: Float[Array, "n c"]) -> Float[Array, "p c"]:
         values = interpolate(run.time, columns, instants.ravel())
-        return values.reshape(periods, count, -1).mean(axis=0)
+        return np.asarray(values.reshape(periods, count, -1).mean(axis=0))
 
     scatter = np.sqrt(periods)
     bad = averaged(run.bad.astype(float)) > 0.0

@@ -88,4 +88,4 @@ def slope(
         return (value - there) / (time - other)
     back, ahead = time - before[0], after[0] - time
     backward, forward = (value - before[1]) / back, (after[1] - value) / ahead
-    return (ahead * backward + back * forward) / (back + ahead)
+    return np.asarray((ahead * backward + back * forward) / (back + ahead))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from taufit.core.compute.cache import MISSING, Cache, digest
-from taufit.core.compute.engines.tree import Node
+from taufit.core.compute.engines.engine import Node
 
 Made = Callable[[Sequence[int]], Iterator[Any]]
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from taufit.core import ending
 from taufit.core.arrays import Array
 from taufit.core.compute.engines import Engine, tree
 from taufit.core.errors import TaufitError
@@ -107,12 +108,18 @@ def _flags(path: Path) -> Path:
     return path.with_suffix(".flags.npy")
 
 
+def _removed(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    ending.drop(folder)
+
+
 class Store:
     """A folder of parts that goes when nobody needs it any more."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="taufit-"))
-        self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        ending.keep(self.folder)
+        self._remove = weakref.finalize(self, _removed, self.folder)
 
     def close(self) -> None:
         self._remove()

@@ -49,21 +49,4 @@ FRICTION_MODELS: Registry[type[Friction]] = Registry(
 )
 __all__ = ["FRICTION_MODELS"]
 
-lazy_room(
-    __name__,
-    {
-        "asymmetric": "Asymmetric",
-        "fitted_width": "FittedWidth",
-        "friction": "Friction",
-        "linear": "Linear",
-        "linear_load": "LinearLoad",
-        "none": "NoFriction",
-        "polynomial": "Polynomial",
-        "power_law": "PowerLaw",
-        "presliding": "Presliding",
-        "stribeck": "Stribeck",
-        "stribeck_load": "StribeckLoad StribeckLoadSmooth",
-        "temperature_dependent": "TemperatureDependent",
-        "wrapper": "Wrapper",
-    },
-)
+lazy_room(__name__)

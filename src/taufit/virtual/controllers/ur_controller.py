@@ -111,9 +111,16 @@ class UrController:
 
     def play(self, text: str) -> None:
         """Start a program; one that cannot be compiled leaves a running one alone."""
+        self.start(self.compiled(text))
+
+    def compiled(self, text: str) -> Machine:
+        """A program that can be started. Long ones take seconds: for a thread of its own."""
+        return load(text, self._functions)
+
+    def start(self, machine: Machine) -> None:
+        """Start a program in the place of a running one."""
         if self.robot_mode != RUNNING or self.safety_mode != NORMAL:
             raise ScriptError("the robot is not ready: power on and brake release, or unlock it.")
-        machine = load(text, self._functions)
         self.stop()
         self.program, self.runtime_state = machine, PLAYING
 

@@ -278,7 +278,9 @@ class VirtualUr:
             if complete(pending):
                 text, pending = pending, ""
                 try:
-                    self.controller.play(text)
+                    # The clock and the other connections go on meanwhile.
+                    machine = await asyncio.to_thread(self.controller.compiled, text)
+                    self.controller.start(machine)
                 except ScriptError as error:
                     self.controller.say(f"program refused: {error}", 1)
 

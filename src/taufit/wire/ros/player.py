@@ -135,7 +135,7 @@ class Ros2Player:
         """Where the arm should be."""
         q: Float[Array, "n j"] = self.playback.at(time - self.approach_s)[1]
         approaching = time < self.approach_s
-        return np.where(approaching[:, None], self.approach.at(time), q)
+        return np.where(approaching[:, None], self.approach.states(time)[0], q)
 
     def keep(self, block: Block) -> Block | None:
         """The rows of the phase that counts."""

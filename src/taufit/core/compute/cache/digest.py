@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
@@ -66,7 +67,7 @@ def _add(update: Callable[[bytes], None], thing: Any) -> None:
     elif isinstance(thing, (set, frozenset)):
         _add_all(update, sorted(thing, key=repr))
     elif isinstance(thing, Mapping):
-        _add_all(update, [item for pair in sorted(thing.items(), key=repr) for item in pair])
+        _add_all(update, chain.from_iterable(sorted(thing.items(), key=repr)))
     elif isinstance(thing, partial):
         _add_all(update, [thing.func, thing.args, thing.keywords])
     elif isinstance(thing, (FunctionType, BuiltinFunctionType, MethodType, type)):

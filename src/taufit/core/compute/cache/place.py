@@ -8,12 +8,10 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from taufit.core.errors import TaufitError
-
 _SECRET = 32
 
 
-class PlaceError(TaufitError):
+class PlaceError(Exception):
     """A folder or file that results cannot be trusted to."""
 
 

@@ -19,8 +19,7 @@ from typing import Any
 
 from taufit.core.compute.cache.digest import code_digest, digest
 from taufit.core.compute.cache.pack import DamagedError, pack, unpack
-from taufit.core.compute.cache.place import own_folder, user_folder, user_secret
-from taufit.core.errors import TaufitError
+from taufit.core.compute.cache.place import PlaceError, own_folder, user_folder, user_secret
 
 MISSING: Any = object()
 # The oldest entries go when all together are larger than this [bytes].
@@ -56,7 +55,7 @@ class Cache:
                     f"the key of the results in {self.path} was lost: they are made again, with a "
                     "new one."
                 )
-        except (OSError, TaufitError) as error:
+        except (OSError, PlaceError) as error:
             self._stop(error)
 
     def _stop(self, error: Exception) -> None:

@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from taufit.core.compute.engines.engine import Lost
-from taufit.core.compute.engines.tree import Node, tree
+from taufit.core.compute.engines.engine import Lost, Node, tree
 from taufit.core.errors import TaufitError
 from taufit.core.extras import missing_extra
 from taufit.core.threads import blas_held
@@ -45,7 +44,8 @@ class DaskCluster:
         except ImportError:
             raise missing_extra("fleet", "a Dask cluster") from None
         try:
-            self._client: Any = Client(address, timeout=_PATIENCE_S, set_as_default=False)
+            client: Any = Client
+            self._client: Any = client(address, timeout=_PATIENCE_S, set_as_default=False)
         except (OSError, ValueError) as error:
             raise TaufitError(
                 f"there is no Dask scheduler at {address} ({error}). Start one with "

@@ -22,7 +22,8 @@ class Processes:
     """
 
     def __init__(self, count: int | None = 1) -> None:
-        self.count = max(1, count if count is not None else _processors())
+        # More would not start on any computer.
+        self.count = min(max(1, count if count is not None else _processors()), 1024)
         self._pool: Any = None
 
     def map(self, function: Callable[..., Any], things: Iterable[tuple[Any, ...]]) -> Iterator[Any]:

@@ -1,0 +1,109 @@
+"""Normal distributions in information form: what adds up is the precision and the target.
+
+    p(x) ~ exp(-(x' P x) / 2 + b' x),        mean = P^-1 b,    covariance = P^-1
+
+Parameters of an arm differ in units and size by many orders of magnitude, so every solution scales
+P to a unit diagonal first: P^-1 = D^-1 (D^-1 P D^-1)^-1 D^-1 with D = sqrt(diag P).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.core.arrays import Array, Bool, Float, Int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gaussian:
+    """Normal distribution over x by precision and target; independent information adds up.
+
+    Attributes:
+        precision: P, symmetric.
+        target: b = P mean.
+    """
+
+    precision: Float[Array, "p p"]
+    target: Float[Array, " p"]
+
+    @classmethod
+    def from_moments(
+        cls, mean: Float[Array, " p"], covariance: Float[Array, "p p"], ridge: float = 0.0
+    ) -> Gaussian:
+        """Distribution with this mean and covariance."""
+        precision = scaled_inverse(covariance, ridge)
+        return cls(precision, precision @ mean)
+
+    @classmethod
+    def about(cls, mean: Float[Array, " p"], precision: Float[Array, "p p"]) -> Gaussian:
+        """Distribution with this mean and precision."""
+        return cls(precision, precision @ mean)
+
+    def __add__(self, other: Gaussian) -> Gaussian:
+        """Information of both."""
+        return Gaussian(self.precision + other.precision, self.target + other.target)
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def solve(self, ridge: float = 0.0) -> tuple[Float[Array, " p"], Float[Array, "p p"]]:
+        """Mean and covariance.
+
+        Args:
+            ridge: Added to the unit diagonal; keeps directions without information finite.
+        """
+        covariance = scaled_inverse(self.precision, ridge)
+        return covariance @ self.target, covariance
+
+    def mean(self, ridge: float = 0.0) -> Float[Array, " p"]:
+        """Mean alone, without the covariance."""
+        scaled, size = unit_diagonal(self.precision, ridge)
+        return np.asarray(np.linalg.solve(scaled, self.target / size) / size)
+
+    def marginal(self, keep: Int[Array, " k"], ridge: float = 0.0) -> Gaussian:
+        """Distribution of some entries, whatever the others are."""
+        keep = np.asarray(keep)
+        rest = np.setdiff1d(np.arange(len(self)), keep)
+        cross = self.precision[np.ix_(keep, rest)]
+        gain = cross @ scaled_inverse(self.precision[np.ix_(rest, rest)], ridge)
+        precision = self.precision[np.ix_(keep, keep)] - gain @ cross.T
+        return Gaussian(
+            0.5 * (precision + precision.T), self.target[keep] - gain @ self.target[rest]
+        )
+
+    def condition(self, at: Int[Array, " k"], values: Float[Array, " k"]) -> Gaussian:
+        """Distribution of the other entries, where the entries `at` have these values."""
+        rest = np.setdiff1d(np.arange(len(self)), at)
+        cross = self.precision[np.ix_(rest, np.asarray(at))]
+        return Gaussian(
+            self.precision[np.ix_(rest, rest)], self.target[rest] - cross @ np.asarray(values)
+        )
+
+
+def unit_diagonal(
+    matrix: Float[Array, "p p"], ridge: float = 0.0
+) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
+    """D^-1 M D^-1 + ridge, and the diagonal of D = sqrt(diag M), 1 where M has no entry."""
+    size = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    size[size == 0.0] = 1.0
+    scaled = matrix / np.outer(size, size)
+    if ridge:
+        scaled[np.diag_indices(len(size))] += ridge
+    return scaled, size
+
+
+def scaled_inverse(matrix: Float[Array, "p p"], ridge: float = 0.0) -> Float[Array, "p p"]:
+    """Inverse of a symmetric matrix with a positive diagonal, computed at unit diagonal."""
+    scaled, size = unit_diagonal(matrix, ridge)
+    return np.asarray(np.linalg.inv(scaled) / np.outer(size, size))
+
+
+def inverse_within(
+    matrix: Float[Array, "p p"], free: Bool[Array, " p"], ridge: float = 0.0
+) -> Float[Array, "p p"]:
+    """Inverse over the free rows and columns, 0 elsewhere."""
+    at = np.flatnonzero(free)
+    out = np.zeros_like(matrix)
+    out[np.ix_(at, at)] = scaled_inverse(matrix[np.ix_(at, at)], ridge)
+    return out

@@ -1,0 +1,76 @@
+"""Recordings that are given more than once, under one name or several.
+
+A fit counts every row once as if nothing else said the same: a recording that counts twice makes
+intervals narrower than they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Hashable, Iterable
+from pathlib import Path
+
+# So much of both ends of a file tells most recordings apart [bytes].
+_ENDS = 2**16
+_Test = Callable[[Path], Hashable]
+
+
+def repeated_files(paths: Iterable[Path]) -> dict[int, int]:
+    """Files (and folders that are recordings) whose content is that of an earlier one.
+
+    Few are read: sizes tell most apart, then both ends.
+
+    Returns:
+        Number of the repeat -> number of the first with that content.
+    """
+    paths = list(paths)
+    tests: tuple[_Test, ...] = (_size, _ends, _content)
+    groups = [list(range(len(paths)))]
+    for test in tests:
+        groups = [part for group in groups for part in _parted(group, paths, test) if len(part) > 1]
+    return {k: group[0] for group in groups for k in group[1:]}
+
+
+def _parted(group: list[int], paths: list[Path], test: _Test) -> list[list[int]]:
+    parts: dict[Hashable, list[int]] = {}
+    results: dict[tuple[int, int], Hashable] = {}
+    for k in group:
+        try:
+            status = os.stat(paths[k])
+            inode = status.st_dev, status.st_ino
+            if inode not in results:
+                results[inode] = test(paths[k])
+        except OSError:
+            continue  # reading it says why it cannot be read
+        parts.setdefault(results[inode], []).append(k)
+    return list(parts.values())
+
+
+def _files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+
+
+def _size(path: Path) -> Hashable:
+    files = _files(path)
+    return tuple((f.relative_to(path).as_posix(), f.stat().st_size) for f in files)
+
+
+def _ends(path: Path) -> Hashable:
+    total = hashlib.blake2b(digest_size=20)
+    for file in _files(path):
+        with file.open("rb") as stream:
+            total.update(stream.read(_ENDS))
+            if stream.seek(0, os.SEEK_END) > 2 * _ENDS:
+                stream.seek(-_ENDS, os.SEEK_END)
+                total.update(stream.read(_ENDS))
+    return total.digest()
+
+
+def _content(path: Path) -> Hashable:
+    total = hashlib.blake2b(digest_size=20)
+    for file in _files(path):
+        with file.open("rb") as stream:
+            while chunk := stream.read(2**20):
+                total.update(chunk)
+    return total.digest()
