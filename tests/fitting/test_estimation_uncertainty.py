@@ -81,6 +81,7 @@ def test_rows_set_aside_do_not_count(clean):
         assert estimate.count == keep.sum()
 
 
+@pytest.mark.unchecked
 def test_total_least_squares_lessens_the_bias_of_noisy_columns():
     rng = np.random.default_rng(0)
     names = tuple(f"joint_1.x{i}" for i in range(3))

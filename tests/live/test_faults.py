@@ -18,8 +18,7 @@ SECONDS = 9.0
 
 def rows(recording: Recording, order) -> Recording:
     """The recording with its rows in another order, or some of them."""
-    reordered = recording.map(lambda values: np.asarray(values)[order])
-    return replace(reordered, time=recording.time[order])
+    return recording.map(lambda values: np.asarray(values)[order], time=recording.time[order])
 
 
 def changed(recording: Recording, **channels) -> Recording:

@@ -360,7 +360,7 @@ def _valid_to(
     shape: Array,
     live: Bool[Array, " k"],
     cone: Cone | None,
-    known: Float[Array, "k k"],
+    known: Float[Array, "l l"],
     c: Array,
 ) -> float:
     """Speed up to which the curve is known within 15 %: by its covariance and without the fastest.

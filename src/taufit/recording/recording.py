@@ -123,14 +123,24 @@ class Recording(Shown):
         """Copy with some channels exchanged or added; None removes one."""
         return replace(self, channels=self.channels.replace(**channels))
 
-    def map(self, function: Callable[[Float[Array, "n j"]], Float[Array, "m k"]]) -> Recording:
-        """Copy with a function applied to everything that was recorded per joint."""
+    def map(
+        self,
+        function: Callable[[Float[Array, "n j"]], Float[Array, "m k"]],
+        time: Float[Array, " m"] | None = None,
+    ) -> Recording:
+        """Copy with a function applied to everything that was recorded per joint.
+
+        Args:
+            function: From old values to new ones.
+            time: Stamps of the new rows, where they are others.
+        """
+        stamps = self.time if time is None else time
         changed: dict[str, Any] = {
             name: function(values)
             for name in MEASUREMENTS
             if (values := getattr(self, name)) is not None
         }
-        return replace(self, **changed, channels=self.channels.map(function))
+        return replace(self, time=stamps, **changed, channels=self.channels.map(function))
 
     @property
     def name(self) -> str:

@@ -40,8 +40,8 @@ _ESSENTIAL = ("time", "position", "signal")
 
 def rows_of(recording: Recording, keep: Array, **changes: Any) -> Recording:
     """Copy with some of the rows, in the given order."""
-    chosen = recording.map(lambda values: values[keep])
-    return replace(chosen, **{"time": recording.time[keep], **changes})
+    chosen = recording.map(lambda values: values[keep], time=recording.time[keep])
+    return replace(chosen, **changes)
 
 
 def screen(

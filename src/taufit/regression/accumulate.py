@@ -322,7 +322,7 @@ def _part(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:
     """A segment of a batch, contiguous, with its friction columns."""
     part = slice(first, last)
 
-    def cut(values: Float[Array, "n j"] | None) -> Float[Array, "n j"] | None:
+    def cut(values: Float[Array, "n j"] | None) -> Float[Array, "m j"] | None:
         return None if values is None else np.ascontiguousarray(values[part], float)
 
     position = np.ascontiguousarray(batch.position[part], float)

@@ -33,7 +33,7 @@ from taufit.regression.weights import HUBER, TUKEY, Weights
 from taufit.signals.estimates.periodicity import fast_length
 
 # Per joint, which columns there are and their values, one row each.
-JointColumns = list[tuple[Int[Array, " c"], Float[Array, "c n"]]]
+JointColumns = list[tuple[Int[Array, " _"], Float[Array, "_ n"]]]
 
 DRAWS = 12
 ROUNDS = 2
@@ -278,7 +278,7 @@ def _wider(freedom: Array) -> Array:
 def _taken_out(
     noise: Noise,
     rows: Rows,
-    columns: list[tuple[Int[Array, " c"], Float[Array, "c n"]]],
+    columns: JointColumns,
     weights: Weights,
     inverse: Float[Array, "b b"],
     lags: int,

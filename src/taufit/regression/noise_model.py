@@ -33,7 +33,7 @@ class Noise:
 
     def __init__(
         self,
-        filters: list[Float[Array, " k"]],
+        filters: list[Float[Array, " _"]],
         mixing: Float[Array, "j j"],
         std: Float[Array, " j"],
         freedom: Float[Array, " j"],

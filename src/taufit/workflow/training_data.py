@@ -322,8 +322,8 @@ def _filled(recording: Recording, pooled: Gains) -> Recording:
 
 def _without_rows(recording: Recording) -> Recording:
     n = len(recording.time)
-    short = recording.map(lambda values: values[:0].copy())
-    return replace(short, time=recording.time[:0].copy(), meta={**recording.meta, "rows": n})
+    short = recording.map(lambda values: values[:0].copy(), time=recording.time[:0].copy())
+    return replace(short, meta={**recording.meta, "rows": n})
 
 
 def _with_only(head: Samples, channels: set[str]) -> Samples:
