@@ -64,14 +64,7 @@ docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 	@echo 'site/index.html opens as a file; with search: $(BIN)/python -m http.server -d site --bind 127.0.0.1 8000'
 
-docs-# What `check` mends or says, as a law: nothing is written.
-lint: setup
-	$(BIN)/ruff format --check -q src tests benchmarks examples
-	$(BIN)/ruff check -q src tests benchmarks examples
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-
-check: setup
+docs-check: setup
 	TAUFIT_ALL_BLOCKS=1 $(BIN)/python -m pytest tests/docs
 
 # What `check` mends or says, as a law: nothing is written.
