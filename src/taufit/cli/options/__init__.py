@@ -141,7 +141,7 @@ class RobotOptions:
     base: Annotated[str | None, typer.Option(help="Link of a URDF to start the chain at.")] = None
     tip: Annotated[str | None, typer.Option(help="Link of a URDF to end the chain at.")] = None
 
-    def read(self, name: str, recorded_mounting: str | None = None) -> Robot:
+    def read(self, name: str, recorded_mounting: str | Sequence[float] | None = None) -> Robot:
         """The arm; without --mounting as the recording says, or else its description."""
         from taufit.robot import read_robot
 
