@@ -18,7 +18,6 @@ from beartype import BeartypeConf, FrozenDict, beartype
 
 # Rooms whose annotations are true; a room joins by being listed and passing.
 ROOMS = ["taufit.robot", "taufit.dynamics", "taufit.signals"]
-]
 
 # NumPy's scalars are numbers wherever numbers are meant, and whole numbers are real ones.
 _NUMBERS = FrozenDict(
