@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-import scipy.linalg
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.gaussian import Gaussian
 from taufit.dynamics import BaseParameters
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.constraints import is_consistent
@@ -45,6 +45,8 @@ _WIDE, _PART, _LOAD = 10.0, 0.3, 0.05
 _LOOSE = 10.0
 # A last link with another tool may be off by so many.
 _OTHER_LINK = 1e3
+# Added to unit diagonals: directions that no robot shows stay finite.
+_RIDGE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +90,8 @@ class Siblings:
             links = ~_rest(self.model)
             size = np.where(loose, np.where(links, 1.0 / _OTHER_LINK, 1.0 / _LOOSE), 1.0)
             prior = prior * np.outer(size, size)
-        return _solved(evidence.square + prior, evidence.right + prior @ self.mean)
+        total = Gaussian(evidence.square, evidence.right) + Gaussian.about(self.mean, prior)
+        return total.solve(_RIDGE)
 
     def alike(self, most: float) -> Float[Array, "p p"]:
         """The precision where links of siblings are taken to differ by no more than `most`."""
@@ -159,7 +162,8 @@ def first_guess(
     theta = centre
     for _ in range(3):
         evidence = evidence_of(model, base, own, theta)
-        theta, _ = _solved(evidence.square + held, evidence.right + held @ centre)
+        total = Gaussian(evidence.square, evidence.right) + Gaussian.about(centre, held)
+        theta = total.mean(_RIDGE)
     return theta, evidence_of(model, base, own, theta)
 
 
@@ -192,9 +196,10 @@ def learn(
     n = len(each)
     for _ in range(_ROUNDS):
         precision = _precision(model, links, scale, variance)
-        found = [_solved(one.square + precision, one.right + precision @ mean) for one in each]
+        prior = Gaussian.about(mean, precision)
+        found = [(Gaussian(one.square, one.right) + prior).solve(_RIDGE) for one in each]
         total = sum(theta for theta, _ in found)
-        mean, _ = _solved(held + n * precision, held @ start + precision @ total)
+        mean = Gaussian(held + n * precision, held @ start + precision @ total).mean(_RIDGE)
         mean = np.where(model.nonnegative & rest, np.maximum(mean, 0.0), mean)
         off = np.stack([theta - mean for theta, _ in found])
         spread = np.mean([np.diag(own) for _, own in found], axis=0) + np.mean(off**2, axis=0)
@@ -269,16 +274,3 @@ def _precision(
         at = layout.link(k)
         out[at, at] = links[at, at] / scale[k]
     return out
-
-
-def _solved(
-    square: Float[Array, "p p"], right: Float[Array, " p"]
-) -> tuple[Float[Array, " p"], Float[Array, "p p"]]:
-    """Solution and inverse, columns scaled to unit length first."""
-    size = np.sqrt(np.maximum(np.diag(square), 1e-300))
-    scaled = square / np.outer(size, size)
-    scaled[np.diag_indices(len(size))] += 1e-12
-    factor = scipy.linalg.cho_factor(scaled, check_finite=False)
-    inverse: Array = scipy.linalg.cho_solve(factor, np.eye(len(size)), check_finite=False)
-    inverse = inverse / np.outer(size, size)
-    return inverse @ right, inverse

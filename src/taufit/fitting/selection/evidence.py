@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.gaussian import inverse_within
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.selection.friction_terms import (
     GUESSED_WEIGHT,
@@ -312,7 +313,7 @@ class Search:
         precision, links = self.precision(), self.believed()
         total = self.square + links + np.diag(precision)
         free = self.used & ((self.theta != 0.0) | ~self.model.nonnegative) & (np.diag(total) > 0.0)
-        covariance = _inverse(total, free)
+        covariance = inverse_within(total, free, 1e-9)
         shown = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
         own = [layout.link(k) for k in range(layout.joints)]
         kept = [np.trace(links[at, at] @ covariance[at, at]) / (at.stop - at.start) for at in own]
@@ -326,7 +327,7 @@ class Search:
         total = self.square + self.believed() + np.diag(precision)
         theta = self.solved(self.used)
         free = self.used & ((theta != 0.0) | ~model.nonnegative) & (np.diag(total) > 0.0)
-        covariance = _inverse(total, free)
+        covariance = inverse_within(total, free, 1e-9)
         self.theta = theta
         explained = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
         every = np.ones(layout.size, bool)
@@ -373,14 +374,3 @@ def _scale(
     shown = max(float(explained[mine].sum()), 0.0)
     power = float(np.sum(unit[mine] * theta[mine] ** 2))
     return (power + nu * usual) / (shown + nu)
-
-
-def _inverse(matrix: Float[Array, "p p"], free: Bool[Array, " p"]) -> Float[Array, "p p"]:
-    """Of the free rows and columns, 0 elsewhere."""
-    at = np.flatnonzero(free)
-    size = np.sqrt(np.diag(matrix)[at])
-    scaled = matrix[np.ix_(at, at)] / np.outer(size, size)
-    scaled[np.diag_indices(len(at))] += 1e-9
-    out = np.zeros_like(matrix)
-    out[np.ix_(at, at)] = np.linalg.inv(scaled) / np.outer(size, size)
-    return out

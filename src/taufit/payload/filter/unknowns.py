@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.gaussian import scaled_inverse
 from taufit.core.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.friction_level import friction_level, typical_friction
@@ -163,8 +164,7 @@ def _loosen(prior: Array, target: Array, spread: Array, shared: int, groups: lis
     for group in groups:
         mine = group[np.diag(prior)[group] > 0.0]
         inner, beside = prior[np.ix_(mine, mine)], prior[np.ix_(mine, np.arange(shared))]
-        size = 1.0 / np.sqrt(np.diag(inner))
-        whole = np.linalg.inv(inner * np.outer(size, size)) * np.outer(size, size)
+        whole = scaled_inverse(inner)
         looser = np.linalg.inv(whole + np.diag(spread[mine]))
         gain = whole @ beside
         mean = whole @ target[mine]
