@@ -370,7 +370,7 @@ def test_typical_effects_suit_every_bundled_arm(name):
         (Effects(thermal=Thermal(capacity=0.0)), "capacity must be above 0"),
         (Effects(thermal=Thermal(capacity=1e-3)), "too fast to follow"),
         (Effects(timing=Timing(drop=1.5)), "probabilities"),
-        (Effects(timing=Timing(intervals=((0.0, 1.0),))), "1 ms or more"),
+        (Effects(timing=Timing(intervals=((0.0, 1.0),))), "1 ms to 60 s"),
         (Effects(pushes=(Push(1.0, -1.0),)), "above 0 s"),
         (Effects(ripple=Ripple(np.ones((1, 2)), (1.0, 2.0, 3.0))), "6 rows of 3"),
         (Effects(encoder=Encoder(noise="a lot")), "noise needs a number"),
