@@ -22,8 +22,12 @@ from taufit.robot.inertia import tensor_entries
 
 # Inertia with more than this share of prior in it is called so.
 _PRIOR_SHARE = 0.7
-# Residual variance beyond this many times that of the training is another robot, or another world.
+# Residual variance beyond this many times that of the training is pointed out: a load on the gears,
+# a colder day or noise-free training reach it.
 STRANGE = 9.0
+# Beyond this the model is not that of this arm, and the result is refused. Chosen between two cases: a
+# sound simulated run without signs has 3^2, a turned sign of one joint 493^2.
+REFUSED = 100.0
 # Density that bounds the inertia of what may be nothing [kg/m^3].
 _BOUNDING_DENSITY = 1000.0
 
@@ -129,6 +133,8 @@ def warnings(
         )
     if unexplained(scale):
         messages.append(f"{unexplained(scale)} Do not use the result before that is clear.")
+    elif unexplained(scale, STRANGE):
+        messages.append(f"{unexplained(scale, STRANGE)} The interval does not contain such errors.")
     elif not ready:
         messages.append(NOT_READY)
     return messages
@@ -140,9 +146,9 @@ NOT_READY = (
 )
 
 
-def unexplained(scale: Float[Array, " j"]) -> str:
+def unexplained(scale: Float[Array, " j"], most: float = REFUSED) -> str:
     """Why the model is not this arm's, by residual variances relative to the training's; or ""."""
-    strange = np.flatnonzero(scale > STRANGE)
+    strange = np.flatnonzero(scale > most)
     if not len(strange):
         return ""
     which = ", ".join(str(j + 1) for j in strange)
