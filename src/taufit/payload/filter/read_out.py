@@ -25,7 +25,7 @@ _PRIOR_SHARE = 0.7
 # Residual variance beyond this many times that of the training is pointed out: a load on the gears,
 # a colder day or noise-free training reach it.
 STRANGE = 9.0
-# Beyond this the model is not that of this arm, and the result is refused. Chosen between two cases:
+# Beyond this the model is not that of this arm, and the result is refused. Chosen between two:
 # a sound simulated run without signs has 3^2, a turned sign of one joint 493^2.
 REFUSED = 100.0
 # Density that bounds the inertia of what may be nothing [kg/m^3].
