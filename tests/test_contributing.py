@@ -162,4 +162,8 @@ def test_an_export(added, tmp_path):
     room.test_forms_differ_in_their_endings_and_unknown_ones_name_those_that_exist(
         model, folders[3]
     )
+    for number, friction in enumerate(("none", "linear", "stribeck", "presliding")):
+        folder = tmp_path / f"friction_{number}"
+        folder.mkdir()
+        room.test_every_friction_model_is_written_or_listed_as_dropped(name, friction, folder)
     assert "joint_1.coulomb,1.5" in (folders[0] / "one" / "arm.csv").read_text()
