@@ -326,7 +326,6 @@ def _part(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:
         return None if values is None else np.ascontiguousarray(values[part], float)
 
     position = np.ascontiguousarray(batch.position[part], float)
-    position = np.ascontiguousarray(batch.position[part], float)
     velocity = np.ascontiguousarray(batch.velocity[part], float)
     whitening = None if batch.whitening is None else np.asarray(batch.whitening, float)
     friction = batch.friction

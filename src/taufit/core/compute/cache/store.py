@@ -43,7 +43,7 @@ class Cache:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path, self.warning, self.reads = path or Path("~/.cache/taufit"), "", 0
-        self._written = self._refused = 0
+        self._written = 0
         self._contents: dict[str, dict[str, tuple[Any, ...]]] = {}
         self._changed: set[str] = set()
         self._secret: bytes | None = None
@@ -80,7 +80,6 @@ class Cache:
         except OSError:
             return MISSING
         except DamagedError as error:
-            self._refused += 1
             if not self.warning:
                 self.warning = f"a result in {self.path} is made again: {error}."
             return MISSING
