@@ -160,7 +160,7 @@ def _drawn(
     name: str, seed: int, count: int, rng: np.random.Generator, periods: float, load: float = 0.0
 ) -> tuple[Robot, list[Recording]]:
     from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
-    from taufit.sim.payload import Carried
+    from taufit.sim.payload import CarriedPayload
 
     nominal = RANDOM[name](rng) if name in RANDOM else read_robot(name)
     links = tuple(
@@ -171,16 +171,16 @@ def _drawn(
     usual = effects.friction
     level = np.exp(rng.uniform(np.log(0.2), np.log(5.0), (truth.joints, 1)))
     effects = replace(effects, friction=replace(usual, coefficients=usual.coefficients * level))
-    tool: tuple[Carried, ...] = ()
+    tool: tuple[CarriedPayload, ...] = ()
     if load > 0.0:
         # Off the axis, up to 20 cm away.
         centre = rng.normal(size=3)
         centre *= rng.uniform(0.03, 0.2) / np.linalg.norm(centre)
         most = _MOST_LOAD * float(nominal.parameters[::10].sum())
-        tool = (Carried.lump(min(load, most), centre),)
+        tool = (CarriedPayload.lump(min(load, most), centre),)
     elif name not in RANDOM and seed % 3 == 0:
-        tool = (Carried.lump(0.1 * float(truth.parameters[::10].sum()) * rng.uniform(0.3, 1.0),
-                             (0.0, 0.02, 0.08)),)  # fmt: skip
+        mass = 0.1 * float(truth.parameters[::10].sum()) * rng.uniform(0.3, 1.0)
+        tool = (CarriedPayload.lump(mass, (0.0, 0.02, 0.08)),)
     twin = replace(Twin(truth, name="clean"), effects=effects)
     out = []
     for other in range(seed, seed + 1000 * count, 1000):

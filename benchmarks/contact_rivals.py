@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taufit.contact import Felt
+from taufit.contact import ExternalTorqueBlock
 from taufit.core.arrays import Array
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.lowpass import CausalLowpass
@@ -43,14 +43,14 @@ RIVALS = tuple(
 )
 
 
-def signal_of(felt: Felt, rival: Rival, rate_hz: float) -> Array:
+def signal_of(felt: ExternalTorqueBlock, rival: Rival, rate_hz: float) -> Array:
     """External torque behind the detector's own low-pass."""
     if rival.signal == "momentum observer":
         return np.abs(felt.smooth)
     return np.abs(CausalLowpass(rate_hz, CUTOFF)(felt.torque))
 
 
-def levels_of(felt: Sequence[Felt], rival: Rival, noise: NoiseByState) -> Array:
+def levels_of(felt: Sequence[ExternalTorqueBlock], rival: Rival, noise: NoiseByState) -> Array:
     """Quantile of the signal by friction state and joint."""
     signal = np.concatenate([signal_of(one, rival, noise.rate_hz) for one in felt])
     state = np.concatenate([one.state for one in felt])
@@ -63,7 +63,9 @@ def levels_of(felt: Sequence[Felt], rival: Rival, noise: NoiseByState) -> Array:
     return out
 
 
-def score_of(felt: Sequence[Felt], rival: Rival, levels: Array, rate_hz: float) -> Array:
+def score_of(
+    felt: Sequence[ExternalTorqueBlock], rival: Rival, levels: Array, rate_hz: float
+) -> Array:
     """The largest of the joints, cell by cell.
 
     Cells in which nothing moves, or that follow an acceleration beyond the training's, do not

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.contact import ContactWatch, refine_noise
+from taufit.contact import ContactDetector, refine_noise
 from taufit.excitation import Sampled
 from taufit.payload import Stream, stream
 from taufit.recording import read_recording
@@ -70,9 +70,9 @@ def noise() -> Any:
     return refine_noise(model(), [recording(name) for name in FREE])
 
 
-def fed(source: Stream, at: Sequence[float] = ()) -> tuple[ContactWatch, list[Any]]:
+def fed(source: Stream, at: Sequence[float] = ()) -> tuple[ContactDetector, list[Any]]:
     """A watch that has gone through a stream, and what it saw at some times."""
-    watch, seen, due = ContactWatch(model(), noise()), [], list(at)
+    watch, seen, due = ContactDetector(model(), noise()), [], list(at)
     for sample in source.samples():
         now = watch.update(*sample)
         while due and sample[0] >= due[0]:

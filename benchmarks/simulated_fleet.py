@@ -17,7 +17,7 @@ from taufit.core.arrays import Array, Float
 from taufit.recording import write_recording
 from taufit.robot import Robot, read_robot
 from taufit.sim import Twin, random_fourier
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 
 # Speeds at which friction curves are compared, over the rated speed.
 SPEEDS = (0.05, 0.1, 0.2, 0.35, 0.5)
@@ -68,7 +68,7 @@ def make(folder: Path, plan: Plan, robot: str = "ur5") -> dict[str, Float[Array,
             motion = random_fourier(
                 nominal, seed=int(rng.integers(1 << 30)), periods=plan.seconds / 10.0
             )
-            tool = Carried.lump(plan.tool[k], (0.0, 0.0, 0.05)) if k in plan.tool else ()
+            tool = CarriedPayload.lump(plan.tool[k], (0.0, 0.0, 0.05)) if k in plan.tool else ()
             run = today.run(motion, seed=int(rng.integers(1 << 30)), payload=tool)
             # Nobody knows of a wrong tool or mounting.
             said = {**run.recording.meta, "mounting": list(nominal.mounting)}

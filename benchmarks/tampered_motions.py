@@ -22,7 +22,14 @@ from taufit.clearance.cell import Cell
 from taufit.clearance.playback import PROGRAM, STREAM, TRAJECTORY
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
-from taufit.excitation import Effort, SplineBasis, default_limits, mounting_plane, plan, scene_for
+from taufit.excitation import (
+    SearchEffort,
+    SplineBasis,
+    default_limits,
+    mounting_plane,
+    plan,
+    scene_for,
+)
 from taufit.excitation.motion_file import motion_from_dict, motion_to_dict
 from taufit.robot import Limits, Robot, read_robot
 
@@ -51,7 +58,7 @@ def designed(arm: str, kind: str = "identification", *, splines: int = 0, seed: 
     robot = read_robot(arm)
     basis = SplineBasis(splines, 10.0) if splines else None
     joints = (robot.joints,) if kind == "friction-test" else ()
-    found = plan(kind, robot, basis=basis, effort=Effort(0.4, seed=seed), joints=joints)
+    found = plan(kind, robot, basis=basis, effort=SearchEffort(0.4, seed=seed), joints=joints)
     scene = scene_for(robot, planes=(mounting_plane(robot),), clearance=0.02)
     limits = found.limits
     if found.design is None:

@@ -569,9 +569,9 @@ def recordings_of(log: Log, edits: Sequence[Any] = ()) -> list[Any]:
     """What a reader makes of the numbers, with the column map or with a changed one."""
     from taufit.recording import read_map
     from taufit.recording.assemble import assemble
-    from taufit.recording.map.remedy import edited
+    from taufit.recording.map.remedy import apply_edits
     from taufit.recording.table import Table
 
     columns, page = page_of(log)
     table = Table.from_columns("log.csv", columns)
-    return assemble(table, read_map(edited(page, edits)))
+    return assemble(table, read_map(apply_edits(page, edits)))

@@ -8,11 +8,11 @@ import numpy as np
 from taufit.core.files import write_json
 from taufit.dynamics import inverse_dynamics
 from taufit.recording import write_recording
-from taufit.sim import Carried, Effects, Twin, read_preset
+from taufit.sim import CarriedPayload, Effects, Twin, read_preset
 
 preset = read_preset("ur10-paper")
 motion = preset.motion()
-box = Carried.lump(3.5, (0.0, 0.0, 0.06), pick=4.0, drop=8.0)
+box = CarriedPayload.lump(3.5, (0.0, 0.0, 0.06), pick=4.0, drop=8.0)
 
 run = preset.twin.run(motion, seed=1, payload=box)
 recording = run.recording

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from taufit.payload import PayloadFilter, stream
 from taufit.sim import read_preset
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 from taufit.workflow import identify
 
 preset = read_preset("ur10-paper")
@@ -16,7 +16,7 @@ empty = twin.run(preset.motion(periods=6), seed=1).recording
 model = identify(twin.robot, [empty]).model
 
 # Then the same arm at work: 2.4 kg from the 8th second on.
-part = Carried.lump(2.4, (0.01, 0.0, 0.06), pick=8.0)
+part = CarriedPayload.lump(2.4, (0.01, 0.0, 0.06), pick=8.0)
 work = twin.run(preset.motion(periods=2), seed=2, payload=part).recording
 
 live = PayloadFilter(model)

@@ -11,7 +11,7 @@ from taufit.fitting.fit_samples import fit_samples
 from taufit.report.temperature_page import temperature_page
 from taufit.sim import read_preset
 from taufit.temperature.repeated import repeat_identification
-from taufit.temperature.slopes import follow_temperature, friction_at
+from taufit.temperature.temperature_slopes import friction_at, select_temperature_law
 
 preset = read_preset("ur5-warmup")
 effects = preset.twin.effects
@@ -27,7 +27,7 @@ for k in range(6):
 
 samples = taufit.condition(recordings, cutoff_hz=10.0)
 model = taufit.TorqueModel(preset.twin.robot, taufit.Presliding((2e-4,), load=False))
-choice = follow_temperature(model, samples)
+choice = select_temperature_law(model, samples)
 print(f"law: {choice.law}, spread {np.round(choice.spread, 1)} K")
 
 estimate = fit_samples(choice.model, choice.samples, dropped=choice.dropped)

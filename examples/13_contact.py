@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from taufit.contact import ContactWatch, refine_noise
+from taufit.contact import ContactDetector, refine_noise
 from taufit.payload import stream
-from taufit.sim import Push, random_fourier, read_preset
+from taufit.sim import HandPush, random_fourier, read_preset
 from taufit.workflow import identify
 
 twin = read_preset("ur10e-real").twin
@@ -20,10 +20,10 @@ model = identify(twin.robot, [run(1), run(2)]).model
 noise = refine_noise(model, [run(3), run(4)])
 
 # The same arm at work: 40 N sideways for 0.3 s.
-push = Push(start=5.0, duration=0.3, force=(0.0, 40.0, 0.0))
+push = HandPush(start=5.0, duration=0.3, force=(0.0, 40.0, 0.0))
 pushed = replace(twin, effects=replace(twin.effects, pushes=(push,)))
 
-watch = ContactWatch(model, noise, alarms_per_hour=1.0)
+watch = ContactDetector(model, noise, alarms_per_hour=1.0)
 for time, position, velocity, torque, _ in stream(model, run(5, pushed)).samples():
     watch.update(time, position, velocity, torque)
 for event in watch.events:

@@ -7,7 +7,7 @@ from taufit.health.tracker import track, tracked_score
 from taufit.model.predict import predicted_torque
 from taufit.sim import random_fourier
 from taufit.validation import score
-from taufit.validation.in_detail import in_detail
+from taufit.validation.score_breakdown import score_breakdown
 
 # A UR5e whose friction is known, computed without a simulator.
 robot = taufit.read_robot("ur5e")
@@ -33,7 +33,7 @@ model = taufit.TorqueModel(robot, friction)
 model = taufit.fitted_model(model, taufit.fit(model, training), training)
 
 later = run(1.05, 1)
-told = in_detail(model, later, score(model, later))
+told = score_breakdown(model, later, score(model, later))
 print(f"nrmse {told.mean_nrmse:.4f}, {100 * told.mean_inside:.0f} % inside the 95 % interval")
 
 predicted = predicted_torque(model, later)

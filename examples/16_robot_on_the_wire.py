@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import taufit
-from taufit.excitation.programs import to_urscript
+from taufit.excitation.robot_programs import to_urscript
 from taufit.sim import random_fourier, read_preset
 from taufit.virtual.controllers import UrController, VirtualUr
 from taufit.wire import UrRtde

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.live import Monitor
-from taufit.sim import Push, read_preset
-from taufit.sim.payload import Carried
+from taufit.sim import HandPush, read_preset
+from taufit.sim.payload import CarriedPayload
 from taufit.workflow import identify
 
 preset = read_preset("ur10-paper")
@@ -18,8 +18,8 @@ empty = twin.run(preset.motion(periods=6), seed=1).recording
 model = identify(twin.robot, [empty]).model
 
 # The same arm at work: 2.4 kg from the 8th second on, and somebody pushes it at the 15th.
-push = Push(start=15.0, duration=0.3, force=(0.0, 60.0, 0.0))
-part = Carried.lump(2.4, (0.01, 0.0, 0.06), pick=8.0)
+push = HandPush(start=15.0, duration=0.3, force=(0.0, 60.0, 0.0))
+part = CarriedPayload.lump(2.4, (0.01, 0.0, 0.06), pick=8.0)
 worker = replace(twin, effects=replace(twin.effects, pushes=(push,)))
 work = worker.run(preset.motion(periods=2), seed=2, payload=part).recording
 

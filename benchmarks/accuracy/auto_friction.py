@@ -23,13 +23,13 @@ _LEAST_S = 15.0
 
 def folds(recording: Recording) -> Iterator[tuple[Recording, Recording]]:
     """What is fitted and what is left out."""
-    from taufit.recording import cut
+    from taufit.recording import crop
 
     total = float(recording.time[-1] - recording.time[0])
     end = (1.0 - _LEFT_OUT) * total
-    yield cut(recording, None, end - _GAP_S), cut(recording, end, None)
+    yield crop(recording, None, end - _GAP_S), crop(recording, end, None)
     start = _LEFT_OUT * total
-    yield cut(recording, start + _GAP_S, None), cut(recording, None, start)
+    yield crop(recording, start + _GAP_S, None), crop(recording, None, start)
 
 
 def left_out(robot: Robot, recordings: Sequence[Recording], friction: str) -> float:

@@ -62,8 +62,8 @@ def clean(
     from taufit.clearance.playback import PROGRAM, STREAM, TRAJECTORY
     from taufit.core.errors import InfeasibleError
     from taufit.excitation import (
-        Effort,
         Plane,
+        SearchEffort,
         SplineBasis,
         default_limits,
         mounting_plane,
@@ -102,7 +102,7 @@ def clean(
                         basis=basis,
                         limits=limits,
                         scene=scene,
-                        effort=Effort(0.5, seed=seed),
+                        effort=SearchEffort(0.5, seed=seed),
                         joints=(1 + seed % robot.joints, robot.joints),
                     )
                 except InfeasibleError:
@@ -131,11 +131,11 @@ def ways(
     """Ways to the start of a design: how they were found, seconds each, and the least gap [m]."""
     from taufit.clearance import ClearanceCheck, read_motion_file
     from taufit.clearance.playback import STREAM
-    from taufit.excitation import Effort, plan, write_motion
+    from taufit.excitation import SearchEffort, plan, write_motion
     from taufit.robot import read_robot
 
     robot, flat, rng = read_robot(arm), FlatArm(arm), np.random.default_rng(5)
-    motion = plan("identification", robot, effort=Effort(effort, seed=1)).motion
+    motion = plan("identification", robot, effort=SearchEffort(effort, seed=1)).motion
     with tempfile.TemporaryDirectory() as folder:
         write_motion(motion, Path(folder) / "m.json", robot=arm)
         check = ClearanceCheck(read_motion_file(Path(folder) / "m.json"), robot, way=STREAM)
@@ -224,13 +224,13 @@ def after_yes(arm: str = "ur5e") -> tuple[float, float]:
     """CPU seconds of a clearance: of 10 s of motion and of a friction test, the slowest way."""
     from taufit.clearance import ClearanceCheck, read_motion_file
     from taufit.clearance.playback import PROGRAM, STREAM, TRAJECTORY
-    from taufit.excitation import Effort, plan, write_motion
+    from taufit.excitation import SearchEffort, plan, write_motion
     from taufit.robot import read_robot
 
     robot = read_robot(arm)
     out = []
     for kind in ("identification", "friction-test"):
-        motion = plan(kind, robot, effort=Effort(0.5)).motion
+        motion = plan(kind, robot, effort=SearchEffort(0.5)).motion
         worst = 0.0
         with tempfile.TemporaryDirectory() as folder:
             write_motion(motion, Path(folder) / "m.json", robot=arm)

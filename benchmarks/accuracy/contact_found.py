@@ -14,17 +14,17 @@ import numpy as np
 
 from benchmarks import Row
 from benchmarks.contact_runs import DATA, MOVING, fed, model, noise, stream_of
-from taufit.contact import Kind
-from taufit.contact.injection import delay_of, with_contacts
+from taufit.contact import ContactKind
+from taufit.contact.injection import detection_delay, inject_contacts
 
 COUNT = int(os.environ.get("TAUFIT_CONTACTS", "250"))
 KINDS = (
-    (Kind(20.0, 0.1), ">= 65"),
-    (Kind(30.0, 0.1), ">= 90"),
-    (Kind(50.0, 0.1), ">= 97"),
-    (Kind(20.0, 0.5, "step"), ">= 90"),
-    (Kind(50.0, 0.5, "step"), ""),
-    (Kind(30.0, 0.5, "step", link=2), ">= 75"),
+    (ContactKind(20.0, 0.1), ">= 65"),
+    (ContactKind(30.0, 0.1), ">= 90"),
+    (ContactKind(50.0, 0.1), ">= 97"),
+    (ContactKind(20.0, 0.5, "step"), ">= 90"),
+    (ContactKind(50.0, 0.5, "step"), ""),
+    (ContactKind(30.0, 0.5, "step", link=2), ">= 75"),
 )
 
 
@@ -39,10 +39,10 @@ def _injected() -> Iterator[Row]:
         rng, delays, errors, inside, last = np.random.default_rng(11), [], [], [], []
         while len(delays) < COUNT:
             for name in MOVING:
-                hurt, put = with_contacts(model(), stream_of(name), kind, rng)
+                hurt, put = inject_contacts(model(), stream_of(name), kind, rng)
                 watch, seen = fed(hurt, [one.time + 0.2 for one in put])
                 for one, then in zip(put, seen, strict=True):
-                    delays.append(delay_of(watch.contacts, one))
+                    delays.append(detection_delay(watch.contacts, one))
                     touched = None if then is None else then.contact
                     if kind.shape == "step" and touched is not None and np.isfinite(delays[-1]):
                         low, high = touched.force.interval

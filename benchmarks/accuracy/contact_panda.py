@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.accuracy.real_robots import part
 from benchmarks.contact_runs import DATA, ROOT
-from taufit.contact import ContactWatch
+from taufit.contact import ContactDetector
 from taufit.payload import stream
 from taufit.recording import read_recording
 from taufit.robot import read_robot
@@ -37,7 +37,7 @@ def rows() -> Iterator[Row]:
     whole = read_recording(path, map=ROOT / "examples" / "columns" / "panda_csv.yaml")
     model = identify(read_robot("panda"), [part(whole, 0.0, 0.7)]).model
     source = stream(model, part(whole, 0.7, 1.0))
-    quiet = ContactWatch(model)
+    quiet = ContactDetector(model)
     for sample in source.samples():
         quiet.feed(*sample)
     seconds = float(source.time[-1] - source.time[0])
@@ -51,7 +51,7 @@ def rows() -> Iterator[Row]:
             during = (source.time >= start) & (source.time < start + SECONDS)
             torque = source.torque.copy()
             torque[during, joint] += size * (1.0 if rng.random() < 0.5 else -1.0)
-            watch = ContactWatch(model)
+            watch = ContactDetector(model)
             for sample in replace(source, torque=torque).samples():
                 watch.feed(*sample)
             told = [c.noticed - start for c in watch.contacts if 0 <= c.noticed - start < 0.5]

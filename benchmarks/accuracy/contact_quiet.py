@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmarks import Row
 from benchmarks.contact_runs import DATA, FREE, SCORED, fed, model, noise, recording, stream_of
-from taufit.contact import Kind, find_contacts
-from taufit.contact.injection import with_contacts
-from taufit.contact.run import felt_of
+from taufit.contact import ContactKind, find_contacts
+from taufit.contact.injection import inject_contacts
+from taufit.contact.run import external_torque_blocks
 from taufit.payload import PayloadFilter
 from taufit.terms.friction.states import STATES
 
@@ -77,7 +77,9 @@ def _pushes() -> Iterator[Row]:
 
 def _bands() -> Iterator[Row]:
     own, by_state = model(), noise()
-    felt = [one for name in SCORED for one in felt_of(own, stream_of(name), by_state)]
+    felt = [
+        one for name in SCORED for one in external_torque_blocks(own, stream_of(name), by_state)
+    ]
     settle = round(0.5 * by_state.rate_hz)
     for k, state in enumerate(STATES):
         held = [
@@ -98,9 +100,9 @@ def _payload() -> Iterator[Row]:
         if put >= CONTACTS:
             break
         force, seconds = float(rng.uniform(20.0, 50.0)), float(rng.uniform(0.1, 0.5))
-        kind = Kind(force, seconds, "step")
+        kind = ContactKind(force, seconds, "step")
         source = stream_of(names[k % len(names)])
-        hurt, own = with_contacts(model(), source, kind, rng, first=8.0)
+        hurt, own = inject_contacts(model(), source, kind, rng, first=8.0)
         live, due = PayloadFilter(model(), gain_std=hurt.gain_std), 0.1
         for sample in hurt.samples():
             live.update(*sample)

@@ -26,9 +26,9 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.contact_rivals import RIVALS, Rival, blocks_of, levels_of, once_per_hour, score_of
 from benchmarks.contact_runs import DATA, FREE, MOVING, SCORED, model, noise, stream_of
-from taufit.contact import ContactWatch, Kind
-from taufit.contact.injection import with_contacts
-from taufit.contact.run import felt_of
+from taufit.contact import ContactDetector, ContactKind
+from taufit.contact.injection import inject_contacts
+from taufit.contact.run import external_torque_blocks
 from taufit.core.arrays import Array
 from taufit.payload import Stream
 from taufit.terms.friction.states import STATES
@@ -88,13 +88,15 @@ def _force_of(shares: dict[float, float], wanted: float = 0.65) -> float:
 
 @cache
 def _levels(rival: Rival) -> Array:
-    felt = [one for name in FREE for one in felt_of(model(), stream_of(name), noise())]
+    felt = [
+        one for name in FREE for one in external_torque_blocks(model(), stream_of(name), noise())
+    ]
     return levels_of(felt, rival, noise())
 
 
 def _traces(source: Stream) -> dict[str, Trace]:
     """Of every detector; nothing is told, so that every peak is seen."""
-    watch = ContactWatch(model(), noise())
+    watch = ContactDetector(model(), noise())
     watch.threshold = np.inf
     values, times, last = [], [], None
     for sample in source.samples():
@@ -105,7 +107,7 @@ def _traces(source: Stream) -> dict[str, Trace]:
             values.append(max(seen.evidence, 0.0) if moves else 0.0)
             times.append(sample[0])
     out = {HERE: Trace(np.array(values), np.array(times))}
-    felt = felt_of(model(), source, noise())
+    felt = external_torque_blocks(model(), source, noise())
     known = np.concatenate([f.time for f in felt]) + 1.0 / noise().rate_hz
     for rival in RIVALS:
         score = score_of(felt, rival, _levels(rival), noise().rate_hz)
@@ -128,7 +130,7 @@ def _tops(force: float) -> dict[str, Array]:
     out: dict[str, list[float]] = {}
     while len(out.get(HERE, ())) < COUNT:
         for name in MOVING:
-            hurt, put = with_contacts(model(), stream_of(name), Kind(force, 0.1), rng)
+            hurt, put = inject_contacts(model(), stream_of(name), ContactKind(force, 0.1), rng)
             for who, (value, time) in _traces(hurt).items():
                 out.setdefault(who, []).extend(
                     float(value[(time > one.time) & (time < one.time + LATE)].max()) for one in put

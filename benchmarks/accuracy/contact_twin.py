@@ -24,7 +24,7 @@ from benchmarks import Row
 from benchmarks.contact_rivals import RIVALS, Rival, blocks_of, levels_of, once_per_hour, score_of
 from benchmarks.contact_runs import ROOT, work
 from taufit.contact import find_contacts, refine_noise
-from taufit.contact.run import felt_of
+from taufit.contact.run import external_torque_blocks
 from taufit.core.arrays import Array
 from taufit.model.fitted_model import FittedModel
 from taufit.model.noise_by_state import NoiseByState
@@ -114,7 +114,7 @@ def _prepared(name: str) -> Bench:
     model = identify(twin.robot, runs).model
     quiet = [twin.run(work(twin.robot, 60.0, 900 + s), seed=s).recording for s in (3, 4, 5)]
     noise = refine_noise(model, quiet)
-    felt = [felt_of(model, stream(model, one), noise) for one in quiet]
+    felt = [external_torque_blocks(model, stream(model, one), noise) for one in quiet]
     rivals = {}
     for rival in RIVALS:
         levels = levels_of([one for run in felt for one in run], rival, noise)
@@ -129,7 +129,7 @@ def _part(bench: Bench, k: int) -> dict[str, Any]:
     twin, model, noise, rivals = bench
     run = twin.run(work(twin.robot, PART, 1000 + k), seed=100 + k).recording
     found = find_contacts(model, run, noise=noise)
-    felt = felt_of(model, stream(model, run), noise)
+    felt = external_torque_blocks(model, stream(model, run), noise)
     told = {}
     for rival, (levels, threshold) in rivals.items():
         over = score_of(felt, rival, levels, noise.rate_hz) > threshold

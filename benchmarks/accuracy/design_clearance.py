@@ -124,14 +124,14 @@ def nearest(arm: str, motion) -> tuple[float, str]:
 def clearances(seeds: range) -> Iterator[tuple[str, int, float, str]]:
     """Least distance of every design with the default budget [m]; NaN where it was refused."""
     from taufit.core.errors import InfeasibleError
-    from taufit.excitation import Effort, plan
+    from taufit.excitation import SearchEffort, plan
     from taufit.robot import read_robot
 
     for arm in BODIES:
         robot = read_robot(arm)
         for seed in seeds:
             try:
-                motion = plan("identification", robot, effort=Effort(seed=seed)).motion
+                motion = plan("identification", robot, effort=SearchEffort(seed=seed)).motion
             except InfeasibleError as error:
                 yield arm, seed, np.nan, str(error)
                 continue

@@ -110,7 +110,7 @@ def cases(part: str, seeds: Sequence[int]) -> list[Case]:
 def run_one(case: Case) -> tuple[str, Outcome]:
     """The arm's name and one plan's figures, or the reason it was refused."""
     from taufit.core.errors import TaufitError
-    from taufit.excitation import Effort, plan
+    from taufit.excitation import SearchEffort, plan
     from taufit.robot import read_robot
 
     if case.part == "unseen":
@@ -119,7 +119,9 @@ def run_one(case: Case) -> tuple[str, Outcome]:
         robot = read_robot(case.arm, mounting=case.mounting)
     began = time.process_time()
     try:
-        found = plan(case.kind, robot, criterion=case.criterion, effort=Effort(seed=case.seed))
+        found = plan(
+            case.kind, robot, criterion=case.criterion, effort=SearchEffort(seed=case.seed)
+        )
     except TaufitError as error:
         spent = time.process_time() - began
         return robot.name, Outcome(np.nan, np.nan, np.nan, spent, str(error))

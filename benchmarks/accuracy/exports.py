@@ -211,7 +211,7 @@ def in_mujoco(model, samples) -> np.ndarray:
 def floors(model, form: str, trained, samples) -> tuple[float, float]:
     """nrmse of fits that had the format's terms alone: least squares, and the default fit."""
     from taufit.estimators import ConsistentSdp
-    from taufit.export.held import MJCF_TERMS, URDF_TERMS
+    from taufit.export.format_reduction import MJCF_TERMS, URDF_TERMS
     from taufit.fitting import fit, fit_samples
     from taufit.model.torque_model import TorqueModel
 

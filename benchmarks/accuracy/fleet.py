@@ -29,8 +29,8 @@ from benchmarks import Row
 from benchmarks.simulated_fleet import SPEEDS, Plan, make, name_of
 from taufit.core.arrays import Array, Float
 from taufit.fleet import study_fleet
-from taufit.fleet.levels import Curve
-from taufit.fleet.unlike_friction import unlike_friction
+from taufit.fleet.friction_outliers import friction_outliers
+from taufit.fleet.levels import FrictionCurve
 from taufit.model.fitted_model import FittedModel
 
 # Of the worn joints, as a factor on their own friction.
@@ -68,7 +68,7 @@ def rows(robots: int = 40, seed: int = 21, wear: float = WEAR) -> Iterator[Row]:
     right = sum(named.get(one) == kind for one, kind in odd.items())
     yield Row(f"{of}, odd ones named by cause", right, "of 4", ">= 4", note)
     yield Row(f"{of}, others named", len(set(named) - set(odd)), "", "<= 0", note)
-    possible = unlike_friction({one: _exact(curve) for one, curve in truth.items()})
+    possible = friction_outliers({one: _exact(curve) for one, curve in truth.items()})
     seen = sum(any(u.joint == j for u in possible[name_of(k)]) for k, j in worn.items())
     yield Row(f"{of}, worn ones named if friction were known exactly", seen, "of 2", "", note)
     siblings = _rms([friction_curve(together[one].model) - truth[one] for one in usual])
@@ -83,9 +83,9 @@ def _long(robots: int) -> str:
     return " (long run)" if robots > 40 else ""
 
 
-def _exact(curve: Float[Array, "j s"]) -> Curve:
+def _exact(curve: Float[Array, "j s"]) -> FrictionCurve:
     """True friction at the lowest and the highest speed, known without error."""
-    return Curve(curve[:, [0, -1]], np.zeros((len(curve), 2, 2)))
+    return FrictionCurve(curve[:, [0, -1]], np.zeros((len(curve), 2, 2)))
 
 
 def friction_curve(model: FittedModel) -> Float[Array, "j s"]:

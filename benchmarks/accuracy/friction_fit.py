@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks import Row
 from taufit.calibration import FrictionPairs, fit_friction
-from taufit.calibration.friction_curve import refined
+from taufit.calibration.friction_curve import refine_shape
 from taufit.terms import TermInput
 from taufit.terms.friction import Stribeck, StribeckLoad
 
@@ -58,7 +58,7 @@ def rows() -> Iterator[Row]:
                 if method == "variable_projection":
                     seconds += time.process_time() - start
             # The truth is as good a start as there is: its valley counts as the optimum.
-            best = min(refined(pairs, model, shape, live)[1], *found.values())
+            best = min(refine_shape(pairs, model, shape, live)[1], *found.values())
             for method, cost in found.items():
                 hits[method] += cost <= best * (1 + 1e-5)
         yield Row(

@@ -17,7 +17,7 @@ from benchmarks import Row
 from taufit.payload import identify_payload
 from taufit.sim import read_preset
 from taufit.sim.hand_guiding import guide
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 from taufit.workflow import identify
 
 # The application payload of the paper.
@@ -43,7 +43,7 @@ def rows() -> Iterator[Row]:
     twin = replace(preset.twin, effects=replace(effects, ripple=replace(effects.ripple, arm=3.0)))
     model = identify(twin.robot, [twin.run(preset.motion(periods=10), seed=301).recording]).model
     true = preset.payload.parameters * (MASS / preset.payload.parameters[0])
-    run = twin.run(preset.motion(periods=1), seed=302, payload=Carried(true))
+    run = twin.run(preset.motion(periods=1), seed=302, payload=CarriedPayload(true))
     found = identify_payload(model, run.recording).estimate
     error = 100.0 * abs(found.mass / MASS - 1.0)
     yield Row("mass found and compensated is off by", error, "%", "", f"true mass {MASS} kg")

@@ -18,7 +18,7 @@ from benchmarks import Row
 from taufit.estimators.wls import Wls
 from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples
-from taufit.health import History, Judgement, friction_index, judge, start_history
+from taufit.health import HealthReport, History, friction_index, judge, start_history
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
@@ -108,7 +108,7 @@ def fitted(one: Arm, seed: int) -> TorqueModel:
 
 def watched(
     one: Arm, model: TorqueModel, seed: int, runs: int, *, joint: int | None = None, rise=0.0
-) -> tuple[History, Judgement]:
+) -> tuple[History, HealthReport]:
     """A baseline and runs after it, with friction of one joint rising linearly up to `rise`."""
     rng = np.random.default_rng((seed, 2))
     warmth = wandering(rng, BASELINE + runs)

@@ -17,12 +17,12 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.accuracy.payload_real import EMPTY, LOADED, SHARED, TRAINING, read
 from benchmarks.speed.payload import SHOWS, Bench, shown
-from taufit.contact.injection import Kind, with_contacts
+from taufit.contact.injection import ContactKind, inject_contacts
 from taufit.live import Monitor
 from taufit.payload import identify_payload, stream
 from taufit.payload.stream import playback
 from taufit.robot import read_robot
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 from taufit.workflow import identify
 
 RUNS = int(os.environ.get("TAUFIT_LIVE_RUNS", "20"))
@@ -47,7 +47,7 @@ def rows() -> Iterator[Row]:
         mass, centre = 0.3 * 1.18**run, (0.02, 0.01 * (run % 5), 0.03 + 0.01 * run)
         recording = (
             bench.twin(arm)
-            .run(bench.motion(run, 1.0), seed=SEED + run, payload=Carried.lump(mass, centre))
+            .run(bench.motion(run, 1.0), seed=SEED + run, payload=CarriedPayload.lump(mass, centre))
             .recording
         )
         apart.append(_apart(bench.model(arm), recording))
@@ -75,8 +75,8 @@ def _contacts(model: Any, names: list[str]) -> Iterator[Row]:
     count = wrong = told = k = 0
     while count < CONTACTS:
         shape = "pulse" if rng.random() < 0.5 else "step"
-        kind = Kind(float(rng.uniform(20.0, 50.0)), float(rng.uniform(0.1, 0.5)), shape)
-        hurt, put = with_contacts(model, sources[k % len(sources)], kind, rng, first=12.0)
+        kind = ContactKind(float(rng.uniform(20.0, 50.0)), float(rng.uniform(0.1, 0.5)), shape)
+        hurt, put = inject_contacts(model, sources[k % len(sources)], kind, rng, first=12.0)
         monitor = Monitor(model)
         for _ in monitor.run(hurt.samples()):
             pass
@@ -97,7 +97,9 @@ def _picks(bench: Bench) -> Iterator[Row]:
         arm, at = run % 2, float(rng.uniform(9.0, 17.0))
         centre = rng.uniform((-0.08, -0.08, 0.0), (0.08, 0.08, 0.12))
         pick = run % 4 < 2
-        carried = Carried.lump(1.0, centre, pick=at if pick else None, drop=None if pick else at)
+        carried = CarriedPayload.lump(
+            1.0, centre, pick=at if pick else None, drop=None if pick else at
+        )
         recording = (
             bench.twin(arm)
             .run(bench.motion(run, 2.0), seed=SEED + 500 + run, payload=carried, rest=(0.5, 0.0))

@@ -16,14 +16,14 @@ import numpy as np
 
 from benchmarks import Row
 from taufit.excitation import FourierBasis, design, mounting_plane, scene_for
-from taufit.excitation.purpose import payload_columns
+from taufit.excitation.motion_kinds import payload_columns
 from taufit.model.torque_model import TorqueModel
 from taufit.papers.xu2024_payload import held_poses
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
 from taufit.payload.template import Template
 from taufit.robot.inertia import pseudo_inertia
 from taufit.sim import random_fourier, read_preset
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 from taufit.terms.friction import Linear, PowerLaw
 from taufit.workflow import identify
 
@@ -81,10 +81,10 @@ class Bench:
             ).model
         return self.models[arm, paper, scatter]
 
-    def payload(self, run: int) -> Carried:
+    def payload(self, run: int) -> CarriedPayload:
         """The paper's two, in turn with the arms."""
         own = self.preset.payload.parameters
-        return Carried(own if (run // ARMS) % 2 == 0 else own * (3.223 / 3.5256))
+        return CarriedPayload(own if (run // ARMS) % 2 == 0 else own * (3.223 / 3.5256))
 
     def loaded(self, run: int, motion: Any) -> Any:
         twin = self.twin(run % ARMS)

@@ -34,11 +34,11 @@ from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import regressor
 from taufit.live import Monitor
 from taufit.payload import PayloadSettings
-from taufit.payload.filter.unknowns import DRIFT_SHARE
+from taufit.payload.filter.nuisance_model import DRIFT_SHARE
 from taufit.payload.run import RATED
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 from taufit.workflow import identify
 
 TRIALS = int(os.environ.get("TAUFIT_PAYLOAD_TRIALS", "10"))
@@ -124,7 +124,7 @@ class Arm:
             away = rng.normal(size=3)
             centre = away / np.linalg.norm(away) * rng.uniform(0.03, 0.35)
             try:
-                return mass, centre, self._run(seed, 2.0, Carried.lump(mass, tuple(centre)))
+                return mass, centre, self._run(seed, 2.0, CarriedPayload.lump(mass, tuple(centre)))
             except InfeasibleError:
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -135,7 +135,7 @@ class Arm:
         seed = self.seed + list(CLASSES).index(kind)
         rng = np.random.default_rng(seed)
         mass, centre, run = self._carrying(kind, seed, rng)
-        carried = Carried.lump(mass, tuple(centre))
+        carried = CarriedPayload.lump(mass, tuple(centre))
         recording = self._off(run, carried, rng)
         settings = PayloadSettings(gain_std=GAIN, gain_common=1e-4)
         monitor = Monitor(self.model, payload_settings=settings)
@@ -157,7 +157,7 @@ class Arm:
         changes = sum(event.kind in ("pick", "drop", "change") for event in monitor.events)
         return Trial(mass, ready_at, z, inside, changes, float(recording.time[-1]) - start)
 
-    def _off(self, run: Any, carried: Carried, rng: np.random.Generator) -> Any:
+    def _off(self, run: Any, carried: CarriedPayload, rng: np.random.Generator) -> Any:
         """The recording as drives show it whose gains are off, and have drifted since training.
 
         The model has learnt the arm with the gains as they were then.

@@ -48,10 +48,10 @@ class Outcome:
 def measured(arm: str, seed: int = 0) -> Iterator[Outcome]:
     """Both motions on one arm."""
     import taufit
-    from taufit.excitation import Effort, InertiaGoal, plan
+    from taufit.excitation import InertiaGoal, SearchEffort, plan
     from taufit.payload import identify_payload
     from taufit.robot import read_robot
-    from taufit.sim import Carried, Twin
+    from taufit.sim import CarriedPayload, Twin
     from taufit.sim.preset import typical_effects, typical_rotor
 
     robot = read_robot(arm)
@@ -61,16 +61,16 @@ def measured(arm: str, seed: int = 0) -> Iterator[Outcome]:
     twin = Twin(typical_rotor(robot), effects, rate_hz=250.0)
     runs = []
     for kind, number in (("identification", seed), ("validation", seed + 1)):
-        motion = plan(kind, robot, effort=Effort(seed=number)).motion
+        motion = plan(kind, robot, effort=SearchEffort(seed=number)).motion
         runs.append(twin.run(motion, seed=10 + number).recording)
     model = taufit.identify(robot, runs).model
     residual = np.asarray(model.training.score.rmse)
     centre = robot.tip[:3, 3] + robot.tip[:3, 2] * 0.5 * SIZE
     moment = MASS * SIZE**2 / 6.0
-    part = Carried.lump(MASS, centre, moment * np.eye(3))
+    part = CarriedPayload.lump(MASS, centre, moment * np.eye(3))
     for kind in ("payload", "payload-inertia"):
         goal = InertiaGoal(MASS, SIZE, noise=residual, longest_s=LONGEST_S)
-        found = plan(kind, robot, effort=Effort(seed=seed + 2), inertia=goal)
+        found = plan(kind, robot, effort=SearchEffort(seed=seed + 2), inertia=goal)
         run = twin.run(found.motion, seed=77 + seed, payload=(part,))
         empty = twin.run(found.motion, seed=177 + seed).recording
         estimate = identify_payload(model, run.recording, template=[empty]).estimate

@@ -14,7 +14,7 @@ import numpy as np
 import taufit
 from benchmarks import Row
 from taufit.payload import identify_payload
-from taufit.sim import Carried, read_preset
+from taufit.sim import CarriedPayload, read_preset
 from taufit.workflow.identify import identify
 
 RUNS, FIRST = 100, 7000
@@ -46,7 +46,7 @@ def weigh(seed: int) -> Weighed:
     signed = replace(twin, effects=replace(twin.effects, sensing=replace(sensing, absolute=False)))
     empty = twin.run(preset.motion(seed, None), seed=seed).recording
     model = identify(taufit.read_robot("kr5"), [empty]).model
-    carried = Carried.lump(mass, centre)
+    carried = CarriedPayload.lump(mass, centre)
     motion = preset.motion(seed + 100_000, None)
     done, known = (
         identify_payload(model, arm.run(motion, seed=seed + 100_000, payload=(carried,)).recording)

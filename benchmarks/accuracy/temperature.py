@@ -31,7 +31,7 @@ from taufit.estimators.wls import Wls
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.fit import fit
 from taufit.fitting.fit_samples import solve_rows
-from taufit.fitting.selection.widths import with_fitted_width
+from taufit.fitting.selection.presliding_width import with_fitted_width
 from taufit.model import predicted_torque
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import RowsInMemory
@@ -39,9 +39,9 @@ from taufit.regression.rows import SampleRows
 from taufit.report.temperature_page import torque_change
 from taufit.signals import Samples, condition
 from taufit.sim import Twin, read_preset
-from taufit.temperature.heat_model import follow_heat, thermal_temperature
+from taufit.temperature.heat_model import thermal_temperature, with_thermal_model
 from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
-from taufit.temperature.slopes import follow_temperature, friction_at
+from taufit.temperature.temperature_slopes import friction_at, select_temperature_law
 from taufit.terms.friction import Presliding
 
 RUNS, PERIODS, MORNINGS = 59, 3, 2
@@ -148,7 +148,7 @@ def error(model: TorqueModel, samples: Samples) -> float:
 def compared(session: Session) -> dict[str, Any]:
     """Every way of dealing with temperature, on the tests."""
     plain = TorqueModel(session.twin.robot, FRICTION)
-    choice = follow_temperature(plain, session.samples, "linear")
+    choice = select_temperature_law(plain, session.samples, "linear")
     aware = fitted(choice.model, choice.samples, choice.dropped)
     blind = fitted(plain, session.samples)
     repeated = repeat_identification(plain, single_runs(session.samples)[: session.morning], Wls())
@@ -184,7 +184,7 @@ def without_sensor(session: Session) -> tuple[np.ndarray, np.ndarray]:
     """
     plain = TorqueModel(session.twin.robot, FRICTION)
     morning = session.samples.rows(session.samples.run < session.morning)
-    heat = follow_heat(plain, morning.with_channels(temperature=None))
+    heat = with_thermal_model(plain, morning.with_channels(temperature=None))
     latent = fitted(heat.model, heat.samples, heat.dropped)
     blind = fitted(plain, morning)
     state = heat.thermal
@@ -197,7 +197,7 @@ def without_sensor(session: Session) -> tuple[np.ndarray, np.ndarray]:
 
 def with_default_widths(session: Session) -> tuple[np.ndarray, np.ndarray]:
     """Errors of the default fit, which finds the pre-sliding width, and of a blind one."""
-    choice = follow_temperature(automatic_model(session.twin.robot), session.samples, "linear")
+    choice = select_temperature_law(automatic_model(session.twin.robot), session.samples, "linear")
     model = with_fitted_width(choice.model, choice.samples)
     dropped = tuple(name for name in choice.dropped if name in model.names)
     found = fit(model, choice.samples, dropped=dropped)

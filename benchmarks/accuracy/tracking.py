@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.accuracy.real_robots import DATA, MAPS, NINE
 from taufit.core.arrays import Array, Float
-from taufit.health.tracker import Course, track, tracked_score
+from taufit.health.tracker import FrictionCourse, track, tracked_score
 from taufit.model import FittedModel, friction_torque
 from taufit.model.predict import predicted_torque
 from taufit.recording import read_recording
@@ -71,7 +71,9 @@ def _lower(after: float, before: float) -> float:
     return 100.0 * (1.0 - after / before)
 
 
-def _known_after(model: FittedModel, samples: Samples, predicted: Float[Array, "n j"]) -> Course:
+def _known_after(
+    model: FittedModel, samples: Samples, predicted: Float[Array, "n j"]
+) -> FrictionCourse:
     """The constant parts that leave the least of the second half's motion."""
     rows = np.flatnonzero(samples.in_motion)
     late = rows[len(rows) // 2 :]
@@ -85,4 +87,4 @@ def _known_after(model: FittedModel, samples: Samples, predicted: Float[Array, "
             for j in range(samples.joints)
         ]
     )
-    return Course((columns * parts).sum(axis=-1), np.broadcast_to(parts, columns.shape))
+    return FrictionCourse((columns * parts).sum(axis=-1), np.broadcast_to(parts, columns.shape))

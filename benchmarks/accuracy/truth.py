@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import Row
 from benchmarks.accuracy.real_robots import DATA, MAPS, NINE, TRAIN
-from taufit.recording import Recording, cut, read_recording
+from taufit.recording import Recording, crop, read_recording
 from taufit.robot import Robot, read_robot
 from taufit.signals import condition
 from taufit.workflow import identify
@@ -58,7 +58,7 @@ def _short() -> Iterator[Row]:
         ("first 8 s of motion", begins + 8.0, "<= 0.17"),
         ("first 8 s of the file", 8.0, ""),
     ):
-        done = identify(robot, cut(whole, None, end), holdout=unseen, cutoff_hz=CUTOFF_HZ)
+        done = identify(robot, crop(whole, None, end), holdout=unseen, cutoff_hz=CUTOFF_HZ)
         note = f"mean over joints and eight runs, 5 Hz; {done.training.seconds:.1f} s of motion"
         yield Row(
             f"UR10e, {label} -> eight runs", _known(done.mean_holdout_nrmse), "", target, note

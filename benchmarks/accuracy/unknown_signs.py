@@ -28,7 +28,7 @@ from benchmarks.sign_instances import (
     weightless,
 )
 from taufit.core.arrays import Array, Float
-from taufit.estimators import ConsistentSdp, Problem
+from taufit.estimators import ConsistentSdp, EstimationProblem
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording, read_recording
 from taufit.regression import SampleRows
@@ -222,7 +222,7 @@ def _known(case: Instance) -> Float[Array, " p"]:
     """The same consistent fit had the signs been recorded, at the true noise weights."""
     rows = SampleRows(case.model, case.signed)
     information = rows.information(Weights(1.0 / case.noise))
-    return ConsistentSdp().solve(information, Problem.of(case.model)).values
+    return ConsistentSdp().solve(information, EstimationProblem.of(case.model)).values
 
 
 def least_errors(case: Instance) -> Float[Array, "2 2"]:

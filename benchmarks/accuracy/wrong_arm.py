@@ -75,12 +75,12 @@ class Outcome:
 def outcome(robot: Robot, runs: list[Recording]) -> Outcome:
     """Fit recordings with a description."""
     from taufit.core.errors import TaufitError
-    from taufit.diagnosis import RefusedError
+    from taufit.diagnosis import ContradictionError
     from taufit.workflow import identify
 
     try:
         done = identify(robot, runs)
-    except RefusedError as error:
+    except ContradictionError as error:
         remedies = [f.remedy for f in error.findings if f.remedy is not None]
         advised = next((one.robot for one in remedies if one.robot), None)
         return Outcome(False, tuple(f.kind for f in error.findings), str(error), advised)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Row
-from taufit.contact import ContactWatch
+from taufit.contact import ContactDetector
 from taufit.payload import stream
 from taufit.sim import random_fourier, read_preset
 from taufit.workflow import identify
@@ -31,7 +31,7 @@ def _cost(model: Any, source: Any) -> tuple[float, int]:
     samples = list(source.samples())
     best = np.inf
     for _ in range(3):
-        watch = ContactWatch(model)
+        watch = ContactDetector(model)
         start = time.process_time()
         for sample in samples:
             watch.update(*sample)

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks import Row
 from taufit.dynamics import base_parameters
-from taufit.estimators import ConsistentSdp, Ols, Pbpr, Problem, Tls, Wls
+from taufit.estimators import ConsistentSdp, EstimationProblem, Ols, Pbpr, Tls, Wls
 from taufit.fitting.fit_samples import solve_rows
 from taufit.model.torque_model import TorqueModel
 from taufit.regression import ArrayRows, SampleRows
@@ -53,7 +53,7 @@ def rows() -> Iterator[Row]:
     for name, target in (("ur10e", "<= 20"), ("panda", "<= 25")):
         model = TorqueModel(read_robot(name), friction=Linear(), offset=False)
         source = SampleRows(model, noisy_samples(model, 2000))
-        problem = Problem(model, base_parameters(model))
+        problem = EstimationProblem(model, base_parameters(model))
         _, _, information = solve_rows(RowsInMemory(source, problem.base), model, Wls())
         for estimator in (Ols(), Tls(), ConsistentSdp(), ConsistentSdp(prior_weight=1.0), Pbpr()):
             spent = 1e3 * cpu(partial(estimator.solve, information, problem))

@@ -107,11 +107,11 @@ def _against_memory(made: Sequence[Path]) -> float:
     """Base parameters from files one by one, added up, against all samples in memory at once."""
     from taufit.dynamics.base_parameters import base_parameters
     from taufit.fitting import automatic_model
-    from taufit.fleet.condensed import Condense
-    from taufit.fleet.places import find_places
+    from taufit.fleet.fleet_files import find_fleet_files
+    from taufit.fleet.robot_information import AccumulateFiles
     from taufit.recording import read_recordings
     from taufit.regression.regression import RowsInMemory
-    from taufit.regression.rows import RowsOf, weighted_sum
+    from taufit.regression.rows import RowBuilder, weighted_sum
     from taufit.robot import read_robot
     from taufit.signals import condition
     from taufit.workflow.training_data import with_drives
@@ -119,9 +119,9 @@ def _against_memory(made: Sequence[Path]) -> float:
     runs = [one for path in made for one in read_recordings(path)]
     model = automatic_model(with_drives(read_robot("ur10e"), runs))
     base = base_parameters(model)
-    apart, _ = Condense(model, base, 10.0)(find_places(str(made[0].parent)))
+    apart, _ = AccumulateFiles(model, base, 10.0)(find_fleet_files(str(made[0].parent)))
     samples = condition(runs, cutoff_hz=10.0)
-    together = RowsInMemory(RowsOf(model, model.nominal)(samples), base).by_joint
+    together = RowsInMemory(RowBuilder(model, model.nominal)(samples), base).by_joint
 
     def solved(parts) -> np.ndarray:
         own = weighted_sum(parts, np.ones(len(parts)))

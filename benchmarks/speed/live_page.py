@@ -167,13 +167,13 @@ def _until(page: Any, expression: str) -> None:
 def _map(browser: Any, file: Path, folder: Path) -> tuple[int, str, str]:
     """Choices until the map works, what it reads, and the answer of the gravity check."""
     from taufit.live.mapper.app import LIMITS, mapper
-    from taufit.live.mapper.desk import Desk
+    from taufit.live.mapper.mapping_session import MappingSession
     from taufit.live.server import listen, serving
     from taufit.recording import read_recordings
 
     robot, joints, unit = _ROBOTS[file.relative_to(SHARED).parts[0]]
     out = folder / f"{file.name}.yaml"
-    desk = Desk(file, out, folder / "model.json")
+    desk = MappingSession(file, out, folder / "model.json")
     line, place = listen()
     with serving(mapper(desk, place), line, place, LIMITS):
         page = browser.new_page()

@@ -20,9 +20,9 @@ import numpy as np
 from benchmarks import Row
 from taufit.dynamics import regressor
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
-from taufit.payload.filter.unknowns import noise_of
+from taufit.payload.filter.nuisance_model import residual_noise
 from taufit.sim import random_fourier, read_preset
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 from taufit.workflow import identify
 
 RUNS = int(os.environ.get("TAUFIT_CHANGE_RUNS", "64"))
@@ -95,7 +95,9 @@ def _changes(bench: Bench) -> Iterator[Row]:
         arm, at = run % ARMS, float(rng.uniform(9.0, 19.0))
         centre = rng.uniform((-0.08, -0.08, 0.0), (0.08, 0.08, 0.12))
         pick = run % 4 < 2
-        carried = Carried.lump(1.0, centre, pick=at if pick else None, drop=None if pick else at)
+        carried = CarriedPayload.lump(
+            1.0, centre, pick=at if pick else None, drop=None if pick else at
+        )
         twin, model = bench.twin(arm), bench.model(arm)
         recording = twin.run(
             bench.motion(run, 2.0), seed=48_000 + run, payload=carried, rest=(0.5, 0.0)
@@ -125,14 +127,14 @@ def _changes(bench: Bench) -> Iterator[Row]:
     yield Row("other events in these runs", float(wrong), "", "<= 0", f"{RUNS} runs of 20 s")
 
 
-def shown(model: Any, recording: Any, carried: Carried, at: float) -> tuple[float, bool]:
+def shown(model: Any, recording: Any, carried: CarriedPayload, at: float) -> tuple[float, bool]:
     """Standard deviations an informed detector has in time, and whether the right joint moves."""
     clock = np.asarray(recording.time)
     rows = (clock >= at) & (clock < at + IN_TIME)
     position = np.asarray(recording.position)[rows]
     still = np.zeros_like(position)
     torque = regressor(model.robot, position, still, still)[..., -10:] @ carried.parameters
-    density, _ = noise_of(model, PayloadSettings())
+    density, _ = residual_noise(model, PayloadSettings())
     square = torque**2 / density * (IN_TIME / rows.sum())
     joint = int(square.sum(axis=0).argmax())
     speed = np.abs(np.asarray(recording.velocity)[rows, joint])
@@ -146,7 +148,7 @@ def _quiet(bench: Bench) -> Iterator[Row]:
     for run in range(30):
         twin, model = bench.twin(run % ARMS), bench.model(run % ARMS)
         mass, centre = rng.uniform(0.3, 6.0), rng.uniform((-0.08, -0.08, 0.0), (0.08, 0.08, 0.12))
-        payload = Carried.lump(mass, centre) if run % 4 < 2 else ()
+        payload = CarriedPayload.lump(mass, centre) if run % 4 < 2 else ()
         recording = twin.run(bench.motion(run, 6.0), seed=49_000 + run, payload=payload).recording
         done = identify_payload(model, recording)
         alarms += len(done.events)

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks import Row
 from benchmarks.pinocchio_arm import arrays_of, pinocchio_model
-from taufit.dynamics import Engine, regressor
+from taufit.dynamics import RegressorEngine, regressor
 from taufit.robot import read_robot
 
 
@@ -66,7 +66,7 @@ def _arm(name: str) -> Iterator[Row]:
     agreement = float(np.abs(check @ theta - expected).max() / np.abs(expected).max())
     yield Row(f"{name}: torque differs from Pinocchio's", agreement, "", "<= 1e-9", "relative")
 
-    prepared = Engine(robot)
+    prepared = RegressorEngine(robot)
     buffer = np.empty((few, j, 10 * j))
 
     def batches() -> None:
@@ -122,7 +122,7 @@ def _arm(name: str) -> Iterator[Row]:
 
     gradient = rng.normal(size=(few, j, 10 * j))
     states = q[:few].copy(), v[:few].copy(), a[:few].copy()
-    clear = Engine(robot, compiled=False)
+    clear = RegressorEngine(robot, compiled=False)
     single = [x[0].copy() for x in states]
     out = np.empty((j, 10 * j))
     adjoint, torque, once, numpy = best(

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks import Row
 from taufit.core.errors import RecordingError
-from taufit.excitation.programs import to_urscript
+from taufit.excitation.robot_programs import to_urscript
 from taufit.recording import read_recording
 from taufit.sim import random_fourier, read_preset
 from taufit.virtual.controllers import UrController

@@ -2,8 +2,8 @@
 
     import taufit
 
-    done = taufit.identify("ur10e", "run.csv", column_map="columns.yaml", holdout="30%")
-    taufit.write_model(done.model, "model.json")
+    result = taufit.identify("ur10e", "run.csv", column_map="columns.yaml", holdout="30%")
+    taufit.write_model(result.model, "model.json")
 
 `__all__` lists the names a first script needs. Friction models, estimators and the steps in between
 are here by name as well; the rooms (`taufit.terms.friction`, `taufit.estimators`, ...) have more.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
+from warnings import warn
 
 __version__ = "0.2.0"
 
@@ -29,7 +30,7 @@ _FIRST = {
     "condition": "taufit.signals",
     "TorqueModel": "taufit.model",
     "FittedModel": "taufit.model",
-    "Identification": "taufit.workflow",
+    "IdentificationResult": "taufit.workflow",
     "identify": "taufit.workflow",
     "fit": "taufit.fitting",
     "check": "taufit.validation",
@@ -84,11 +85,17 @@ _MORE = {
     "read_preset": "taufit.sim",
 }
 _NAMES = {**_FIRST, **_MORE}
+# Former names of 0.1, accepted with a warning until 0.3.
+_RENAMED = {"Identification": "IdentificationResult"}
 
 __all__ = [*_FIRST]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warn(f"taufit.{name} is now taufit.{new}.", DeprecationWarning, stacklevel=2)
+        name = new
     if name not in _NAMES:
         raise AttributeError(f"module 'taufit' has no attribute {name!r}")
     return getattr(import_module(_NAMES[name]), name)

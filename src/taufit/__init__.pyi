@@ -71,14 +71,14 @@ from taufit.terms.friction import (
     TemperatureDependent as TemperatureDependent,
 )
 from taufit.validation import check as check
-from taufit.workflow import Identification as Identification, identify as identify
+from taufit.workflow import IdentificationResult as IdentificationResult, identify as identify
 
 # The compiled kernel has no types of its own.
 _kernel: Any
 __version__: str
 __all__ = [
     "FittedModel",
-    "Identification",
+    "IdentificationResult",
     "Recording",
     "Robot",
     "Samples",

@@ -11,7 +11,7 @@ import pytest
 import taufit
 from taufit.core.compute.cache import digest
 from taufit.fitting import automatic_model
-from taufit.regression.rows import RowsOf
+from taufit.regression.rows import RowBuilder
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,21 @@ def test_a_models_every_part_counts():
     robot = taufit.read_robot("ur5")
     model = automatic_model(robot)
     load = np.zeros(len(model.names))
-    rows = RowsOf(model, load)
+    rows = RowBuilder(model, load)
     heavier = robot.with_parameters(1.0001 * robot.parameters)
 
     others = [
-        RowsOf(automatic_model(heavier), load),
-        RowsOf(automatic_model(robot, friction=taufit.Linear()), load),
-        RowsOf(automatic_model(replace(robot, mounting=(0.0, 0.0, 1e-9))), load),
-        RowsOf(model, np.nextafter(load, 1.0)),
-        RowsOf(model, "measured"),
-        RowsOf(model, load, ("joint_1.load",)),
+        RowBuilder(automatic_model(heavier), load),
+        RowBuilder(automatic_model(robot, friction=taufit.Linear()), load),
+        RowBuilder(automatic_model(replace(robot, mounting=(0.0, 0.0, 1e-9))), load),
+        RowBuilder(model, np.nextafter(load, 1.0)),
+        RowBuilder(model, "measured"),
+        RowBuilder(model, load, ("joint_1.load",)),
     ]
 
-    assert digest(rows) == digest(RowsOf(automatic_model(taufit.read_robot("ur5")), load.copy()))
+    assert digest(rows) == digest(
+        RowBuilder(automatic_model(taufit.read_robot("ur5")), load.copy())
+    )
     assert digest(rows) not in {digest(other) for other in others}
 
 

@@ -20,7 +20,7 @@ from taufit.core.compute.cache import MISSING, open_cache, store as store_module
 from taufit.core.compute.cache.digest import code_digest
 from taufit.core.compute.cache.pack import DamagedError, pack, unpack
 from taufit.regression import Information
-from taufit.regression.noise_model import Noise
+from taufit.regression.noise_model import AutoregressiveNoise
 
 SECRET = bytes(range(32))
 KEY = b"entry"
@@ -99,7 +99,7 @@ def test_information_keeps_the_triangle_only():
 
 
 def test_a_class_of_plain_attributes_comes_back():
-    noise = Noise([np.array([1.0, -0.5])], np.eye(1), np.ones(1), np.ones(1))
+    noise = AutoregressiveNoise([np.array([1.0, -0.5])], np.eye(1), np.ones(1), np.ones(1))
     found = unpack(pack(noise, KEY, SECRET), KEY, SECRET)
     assert found.memory == noise.memory
 

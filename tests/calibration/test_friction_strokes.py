@@ -7,10 +7,14 @@ import json
 import numpy as np
 import pytest
 
-from taufit.calibration.friction_identification import fit_joint, identify_friction, loads_alike
+from taufit.calibration.friction_identification import (
+    fit_joint,
+    identify_friction,
+    pool_load_coefficients,
+)
 from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, strokes_in
 from taufit.calibration.friction_test import fit_friction, least_rms
-from taufit.calibration.passive import passive_cone
+from taufit.calibration.passivity import passive_cone
 from taufit.cli.app import main
 from taufit.core.errors import PoorExcitationError
 from taufit.excitation import plan
@@ -284,7 +288,7 @@ def test_a_joint_whose_strokes_do_not_show_load_has_what_the_others_show():
     model = LinearLoad()
     top = np.full(4, 2.0)
     fits = [fit_joint(pairs, model) for pairs in measured]
-    alike = loads_alike(measured, model, fits, True, top)
+    alike = pool_load_coefficients(measured, model, fits, True, top)
     load = [term.name for term in model.parameters].index("load")
     found = [fit.coefficients[load] for fit in alike]
     assert found[:2] == [fit.coefficients[load] for fit in fits[:2]]

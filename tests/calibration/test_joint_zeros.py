@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 
 import taufit
-from taufit.calibration.joint_zeros import estimate_joint_zeros, hidden_joints, joint_numbers
+from taufit.calibration.joint_zeros import (
+    estimate_joint_zeros,
+    joint_numbers,
+    joints_with_unobservable_zero,
+)
 from taufit.cli import main
 from taufit.core.errors import RecordingError, RobotError
 from taufit.dynamics import inverse_dynamics
@@ -222,10 +226,10 @@ def test_each_kind_of_joint_has_its_own_expectation_and_limit():
 
 def test_zeros_that_no_torque_shows_are_known_beforehand():
     robot = slider()
-    assert hidden_joints(robot) == (0, 4)
-    assert hidden_joints(robot.with_mounting("wall")) == (4,)
+    assert joints_with_unobservable_zero(robot) == (0, 4)
+    assert joints_with_unobservable_zero(robot.with_mounting("wall")) == (4,)
     # On an upright slide turning about the vertical is the same; on a level one it is not.
     for axis, hidden in (([0.0, 0.0, 1.0], (0, 1, 4)), ([1.0, 0.0, 0.0], (0, 4))):
         rail = replace(robot.links[2], placement=np.eye(4), screw=np.array([0.0, 0.0, 0.0, *axis]))
         moved = replace(robot, links=(rail, *robot.links[:2], *robot.links[3:]))
-        assert hidden_joints(moved) == hidden
+        assert joints_with_unobservable_zero(moved) == hidden

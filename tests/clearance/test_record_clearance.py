@@ -217,7 +217,7 @@ def test_what_waited_on_the_line_is_not_the_present_state():
 
 
 def test_an_arm_that_leaves_its_command_is_stopped(served, tmp_path, monkeypatch):
-    from taufit.excitation.programs import to_urscript
+    from taufit.excitation.robot_programs import to_urscript
     from taufit.wire import UrRtde
     from taufit.wire.player import Approach
     from taufit.wire.recorder import record

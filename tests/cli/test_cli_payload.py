@@ -9,7 +9,7 @@ import pytest
 from taufit.cli.app import main
 from taufit.model.model_file import write_model
 from taufit.recording import read_recording, write_recording
-from taufit.recording.cut import cut
+from taufit.recording.crop import crop
 from taufit.sim import read_preset
 from taufit.workflow import identify
 
@@ -113,7 +113,7 @@ def traps(files, tmp_path_factory):
     sign[1] = -1.0
     write_recording(replace(loaded, signal=loaded.signal * sign), folder / "sign.parquet")
     write_recording(replace(loaded, signal=3.0 * loaded.signal), folder / "gain.parquet")
-    write_recording(cut(loaded, None, 0.6), folder / "short.parquet")
+    write_recording(crop(loaded, None, 0.6), folder / "short.parquet")
     return folder
 
 

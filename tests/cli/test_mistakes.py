@@ -14,7 +14,7 @@ import pytest
 import taufit.core.files
 from taufit.cli import main
 from taufit.cli.app import VERBS, module_of, typer_app
-from taufit.cli.options.spread import spread
+from taufit.cli.options.option_groups import flatten_options
 
 BINARY = bytes(range(256)) * 40
 PRECIOUS = "precious"
@@ -172,7 +172,7 @@ def numeric_options():
         command = getattr(import_module(module_of(verb)), "command", None)
         if command is None:
             continue  # sub-verbs
-        for name, hint in get_type_hints(spread(command)).items():
+        for name, hint in get_type_hints(flatten_options(command)).items():
             if hint in (int, int | None, float, float | None):
                 yield verb, "--" + name.replace("_", "-")
 

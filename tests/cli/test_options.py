@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from taufit.cli import options
 from taufit.cli.app import VERBS, typer_app
-from taufit.cli.options.spread import spread
+from taufit.cli.options.option_groups import flatten_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def paint(path: Path, colours: Colours, times: Annotated[int, typer.Option()] = 
 
 def called(*words: str):
     app = typer.Typer(rich_markup_mode=None)
-    app.command()(spread(paint))
+    app.command()(flatten_options(paint))
     return CliRunner().invoke(app, [*words])
 
 
@@ -49,10 +49,10 @@ def test_two_groups_cannot_give_one_option_twice():
     def twice(one: Colours, two: Colours) -> None: ...
 
     with pytest.raises(AssertionError, match="twice"):
-        spread(twice)
+        flatten_options(twice)
 
 
-GROUPS = [options.RecordingOptions, options.RobotOptions, options.LimitOptions]
+GROUPS = [options.RecordingOptions, options.RobotOptions, options.AcceptanceOptions]
 
 
 def commands():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from taufit.contact import ContactSettings
-from taufit.contact.at_rest import AtRest
-from taufit.contact.change_test import CLIP_AT_REST, Cell, ChangeTest, Step
-from taufit.contact.touch import Moment
+from taufit.contact.active_contact import ContactSample
+from taufit.contact.change_test import CLIP_AT_REST, ChangeTest, TimeBin, TorqueStep
+from taufit.contact.standstill import StandstillTest
 
 STEP = 0.01
 JOINTS = 3
@@ -19,19 +19,19 @@ def cell_of(torque):
     rows = np.zeros((6, JOINTS))
     rows[0], rows[1], rows[2], rows[3] = torque, 0.2**2, 0.05**2, 0.0
     rows[4], rows[5] = 1.0, CLIP_AT_REST
-    return Cell(rows, np.zeros((JOINTS, JOINTS)), np.ones(JOINTS, bool))
+    return TimeBin(rows, np.zeros((JOINTS, JOINTS)), np.ones(JOINTS, bool))
 
 
 def told(torques, evidences, way=0.0):
     """When a push is told [s], and whether friction has crept, for torque of the first joint."""
-    judge, past, crept = AtRest(np.full(JOINTS, 10.0), ContactSettings()), [], False
+    judge, past, crept = StandstillTest(np.full(JOINTS, 10.0), ContactSettings()), [], False
     level = np.zeros(JOINTS)
     for k, (torque, evidence) in enumerate(zip(torques, evidences, strict=True)):
         # Where the torque pushes the joint gives way, or the other way with a start.
         place = np.array([way * torque, 0.0, 0.0])
-        past.append(Moment(place, cell_of(np.array([torque, 0.0, 0.0]))))
+        past.append(ContactSample(place, cell_of(np.array([torque, 0.0, 0.0]))))
         may_be = evidence > ContactSettings().sign * ENOUGH
-        step = Step(evidence, min(k + 1, 6), 0, level, np.ones(JOINTS)) if may_be else None
+        step = TorqueStep(evidence, min(k + 1, 6), 0, level, np.ones(JOINTS)) if may_be else None
         found = judge.judge(past[-24:], step, ENOUGH, k * STEP)
         crept = crept or found.creeps is not None
         if found.push is not None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from taufit.cli.app import typer_app
 from taufit.model import read_model, write_model
 from taufit.recording import write_recording
-from taufit.sim import Push, random_fourier
+from taufit.sim import HandPush, random_fourier
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_a_recording_gives_one_json_object_and_a_page(files):
 
 
 def test_a_page_shows_each_contact_with_its_force_on_the_arm(files, bench):
-    push = Push(start=4.0, duration=0.4, force=(0.0, 45.0, 10.0))
+    push = HandPush(start=4.0, duration=0.4, force=(0.0, 45.0, 10.0))
     twin = replace(bench.twin, effects=replace(bench.twin.effects, pushes=(push,)))
     motion = random_fourier(twin.robot, seed=53)
     write_recording(twin.run(motion, seed=53, rest=(1.0, 1.0)).recording, files / "pushed.parquet")

@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 
 from taufit.contact.external_torque import ExternalTorque
-from taufit.contact.noise import default_noise, free_noise
-from taufit.contact.noise_parts import hear, velocity_noise, white_and_walk
+from taufit.contact.noise import default_noise, learn_contact_free_noise
+from taufit.contact.noise_decomposition import (
+    fit_white_noise_and_random_walk,
+    velocity_noise,
+    window_statistics,
+)
 from taufit.model import AlarmTail
 from taufit.model.model_file import model_from_dict, model_to_dict
 from taufit.payload import stream
-from taufit.payload.filter.grid import Grid
+from taufit.payload.filter.time_grid import TimeGrid
 from taufit.terms.friction.states import FAST, REST, STANDING, STATES
 
 
@@ -22,7 +26,7 @@ def felt(model, recording, noise):
     """External torque of a recording, all cells at once."""
     source = stream(model, recording)
     rows = np.concatenate([source.position, source.velocity, source.torque], axis=1)
-    grid = Grid(1.0 / noise.rate_hz, rows.shape[1], 0.1)
+    grid = TimeGrid(1.0 / noise.rate_hz, rows.shape[1], 0.1)
     for time, row in zip(source.time, rows, strict=True):
         grid.push(float(time), row)
     sensed = ExternalTorque(model, noise.rate_hz, noise.cutoff_hz, noise.states)
@@ -54,7 +58,7 @@ def test_a_model_without_noise_gets_one_from_its_friction(bench):
 def test_free_runs_give_bands_that_hold_on_other_runs(bench):
     base = bench.model.training.noise
     runs = [felt(bench.model, bench.run(s, rest=2.0).recording, base) for s in (11, 12, 13)]
-    noise = free_noise(bench.model, runs, base)
+    noise = learn_contact_free_noise(bench.model, runs, base)
     assert noise.runs == 3 and np.all(noise.seconds[REST] > 0.0)
     other = [felt(bench.model, bench.run(s, periods=2).recording, noise) for s in (21, 22, 23)]
     for state in (FAST, REST):
@@ -79,14 +83,16 @@ def test_the_parts_of_a_known_noise_are_told_apart():
     residual = np.diff(shake, axis=0) @ inertia.T + 0.5 * (torque[1:] + torque[:-1]) + wander
     every, never = np.ones(n, bool), np.zeros(n, int)
     heard = [
-        hear([(residual[:, j], every, never, np.tile(inertia[j] ** 2, (n, 1)))], (3, 4, 6, 8, 16))
+        window_statistics(
+            [(residual[:, j], every, never, np.tile(inertia[j] ** 2, (n, 1)))], (3, 4, 6, 8, 16)
+        )
         for j in range(2)
     ]
     velocity = velocity_noise(heard)
     # Joints that shake together leave some freedom between them: within a fifth over 10 seeds.
     np.testing.assert_allclose(np.sqrt(velocity), 0.002, rtol=0.25)
     for j, (white, walk) in enumerate(zip((0.5, 0.8), (0.02, 0.05), strict=True)):
-        found = white_and_walk(heard[j], velocity)
+        found = fit_white_noise_and_random_walk(heard[j], velocity)
         np.testing.assert_allclose(np.sqrt(found), (white, walk), rtol=0.2)
 
 

@@ -12,25 +12,25 @@ from scipy.stats import multivariate_normal
 
 import taufit.terms.friction.states as states
 from taufit.contact import (
+    ContactDetector,
     ContactSettings,
-    ContactWatch,
-    cell_noise,
+    bin_noise,
     change_test as module,
     external_torque,
     find_contacts,
     refine_noise,
 )
-from taufit.contact.change_test import CLIP, CLIP_AT_REST, Cell, ChangeTest
+from taufit.contact.change_test import CLIP, CLIP_AT_REST, ChangeTest, TimeBin
 from taufit.contact.external_torque import ExternalTorque
 from taufit.contact.force import direction_names, find_force, point_jacobian
-from taufit.contact.run import felt_of
+from taufit.contact.run import external_torque_blocks
 from taufit.core.errors import TaufitError
 from taufit.dynamics import forward_kinematics, jacobian
 from taufit.model import friction_tape
 from taufit.payload import stream
 from taufit.recording import read_recording
 from taufit.robot import read_robot
-from taufit.sim import Push
+from taufit.sim import HandPush
 from taufit.terms.friction.states import FAST
 from taufit.workflow import identify
 
@@ -62,7 +62,7 @@ def test_nothing_is_told_where_nothing_touches(bench, free):
 def test_a_push_is_found_quickly_with_its_force_and_its_end(bench, free):
     force = np.array([25.0, -20.0, 10.0])
     source, _ = pushed(bench, bench.run(43).recording, 5.0, 0.5, force)
-    watch = ContactWatch(bench.model, free)
+    watch = ContactDetector(bench.model, free)
     seen = fed(watch, source)
     assert len(watch.contacts) == 1
     (contact,) = watch.contacts
@@ -78,7 +78,7 @@ def test_a_push_is_found_quickly_with_its_force_and_its_end(bench, free):
 def test_a_file_says_what_a_stream_says(bench, free):
     recording = bench.run(44).recording
     whole = find_contacts(bench.model, recording, noise=free)
-    watch = ContactWatch(bench.model, free)
+    watch = ContactDetector(bench.model, free)
     fed(watch, stream(bench.model, recording))
     assert [(e.time, e.kind, e.text) for e in watch.events] == [
         (e.time, e.kind, e.text) for e in whole.events
@@ -87,7 +87,7 @@ def test_a_file_says_what_a_stream_says(bench, free):
 
 def test_the_twin_feels_a_push_in_closed_loop(bench, free):
     effects = replace(
-        bench.twin.effects, pushes=(Push(start=4.0, duration=0.3, force=(0.0, 40.0, 0.0)),)
+        bench.twin.effects, pushes=(HandPush(start=4.0, duration=0.3, force=(0.0, 40.0, 0.0)),)
     )
     twin = replace(bench.twin, effects=effects)
     recording = replace(bench, twin=twin).run(45, rest=0.5).recording
@@ -97,7 +97,7 @@ def test_the_twin_feels_a_push_in_closed_loop(bench, free):
 
 def test_a_gap_starts_the_watch_anew_and_is_no_contact(bench, free):
     source = stream(bench.model, bench.run(46).recording)
-    watch = ContactWatch(bench.model, free)
+    watch = ContactDetector(bench.model, free)
     for sample in source.samples():
         if not 4.0 < sample[0] < 4.6:
             watch.update(*sample)
@@ -107,7 +107,7 @@ def test_a_gap_starts_the_watch_anew_and_is_no_contact(bench, free):
 @pytest.mark.parametrize("fault", ["nan", "repeated", "duplicate"])
 def test_samples_that_are_none_are_left_out(bench, free, fault):
     source = stream(bench.model, bench.run(47).recording)
-    clean, hurt = ContactWatch(bench.model, free), ContactWatch(bench.model, free)
+    clean, hurt = ContactDetector(bench.model, free), ContactDetector(bench.model, free)
     for k, (time, q, v, tau, warm) in enumerate(source.samples()):
         clean.update(time, q, v, tau, warm)
         if fault == "nan" and k % 50 == 7:
@@ -123,7 +123,7 @@ def test_samples_that_are_none_are_left_out(bench, free, fault):
 
 def test_time_that_runs_back_is_left_out_until_the_clock_goes_on(bench, free):
     # A file whose time jumps back is heard on; a stream does the same.
-    watch = ContactWatch(bench.model, free)
+    watch = ContactDetector(bench.model, free)
     samples = list(stream(bench.model, bench.run(48).recording).samples())[:300]
     for k, sample in enumerate(samples):
         watch.update(sample[0] - (2.0 if k >= 250 else 0.0), *sample[1:])
@@ -137,7 +137,7 @@ def test_a_rate_that_cannot_be_kept_is_refused():
 
 
 def test_fewer_alarms_need_more_evidence(bench, free):
-    strict, loose = (ContactWatch(bench.model, free, alarms_per_hour=x) for x in (0.1, 10.0))
+    strict, loose = (ContactDetector(bench.model, free, alarms_per_hour=x) for x in (0.1, 10.0))
     assert strict.threshold > loose.threshold
 
 
@@ -172,7 +172,7 @@ def test_kernel_and_numpy_find_the_same_step(seed, monkeypatch):
         rows[1], rows[2] = rng.uniform(0.5, 2.0, 4), rng.uniform(0.0, 0.01, 4)
         at_rest = 40 < k < 100
         rows[3], rows[4], rows[5] = rng.uniform(0.0, 0.5, 4), 1.0, CLIP_AT_REST if at_rest else CLIP
-        cell = Cell(rows, rng.normal(size=(4, 4)), rng.random(4) > 0.1)
+        cell = TimeBin(rows, rng.normal(size=(4, 4)), rng.random(4) > 0.1)
         monkeypatch.setattr(module, "_kernel", kernel)
         evidence = compiled.advance(cell)
         monkeypatch.setattr(module, "_kernel", None)
@@ -191,9 +191,9 @@ def test_kernel_and_numpy_watch_alike(bench, free, monkeypatch):
     source, _ = pushed(bench, bench.run(49).recording, 3.0, 0.3, (30.0, 20.0, 0.0))
     seen = []
     for kernel in (module._kernel, None):
-        for room in (module, cell_noise, external_torque, friction_tape, states):
+        for room in (module, bin_noise, external_torque, friction_tape, states):
             monkeypatch.setattr(room, "_kernel", kernel)
-        watch = ContactWatch(bench.model, free)
+        watch = ContactDetector(bench.model, free)
         assert watch._felt.compiled is (kernel is not None)
         seen.append([watch.feed(*sample) for sample in itertools.islice(source.samples(), 500)])
     assert any(one is not None and one.contact is not None for one in seen[0])
@@ -211,13 +211,15 @@ def test_kernel_and_numpy_watch_alike(bench, free, monkeypatch):
 def test_accelerations_beyond_training_are_noise_where_they_are_and_in_arms_that_stop(
     bench, free, monkeypatch
 ):
-    felt = felt_of(bench.model, stream(bench.model, bench.run(49).recording), free)[0]
+    felt = external_torque_blocks(bench.model, stream(bench.model, bench.run(49).recording), free)[
+        0
+    ]
     jolts = np.zeros_like(felt.jolts)
     jolts[:, 4] = 0.5
     found = {}
     for kernel in (module._kernel, None):
-        monkeypatch.setattr(cell_noise, "_kernel", kernel)
-        cells = cell_noise.CellNoise(ExternalTorque.of(bench.model, free), free, np.ones(6))
+        monkeypatch.setattr(bin_noise, "_kernel", kernel)
+        cells = bin_noise.BinNoise(ExternalTorque.of(bench.model, free), free, np.ones(6))
         for name, one in (("calm", 0.0 * jolts), ("fifth", jolts)):
             shaken = replace(felt, jolts=one)
             rows = [cells.cell(shaken, i).rows for i in range(0, len(felt), 20)]
@@ -234,14 +236,14 @@ def test_accelerations_beyond_training_are_noise_where_they_are_and_in_arms_that
 
 def test_a_start_is_no_contact_and_a_strong_push_during_it_is(bench, free):
     recording = bench.run(52).recording
-    watch = ContactWatch(bench.model, free)
+    watch = ContactDetector(bench.model, free)
     fed(watch, stream(bench.model, recording))
     assert watch.contacts == []
-    felt = felt_of(bench.model, stream(bench.model, recording), free)[0]
+    felt = external_torque_blocks(bench.model, stream(bench.model, recording), free)[0]
     stood = felt.standing.all(axis=1)
     start = float(felt.time[np.flatnonzero(stood[:-1] & ~stood[1:])[0]])
     source, _ = pushed(bench, recording, start + 0.15, 0.1, (60.0, 0.0, 60.0))
-    watch = ContactWatch(bench.model, free)
+    watch = ContactDetector(bench.model, free)
     fed(watch, source)
     assert [start + 0.15 <= one.noticed < start + 0.3 for one in watch.contacts] == [True]
 

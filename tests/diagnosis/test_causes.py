@@ -11,12 +11,18 @@ import pytest
 from benchmarks.traps import TRAPS, Log, log_of, recordings_of
 
 from taufit.core.errors import RecordingError
-from taufit.diagnosis import Cause, RefusedError, declared_torque, recording_causes, sample_causes
+from taufit.diagnosis import (
+    Cause,
+    ContradictionError,
+    declared_torque,
+    recording_causes,
+    sample_causes,
+)
 from taufit.dynamics import inverse_dynamics
 from taufit.recording import Finding, Recording
-from taufit.recording.cut import cut
-from taufit.recording.map.remedy import MapEdit, Remedy, edited, together
-from taufit.recording.read import declared
+from taufit.recording.crop import crop
+from taufit.recording.map.remedy import MapEdit, Remedy, apply_edits, combine_remedies
+from taufit.recording.read import with_torque_kind
 from taufit.robot import read_robot
 from taufit.signals import condition
 from taufit.signs.unknown_signs import without_signs
@@ -100,7 +106,7 @@ def test_a_mistake_is_named_and_its_remedy_leaves_nothing(run, name):
     recordings = recordings_of(log)
     found = causes(robot, recordings)
     assert {cause.finding.kind for cause in found} & trap.kinds, [str(c.finding) for c in found]
-    remedy = together(cause.finding.remedy for cause in found)
+    remedy = combine_remedies(cause.finding.remedy for cause in found)
     assert (remedy is None) == (name in IN_WORDS)
     if remedy is None:
         return
@@ -120,9 +126,9 @@ def followed(log: Log, remedy: Remedy):
     assert not options
     out = []
     for recording in recordings_of(log, remedy.edits):
-        recording = declared(recording, effort)
+        recording = with_torque_kind(recording, effort)
         if start is not None or end is not None:
-            recording = cut(recording, start and float(start), end and float(end))
+            recording = crop(recording, start and float(start), end and float(end))
         out.append(without_signs(recording) if unsigned else recording)
     return robot, out, delay
 
@@ -148,7 +154,7 @@ def test_every_part_of_a_remedy_reaches_the_column_map():
         MapEdit("", "gravity_removed", True),
         MapEdit("temperature", "unit", "K"),
     ]
-    assert edited(page, edits) == {
+    assert apply_edits(page, edits) == {
         "columns": {
             "time": {"columns": "t", "scale": 0.5, "unit": "ms"},
             "position": {"columns": ["q2", "q1"], "sign": [-1, 1], "offset": [0.8, 0.1]},
@@ -158,19 +164,19 @@ def test_every_part_of_a_remedy_reaches_the_column_map():
         "gravity_removed": True,
     }
     with pytest.raises(RecordingError, match="by quantity"):
-        edited({"columns": [{"column": 1, "quantity": "time"}]}, edits)
+        apply_edits({"columns": [{"column": 1, "quantity": "time"}]}, edits)
 
 
 def test_a_finding_keeps_its_remedy_as_plain_data():
     remedy = Remedy(("--to", "3"), "ur5e", (MapEdit("signal", "sign", (1.0, -1.0)),))
     finding = Finding("torque_sign", "error", "other sign", remedy=remedy)
     assert Finding.from_dict(json.loads(json.dumps(finding.to_dict()))) == finding
-    both = together([remedy, None, Remedy(("--to", "2", "--from", "1"))])
+    both = combine_remedies([remedy, None, Remedy(("--to", "2", "--from", "1"))])
     assert both is not None and both.options == ("--to", "2", "--from", "1")
 
 
 def test_a_refusal_survives_another_process(run):
-    error = RefusedError([Cause(Finding("unit", "error", "it is in degrees"))])
+    error = ContradictionError([Cause(Finding("unit", "error", "it is in degrees"))])
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error) and again.findings == error.findings
 

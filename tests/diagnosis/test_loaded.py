@@ -10,9 +10,9 @@ import pytest
 from benchmarks.clean_runs import LOADS, clean_run, loaded_run
 
 from taufit.diagnosis import sample_causes
-from taufit.diagnosis.evidence import Evidence
-from taufit.diagnosis.load import load_finding, with_load
+from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.priors import carried_covariance, link_priors
+from taufit.diagnosis.undescribed_load import load_finding, with_load
 from taufit.recording import read_recording
 from taufit.robot import bundled_robots, read_robot
 from taufit.robot.inertia import from_centre_of_mass, transform_parameters
@@ -29,7 +29,7 @@ LOADED = REAL / "identification_data" / "ur-20_02_19_14harm50secLoad.csv.gz"
 
 def evidence_of(robot, recording, cutoff_hz: float = 10.0):
     data = training_data(FitRequest(cutoff_hz=cutoff_hz), robot, [recording])
-    evidence = Evidence(data.robot, data.source.excerpt)
+    evidence = HypothesisTest(data.robot, data.source.excerpt)
     causes = sample_causes(data.robot, data.recordings, data.source.excerpt, evidence=evidence)
     return evidence, [str(cause.finding) for cause in causes]
 
@@ -144,8 +144,8 @@ def test_a_moment_without_a_mass_puts_no_load_beyond_the_arm(monkeypatch):
     robot = read_robot("ur10")
     values = np.zeros(10)
     values[0], values[3] = 1e-3, 0.2
-    monkeypatch.setattr(Evidence, "load", lambda _: (values, np.eye(10)))
-    shown = Evidence.__new__(Evidence)
+    monkeypatch.setattr(HypothesisTest, "load", lambda _: (values, np.eye(10)))
+    shown = HypothesisTest.__new__(HypothesisTest)
 
     added = with_load(robot, shown).parameters[-10:] - robot.parameters[-10:]
     np.testing.assert_allclose(added[1:4], values[1:4])

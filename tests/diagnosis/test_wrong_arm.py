@@ -6,8 +6,8 @@ import pytest
 from benchmarks.accuracy.wrong_arm import RUNS, described
 from benchmarks.clean_runs import clean_run
 
-from taufit.diagnosis import RefusedError, sample_causes
-from taufit.recording import cut, read_recordings
+from taufit.diagnosis import ContradictionError, sample_causes
+from taufit.recording import crop, read_recordings
 from taufit.robot import read_robot
 from taufit.workflow import identify
 from taufit.workflow.fit_request import FitRequest
@@ -34,7 +34,7 @@ def runs():
 
 @pytest.mark.parametrize("name", ["ur5e", "ur3e", "panda6"])
 def test_a_model_of_another_arm_is_refused(name, runs):
-    with pytest.raises(RefusedError) as refusal:
+    with pytest.raises(ContradictionError) as refusal:
         identify(described()[name], runs)
     assert {finding.kind for finding in refusal.value.findings} == {"wrong_arm"}
     assert refusal.value.findings[0].remedy.robot in ("ur10e", "ur10")
@@ -42,7 +42,7 @@ def test_a_model_of_another_arm_is_refused(name, runs):
 
 @pytest.mark.parametrize("name", ["ur5e", "ur3e", "panda6"])
 def test_a_short_motion_of_another_arm_is_refused(name, runs):
-    with pytest.raises(RefusedError) as refusal:
+    with pytest.raises(ContradictionError) as refusal:
         identify(described()[name], [nameless(SHORT)])
     (finding,) = refusal.value.findings
     assert finding.kind == "wrong_arm"
@@ -53,7 +53,7 @@ def test_a_short_motion_of_another_arm_is_refused(name, runs):
 
 def test_where_lengths_do_not_show_links_of_another_arm_are_a_warning(runs):
     """Six seconds of a slow motion: torque alone does not decide between the arms."""
-    one = cut(nameless(FILE.with_name("ur-20_01_31-unload.csv.gz")), 10.0, 16.0)
+    one = crop(nameless(FILE.with_name("ur-20_01_31-unload.csv.gz")), 10.0, 16.0)
     data = training_data(FitRequest(cutoff_hz=10.0), read_robot("ur5e"), [one])
     causes = sample_causes(data.robot, data.recordings, data.source.excerpt)
     assert [(one.finding.kind, one.finding.severity) for one in causes] == [
@@ -64,7 +64,7 @@ def test_where_lengths_do_not_show_links_of_another_arm_are_a_warning(runs):
 @pytest.mark.parametrize("name", ["ur5", "ur5e", "ur3e", "iiwa7"])
 def test_a_short_motion_of_the_arm_itself_is_not_taken_for_another(name):
     robot, recording = clean_run(name, 216)
-    data = training_data(FitRequest(cutoff_hz=10.0), robot, [cut(recording, 2.0, 6.0)])
+    data = training_data(FitRequest(cutoff_hz=10.0), robot, [crop(recording, 2.0, 6.0)])
     causes = sample_causes(data.robot, data.recordings, data.source.excerpt)
     assert [one.finding.kind for one in causes] == ["unchecked"]
 
@@ -85,6 +85,6 @@ def test_the_arm_itself_is_not_taken_for_another(name):
 
 def test_too_short_a_motion_says_that_nothing_was_checked():
     robot, recording = clean_run("ur5e", 101)
-    done = identify(robot, [cut(recording, 2.0, 6.0)], friction="linear")
+    done = identify(robot, [crop(recording, 2.0, 6.0)], friction="linear")
     assert [f.kind for f in done.findings if f.kind == "unchecked"] == ["unchecked"]
     assert done.grades.overall != "good"

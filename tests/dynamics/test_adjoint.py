@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from lagrange import lagrange_regressor
 from random_arms import random_arm, random_states
 
-from taufit.dynamics import Engine, adjoint, regressor, regressor_adjoint
+from taufit.dynamics import RegressorEngine, adjoint, regressor, regressor_adjoint
 from taufit.robot import bundled_robots, read_robot
 
 LAW = settings(deadline=None, derandomize=True, database=None, max_examples=30)
@@ -74,6 +74,6 @@ def test_the_first_joint_of_a_weightless_arm_turns_for_free():
     states = random_states(2, 4, 5)
     gradient = np.random.default_rng(2).normal(size=(4, 5, 50))
     for compiled in (None, False):
-        still = Engine(robot, gravity=np.zeros(3), compiled=compiled)
+        still = RegressorEngine(robot, gravity=np.zeros(3), compiled=compiled)
         dq, _, _ = still.regressor_adjoint(*states, gradient)
         assert np.abs(dq[:, 0]).max() < 1e-11 * np.abs(dq).max()

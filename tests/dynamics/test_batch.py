@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from random_arms import random_arm, random_states
 
 from taufit.dynamics import (
-    Engine,
+    RegressorEngine,
     adjoint,
     batch,
     engine,
@@ -28,11 +28,11 @@ needs_kernel = pytest.mark.skipif(
 LAW = settings(deadline=None, derandomize=True, database=None, max_examples=40)
 
 
-def engines(robot) -> dict[str, Engine]:
+def engines(robot) -> dict[str, RegressorEngine]:
     """One per instruction set this processor runs."""
     out = {}
     for name in ("plain", "avx2", "avx512"):
-        candidate = Engine(robot)
+        candidate = RegressorEngine(robot)
         try:
             candidate.kernel.use(name)
         except ValueError:
@@ -76,7 +76,7 @@ def test_every_column_goes_where_it_is_placed():
     kept = rng.permutation([(i, c) for i in range(5) for c in range(10 * i, 50)])[:100]
     for slot, (i, c) in zip(slots, kept, strict=True):
         place[i, c] = 25 * slot
-    for each in (*engines(robot).values(), Engine(robot, compiled=False)):
+    for each in (*engines(robot).values(), RegressorEngine(robot, compiled=False)):
         out = np.full(150 * 25, np.nan)
         each.write_columns(*states, first, last, place, out, weights)
         out = out.reshape(150, 25)
@@ -134,9 +134,9 @@ def test_memory_used_again_is_filled_whole(shift):
         close(out, expected, 1e-12)
         assert np.all(np.isnan(memory[:shift]))
     with pytest.raises(TypeError):
-        Engine(robot).regressor(*states, out=np.empty((10, n, 100)).swapaxes(0, 1))
+        RegressorEngine(robot).regressor(*states, out=np.empty((10, n, 100)).swapaxes(0, 1))
     with pytest.raises(ValueError):
-        Engine(robot).regressor(*states, out=np.empty((n - 1, 10, 100)))
+        RegressorEngine(robot).regressor(*states, out=np.empty((n - 1, 10, 100)))
 
 
 @needs_kernel
@@ -169,7 +169,7 @@ def test_single_samples_are_rows_of_the_batch():
     robot = random_arm(9, 7)
     q, v, a = random_states(9, 5, 7)
     rows = regressor(robot, q, v, a)
-    for each in (Engine(robot), Engine(robot, compiled=False)):
+    for each in (RegressorEngine(robot), RegressorEngine(robot, compiled=False)):
         out = np.empty((7, 70))
         for k in range(5):
             assert each.regressor_once(q[k], v[k], a[k], out) is out
@@ -181,7 +181,7 @@ def test_engine_without_kernel_gives_the_same():
     robot = random_arm(10, 6)
     states = random_states(10, 9, 6)
     gradient = np.random.default_rng(0).normal(size=(9, 6, 60))
-    clear, fast = Engine(robot, compiled=False), Engine(robot)
+    clear, fast = RegressorEngine(robot, compiled=False), RegressorEngine(robot)
     assert not clear.compiled
     close(clear.regressor(*states), fast.regressor(*states), 1e-12)
     out = np.empty((9, 6, 60))
@@ -203,7 +203,7 @@ def test_gravity_can_be_replaced():
     expected = recursion.inverse_dynamics(robot, *states, gravity=moon)
     close(inverse_dynamics(robot, *states, gravity=moon), expected, 1e-12)
     for compiled in (None, False):
-        each = Engine(robot, gravity=moon, compiled=compiled)
+        each = RegressorEngine(robot, gravity=moon, compiled=compiled)
         close(each.regressor(*states) @ robot.parameters, expected, 1e-12)
 
 
@@ -251,7 +251,7 @@ def test_wrong_shapes_are_named(shape):
 def test_compiled_poses_are_those_of_the_recursion(seed):
     robot = random_arm(seed, 5)
     q = random_states(seed, 7, 5)[0]
-    found = Engine(robot).forward_kinematics(q)
+    found = RegressorEngine(robot).forward_kinematics(q)
     expected = recursion.forward_kinematics(robot, q)
     np.testing.assert_allclose(found, expected, atol=1e-13 * (1 + abs(q).max()))
 
@@ -261,7 +261,7 @@ def test_python_runs_while_the_kernel_does():
     robot = random_arm(15, 7)
     states = random_states(15, 40000, 7)
     out = np.empty((40000, 7, 70))
-    each = Engine(robot)
+    each = RegressorEngine(robot)
     done = threading.Event()
     ticks = 0
 

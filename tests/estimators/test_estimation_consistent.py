@@ -7,8 +7,15 @@ import pytest
 from tests.simulated_samples import simulated
 
 from taufit.core.errors import InfeasibleError
-from taufit.estimators import ConsistentSdp, Pbpr, Problem, Wls, is_consistent, smallest_eigenvalues
-from taufit.estimators.cone import compressed, consistent_least_squares
+from taufit.estimators import (
+    ConsistentSdp,
+    EstimationProblem,
+    Pbpr,
+    Wls,
+    is_consistent,
+    smallest_eigenvalues,
+)
+from taufit.estimators.cone import consistent_least_squares, scaled_rows
 from taufit.estimators.constraints import constraints_of
 from taufit.fitting import fit_samples as fit_samples
 from taufit.model.torque_model import TorqueModel
@@ -42,10 +49,10 @@ def assert_optimal(model, base, information):
     """The consistent estimate costs what an independent modelling layer's optimum costs."""
     import cvxpy
 
-    problem = Problem(model, base)
+    problem = EstimationProblem(model, base)
     limits = constraints_of(model, margin=1e-6)
     ridge = 1e-4 * np.sqrt(information.count)
-    factor, target, scale = compressed(information, problem, ridge)
+    factor, target, scale = scaled_rows(information, problem, ridge)
     theta, told = consistent_least_squares(information, problem, limits, 1e-4)
     assert told == []
 

@@ -17,8 +17,8 @@ from taufit.excitation.criteria import (
     Product,
     WeightedBlocks,
 )
-from taufit.excitation.design import Problem, _others, default_limits
-from taufit.excitation.gauge import Envelope, Gauge
+from taufit.excitation.design import DesignProblem, _others, default_limits
+from taufit.excitation.limit_scaling import LimitScaling, MotionLimits
 from taufit.excitation.objective import InformationOf, smoothed
 from taufit.excitation.scene import Clearances, Scene, mounting_plane, scene_for
 from taufit.model.torque_model import TorqueModel
@@ -54,10 +54,12 @@ def _problem(
     basis = basis or FourierBasis(5, 0.1)
     centre = np.array([0.0, -np.pi / 2, 0.3, -np.pi / 2, 0.2, 0.1])
     scene = scene or Scene()
-    return Problem(
+    return DesignProblem(
         InformationOf(smoothed(model), columns, np.linspace(0.5, 1.5, 6)),
         basis.matrices(np.linspace(0, 10, 60)),
-        Gauge(Envelope.of(default_limits(robot), centre), basis.matrices(np.linspace(0, 10, 120))),
+        LimitScaling(
+            MotionLimits.of(default_limits(robot), centre), basis.matrices(np.linspace(0, 10, 120))
+        ),
         centre,
         None,
         scene,

@@ -162,7 +162,7 @@ def test_tip_speed_and_torque_limits_hold():
 
 
 def test_a_second_motion_shows_what_the_first_did_not():
-    from taufit.excitation.purpose import prior_information
+    from taufit.excitation.motion_kinds import prior_information
     from taufit.model.torque_model import TorqueModel
     from taufit.terms.friction import Linear
 
@@ -345,7 +345,7 @@ def test_searches_on_an_engine_start_elsewhere_and_the_best_is_taken():
 
 
 def test_a_recording_stands_for_the_motion_it_shows():
-    from taufit.excitation.purpose import recorded_motion
+    from taufit.excitation.motion_kinds import recorded_motion
     from taufit.signals import Samples
 
     motion = Fourier(np.zeros(6), np.full((6, 3), 0.1), np.full((6, 3), 0.05), 0.2)

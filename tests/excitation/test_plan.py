@@ -11,8 +11,8 @@ from taufit.cli.app import main
 from taufit.core.errors import InfeasibleError
 from taufit.excitation import (
     KINDS,
-    Effort,
     InertiaGoal,
+    SearchEffort,
     default_limits,
     mounting_plane as surface,
     plan,
@@ -26,7 +26,7 @@ from taufit.robot import read_robot
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_keeps_limits_and_clearances(kind):
     robot = read_robot("ur5")
-    found = plan(kind, robot, effort=Effort(iterations=60, seed=5), minutes=0.5)
+    found = plan(kind, robot, effort=SearchEffort(iterations=60, seed=5), minutes=0.5)
     limits = default_limits(robot)
     q, v, a = found.motion.at(np.linspace(0.0, found.motion.duration, 20001))
     assert np.all(q >= limits.lower - 1e-9) and np.all(q <= limits.upper + 1e-9)
@@ -83,7 +83,7 @@ def test_a_friction_test_passes_every_speed_both_ways():
 
 def test_smaller_parts_take_longer():
     robot = read_robot("ur5")
-    effort = Effort(iterations=300)
+    effort = SearchEffort(iterations=300)
     large = plan("payload-inertia", robot, effort=effort, inertia=InertiaGoal(3.0, 0.2, 0.05))
     small = plan("payload-inertia", robot, effort=effort, inertia=InertiaGoal(1.0, 0.15, 0.05))
     assert large.inertia is not None and small.inertia is not None

@@ -13,12 +13,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from simulated_samples import simulated
 from taufit.estimators import ConsistentSdp
 from taufit.export import EXPORTS
-from taufit.export.held import MJCF_TERMS, URDF_TERMS, held
-from taufit.export.worth import training_worth, worth_on
+from taufit.export.export_accuracy import accuracy_on_samples, accuracy_on_training
+from taufit.export.format_reduction import MJCF_TERMS, URDF_TERMS, reduce_to_format
 from taufit.fitting import fit_samples
 from taufit.model import read_model, write_model
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.simple_terms import RowsOfTraining, simple_structure, simple_terms
+from taufit.regression.simple_terms import RowsOfTraining, simple_terms, simulator_structure
 from taufit.signals.sample_source import source_of
 from taufit.terms import TermInput
 from taufit.terms.friction import Stribeck
@@ -46,7 +46,7 @@ def trained(tmp_path_factory):
 
 def test_the_triangles_are_the_training_rows(trained):
     model, samples = trained
-    structure = simple_structure(model.robot)
+    structure = simulator_structure(model.robot)
     rows = RowsOfTraining(model.training.simple_terms, structure)
     rng = np.random.default_rng(0)
     for _ in range(3):
@@ -60,31 +60,31 @@ def test_the_triangles_are_the_training_rows(trained):
 def test_a_refitted_form_is_as_good_as_a_fit_of_its_terms_from_the_start(trained, name):
     model, samples = trained
     terms = {"urdf": URDF_TERMS, "mjcf": MJCF_TERMS}[name]
-    form = held(model, terms)
+    form = reduce_to_format(model, terms)
     structure = TorqueModel(model.robot, terms.friction, terms.rotor_inertia, terms.offset)
     start = fit_samples(structure, samples, ConsistentSdp(prior_weight=1.0))
     floor = score(structure.with_values(start.values), samples).mean_nrmse
-    own = worth_on(model, EXPORTS[name], samples, "samples")
+    own = accuracy_on_samples(model, EXPORTS[name], samples, "samples")
     assert form.refitted and any("static" in part and "N m rms" in part for part in form.dropped)
     assert own.mean_nrmse <= 1.03 * floor
     assert own.mean_nrmse > own.model_mean_nrmse
-    told = training_worth(model, EXPORTS[name])
+    told = accuracy_on_training(model, EXPORTS[name])
     np.testing.assert_allclose(told.nrmse, own.nrmse, rtol=1e-6)
 
 
 def test_a_model_file_without_training_keeps_its_links(trained):
     model, _ = trained
     bare = model.with_training(replace(model.training, simple_terms=None))
-    form = held(bare, URDF_TERMS)
+    form = reduce_to_format(bare, URDF_TERMS)
     np.testing.assert_array_equal(form.model.robot.parameters, model.robot.parameters)
-    assert form.rmse is None and training_worth(bare, EXPORTS["urdf"]) is None
+    assert form.rmse is None and accuracy_on_training(bare, EXPORTS["urdf"]) is None
 
 
 def test_what_holds_everything_is_worth_the_model(trained):
     model, samples = trained
-    told = training_worth(model, EXPORTS["json"])
+    told = accuracy_on_training(model, EXPORTS["json"])
     np.testing.assert_allclose(told.nrmse, model.training.score.nrmse, rtol=1e-12)
-    own = worth_on(model, EXPORTS["c"], samples, "samples")
+    own = accuracy_on_samples(model, EXPORTS["c"], samples, "samples")
     # Called with differences of the velocity at 50 Hz in the place of the acceleration.
     assert own.mean_nrmse <= 1.05 * own.model_mean_nrmse
 
@@ -98,7 +98,7 @@ def test_powers_of_speed_do_not_run_away_beyond_what_was_seen():
     model = structure.with_values(theta)
     record = replace(model.training, simple_terms=simple_terms(model, source_of(samples)))
     model = model.with_training(record)
-    form = held(model, MJCF_TERMS).model
+    form = reduce_to_format(model, MJCF_TERMS).model
     for j, own in enumerate(form.layout.split(form.values).drive):
         inputs = TermInput(np.array([-1.0, 1.0]) * limits.velocity[j], np.zeros(2), np.zeros(2))
         got = MJCF_TERMS.friction.columns(inputs, np.empty(0)) @ own

@@ -13,7 +13,7 @@ from taufit.core.errors import InfeasibleError, PoorExcitationError, RecordingEr
 from taufit.estimators import ConsistentSdp, Irls, Ols, Tls, Wls
 from taufit.fitting import fit_samples as fit_samples
 from taufit.regression import ArrayRows
-from taufit.regression.weights import ByMaximum, TorqueSums, Weights
+from taufit.regression.weights import MaxTorqueWeights, TorqueSums, Weights
 from taufit.terms.friction import Linear, Polynomial, TemperatureDependent
 
 
@@ -89,14 +89,14 @@ def test_total_least_squares_lessens_the_bias_of_noisy_columns():
     from types import SimpleNamespace
 
     from taufit.dynamics import base_of_regressor
-    from taufit.estimators import Problem
+    from taufit.estimators import EstimationProblem
 
     clean = rng.normal(size=(20000, 1, 3))
     torque = clean @ theta + 0.2 * rng.normal(size=(20000, 1))
     noisy = clean + 0.2 * rng.normal(size=clean.shape)
     rows = ArrayRows(names, noisy, torque)
     base = base_of_regressor(np.eye(3), names=names)
-    problem = Problem(SimpleNamespace(nominal=np.zeros(3)), base)
+    problem = EstimationProblem(SimpleNamespace(nominal=np.zeros(3)), base)
     plain = Ols().solve(rows.information(), problem).values
     total = Tls(column_noise=0.4 / np.sqrt(1.04)).solve(rows.information(), problem).values
     assert np.linalg.norm(total - theta) < 0.5 * np.linalg.norm(plain - theta)
@@ -171,9 +171,9 @@ def test_singular_weights_are_refused(clean):
         np.abs(samples.torque).max(axis=0),
     )
     with pytest.raises(InfeasibleError, match="joint 2 would get a singular weight"):
-        ByMaximum((1.0, 0.0, 1.0, 1.0)).first(sums)
+        MaxTorqueWeights((1.0, 0.0, 1.0, 1.0)).first(sums)
     with pytest.raises(InfeasibleError, match="joint 1 would get a singular weight"):
-        ByMaximum((np.nan, 1.0, 1.0, 1.0)).first(sums)
+        MaxTorqueWeights((np.nan, 1.0, 1.0, 1.0)).first(sums)
 
 
 def test_information_by_joint_adds_up_under_any_weights(clean):

@@ -16,8 +16,8 @@ from taufit.core.errors import RecordingError
 from taufit.dynamics import gravity_torque
 from taufit.estimators import Wls, is_consistent
 from taufit.fitting import automatic_model, fit as fit, fitted_model
-from taufit.fitting.fit import shown_by_data
-from taufit.fitting.selection.friction_terms import choose, correlation_samples
+from taufit.fitting.fit import identifiable_from_data
+from taufit.fitting.selection.friction_terms import correlation_samples, select_friction_terms
 from taufit.robot import read_robot
 from taufit.signals import condition
 from taufit.terms.friction import Linear
@@ -52,10 +52,10 @@ def test_friction_comes_back(arm, samples):
 
 def test_load_dependence_is_kept_where_it_is_and_dropped_where_it_is_not(arm, samples):
     model = automatic_model(arm)
-    kept = choose(model, samples).dropped
+    kept = select_friction_terms(model, samples).dropped
     without = simulated_arm.true_model(arm, load=0.0)
     plain = condition(simulated_arm.recording(without, 25.0, 0), cutoff_hz=8.0)
-    dropped = choose(model, plain).dropped
+    dropped = select_friction_terms(model, plain).dropped
 
     # Shoulder and elbow carry load; the wrist hardly tells.
     assert not {"joint_2.load", "joint_3.load"} & set(kept)
@@ -104,11 +104,11 @@ def test_the_prior_carries_over_to_motion_the_training_does_not_resemble(arm):
 def test_unseen_parameters_are_told(arm, samples):
     model = automatic_model(arm)
     estimate = fit(model, samples)
-    shown = shown_by_data(model, estimate, 100.0)
+    shown = identifiable_from_data(model, estimate, 100.0)
     gravity = [i for i, n in enumerate(estimate.base_names) if n in ("link_2.hx", "link_3.hx")]
     assert np.all(shown[gravity])
     # A prior a million times stronger than all data leaves nothing for the data to show.
-    assert np.count_nonzero(shown_by_data(model, estimate, 1e12)) < np.count_nonzero(shown)
+    assert np.count_nonzero(identifiable_from_data(model, estimate, 1e12)) < np.count_nonzero(shown)
 
 
 def test_residuals_hang_together_as_their_autocorrelation_says():

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from taufit.core.errors import RecordingError
-from taufit.fleet.places import find_places, without_repeats
+from taufit.fleet.fleet_files import find_fleet_files, without_repeats
 from taufit.fleet.result import FleetResult
 
 
@@ -29,9 +29,9 @@ def test_names_below_the_path_say_robot_and_day(tmp_path, name, robot, day):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"12")
 
-    (place,) = find_places(str(tmp_path))
+    (place,) = find_fleet_files(str(tmp_path))
     assert (place.robot, place.day, place.name, place.size) == (robot, day, name, 2)
-    (place,) = find_places(str(tmp_path), by=("robot",))
+    (place,) = find_fleet_files(str(tmp_path), by=("robot",))
     assert (place.robot, place.day) == (robot, "")
 
 
@@ -44,9 +44,9 @@ def test_a_memory_store_gives_the_same_places(tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"123")
 
-    remote = find_places("memory://plant")
+    remote = find_fleet_files("memory://plant")
     assert [(p.name, p.robot, p.day, p.size) for p in remote] == [
-        (p.name, p.robot, p.day, p.size) for p in find_places(str(tmp_path))
+        (p.name, p.robot, p.day, p.size) for p in find_fleet_files(str(tmp_path))
     ]
     with remote[0].local() as path:
         assert path.read_bytes() == b"123" and path.suffix == ".parquet"
@@ -57,7 +57,7 @@ def test_a_memory_store_gives_the_same_places(tmp_path):
 def test_a_path_without_recordings_is_refused(path):
     pytest.importorskip("fsspec")
     with pytest.raises(RecordingError):
-        find_places(path)
+        find_fleet_files(path)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_names_with_an_equals_sign_are_names(tmp_path, name, robot, day):
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"12")
-    (place,) = find_places(str(tmp_path))
+    (place,) = find_fleet_files(str(tmp_path))
     assert (place.robot, place.day) == (robot, day)
 
 
@@ -84,12 +84,12 @@ def test_repeats_are_refused_and_shared_ones_are_nobodys(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
     (tmp_path / "r2" / "loop").symlink_to("..")
-    kept, refused = without_repeats(find_places(str(tmp_path)))
+    kept, refused = without_repeats(find_fleet_files(str(tmp_path)))
     assert [place.name for place in kept] == ["r1/a (1).csv", "r2/c.csv"]
     assert {place.name: "whose" in why for place, why in refused} == {
         "r1/a.csv": False, "r1/b.csv": True, "r2/b.csv": True,
     }  # fmt: skip
-    kept, refused = without_repeats(find_places(str(tmp_path)), allow=True)
+    kept, refused = without_repeats(find_fleet_files(str(tmp_path)), allow=True)
     assert len(kept) == 5 and refused == []
 
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from taufit.fleet.levels import Levels
-from taufit.fleet.trends import Day, day_numbers, rising, trend, warmth_slopes
+from taufit.fleet.trends import (
+    Day,
+    day_numbers,
+    friction_temperature_slopes,
+    significant_trends,
+    trend,
+)
 
 SLOPE = np.array([-0.012, -0.02])
 
@@ -32,10 +38,10 @@ def fleet(rise=0.0, *, robots=6, days=12, warm=True, seed=4):
 
 
 def named(robots):
-    slopes, usual = warmth_slopes(robots)
+    slopes, usual = friction_temperature_slopes(robots)
     tests = 2 * len(robots)
     return {
-        name: [joint for joint, _, _ in rising(trend(days, slopes, usual), days, tests)]
+        name: [joint for joint, _, _ in significant_trends(trend(days, slopes, usual), days, tests)]
         for name, days in robots.items()
     }
 
@@ -58,7 +64,7 @@ def test_friction_that_rises_is_named_with_its_joint_and_no_other(seed):
 
 
 def test_how_friction_follows_temperature_is_learnt_from_all_robots():
-    slopes, usual = warmth_slopes(fleet(0.4))
+    slopes, usual = friction_temperature_slopes(fleet(0.4))
     # 72 robot days with 1.5 K of their own and 1 % of noise: a few thousandths.
     np.testing.assert_allclose(slopes, SLOPE, atol=0.003)
     assert np.all(np.abs(usual - 24.0) < 3.0)
@@ -66,7 +72,7 @@ def test_how_friction_follows_temperature_is_learnt_from_all_robots():
 
 def test_levels_at_the_usual_temperature_do_not_follow_the_weather():
     robots = fleet()
-    slopes, usual = warmth_slopes(robots)
+    slopes, usual = friction_temperature_slopes(robots)
     for days in robots.values():
         adjusted = trend(days, slopes, usual).adjusted
         raw = np.stack([day.levels.value for day in days])

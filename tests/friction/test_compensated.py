@@ -18,13 +18,13 @@ from taufit.health.index import _friction_torque as health_friction
 from taufit.model import friction_torque, predicted_torque, rigid_torque
 from taufit.model.friction_tape import FrictionTape
 from taufit.payload import PayloadFilter, stream
-from taufit.regression.run_effect import _only as friction_of_joint
+from taufit.regression.run_variability import _only as friction_of_joint
 from taufit.report.model_view import predict
 from taufit.robot import Compensator, Robot, from_yaml, to_yaml
 from taufit.sim import Twin
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 from taufit.sim.random_motion import random_fourier
-from taufit.terms import GravityCompensator, Ripple, TermInput, level, sum_of
+from taufit.terms import GravityCompensator, Ripple, TermInput, steady_friction_model, sum_of
 from taufit.terms.friction import Linear
 from taufit.terms.gravity_compensator import PARAMETERS, balance_columns
 
@@ -76,7 +76,7 @@ def test_joints_without_one_have_zero_columns_and_names_to_drop():
         friction.columns(inputs, np.empty(0))
     # Friction alone is what it was, whatever stands beside it.
     for model in (friction, sum_of(friction, Ripple())):
-        alone = level(model).columns(TermInput(q), np.empty(0))
+        alone = steady_friction_model(model).columns(TermInput(q), np.empty(0))
         np.testing.assert_array_equal(alone[:, :2], Linear().columns(TermInput(q), np.empty(0)))
         assert not np.any(alone[:, 2:])
 
@@ -221,7 +221,7 @@ def test_a_standing_arm_feels_no_spring(sprung, compiled):
 def test_a_payload_is_weighed_beside_the_spring(sprung):
     model, (run, _) = sprung
     fitted = taufit.identify(model.robot, [run]).model
-    part = Carried.lump(3.0, (0.02, 0.0, 0.05))
+    part = CarriedPayload.lump(3.0, (0.02, 0.0, 0.05))
     work = Twin.from_model(model).run(random_fourier(model.robot, seed=5), payload=part).recording
     live = PayloadFilter(fitted)
     for time, position, velocity, torque, _ in stream(fitted, work).samples():

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import MissingInputError, TaufitError
-from taufit.terms import Term, TermInput, level, start_shape, term_from_dict, term_to_dict
+from taufit.terms import (
+    Term,
+    TermInput,
+    start_shape,
+    steady_friction_model,
+    term_from_dict,
+    term_to_dict,
+)
 from taufit.terms.friction import (
     FRICTION_MODELS,
     Asymmetric,
@@ -209,6 +216,10 @@ def test_a_wrapper_that_changes_nothing_is_the_model_inside(model):
     for what in ("parameters", "shapes", "needs", "memory", "by_load"):
         assert getattr(around, what) == getattr(model, what)
     shape = start_shape(model)
-    pairs = [(around, model), (around.steady(), model.steady()), (level(around), level(model))]
+    pairs = [
+        (around, model),
+        (around.steady(), model.steady()),
+        (steady_friction_model(around), steady_friction_model(model)),
+    ]
     for one, other in pairs:
         np.testing.assert_array_equal(one.columns(INPUTS, shape), other.columns(INPUTS, shape))

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from taufit.terms import TermInput, term_from_dict, term_to_dict
 from taufit.terms.friction import Presliding
-from taufit.terms.friction.presliding import dahl_state, legs
+from taufit.terms.friction.presliding import dahl_state, split_at_reversal
 
 quiet = settings(deadline=None, derandomize=True, database=None, max_examples=50)
 steps = st.lists(st.floats(-0.02, 0.02), min_size=1, max_size=200)
@@ -37,7 +37,7 @@ def test_state_does_not_depend_on_how_finely_straight_velocities_are_cut(travel,
 @quiet
 @given(st.floats(-0.02, 0.02), st.floats(-0.02, 0.02))
 def test_legs_add_up_to_the_displacement(before, after):
-    there, back, turns = legs(np.array([before]), np.array([after]))
+    there, back, turns = split_at_reversal(np.array([before]), np.array([after]))
     total, way = there.sum() + back.sum(), np.abs(there).sum() + np.abs(back).sum()
     np.testing.assert_allclose(total, 0.5 * (before + after), atol=1e-17)
     assert len(turns[0]) == (before * after < 0.0)

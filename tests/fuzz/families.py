@@ -432,14 +432,14 @@ def options(base: Path, work: Path, rng: np.random.Generator) -> list[str]:
 @cache
 def numeric_options() -> dict[str, list[str]]:
     """Options that take a number, by verb, as the commands declare them."""
-    from taufit.cli.options.spread import spread
+    from taufit.cli.options.option_groups import flatten_options
 
     out: dict[str, list[str]] = {}
     for verb in ("inspect", "design", "simulate", "convert", "fit", "check", "payload", "export",
                  "report"):  # fmt: skip
         command = import_module(f"taufit.cli.{verb}").command
         out[verb] = []
-        for name, kind in inspect.get_annotations(spread(command)).items():
+        for name, kind in inspect.get_annotations(flatten_options(command)).items():
             inner, *notes = get_args(kind) if get_origin(kind) is Annotated else (kind,)
             if not {int, float} & {inner, *get_args(inner)}:
                 continue

@@ -31,10 +31,10 @@ import yaml
 
 from taufit.core.errors import TaufitError
 from taufit.core.names import c_comment, clean_name
-from taufit.excitation.programs import to_joint_trajectory, to_urscript
+from taufit.excitation.robot_programs import to_joint_trajectory, to_urscript
 from taufit.export import to_mjcf, to_urdf
 from taufit.export.c import c_name, c_texts
-from taufit.export.fmu import Unit, unit_of
+from taufit.export.fmu import FmuSources, unit_of
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_file import model_from_dict, write_model
 from taufit.model.torque_model import TorqueModel
@@ -190,7 +190,7 @@ def check_c(texts: Texts) -> None:
         assert c_tokens(got, name) == c_tokens(want, name)
 
 
-def _c_texts(model: FittedModel, units: list[Unit]) -> Iterator[str]:
+def _c_texts(model: FittedModel, units: list[FmuSources]) -> Iterator[str]:
     texts = c_texts(model, "arm")
     yield from (texts.source, texts.header, texts.cpp_header, texts.cmake)
     for unit in units:

@@ -21,7 +21,7 @@ import bombs
 
 from taufit.core.errors import RecordingError
 from taufit.core.limits import large_files
-from taufit.recording.packed_size import (
+from taufit.recording.decompressed_size import (
     check_bag,
     check_counted,
     check_mat,

@@ -11,10 +11,10 @@ import pytest
 
 from taufit.live import Monitor
 from taufit.live.hub import Hub
-from taufit.live.monitor import REASONS, Account
-from taufit.live.session import Session, Tape
+from taufit.live.monitor import REASONS, SampleCounts
+from taufit.live.session import Session, StreamRecorder
 from taufit.recording import read_recording
-from taufit.signals.intake import Counts
+from taufit.signals.intake import StreamCounts
 from taufit.wire.source import Block, Description
 
 
@@ -58,7 +58,7 @@ def session(model, loaded, tmp_path):
         monitor,
         Bursting(hurt, 200),
         Hub(),
-        tape=Tape(Path(tmp_path) / "run.parquet"),
+        tape=StreamRecorder(Path(tmp_path) / "run.parquet"),
         sinks=[sink],
         record_at_once=True,
     )
@@ -102,7 +102,7 @@ def test_what_is_left_out_is_counted_by_reason(model, loaded):
 
 
 def test_an_account_names_only_what_there_is():
-    counts = Counts(pushed=10, taken=10)
-    assert set(REASONS) <= set(Counts.__slots__)
-    assert str(Account.of(counts, 10, 10)) == "10 samples: 10 readings"
-    assert "1 waiting" in str(Account.of(counts, 9, 9))
+    counts = StreamCounts(pushed=10, taken=10)
+    assert set(REASONS) <= set(StreamCounts.__slots__)
+    assert str(SampleCounts.of(counts, 10, 10)) == "10 samples: 10 readings"
+    assert "1 waiting" in str(SampleCounts.of(counts, 9, 9))

@@ -18,8 +18,8 @@ from test_server import ask
 
 from taufit.core.errors import RecordingError
 from taufit.live.mapper.app import LIMITS, mapper
-from taufit.live.mapper.desk import Desk
 from taufit.live.mapper.gravity_check import gravity_check
+from taufit.live.mapper.mapping_session import MappingSession
 from taufit.live.mapper.roles import page_of, roles_of, units_of
 from taufit.live.server import listen, serving
 from taufit.recording import read_map, read_recording
@@ -54,7 +54,7 @@ def log(tmp_path, torques):
 
 @pytest.fixture
 def desk(tmp_path, log):
-    return Desk(log, tmp_path / "map.yaml", tmp_path / "model.json")
+    return MappingSession(log, tmp_path / "map.yaml", tmp_path / "model.json")
 
 
 @contextmanager

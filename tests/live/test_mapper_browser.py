@@ -8,7 +8,7 @@ import pytest
 from test_mapper import in_newton_metres, opened_desk, write_log
 from tests.browser import opened, serious_findings, too_wide, until
 
-from taufit.live.mapper.desk import Desk
+from taufit.live.mapper.mapping_session import MappingSession
 from taufit.recording import read_recording
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
@@ -44,7 +44,7 @@ def work(browser, desk, robot, fit=False, **look):
 
 def test_a_log_without_a_header_becomes_a_map_a_fit_and_a_report(browser, tmp_path, empty):
     path = write_log(in_newton_metres(empty), tmp_path / "log.csv", header=False)
-    desk = Desk(path, tmp_path / "map.yaml", tmp_path / "model.json")
+    desk = MappingSession(path, tmp_path / "map.yaml", tmp_path / "model.json")
     said = work(browser, desk, "ur10", fit=True)
     assert said["choices"] == 1 and said["check"].startswith("Yes")
     assert "6 joints" in said["read"] and "residuals are" in said["fit"]
@@ -54,7 +54,7 @@ def test_a_log_without_a_header_becomes_a_map_a_fit_and_a_report(browser, tmp_pa
 
 def test_units_and_roles_are_changed_by_hand(browser, tmp_path, empty):
     path = write_log(in_newton_metres(empty), tmp_path / "log.csv")
-    desk = Desk(path, tmp_path / "map.yaml", tmp_path / "model.json")
+    desk = MappingSession(path, tmp_path / "map.yaml", tmp_path / "model.json")
     with opened_desk(desk) as served, opened(browser, served.place.url) as page:
         until(page, READY)
         page.select_option("#quantities label:has-text('torque') select", "mN m")
@@ -74,7 +74,7 @@ def test_units_and_roles_are_changed_by_hand(browser, tmp_path, empty):
 @pytest.mark.parametrize("look", ["light", "dark"])
 def test_serious_findings_of_axe_are_none(browser, tmp_path, empty, look):
     path = write_log(in_newton_metres(empty), tmp_path / "log.csv")
-    desk = Desk(path, tmp_path / "map.yaml", tmp_path / "model.json")
+    desk = MappingSession(path, tmp_path / "map.yaml", tmp_path / "model.json")
     desk.choose_robot("ur10")
     wide = {"viewport": {"width": 400, "height": 800}} if look == "dark" else {}
     with (
@@ -96,7 +96,7 @@ def test_serious_findings_of_axe_are_none(browser, tmp_path, empty, look):
 def test_a_shared_recording_becomes_a_map_by_one_choice(browser, tmp_path, file, robot):
     if not (SHARED / file).exists():
         pytest.skip(f"needs {file}")
-    desk = Desk(SHARED / file, tmp_path / "map.yaml", tmp_path / "model.json")
+    desk = MappingSession(SHARED / file, tmp_path / "map.yaml", tmp_path / "model.json")
     said = work(browser, desk, str(SHARED / robot) if "/" in robot else robot)
     assert said["choices"] == 1 and said["check"].startswith("Yes")
     assert read_recording(SHARED / file, map=tmp_path / "map.yaml").joints in (6, 7)

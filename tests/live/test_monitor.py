@@ -10,7 +10,7 @@ import pytest
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.live import KINDS, Monitor
 from taufit.payload import identify_payload
-from taufit.payload.filter.event import Event
+from taufit.payload.filter.event import PayloadEvent
 from taufit.payload.stream import playback
 
 
@@ -94,13 +94,16 @@ def test_compiled_and_numpy_intervals_are_the_same(model, loaded):
 def test_a_pick_makes_the_load_unknown_whether_it_is_measured_at_once_or_later(model, mass):
     monitor = Monitor(model)
     live = monitor.payload.filter
-    maybe, pick = Event(1.0, "pick or contact", "?"), Event(1.0, "pick", "a pick", mass)
+    maybe, pick = (
+        PayloadEvent(1.0, "pick or contact", "?"),
+        PayloadEvent(1.0, "pick", "a pick", mass),
+    )
     monitor._known = True
     for event in (maybe, pick):
         live.events[:] = [event]
         monitor._collect_payload(live)
     assert not monitor._known
     monitor._known = True
-    live.events[:] = [Event(1.0, "pick", "a pick of 1 kg", 1.1)]
+    live.events[:] = [PayloadEvent(1.0, "pick", "a pick of 1 kg", 1.1)]
     monitor._collect_payload(live)
     assert monitor._known

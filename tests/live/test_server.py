@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
-from taufit.live.server import BODY_LIMIT, HEAD_S, Place, ServerError, listen
+from taufit.live.server import BODY_LIMIT, HEAD_S, Endpoint, ServerError, listen
 
 # `make fuzz` sets this to 1; the ordinary run takes a small share of it.
 REQUESTS = max(300, int(10_000 * float(os.environ.get("TAUFIT_FUZZ", "0.02"))))
@@ -182,7 +182,7 @@ def test_a_port_that_is_taken_is_told():
 
 
 def test_the_token_is_not_in_the_words_for_a_place():
-    place = Place("127.0.0.1", 80)
+    place = Endpoint("127.0.0.1", 80)
     assert place.token not in repr(place) and place.token in place.url
 
 

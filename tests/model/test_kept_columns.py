@@ -11,7 +11,7 @@ import pytest
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
 from taufit.signals.samples import Samples
-from taufit.signals.stored.kept import Kept, KeptInFiles
+from taufit.signals.stored.column_cache import ColumnCache, FileColumnCache
 from taufit.terms import Ripple, sum_of
 from taufit.terms.friction import FRICTION_MODELS, Presliding, TemperatureDependent
 
@@ -64,10 +64,10 @@ def test_columns_in_files_are_those_in_memory(tmp_path: Path):
     columns = TorqueModel(read_robot("ur10e"), Presliding()).columns
     plain = samples()
     load = plain.torque
-    want = columns.drive_at(plain.keeping(Kept()), load=load)
+    want = columns.drive_at(plain.keeping(ColumnCache()), load=load)
 
     for _ in range(2):  # made, then read
-        stored = plain.keeping(KeptInFiles(tmp_path / "part.npy"))
+        stored = plain.keeping(FileColumnCache(tmp_path / "part.npy"))
         np.testing.assert_array_equal(columns.drive_at(stored, load=load), want)
     assert list(tmp_path.glob("part.*.npy"))
 

@@ -14,7 +14,7 @@ import pytest
 
 from taufit.model import read_model, write_model
 from taufit.payload import PayloadSettings
-from taufit.payload.filter.unknowns import noise_of, prior_of
+from taufit.payload.filter.nuisance_model import base_parameter_prior, residual_noise
 
 HERE = Path(__file__).parent
 
@@ -44,9 +44,9 @@ def test_it_predicts_the_same_torque(model, expected):
 
 
 def test_it_knows_its_noise_and_its_errors(model, expected):
-    noise, _ = noise_of(model, PayloadSettings())
+    noise, _ = residual_noise(model, PayloadSettings())
     np.testing.assert_allclose(noise, expected["noise"], rtol=1e-13)
-    _, errors, _, known = prior_of(model)
+    _, errors, _, known = base_parameter_prior(model)
     assert known
     np.testing.assert_allclose(
         np.diag(errors.information), expected["information_diagonal"], rtol=1e-12

@@ -10,7 +10,7 @@ from taufit.model import TrainingRecord
 from taufit.payload import PayloadSettings, identify_payload
 from taufit.payload.run import _too_heavy
 from taufit.sim import random_fourier, read_preset
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 from taufit.workflow import identify
 
 MASS = 3.5256
@@ -65,7 +65,7 @@ def test_another_robot_with_as_many_joints_is_never_believed(other_model, loaded
 
 def test_a_tool_that_is_gone_is_told(arm, unloaded):
     preset, twin = arm
-    tool = Carried.lump(2.0, (0.0, 0.0, 0.08))
+    tool = CarriedPayload.lump(2.0, (0.0, 0.0, 0.08))
     with_tool = twin.run(preset.motion(periods=3), seed=61, payload=tool).recording
 
     done = identify_payload(identify(twin.robot, [with_tool]).model, unloaded)
@@ -76,7 +76,7 @@ def test_a_tool_that_is_gone_is_told(arm, unloaded):
 
 def test_a_payload_beyond_the_rating_is_told(arm, model):
     preset, twin = arm
-    heavy = Carried.lump(12.0, (0.0, 0.0, 0.08))
+    heavy = CarriedPayload.lump(12.0, (0.0, 0.0, 0.08))
     run = twin.run(preset.motion(periods=1), seed=62, payload=heavy)
 
     done = identify_payload(model, run.recording)

@@ -8,20 +8,20 @@ from scipy.stats import multivariate_normal
 
 from taufit.dynamics import jacobian
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
-from taufit.payload.filter.change import (
+from taufit.payload.filter.change_detector import (
     _CHANGES,
     _DRIFT,
     _SLOW,
-    Belief,
-    Change,
     ChangeDetector,
-    Chunk,
+    PayloadChangeEvidence,
+    ReferenceEstimate,
+    RowBlock,
     quick_density,
 )
-from taufit.payload.filter.knowledge import Readings
+from taufit.payload.filter.contact_hypothesis import LATEST_S, ContactHypothesis
+from taufit.payload.filter.filter_state import MassHistory
 from taufit.payload.filter.lowpass import CausalLowpass
-from taufit.payload.filter.rival import LATEST_S, Rival
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 from taufit.sim.random_motion import random_fourier
 
 JOINTS, COLUMNS, SLOW = 2, 9, 6
@@ -36,7 +36,7 @@ def _chunks(rng, count, rows=5):
             for _ in range(JOINTS)
         )
         out.append(
-            Chunk((i + 1) * rows * STEP, rows * STEP, own, tuple(weight for _, weight in own))
+            RowBlock((i + 1) * rows * STEP, rows * STEP, own, tuple(weight for _, weight in own))
         )
     return out
 
@@ -45,7 +45,9 @@ def _belief(rng):
     states = [np.append(rng.normal(size=COLUMNS), -1.0) for _ in range(JOINTS)]
     positive = np.exp(0.3 * rng.normal(size=(4, JOINTS)))
     known = np.array([0.05, 0.01, 0.02, 0.01])
-    return Belief(states, 0.02 * positive[0], positive[1], positive[2], [SLOW] * JOINTS, known)
+    return ReferenceEstimate(
+        states, 0.02 * positive[0], positive[1], positive[2], [SLOW] * JOINTS, known
+    )
 
 
 def _twice_log_likelihood(chunks, belief, change):
@@ -121,7 +123,7 @@ def test_noise_alone_is_taken_for_a_change_no_more_often_than_the_odds_say():
 @pytest.mark.parametrize(("pick", "drop"), [(13.0, None), (None, 14.4)])
 def test_a_kilogram_is_found_in_a_quarter_of_a_second(arm, model, pick, drop):
     preset, twin = arm
-    carried = Carried.lump(1.0, (0.0, 0.0, 0.05), pick=pick, drop=drop)
+    carried = CarriedPayload.lump(1.0, (0.0, 0.0, 0.05), pick=pick, drop=drop)
     run = twin.run(preset.motion(periods=1.6), seed=31, payload=carried, rest=(0.5, 0.0))
 
     events = identify_payload(model, run.recording).events
@@ -135,7 +137,7 @@ def test_nothing_changes_where_nothing_changes(arm, model, mass):
     _, twin = arm
     centre = np.array([0.0, -1.57, 0.0, -1.57, 0.0, 0.0])
     motion = random_fourier(twin.robot, seed=5, periods=1.5, centre=centre, reach=1.0)
-    payload = Carried.lump(mass, (0.02, 0.0, 0.06)) if mass else ()
+    payload = CarriedPayload.lump(mass, (0.02, 0.0, 0.06)) if mass else ()
     run = twin.run(motion, seed=41, payload=payload, rest=(0.5, 0.0))
 
     done = identify_payload(model, run.recording)
@@ -146,7 +148,7 @@ def test_nothing_changes_where_nothing_changes(arm, model, mass):
 
 def test_after_a_change_the_new_payload_is_found(arm, model):
     preset, twin = arm
-    carried = Carried.lump(2.0, (0.0, 0.0, 0.05), pick=12.5)
+    carried = CarriedPayload.lump(2.0, (0.0, 0.0, 0.05), pick=12.5)
     run = twin.run(preset.motion(periods=1.9), seed=51, payload=carried, rest=(0.5, 0.0))
 
     done = identify_payload(model, run.recording)
@@ -162,7 +164,7 @@ def test_after_a_change_the_new_payload_is_found(arm, model):
 
 def test_what_is_taken_back_was_there(arm, model):
     preset, twin = arm
-    carried = Carried.lump(2.0, (0.0, 0.0, 0.05), pick=12.6)
+    carried = CarriedPayload.lump(2.0, (0.0, 0.0, 0.05), pick=12.6)
     run = twin.run(preset.motion(periods=1.3), seed=71, payload=carried, rest=(0.5, 0.0))
     live = PayloadFilter(model, PayloadSettings(memory=3.0))
     lowest = []
@@ -220,7 +222,7 @@ def test_a_contact_is_no_pick_and_the_payload_is_what_it_was(arm, model, force, 
 
 def test_a_push_while_the_payload_is_first_read_is_no_drop_when_it_ends():
     def read(*past):
-        readings = Readings()
+        readings = MassHistory()
         for time, mass in past:
             readings.add(time, mass, 0.05)
         return readings
@@ -233,7 +235,7 @@ def test_a_push_while_the_payload_is_first_read_is_no_drop_when_it_ends():
     assert not pushed.ended_contact(11.5, 0.0, 0.1)
     # Nothing was read a second before.
     assert not read((9.9, 0.08), (10.4, 0.23)).ended_contact(10.5, 0.0, 0.1)
-    assert not Readings().ended_contact(10.5, 0.0, 0.1)
+    assert not MassHistory().ended_contact(10.5, 0.0, 0.1)
 
 
 def test_differentiated_noise_scatters_over_tenths_of_a_second_as_it_is_taken_to():
@@ -260,11 +262,11 @@ def test_an_arm_that_stands_does_not_make_a_pick_of_a_contact():
         one._replace(rows=tuple((rows, 0.0 * weight) for rows, weight in one.rows))
         for one in moving
     ]
-    found = Change(50.0, 1.0, 0.1)
+    found = PayloadChangeEvidence(50.0, 1.0, 0.1)
     assert moving[-1].time > LATEST_S
     seen = {}
     for name, chunks in (("moves", moving), ("stands", standing)):
-        rival = Rival(0.0, 0, found, belief, 1.0, None)
+        rival = ContactHypothesis(0.0, 0, found, belief, 1.0, None)
         seen[name] = [rival.look(chunk) for chunk in chunks]
     assert set(seen["stands"]) == {None}
     assert any(verdict is not None for verdict in seen["moves"])

@@ -9,7 +9,7 @@ import pytest
 from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.payload import METHODS, PayloadFilter, PayloadSettings, identify_payload, stream
 from taufit.robot.inertia import pseudo_inertia
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 from taufit.sim.random_motion import random_fourier
 
 MASS, CENTRE = 3.5256, np.array([0.0, 0.0, 0.0296])
@@ -66,7 +66,7 @@ def test_a_worse_known_gain_widens_the_interval(model, loaded):
 
 def test_a_pick_and_a_drop_are_found(arm, model):
     preset, twin = arm
-    carried = Carried.lump(3.0, (0.0, 0.0, 0.05), pick=7.0, drop=12.0)
+    carried = CarriedPayload.lump(3.0, (0.0, 0.0, 0.05), pick=7.0, drop=12.0)
     run = twin.run(preset.motion(periods=1.8), seed=11, payload=carried, rest=(0.5, 0.0))
 
     events = identify_payload(model, run.recording).events

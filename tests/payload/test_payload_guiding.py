@@ -83,12 +83,12 @@ def test_columns_follow_rows_that_were_dropped(tmp_path, tour):
 
 def test_the_command_prints_force_with_and_without_the_payload(tmp_path, tour, capsys):
     robot, time, q, force, _ = tour
-    from taufit.sim import Carried, Twin, random_fourier
+    from taufit.sim import CarriedPayload, Twin, random_fourier
 
     twin = Twin(robot)
     runs = [
         twin.run(random_fourier(robot, seed=k), seed=k, payload=payload).recording
-        for k, payload in ((1, ()), (2, (Carried.lump(MASS, np.array([0.0, 0.0, 0.05])),)))
+        for k, payload in ((1, ()), (2, (CarriedPayload.lump(MASS, np.array([0.0, 0.0, 0.05])),)))
     ]
     taufit.write_model(taufit.identify(robot, runs[:1]).model, tmp_path / "model.json")
     taufit.write_recording(runs[1], tmp_path / "loaded.parquet")

@@ -12,9 +12,9 @@ import taufit
 from taufit.cli.app import main
 from taufit.core.errors import RecordingError
 from taufit.payload import identify_payload
-from taufit.payload.magnitudes import widened, with_payload_signs
+from taufit.payload.unsigned_torque import widen_intervals, with_payload_signs
 from taufit.signs.samples import without_signs
-from taufit.sim import Carried, read_preset
+from taufit.sim import CarriedPayload, read_preset
 from taufit.workflow import identify
 
 MASS, CENTRE = 2.5, np.array([0.01, -0.02, 0.07])
@@ -38,7 +38,7 @@ def empty_model(twin):
 @pytest.fixture(scope="module")
 def loaded(twin):
     motion = read_preset("kr5-unsigned").motion(4, None)
-    return twin.run(motion, seed=4, payload=(Carried.lump(MASS, CENTRE),)).recording
+    return twin.run(motion, seed=4, payload=(CarriedPayload.lump(MASS, CENTRE),)).recording
 
 
 def test_magnitudes_weigh_as_well_as_signed_torque(empty_model, loaded):
@@ -75,7 +75,7 @@ def test_joints_that_carry_their_sign_keep_it(empty_model, loaded):
 
 def test_wider_intervals_keep_their_middle(empty_model, loaded):
     estimate = identify_payload(empty_model, loaded).estimate
-    wide = widened(estimate, 2.0)
+    wide = widen_intervals(estimate, 2.0)
     assert wide.mass == estimate.mass
     assert wide.mass_std == 2.0 * estimate.mass_std
     low, high = estimate.mass_interval

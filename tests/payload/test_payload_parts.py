@@ -8,12 +8,12 @@ from taufit.core.errors import TaufitError
 from taufit.payload import PayloadSettings
 from taufit.payload.filter.body import most_probable_body
 from taufit.payload.filter.body_search import _parameters
-from taufit.payload.filter.grid import Grid
 from taufit.payload.filter.lowpass import CausalLowpass
-from taufit.payload.filter.sliding import Sliding
+from taufit.payload.filter.sliding_direction import SlidingDirection
+from taufit.payload.filter.time_grid import TimeGrid
 from taufit.robot.inertia import from_centre_of_mass, pseudo_inertia
 from taufit.terms import TermInput
-from taufit.terms.friction.presliding import dahl_state, legs
+from taufit.terms.friction.presliding import dahl_state, split_at_reversal
 
 
 @settings(deadline=None, derandomize=True, database=None, max_examples=30)
@@ -23,7 +23,7 @@ def test_a_straight_line_stays_one_on_the_grid(seed, rate):
     rng = np.random.default_rng(seed)
     time = np.cumsum(rng.uniform(0.3, 1.7, 400)) / rate
     slope, offset = rng.normal(size=3), rng.normal(size=3)
-    grid = Grid(0.008, 3, 10.0)
+    grid = TimeGrid(0.008, 3, 10.0)
     centres, cells = [], []
     for i, t in enumerate(time):
         grid.push(float(t), offset + slope * t)
@@ -54,7 +54,7 @@ def test_friction_remembers_its_path_across_chunks(model):
     rng = np.random.default_rng(1)
     n, joints = 60, model.robot.joints
     velocity = rng.normal(size=(n, joints)) * 0.05
-    sliding = Sliding(model.friction, joints)
+    sliding = SlidingDirection(model.friction, joints)
     inputs = TermInput(velocity, load=rng.normal(size=(n, joints)), step=0.008)
     state, parts, ways = model.columns.start(), [], []
     for first in range(0, n, 9):
@@ -71,7 +71,7 @@ def test_friction_remembers_its_path_across_chunks(model):
     for k, width in enumerate(model.friction.widths):
         # A start from z = 1 differs from one from 0 by exactly what is left of it.
         travel = velocity[:, 0] * 0.008
-        there, back, turns = legs(np.concatenate([travel[:1], travel[:-1]]), travel)
+        there, back, turns = split_at_reversal(np.concatenate([travel[:1], travel[:-1]]), travel)
         way = np.abs(there)
         way[turns] += np.abs(back)
         fade = np.exp(-np.cumsum(way) / width)
@@ -128,7 +128,7 @@ def test_settings_that_make_no_sense_are_refused(given_):
 @pytest.mark.parametrize("start", [0.0, 12.3456, 1_763_290_000.0])
 def test_samples_as_fast_as_the_grid_complete_one_cell_each(start):
     """Whatever the rounding of their stamps, those of the time of day included."""
-    grid = Grid(0.008, 1, 10.0)
+    grid = TimeGrid(0.008, 1, 10.0)
     grid.push(start, np.zeros(1))
     for k in range(1, 2000):
         grid.push(start + k * 0.008, np.full(1, float(k)))

@@ -7,7 +7,7 @@ import pytest
 
 from taufit.core.errors import RecordingError
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
-from taufit.payload.filter.unknowns import prior_of, unknowns
+from taufit.payload.filter.nuisance_model import base_parameter_prior, nuisance_model
 from taufit.payload.template import Template
 from taufit.sim.random_motion import random_fourier
 
@@ -23,7 +23,7 @@ def empties(arm):
 
 
 def test_the_prior_of_a_fitted_model_is_an_information_with_the_joints_apart(model):
-    u = unknowns(model, PayloadSettings())
+    u = nuisance_model(model, PayloadSettings())
 
     values = np.linalg.eigvalsh(u.prior[10:, 10:])
     assert values.min() > 0.0
@@ -36,8 +36,8 @@ def test_the_prior_of_a_fitted_model_is_an_information_with_the_joints_apart(mod
 
 
 def test_loosening_friction_is_adding_its_variance_to_the_covariance(model):
-    tight = unknowns(model, replace(PayloadSettings(), friction_change=1e-9))
-    loose = unknowns(model, replace(PayloadSettings(), friction_change=0.2))
+    tight = nuisance_model(model, replace(PayloadSettings(), friction_change=1e-9))
+    loose = nuisance_model(model, replace(PayloadSettings(), friction_change=0.2))
     k = tight.names.index("joint_2.viscous")
     both = [np.linalg.inv(u.prior[10:, 10:]) for u in (tight, loose)]
 
@@ -54,7 +54,7 @@ def test_a_model_file_without_structure_still_gives_a_prior(model):
     residuals = replace(model.training.residuals, structure=None)
     old = model.with_training(replace(model.training, residuals=residuals))
 
-    base, spread_of_base, mean, known = prior_of(old)
+    base, spread_of_base, mean, known = base_parameter_prior(old)
 
     assert known and spread_of_base.information is None
     assert (
@@ -63,9 +63,9 @@ def test_a_model_file_without_structure_still_gives_a_prior(model):
         == len(base)
         + 6
         * len(
-            [n for n in unknowns(old, KNOWN).names if n.startswith("joint_1.cos_")]
-            + [n for n in unknowns(old, KNOWN).names if n.startswith("joint_1.sin_")]
-            + [n for n in unknowns(old, KNOWN).names if n.startswith("joint_1.below_")]
+            [n for n in nuisance_model(old, KNOWN).names if n.startswith("joint_1.cos_")]
+            + [n for n in nuisance_model(old, KNOWN).names if n.startswith("joint_1.sin_")]
+            + [n for n in nuisance_model(old, KNOWN).names if n.startswith("joint_1.below_")]
             + ["joint_1.load"]
         )
     )

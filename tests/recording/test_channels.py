@@ -10,7 +10,7 @@ import pytest
 import taufit
 from taufit.recording import Channels, Recording, in_order
 from taufit.recording.quantity import QUANTITIES, Quantity
-from taufit.recording.screen import rows_of
+from taufit.recording.row_checks import rows_of
 
 
 def recording(**channels) -> Recording:

@@ -10,7 +10,7 @@ from benchmarks.layouts import LAYOUTS, sines
 from taufit.cli.app import main
 from taufit.core.errors import RecordingError
 from taufit.dynamics import gravity_torque, inverse_dynamics
-from taufit.recording import cut, ending, read_map, read_recording, read_recordings, split
+from taufit.recording import crop, read_map, read_recording, read_recordings, split, tail
 from taufit.recording.draft import draft_map, draft_text
 from taufit.recording.loggers import LOGGERS, logger_map
 from taufit.recording.read import read_table
@@ -132,13 +132,13 @@ def test_a_share_kept_out_ends_the_recording_and_leaves_a_gap(tmp_path, run):
     assert last.time[-1] == read.time[-1] and first.time[0] == read.time[0]
     assert np.isclose(last.time[-1] - last.time[0], 0.3 * total, atol=0.02)
     assert last.time[0] - first.time[-1] >= 0.49
-    whole = ending(read, 0.3)
+    whole = tail(read, 0.3)
     assert len(whole) == len(read) and whole.name == last.name
     assert whole.meta["counted_s"][0] == last.time[0] - read.time[0]
-    part = cut(read, 2.0, 5.0)
+    part = crop(read, 2.0, 5.0)
     assert part.time[0] - read.time[0] >= 2.0 and part.time[-1] - read.time[0] <= 5.0
     with pytest.raises(RecordingError, match="nothing from 30 to 40 s"):
-        cut(read, 30.0, 40.0)
+        crop(read, 30.0, 40.0)
     for share in (0.0, 1.0, -0.2):
         with pytest.raises(RecordingError, match="between 0 and 100"):
             split(read, share)

@@ -6,7 +6,7 @@ import numpy as np
 
 from taufit.fitting.fit_samples import fit_samples
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.repeats import in_common, runs_alike
+from taufit.regression.repeated_motion import average_over_repeats, has_repeated_runs
 from taufit.robot.from_dh import from_dh
 from taufit.signals import Samples
 from taufit.terms.friction import Linear, TemperatureDependent
@@ -40,8 +40,8 @@ def test_columns_in_common_are_means_over_runs_of_one_motion():
     _, samples = runs_of(3, 0.0)
     n = len(samples) // 3
     columns = np.stack([samples.velocity[:, 0], samples.run.astype(float)])
-    common = in_common(columns, samples)
-    assert runs_alike(samples) and not runs_alike(samples.rows(slice(0, n)))
+    common = average_over_repeats(columns, samples)
+    assert has_repeated_runs(samples) and not has_repeated_runs(samples.rows(slice(0, n)))
     np.testing.assert_allclose(common[0], columns[0])
     np.testing.assert_allclose(common[1], 1.0)
 

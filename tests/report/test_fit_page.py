@@ -6,7 +6,7 @@ import pytest
 from benchmarks.clean_runs import clean_run
 
 from taufit.report import fit_page, model_page
-from taufit.report.model_view import Run
+from taufit.report.model_view import ReportRun
 from taufit.workflow import identify
 
 
@@ -25,7 +25,7 @@ def test_the_page_of_a_fit_has_its_grade_and_the_reasons(done):
 
 def test_the_page_of_a_model_on_a_recording_is_graded_alike(done):
     (score,), (samples,) = done.holdout, done.holdout_samples
-    text = model_page(done.model, [Run("kept out", samples, score)])
+    text = model_page(done.model, [ReportRun("kept out", samples, score)])
     assert f"PASS ({done.grades.overall})" in text
 
 

@@ -12,7 +12,7 @@ from arm_texts import ur10_urdf
 from taufit.cli import main
 from taufit.core.errors import MissingExtraError, RobotError
 from taufit.robot import bundled_robots, from_urdf, from_yaml, read_robot
-from taufit.robot.checks import checked, oddities
+from taufit.robot.checks import description_warnings, validate_robot
 
 GOOD = ur10_urdf()
 BOMB = (
@@ -184,20 +184,20 @@ def test_an_arm_put_together_in_python_is_checked_like_a_file(field, value, says
     arm = read_robot("ur10")
     links = (replace(arm.links[0], **{field: value}), *arm.links[1:])
     with pytest.raises(RobotError, match=says):
-        checked(replace(arm, links=links))
+        validate_robot(replace(arm, links=links))
 
 
 def test_what_a_description_leaves_open_is_said():
-    empty = oddities(from_yaml(TABLE))
+    empty = description_warnings(from_yaml(TABLE))
     assert any("no nominal mass" in text for text in empty)
     assert any("no velocity limit" in text for text in empty)
     arm = read_robot("ur10")
     hollow = arm.links[2].parameters.copy()
     hollow[4:] *= -1.0
     links = (*arm.links[:2], replace(arm.links[2], parameters=hollow), *arm.links[3:])
-    (told,) = oddities(replace(arm, links=links))
+    (told,) = description_warnings(replace(arm, links=links))
     assert "physically impossible" in told and arm.links[2].name in told
-    assert oddities(arm) == ()
+    assert description_warnings(arm) == ()
 
 
 def test_unknown_names_come_with_the_known_ones(capsys):

@@ -11,7 +11,7 @@ from tests.simulated_samples import simulated
 from taufit.estimators import ConsistentSdp, is_consistent
 from taufit.estimators.constraints import passive_rows
 from taufit.fitting import fit, fit_samples
-from taufit.fitting.selection.evidence import searched, weigh_evidence
+from taufit.fitting.selection.prior_scales import estimate_prior_scales, maximise_evidence
 from taufit.fitting.selection.ripple import with_ripple
 from taufit.model.torque_model import TorqueModel
 from taufit.signals.sample_source import source_of
@@ -91,7 +91,9 @@ def test_strong_drag_makes_no_load_dependence_likely():
     model, _, _, samples = simulated(Presliding(), seed=3, noise=0.2)
     model = _rated(model, 30.0)
     thick = samples.velocity * 40.0 * samples.torque.std(axis=0) / 30.0
-    search = searched(model, source_of(replace(samples, torque=samples.torque + thick)), ())
+    search = maximise_evidence(
+        model, source_of(replace(samples, torque=samples.torque + thick)), ()
+    )
 
     assert np.all(search.drag > 1.3) and np.all(search.load < 1.2)
 
@@ -102,7 +104,7 @@ def test_offsets_are_expected_as_large_as_the_arm_shows_them():
     bare, spread = samples.torque - theta[at], samples.torque.std(axis=0)
     offset = np.resize([2.0, -2.0], len(at)) * spread
     without, with_some = (
-        searched(model, source_of(replace(samples, torque=bare + own)), ())
+        maximise_evidence(model, source_of(replace(samples, torque=bare + own)), ())
         for own in (0.0 * offset, offset)
     )
 
@@ -117,8 +119,8 @@ def test_trust_in_a_wrong_link_falls_and_in_a_right_one_stays():
     links[1] = 0.2 * links[1]
     wrong = replace(model, robot=model.robot.with_parameters(np.concatenate(links)))
 
-    right_trust = weigh_evidence(model, samples).link_weight
-    wrong_trust = weigh_evidence(wrong, samples).link_weight
+    right_trust = estimate_prior_scales(model, samples).link_weight
+    wrong_trust = estimate_prior_scales(wrong, samples).link_weight
 
     assert wrong_trust[1] < 0.5 * right_trust[1]
 
@@ -182,7 +184,8 @@ def test_waves_longer_than_the_travel_are_kept_only_where_they_are_plain_to_see(
 def test_more_motion_leaves_less_to_what_was_believed():
     model, _, _, samples = simulated(Presliding(), seed=4, noise=0.5)
     short, whole = (
-        weigh_evidence(model, samples.rows(slice(0, n))).from_data for n in (120, len(samples))
+        estimate_prior_scales(model, samples.rows(slice(0, n))).from_data
+        for n in (120, len(samples))
     )
 
     assert np.all(whole.links >= short.links - 1e-6) and whole.links.sum() > short.links.sum() + 0.1
@@ -196,6 +199,6 @@ def test_what_a_motion_does_not_show_did_not_come_from_it():
     model, _, _, samples = simulated(Presliding(), seed=4, noise=0.5)
     still = samples.keep.copy()
     still[:, -1] = False
-    fit_of = weigh_evidence(model, replace(samples, keep=still)).from_data
+    fit_of = estimate_prior_scales(model, replace(samples, keep=still)).from_data
 
     np.testing.assert_allclose(fit_of.terms[-1], 0.0, atol=1e-6)

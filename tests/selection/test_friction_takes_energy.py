@@ -19,7 +19,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.signals import Samples
-from taufit.terms import TermInput, level, needs
+from taufit.terms import TermInput, needs, steady_friction_model
 from taufit.terms.friction import FRICTION_MODELS
 from taufit.workflow import identify
 
@@ -37,7 +37,7 @@ def least_power(model) -> np.ndarray:
         zero = np.zeros_like(v)
         warm = np.full_like(v, float(model.typical_temperature[j]))
         inputs = TermInput(v, position=zero, load=zero, temperature=warm)
-        columns = level(model.term_sum).columns(inputs, model.joint_shape[j])
+        columns = steady_friction_model(model.term_sum).columns(inputs, model.joint_shape[j])
         power = (columns @ model.values[model.layout.drive_of(j)]) * np.sign(v)
         out.append(power.min() / max(np.abs(power).max(), 1e-12))
     return np.array(out)

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "validation"))
 import simulated_arm
 
 from taufit.fitting import automatic_model
-from taufit.fitting.selection.widths import with_fitted_width
+from taufit.fitting.selection.presliding_width import with_fitted_width
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
 from taufit.signals import Samples

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import RecordingError
-from taufit.signals.intake import Intake, screen, spikes
+from taufit.signals.intake import StreamConditioner, screen, spikes
 from taufit.signals.intake.velocities import slope
 
 RATE, JOINTS = 100.0, 2
 FLOOR = np.array([1e-2, 1e-2, 0.05, 0.05, 0.5, 0.5])
 
 
-def intake(**settings) -> Intake:
-    return Intake(JOINTS, floor=FLOOR, **settings)
+def intake(**settings) -> StreamConditioner:
+    return StreamConditioner(JOINTS, floor=FLOOR, **settings)
 
 
 def motion(n: int = 300):
@@ -25,7 +25,7 @@ def motion(n: int = 300):
     return time, position, velocity, torque
 
 
-def pushed(one: Intake, time, position, velocity, torque):
+def pushed(one: StreamConditioner, time, position, velocity, torque):
     out = []
     for k in range(len(time)):
         out += one.push(time[k], position[k], None if velocity is None else velocity[k], torque[k])
@@ -135,7 +135,7 @@ needs_kernel = pytest.mark.skipif(spikes._kernel is None, reason="there is no co
 def test_compiled_and_numpy_guards_find_the_same_spikes(seed):
     rng = np.random.default_rng(seed)
     floor = rng.uniform(0.0, 0.5, 6)
-    guards = spikes.spike_guard(floor), spikes.NumpyGuard(floor)
+    guards = spikes.spike_guard(floor), spikes.NumpySpikeDetector(floor)
     waiting, told = None, []
     for k in range(400):
         row = np.sin(0.05 * k + np.arange(6)) + 0.05 * rng.normal(size=6)

@@ -9,7 +9,7 @@ from scipy.signal import butter, sosfiltfilt
 
 from taufit.core.errors import RecordingError
 from taufit.signals import DIFFERENTIATIONS, Samples, lowpass, zero_phase
-from taufit.signals.filtering import smeared
+from taufit.signals.filtering import dilate_mask
 
 quick = settings(deadline=None, derandomize=True, database=None, max_examples=20)
 
@@ -109,7 +109,7 @@ def test_derivatives_hold_up_to_the_ends_of_a_run_that_rests_there(name):
 @given(seed=st.integers(0, 2**32 - 1), reach=st.floats(0.0, 0.3))
 def test_smearing_reaches_as_far_as_asked(seed, reach):
     mask = np.random.default_rng(seed).random((80, 2)) < 0.03
-    got = smeared(mask, 100.0, reach)
+    got = dilate_mask(mask, 100.0, reach)
     k = round(100.0 * reach)
     for row in range(80):
         near = mask[max(0, row - k) : row + k + 1].any(axis=0)

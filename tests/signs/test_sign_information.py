@@ -10,7 +10,7 @@ from benchmarks.accuracy.magnitude_bound import paired_errors
 from benchmarks.accuracy.unknown_signs import paired_ratio
 from benchmarks.sign_instances import instance, segment_truth
 
-from taufit.estimators import ConsistentSdp, Problem
+from taufit.estimators import ConsistentSdp, EstimationProblem
 from taufit.estimators.ols import base_least_squares
 from taufit.fitting import fit_samples as fit_samples
 from taufit.regression.weights import Weights
@@ -18,7 +18,7 @@ from taufit.signs.folded_normal import log_likelihood
 from taufit.signs.information import (
     MagnitudeRows,
     information_share,
-    with_open_signs,
+    with_sign_uncertainty,
 )
 from taufit.signs.unknown_signs import find_signs, fit_unsigned
 
@@ -57,7 +57,7 @@ def test_rows_have_the_optimum_of_the_likelihood():
     rows = MagnitudeRows(
         case.model, found.samples, found.expected, found.predicted, found.noise, found.known
     )
-    problem = Problem.of(case.model)
+    problem = EstimationProblem.of(case.model)
     values = np.zeros(len(case.model.names))
     information = rows.information(Weights(1.0 / found.noise))
     values[problem.base.columns] = base_least_squares(information, problem)
@@ -106,7 +106,7 @@ def test_expected_torque_is_not_as_certain_as_measured_torque():
     result = fit_unsigned(case.model, case.samples, estimator=ConsistentSdp())
     samples = result.found.fit_samples
     naive = fit_samples(case.model, samples, ConsistentSdp())
-    honest = with_open_signs(naive, case.model, samples, result.found)
+    honest = with_sign_uncertainty(naive, case.model, samples, result.found)
     assert np.all(honest.base_std > naive.base_std)
     # Rows that count less, or a correction afterwards, which takes residuals as equally large
     # everywhere: a fifth apart where a parameter shows near zero torque only.
@@ -114,7 +114,7 @@ def test_expected_torque_is_not_as_certain_as_measured_torque():
     assert np.median(ratio) == pytest.approx(1.0, abs=0.06)
     assert np.all((ratio > 0.85) & (ratio < 1.3))
     known = replace(result.found, known=np.ones_like(result.found.known))
-    same = with_open_signs(naive, case.model, samples, known)
+    same = with_sign_uncertainty(naive, case.model, samples, known)
     np.testing.assert_allclose(same.base_covariance, naive.base_covariance, rtol=1e-6)
 
 

@@ -10,7 +10,7 @@ import pytest
 from taufit.core.errors import InfeasibleError
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Compensator, read_robot
-from taufit.sim import Carried, Controller, Thermal, Twin, random_fourier
+from taufit.sim import CarriedPayload, Controller, Thermal, Twin, random_fourier
 from taufit.terms import GravityCompensator
 from taufit.terms.friction import Linear
 
@@ -88,7 +88,7 @@ def test_stepping_commands_the_same_torque_as_a_run(model):
 def test_what_a_drive_can_hold_counts_the_spring(model):
     """Limits between the torque with the spring and that without refuse the heavier of the two."""
     motion = random_fourier(model.robot, seed=3, reach=0.2)
-    payload = Carried.lump(5.0, (0.0, 0.0, 0.1))
+    payload = CarriedPayload.lump(5.0, (0.0, 0.0, 0.1))
     twins = [Twin.from_model(model), Twin(replace(model.robot, compensators=()))]
     needed = [np.abs(t.run(motion, payload=payload).trace.motor_torque[:, 1]).max() for t in twins]
     assert max(needed) > 1.3 * min(needed)

@@ -12,15 +12,15 @@ from taufit.excitation import Fourier
 from taufit.robot import read_robot
 from taufit.sim import (
     Controller,
+    DriveFriction,
     Effects,
     Elasticity,
     Encoder,
-    Friction,
-    Push,
-    Ripple,
+    HandPush,
+    PositionRipple,
+    SamplingErrors,
     Sensing,
     Thermal,
-    Timing,
     Twin,
     random_fourier,
     typical_rotor,
@@ -59,7 +59,7 @@ def test_friction_of_any_model_is_what_the_model_says(name):
             coefficients[:, i] = 0.03
         if "presliding" in term.name:
             coefficients[:, i] = 0.0
-    run = _run(friction=Friction(model, coefficients, shape))
+    run = _run(friction=DriveFriction(model, coefficients, shape))
     trace = run.trace
     extra = _beyond_rigid(trace)
     np.testing.assert_allclose(extra, trace.friction, atol=1e-9)
@@ -83,7 +83,7 @@ def test_friction_of_any_model_is_what_the_model_says(name):
 
 def test_load_dependence_of_friction():
     slope = 0.05
-    trace = _run(friction=Friction(Linear(), np.zeros((6, 2)), load_factor=slope)).trace
+    trace = _run(friction=DriveFriction(Linear(), np.zeros((6, 2)), load_factor=slope)).trace
     rows = _steady(trace)
     expected = slope * np.abs(trace.link_torque) * np.sign(trace.velocity)
     np.testing.assert_allclose(
@@ -93,14 +93,14 @@ def test_load_dependence_of_friction():
 
 def test_friction_offset_and_scatter():
     flat = np.tile([5.0, 0.0], (6, 1))
-    runs = [_run(seed=s, friction=Friction(Linear(), flat, scatter=0.1)) for s in range(12)]
+    runs = [_run(seed=s, friction=DriveFriction(Linear(), flat, scatter=0.1)) for s in range(12)]
     scales = np.array([run.truth["friction_scale"] for run in runs])
     assert 0.06 < scales.std() < 0.14
     rows = _steady(runs[0].trace)[:, 0]
     np.testing.assert_allclose(
         np.abs(_beyond_rigid(runs[0].trace)[rows, 0]), 5.0 * scales[0, 0], rtol=1e-3
     )
-    offset = _beyond_rigid(_run(friction=Friction(Linear(), 0 * flat, offset=0.7)).trace)
+    offset = _beyond_rigid(_run(friction=DriveFriction(Linear(), 0 * flat, offset=0.7)).trace)
     np.testing.assert_allclose(offset, 0.7, atol=1e-9)
 
 
@@ -117,7 +117,7 @@ def _along(path, width):
 def test_presliding_is_dahl_friction_along_the_path():
     width = 3e-3
     flat = np.tile([5.0, 0.0], (6, 1))
-    trace = _run(friction=Friction(Linear(), flat, presliding=width), rate_hz=1000.0).trace
+    trace = _run(friction=DriveFriction(Linear(), flat, presliding=width), rate_hz=1000.0).trace
     # The run settles before it is recorded; from the first reversal on the state is known.
     for i in range(6):
         travel, state = _along(trace.position[:, i], width)
@@ -127,7 +127,7 @@ def test_presliding_is_dahl_friction_along_the_path():
 
 
 def test_slow_presliding_builds_up_over_its_width():
-    slow = Friction(
+    slow = DriveFriction(
         Linear(), np.tile([5.0, 0.0], (6, 1)), slow=np.full((6, 1), 2.0), slow_widths=(0.1,)
     )
     trace = _run(friction=slow, rate_hz=1000.0).trace
@@ -141,7 +141,7 @@ def test_slow_presliding_builds_up_over_its_width():
 def test_presliding_model_brings_its_own_slow_parts():
     model = Presliding(widths=(1e-4, 0.05), load=False, quadratic=False)
     coefficients = np.tile([5.0, 2.0, 0.0], (6, 1))
-    trace = _run(friction=Friction(model, coefficients), rate_hz=1000.0).trace
+    trace = _run(friction=DriveFriction(model, coefficients), rate_hz=1000.0).trace
     travel, first = _along(trace.position[:, 1], 1e-4)
     slow = _along(trace.position[:, 1], 0.05)[1]
     late = np.abs(travel).cumsum() > 0.6
@@ -153,7 +153,7 @@ def test_presliding_model_brings_its_own_slow_parts():
 
 
 def test_breakaway_is_higher_after_a_rest_and_fades():
-    base = Friction(Linear(), np.tile([5.0, 0.0], (6, 1)), presliding=1e-4)
+    base = DriveFriction(Linear(), np.tile([5.0, 0.0], (6, 1)), presliding=1e-4)
     sticky = replace(base, breakaway=0.4, dwell=0.2, distance=0.05)
     motion = random_fourier(ARM, seed=1, frequency_hz=0.1)
     stuck = _run(motion, friction=sticky).trace
@@ -185,7 +185,7 @@ def test_thermal_states_reach_their_steady_state():
 
 
 def test_friction_heats_and_warmth_thins_the_grease():
-    friction = Friction(Linear(), np.tile([2.0, 10.0], (6, 1)))
+    friction = DriveFriction(Linear(), np.tile([2.0, 10.0], (6, 1)))
     thermal = Thermal(
         capacity=50.0,
         copper=0.0,
@@ -209,7 +209,7 @@ def test_friction_heats_and_warmth_thins_the_grease():
 
 def test_ripple_follows_position():
     amplitude = np.outer([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [1.0, 0.5])
-    run = _run(ripple=Ripple(amplitude, (2.0, 10.0)))
+    run = _run(ripple=PositionRipple(amplitude, (2.0, 10.0)))
     extra, q = _beyond_rigid(run.trace), run.trace.position
     for i in range(6):
         waves = np.concatenate(
@@ -239,7 +239,7 @@ def test_elasticity_bends_by_the_torque_it_carries():
 
 @pytest.mark.parametrize("elastic", [False, True])
 def test_link_side_sensor_sees_neither_rotor_nor_gear_friction(elastic):
-    friction = Friction(Linear(), np.tile([5.0, 5.0], (6, 1)))
+    friction = DriveFriction(Linear(), np.tile([5.0, 5.0], (6, 1)))
     spring = Elasticity() if elastic else None
     link = _run(friction=friction, elasticity=spring, sensing=Sensing(side="link"))
     trace = link.trace
@@ -285,7 +285,7 @@ def test_white_and_coloured_noise_have_their_size_and_colour():
 
 
 def test_coloured_noise_is_the_same_process_at_uneven_rows():
-    timing = Timing(intervals=((0.010, 0.6), (0.012, 0.3), (0.030, 0.1)))
+    timing = SamplingErrors(intervals=((0.010, 0.6), (0.012, 0.3), (0.030, 0.1)))
     motion = replace(MOTION, periods=40)
     plain = _run(motion, timing=timing).recording
     noisy = _run(motion, timing=timing, sensing=Sensing(coloured=0.5, corner_hz=2.0)).recording
@@ -328,7 +328,7 @@ def test_encoder_noise_steps_and_dead_zone():
 
 
 def test_jitter_moves_stamps_and_not_samples():
-    jittered = _run(timing=Timing(jitter=2e-4)).recording
+    jittered = _run(timing=SamplingErrors(jitter=2e-4)).recording
     np.testing.assert_array_equal(jittered.position, CLEAN.recording.position)
     moved = jittered.time - CLEAN.recording.time
     assert 1.5e-4 < moved.std() < 2.5e-4 and np.all(np.diff(jittered.time) >= 0.0)
@@ -336,7 +336,7 @@ def test_jitter_moves_stamps_and_not_samples():
 
 def test_uneven_rows_are_true_samples():
     intervals = ((0.010, 0.7), (0.012, 0.3))
-    run = _run(timing=Timing(intervals=intervals))
+    run = _run(timing=SamplingErrors(intervals=intervals))
     steps = np.diff(run.recording.time)
     assert set(np.round(steps, 6)) == {0.010, 0.012}
     assert 0.2 < np.mean(steps > 0.011) < 0.4
@@ -345,7 +345,7 @@ def test_uneven_rows_are_true_samples():
 
 
 def test_the_rate_asked_for_keeps_the_unevenness():
-    run = _run(timing=Timing(intervals=((0.001, 0.75), (0.002, 0.25))), rate_hz=100.0)
+    run = _run(timing=SamplingErrors(intervals=((0.001, 0.75), (0.002, 0.25))), rate_hz=100.0)
     steps = np.diff(run.recording.time)
     assert set(np.round(steps, 6)) == {0.008, 0.016}
     assert 90.0 < 1.0 / steps.mean() < 110.0
@@ -354,17 +354,17 @@ def test_the_rate_asked_for_keeps_the_unevenness():
 def test_dropped_and_duplicated_rows():
     motion = replace(MOTION, periods=4)
     whole = len(_run(motion).recording)
-    lost = _run(motion, timing=Timing(drop=0.1, burst=5.0)).recording
+    lost = _run(motion, timing=SamplingErrors(drop=0.1, burst=5.0)).recording
     assert 0.05 < 1.0 - len(lost) / whole < 0.15
     gaps = np.round(np.diff(lost.time) / 0.002)
     assert gaps.max() >= 5
-    twice = _run(motion, timing=Timing(duplicate=0.1)).recording
+    twice = _run(motion, timing=SamplingErrors(duplicate=0.1)).recording
     assert 0.07 < len(twice) / whole - 1.0 < 0.13
     assert np.sum(np.diff(twice.time) == 0.0) == len(twice) - whole
 
 
 def test_hand_pushes_with_its_force_at_the_flange():
-    push = Push(1.0, 1.0, (15.0, -25.0, 10.0), (1.0, 0.5, -2.0))
+    push = HandPush(1.0, 1.0, (15.0, -25.0, 10.0), (1.0, 0.5, -2.0))
     trace = _run(pushes=(push,)).trace
     shape = np.where(
         (trace.time > 1.0) & (trace.time < 2.0), np.sin(np.pi * (trace.time - 1.0)), 0.0
@@ -391,7 +391,7 @@ def test_controller_with_another_model_and_no_payload_sags():
 
 def test_every_seed_is_the_same_arm():
     """Ripple belongs to the arm: a model of one run must hold for the next."""
-    first, second = (_run(ripple=Ripple(0.5, (2.0,)), seed=seed).trace for seed in (3, 4))
-    other = _run(ripple=Ripple(0.5, (2.0,), arm=2.0), seed=3).trace
+    first, second = (_run(ripple=PositionRipple(0.5, (2.0,)), seed=seed).trace for seed in (3, 4))
+    other = _run(ripple=PositionRipple(0.5, (2.0,), arm=2.0), seed=3).trace
     assert np.abs(first.friction - second.friction).max() < 1e-9
     assert np.abs(first.friction - other.friction).max() > 0.1

@@ -11,14 +11,14 @@ import pytest
 from taufit.core.errors import TaufitError
 from taufit.robot import read_robot
 from taufit.sim import (
-    Carried,
+    CarriedPayload,
+    DriveFriction,
     Effects,
     Elasticity,
     Encoder,
-    Envelope,
-    Friction,
-    Push,
-    Ripple,
+    HandPush,
+    OperatingRange,
+    PositionRipple,
     Sensing,
     Thermal,
     Twin,
@@ -31,7 +31,7 @@ from taufit.sim import (
 ARM = typical_rotor(read_robot("ur10e"))
 MOTION = random_fourier(ARM, seed=3, frequency_hz=0.5)
 EVERYTHING = Effects(
-    friction=Friction(
+    friction=DriveFriction(
         coefficients=np.tile([6.0, 8.0], (6, 1)),
         offset=0.3,
         load_factor=0.02,
@@ -42,11 +42,11 @@ EVERYTHING = Effects(
         scatter=0.05,
     ),
     thermal=Thermal(viscous_slope=-0.1, coulomb_slope=-0.02, speed_up=50.0, resolution=0.1),
-    ripple=Ripple(0.3, (2.0, 8.0)),
+    ripple=PositionRipple(0.3, (2.0, 8.0)),
     saturation=1.0,
     sensing=Sensing(white=0.3, coloured=0.2, gain_scatter=0.01, quantum=1e-3),
     encoder=Encoder(noise=1e-5, velocity_noise=1e-3, velocity_dead=1e-3),
-    pushes=(Push(0.1, 0.3, (20.0, -10.0, 5.0), (1.0, 2.0, -1.0)),),
+    pushes=(HandPush(0.1, 0.3, (20.0, -10.0, 5.0), (1.0, 2.0, -1.0)),),
 )
 
 
@@ -58,7 +58,7 @@ def stepped(twin, motion, seed, rate_hz, before=0.5, payload=()):
         seed=seed,
         payload=payload,
         rate_hz=rate_hz,
-        envelope=Envelope.of_motion(motion, fastest),
+        envelope=OperatingRange.of_motion(motion, fastest),
     )
     samples = []
     for k in range(int((before + motion.duration + 0.5) * rate_hz)):
@@ -79,7 +79,7 @@ def stepped(twin, motion, seed, rate_hz, before=0.5, payload=()):
 )
 def test_steps_give_what_the_whole_run_records(effects, rate_hz):
     twin = Twin(ARM, effects, rate_hz=rate_hz)
-    body = Carried.lump(3.0, (0.0, 0.02, 0.05), pick=0.9, drop=1.6)
+    body = CarriedPayload.lump(3.0, (0.0, 0.02, 0.05), pick=0.9, drop=1.6)
     recording = twin.run(MOTION, seed=11, payload=body).recording
     samples = stepped(twin, MOTION, 11, rate_hz, payload=body)
     n = len(samples)
@@ -106,7 +106,7 @@ def test_a_body_can_be_put_on_at_any_step():
     hold = [np.tile(home, (2, 1)), np.zeros((2, 6)), np.zeros((2, 6))]
     live = twin.start(home)
     empty = live.step(*hold).torque.copy()
-    live.carry(Carried.lump(5.0, (0.0, 0.0, 0.1)))
+    live.carry(CarriedPayload.lump(5.0, (0.0, 0.0, 0.1)))
     for _ in range(1000):
         sample = live.step(*hold)
     gain = np.linalg.norm(sample.torque - empty)

@@ -15,17 +15,17 @@ from taufit.model.torque_model import TorqueModel
 from taufit.recording import write_recording
 from taufit.robot import bundled_robots, read_robot
 from taufit.sim import (
-    Carried,
+    CarriedPayload,
     Controller,
+    DriveFriction,
     Effects,
     Elasticity,
     Encoder,
-    Friction,
-    Push,
-    Ripple,
+    HandPush,
+    PositionRipple,
+    SamplingErrors,
     Sensing,
     Thermal,
-    Timing,
     Twin,
     effects_from_dict,
     effects_to_dict,
@@ -40,7 +40,7 @@ from taufit.terms.friction import FRICTION_MODELS, Linear
 ARM = typical_rotor(read_robot("ur10e"))
 MOTION = random_fourier(ARM, seed=3, frequency_hz=0.25)
 EVERYTHING = Effects(
-    friction=Friction(
+    friction=DriveFriction(
         coefficients=np.tile([6.0, 8.0], (6, 1)),
         offset=0.3,
         load_factor=0.02,
@@ -51,12 +51,12 @@ EVERYTHING = Effects(
         scatter=0.05,
     ),
     thermal=Thermal(viscous_slope=-0.1, coulomb_slope=-0.02, speed_up=50.0),
-    ripple=Ripple(0.3, (2.0, 8.0)),
+    ripple=PositionRipple(0.3, (2.0, 8.0)),
     saturation=1.0,
     sensing=Sensing(white=0.3, coloured=0.2, gain_scatter=0.01, quantum=1e-3),
     encoder=Encoder(noise=1e-5, velocity_noise=1e-3),
-    timing=Timing(jitter=1e-4, drop=0.02, duplicate=0.02),
-    pushes=(Push(0.1, 0.3, (20.0, -10.0, 5.0), (1.0, 2.0, -1.0)),),
+    timing=SamplingErrors(jitter=1e-4, drop=0.02, duplicate=0.02),
+    pushes=(HandPush(0.1, 0.3, (20.0, -10.0, 5.0), (1.0, 2.0, -1.0)),),
 )
 
 
@@ -103,7 +103,7 @@ def test_velocity_and_acceleration_are_those_of_the_recorded_path():
 
 @pytest.mark.parametrize("friction", [False, True])
 def test_energy_balance_closes(friction):
-    rubs = Friction(coefficients=np.tile([6.0, 8.0], (6, 1)), presliding=5e-4)
+    rubs = DriveFriction(coefficients=np.tile([6.0, 8.0], (6, 1)), presliding=5e-4)
     twin = Twin(ARM, Effects(friction=rubs if friction else None))
     trace = twin.run(MOTION, rate_hz=1000).trace
     gained = _energy(ARM, ARM.rotor_inertias, trace.position[[0, -1]], trace.velocity[[0, -1]])
@@ -154,7 +154,7 @@ def test_compiled_loop_is_the_python_loop(model, elastic):
     effects = replace(EVERYTHING, friction=friction, elasticity=Elasticity() if elastic else None)
     twin = Twin(ARM, effects)
     motion = random_fourier(ARM, seed=3, frequency_hz=2.5)
-    load = Carried.lump(2.0, (0, 0, 0.1), pick=0.15, drop=0.3)
+    load = CarriedPayload.lump(2.0, (0, 0, 0.1), pick=0.15, drop=0.3)
     fast, slow = (
         twin.run(motion, seed=2, payload=load, rest=(0.05, 0.05), compiled=c).trace
         for c in (True, False)
@@ -171,7 +171,7 @@ def test_coupled_drives_rub_and_turn_at_the_motors():
     coefficients = np.tile([0.0, 5.0], (6, 1))
     model = TorqueModel(robot, Linear(), offset=False)
     values = np.concatenate([robot.parameters, robot.rotor_inertias, coefficients.ravel()])
-    twin = Twin(robot, Effects(friction=Friction(coefficients=coefficients)))
+    twin = Twin(robot, Effects(friction=DriveFriction(coefficients=coefficients)))
     for compiled in (True, False):
         run = twin.run(random_fourier(robot, frequency_hz=1.0), compiled=compiled)
         trace = run.trace
@@ -186,7 +186,7 @@ def test_coupled_drives_rub_and_turn_at_the_motors():
 
 
 def test_payload_is_felt_from_pick_to_drop():
-    load = Carried.lump(4.0, (0.01, 0.02, 0.1), pick=1.5, drop=3.0)
+    load = CarriedPayload.lump(4.0, (0.01, 0.02, 0.1), pick=1.5, drop=3.0)
     run = Twin(ARM).run(MOTION, payload=load, rate_hz=500)
     trace = run.trace
     inside = (trace.time >= 1.5 - 1e-9) & (trace.time < 3.0 - 1e-9)
@@ -267,10 +267,13 @@ def test_long_run_is_cut_in_chunks_without_a_seam():
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"payload": Carried.lump(80.0)}, "no such arm"),
-        ({"payload": Carried.lump(40.0, (0, 0, 0.5))}, "to hold the arm and its payload"),
-        ({"payload": Carried(np.array([1.0, 0, 0, 0, 1, 0, 0.1, 0, 0, 0.1]))}, "not physically"),
-        ({"payload": Carried.lump(1.0, pick=3.0, drop=2.0)}, "dropped after"),
+        ({"payload": CarriedPayload.lump(80.0)}, "no such arm"),
+        ({"payload": CarriedPayload.lump(40.0, (0, 0, 0.5))}, "to hold the arm and its payload"),
+        (
+            {"payload": CarriedPayload(np.array([1.0, 0, 0, 0, 1, 0, 0.1, 0, 0, 0.1]))},
+            "not physically",
+        ),
+        ({"payload": CarriedPayload.lump(1.0, pick=3.0, drop=2.0)}, "dropped after"),
         ({"rate_hz": 2000.0}, "1000 Hz"),
         ({"rest": (-1.0, 0.0)}, "not negative"),
         ({"motion": random_fourier(read_robot("panda"))}, "7 joints"),
@@ -283,7 +286,10 @@ def test_long_run_is_cut_in_chunks_without_a_seam():
             r"leaves the limits .* position",
         ),
         ({"controller": Controller(bandwidth_hz=500.0)}, "unstable"),
-        ({"effects": Effects(friction=Friction(coefficients=np.ones((6, 3))))}, "coulomb, viscous"),
+        (
+            {"effects": Effects(friction=DriveFriction(coefficients=np.ones((6, 3))))},
+            "coulomb, viscous",
+        ),
         ({"effects": Effects(sensing=Sensing(white=np.ones(5)))}, "white has 5 numbers"),
         ({"effects": Effects(sensing=Sensing(side="top"))}, "motor or the link side"),
         ({"effects": Effects(elasticity=Elasticity(stiffness=1e9))}, "too fast to simulate"),
@@ -305,7 +311,7 @@ def test_impossible_input_is_refused_with_the_reason(change, word):
 @pytest.mark.parametrize("compiled", [True, False])
 def test_divergence_is_detected_and_said(compiled):
     # Friction that drives the joint: the linear check of gains cannot see it.
-    push = Friction(coefficients=np.tile([0.0, 1.0], (6, 1)), offset=1e9)
+    push = DriveFriction(coefficients=np.tile([0.0, 1.0], (6, 1)), offset=1e9)
     with pytest.raises(InfeasibleError, match=r"ran away .* nothing was written"):
         Twin(ARM, Effects(friction=push)).run(MOTION, compiled=compiled)
 
@@ -369,13 +375,13 @@ def test_typical_effects_suit_every_bundled_arm(name):
         (Effects(sensing=Sensing(white=-1.0)), "white must be at least 0"),
         (Effects(thermal=Thermal(capacity=0.0)), "capacity must be above 0"),
         (Effects(thermal=Thermal(capacity=1e-3)), "too fast to follow"),
-        (Effects(timing=Timing(drop=1.5)), "probabilities"),
-        (Effects(timing=Timing(intervals=((0.0, 1.0),))), "1 ms to 60 s"),
-        (Effects(pushes=(Push(1.0, -1.0),)), "above 0 s"),
-        (Effects(ripple=Ripple(np.ones((1, 2)), (1.0, 2.0, 3.0))), "6 rows of 3"),
+        (Effects(timing=SamplingErrors(drop=1.5)), "probabilities"),
+        (Effects(timing=SamplingErrors(intervals=((0.0, 1.0),))), "1 ms to 60 s"),
+        (Effects(pushes=(HandPush(1.0, -1.0),)), "above 0 s"),
+        (Effects(ripple=PositionRipple(np.ones((1, 2)), (1.0, 2.0, 3.0))), "6 rows of 3"),
         (Effects(encoder=Encoder(noise="a lot")), "noise needs a number"),
         (
-            Effects(friction=Friction(coefficients=np.tile([-1.0, 5.0], (6, 1)))),
+            Effects(friction=DriveFriction(coefficients=np.tile([-1.0, 5.0], (6, 1)))),
             "friction of joint 1 would drive it",
         ),
     ],
@@ -395,7 +401,9 @@ def test_any_mixture_of_effects_gives_finite_rows_in_order(seed):
     if rng.random() < 0.3:
         effects = replace(effects, elasticity=Elasticity(stiffness=5e3))
     motion = random_fourier(ARM, seed=seed, frequency_hz=2.0, at_rest=bool(rng.random() < 0.5))
-    body = Carried.lump(rng.uniform(0.1, 4.0), 0.1 * rng.normal(size=3), pick=rng.uniform(0, 0.3))
+    body = CarriedPayload.lump(
+        rng.uniform(0.1, 4.0), 0.1 * rng.normal(size=3), pick=rng.uniform(0, 0.3)
+    )
     rate = float(rng.choice([50.0, 125.0, 333.0, 1000.0]))
     recording = Twin(ARM, effects).run(motion, seed=seed, payload=body, rate_hz=rate).recording
     for name in ("time", "position", "velocity", "signal"):
@@ -404,7 +412,7 @@ def test_any_mixture_of_effects_gives_finite_rows_in_order(seed):
 
 
 def test_file_says_the_payload_only_where_the_controller_was_told():
-    load = Carried.lump(2.0, (0, 0, 0.1))
+    load = CarriedPayload.lump(2.0, (0, 0, 0.1))
     told = replace(Twin(ARM), controller=Controller(knows_payload=True))
     motion = random_fourier(ARM, frequency_hz=1.0)
     assert Twin(ARM).run(motion).recording.payload == 0.0

@@ -21,10 +21,10 @@ from taufit.model import predicted_torque
 from taufit.model.torque_model import TorqueModel
 from taufit.signals import Samples
 from taufit.temperature.repeated import repeat_identification
-from taufit.temperature.slopes import (
-    follow_temperature,
+from taufit.temperature.temperature_slopes import (
     friction_at,
     repaired_temperature,
+    select_temperature_law,
     stuck_sensors,
     temperature_spread,
 )
@@ -59,7 +59,7 @@ def _fitted(choice):
 
 
 def test_viscous_slopes_are_kept_and_coulomb_ones_dropped(plain, warm):
-    choice = follow_temperature(plain, warm)
+    choice = select_temperature_law(plain, warm)
     assert choice.law == "linear" and choice.model.friction.affected == ("viscous",)
     assert choice.dropped == () and choice.findings == ()
     estimate, model = _fitted(choice)
@@ -78,14 +78,14 @@ def test_viscous_slopes_are_kept_and_coulomb_ones_dropped(plain, warm):
 def test_every_friction_model_can_follow_temperature(name, warm, plain):
     kind = FRICTION_MODELS[name]
     friction = kind() if name in ("presliding", "power_law", "stribeck") else kind(width=0.02)
-    choice = follow_temperature(replace(plain, friction=friction), warm, "linear")
+    choice = select_temperature_law(replace(plain, friction=friction), warm, "linear")
     assert choice.law == "linear" and "viscous" in choice.model.friction.affected
     assert choice.model.friction.model == friction
 
 
 @pytest.mark.parametrize("law", ["exponential", "arrhenius"])
 def test_exponential_laws_predict_like_the_truth(law, plain, warm):
-    choice = follow_temperature(plain, warm, law)
+    choice = select_temperature_law(plain, warm, law)
     assert choice.law == law
     estimate, model = _fitted(choice)
     assert estimate.shape is not None and np.all(estimate.shape > 0.0)
@@ -101,7 +101,7 @@ def test_friction_that_does_not_follow_is_left_alone(plain):
     values = np.array(still.values)
     values[35:42:3] = 0.0
     session = _session(model=still.with_values(values))
-    choice = follow_temperature(plain, session)
+    choice = select_temperature_law(plain, session)
     assert choice.law == "none" and choice.model is plain
     assert "does not follow temperature" in choice.findings[0]
 
@@ -109,19 +109,19 @@ def test_friction_that_does_not_follow_is_left_alone(plain):
 def test_one_temperature_is_not_enough(plain):
     session = Samples.joined([worn_arm.samples(30.0, k, path=k) for k in range(3)])
     with pytest.raises(PoorExcitationError, match="3 K are needed") as told:
-        follow_temperature(plain, session, "linear")
+        select_temperature_law(plain, session, "linear")
     assert "Record the same motion with the robot cold" in str(told.value)
-    choice = follow_temperature(plain, session)
+    choice = select_temperature_law(plain, session)
     assert choice.law == "none" and "friction is fitted as it is" in choice.findings[0]
 
 
 def test_no_temperatures_are_told(plain, warm):
     blind = warm.with_channels(temperature=None)
-    assert follow_temperature(plain, blind).law == "none"
+    assert select_temperature_law(plain, blind).law == "none"
     with pytest.raises(RecordingError, match="thermal-model"):
-        follow_temperature(plain, blind, "linear")
+        select_temperature_law(plain, blind, "linear")
     with pytest.raises(TaufitError, match="is not known"):
-        follow_temperature(plain, warm, "cubic")
+        select_temperature_law(plain, warm, "cubic")
 
 
 def test_a_joint_that_stayed_cold_is_named(plain):
@@ -129,7 +129,7 @@ def test_a_joint_that_stayed_cold_is_named(plain):
     cold = session.temperature.copy()
     # Joint 1 warms by two kelvins only.
     cold[:, 0] = 25.0 + 0.1 * (cold[:, 0] - 20.0)
-    choice = follow_temperature(plain, session.with_channels(temperature=cold), "linear")
+    choice = select_temperature_law(plain, session.with_channels(temperature=cold), "linear")
     assert any("joint 1 stayed within 3 K" in text for text in choice.findings)
     assert "joint_1.viscous_per_degree" in choice.dropped
     assert "joint_2.viscous_per_degree" not in choice.dropped
@@ -140,7 +140,7 @@ def test_a_stuck_sensor_is_named_and_not_used(plain, warm):
     stuck[:, 2] = 31.4
     session = warm.with_channels(temperature=stuck)
     assert stuck_sensors(session) == {2: 31.4} and stuck_sensors(warm) == {}
-    choice = follow_temperature(plain, session)
+    choice = select_temperature_law(plain, session)
     assert any("joint 3: the temperature sensor stands still" in t for t in choice.findings)
     assert "joint_3.viscous_per_degree" in choice.dropped
 
@@ -160,7 +160,7 @@ def test_a_jump_in_one_sample_is_mended_and_named(plain, warm):
     mended, told = repaired_temperature(session)
     assert len(told) == 1 and "run3" in told[0] and "joint 2 jumps to" in told[0]
     np.testing.assert_allclose(mended, warm.temperature, atol=0.11)
-    choice = follow_temperature(plain, session)
+    choice = select_temperature_law(plain, session)
     assert choice.law == "linear" and any("joint 2 jumps" in t for t in choice.findings)
 
 
@@ -170,20 +170,20 @@ def test_a_step_of_forty_kelvins_is_refused(plain, warm):
     broken[rows, 0] += 40.0
     session = warm.with_channels(temperature=broken)
     with pytest.raises(RecordingError, match="run3: the temperature of joint 1 steps"):
-        follow_temperature(plain, session, "linear")
-    choice = follow_temperature(plain, session)
+        select_temperature_law(plain, session, "linear")
+    choice = select_temperature_law(plain, session)
     assert choice.law == "none" and "joint 1 steps" in choice.findings[0]
 
 
 def test_impossible_temperatures_are_refused(plain, warm):
     kelvins = warm.with_channels(temperature=warm.temperature + 273.15)
     with pytest.raises(RecordingError, match=r"joint 1 goes 29.* degC, which no gear survives"):
-        follow_temperature(plain, kelvins, "linear")
+        select_temperature_law(plain, kelvins, "linear")
 
 
 def test_swapped_sensors_are_named(plain, warm):
     swapped = warm.with_channels(temperature=warm.temperature[:, [0, 2, 1]])
-    told = follow_temperature(plain, swapped).findings
+    told = select_temperature_law(plain, swapped).findings
     assert any(
         t.startswith("joint 2: friction follows the temperature given for joint 3") for t in told
     )

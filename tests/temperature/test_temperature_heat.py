@@ -23,9 +23,9 @@ from taufit.model.torque_model import TorqueModel
 from taufit.signals import Samples
 from taufit.temperature.apply import with_temperature
 from taufit.temperature.heat_model import (
-    follow_heat,
     session_clock,
     thermal_temperature,
+    with_thermal_model,
 )
 from taufit.terms.friction import Linear
 
@@ -53,7 +53,7 @@ def heated(session):
     held = np.isin(session.run, [2, 6, 10])
     train = replace(session.with_channels(temperature=None), keep=session.keep & ~held[:, None])
     plain = TorqueModel(worn_arm.three_joints(), Linear(0.02))
-    choice = follow_heat(plain, train)
+    choice = with_thermal_model(plain, train)
     estimate = fit_samples(choice.model, choice.samples, Wls(), dropped=choice.dropped)
     blind = fitted_model(plain, fit_samples(plain, train, Wls()), train)
     model = fitted_model(choice.model, estimate, choice.samples, thermal=choice.thermal)
@@ -107,7 +107,7 @@ def test_friction_that_stays_is_refused():
     )
     plain = TorqueModel(worn_arm.three_joints(), Linear(0.02))
     with pytest.raises(PoorExcitationError, match="no temperature to estimate"):
-        follow_heat(plain, still)
+        with_thermal_model(plain, still)
 
 
 def test_clock_goes_on_from_run_to_run(session):

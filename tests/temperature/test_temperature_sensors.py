@@ -9,7 +9,12 @@ import pytest
 
 from taufit.model.torque_model import TorqueModel
 from taufit.signals import condition
-from taufit.temperature.sensors import blind_fit, heat_power, heat_share, swapped_findings
+from taufit.temperature.sensors import (
+    fit_without_temperature,
+    heat_power,
+    heat_share,
+    swapped_findings,
+)
 from taufit.terms.friction import Linear
 
 
@@ -34,7 +39,7 @@ def session():
 
 def test_each_sensor_shows_the_heat_of_its_joint(session):
     model, samples = session
-    _, coulomb, viscous, _ = blind_fit(model, samples)
+    _, coulomb, viscous, _ = fit_without_temperature(model, samples)
     share = heat_share(samples, heat_power(samples, coulomb, viscous))
     np.testing.assert_array_equal(np.argmax(share, axis=0), np.arange(6))
     assert np.diag(share).min() > 0.8

@@ -196,7 +196,7 @@ def contacts(case):
 
 
 def scatter(case):
-    from taufit.regression.run_effect import _only
+    from taufit.regression.run_variability import _only
 
     layout = case.model.layout
     return np.array(
@@ -325,12 +325,12 @@ def test_signs_take_only_friction_for_what_takes_energy(pair):
 
 
 def test_zeros_are_found_from_the_slope_of_conservative_terms(pair):
-    from taufit.calibration.zero_search import Search
+    from taufit.calibration.zero_search import ZeroSearch
 
     if pair.term.kind == DISSIPATIVE:
         pytest.skip("no torque over position")
     model = pair.more.model
-    search = Search(model.structure, pair.more.samples, np.array([1]), np.full(6, 0.01))
+    search = ZeroSearch(model.structure, pair.more.samples, np.array([1]), np.full(6, 0.01))
     zeros = search.start
     slopes = search._slopes(zeros, model.values)[:, 1, 0]
     h = 1e-5
@@ -391,7 +391,7 @@ def test_a_motion_is_designed_for_it_or_refused_by_name(pair):
 
 
 def test_a_fleet_has_a_scale_for_it(pair):
-    from taufit.fleet.siblings import _levels, _sizes
+    from taufit.fleet.fleet_prior import _levels, _sizes
 
     model = pair.plain.model
     sizes = _sizes(model.structure, _levels(model.structure, model.values))
@@ -410,16 +410,16 @@ def test_terms_that_cannot_be_written_down_are_watched_all_the_same(pair, monkey
 
 
 def test_one_way_joints_tie_no_spring(pair):
-    from taufit.fitting.one_way import ties
+    from taufit.fitting.unidirectional_joints import confounded_terms
 
     samples = pair.plain.samples
     one_way = replace(samples, velocity=np.abs(samples.velocity) + 0.1)
-    tied = ties(pair.plain.model.structure, one_way).tied
+    tied = confounded_terms(pair.plain.model.structure, one_way).tied
     assert tied and not any(one.name in name for one in pair.term.parameters for name in tied)
 
 
 def test_live_and_temperature_ask_the_same_consumers(pair):
-    from taufit.temperature.changes import follows_temperature
+    from taufit.temperature.warm_up import follows_temperature
 
     assert not follows_temperature(pair.plain.model)
 

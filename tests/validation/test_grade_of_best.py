@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taufit.model.score import Score
-from taufit.validation.grades import Thresholds, grade, reached
+from taufit.validation.grades import Thresholds, grade, training_error_ratio
 
 SPREAD = np.array([40.0, 10.0])
 
@@ -17,8 +17,8 @@ def score(nrmse: float, spread=SPREAD) -> Score:
 
 
 def test_what_is_left_of_training_is_taken_over_the_spread_that_is_judged():
-    np.testing.assert_allclose(reached(score(0.04), score(0.05, 0.5 * SPREAD)), 0.08)
-    assert np.all(np.isinf(reached(None, score(0.05))))
+    np.testing.assert_allclose(training_error_ratio(score(0.04), score(0.05, 0.5 * SPREAD)), 0.08)
+    assert np.all(np.isinf(training_error_ratio(None, score(0.05))))
 
 
 @pytest.mark.parametrize(("times", "word"), [(1.3, "good"), (1.45, "usable")])

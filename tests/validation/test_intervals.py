@@ -15,8 +15,8 @@ from taufit.robot import read_robot
 from taufit.signals import condition
 from taufit.terms.friction import Linear
 from taufit.validation.grades import grade
-from taufit.validation.in_detail import in_detail, stiction_lines
 from taufit.validation.score import score
+from taufit.validation.score_breakdown import score_breakdown, stiction_lines
 from taufit.workflow import identify
 
 
@@ -54,7 +54,7 @@ def test_without_scatter_between_runs_the_interval_does_not_hold(done):
     model, samples = done.model, done.holdout_samples[0]
     base = replace(model.training.base, covariance=0.0 * model.training.base.covariance)
     bare = model.with_training(replace(model.training, friction_scatter=np.zeros(6), base=base))
-    own = in_detail(bare, samples, done.holdout[0])
+    own = score_breakdown(bare, samples, done.holdout[0])
     assert own.mean_inside < done.holdout[0].mean_inside - 0.02
 
 
@@ -81,7 +81,7 @@ def test_standing_joints_are_scored_apart(done):
     torque = predict_interval(model, samples).torque.copy()
     torque[half, 1] += 2.0
     changed = replace(samples, keep=keep, torque=torque)
-    own = in_detail(model, changed, score(model, changed))
+    own = score_breakdown(model, changed, score(model, changed))
     assert own.standing_share[1] == pytest.approx(0.5, abs=0.05)
     assert own.standing_rmse[1] == pytest.approx(2.0, rel=0.02)
     assert own.moving_nrmse[1] < 1e-6 < own.nrmse[1]

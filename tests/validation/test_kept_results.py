@@ -19,7 +19,7 @@ from taufit.recording import read_recordings, write_recording
 from taufit.recording.files import RecordingFiles, find_recordings
 from taufit.regression import Information
 from taufit.signals import sample_source
-from taufit.signals.stored.results import KeptResults
+from taufit.signals.stored.result_cache import ResultCache
 from taufit.workflow import identify, inputs, training_data
 
 
@@ -161,12 +161,12 @@ def test_one_more_file_is_within_what_is_promised(made, folder):
 
 def test_where_parameters_stay_near_only_the_new_file_is_read(made, folder, monkeypatch):
     fitted(made[0], folder, folder, count=4)
-    always = KeptResults.settled
+    always = ResultCache.settled
 
     def settled(self, name, value, near):
         return always(self, name, value, lambda now, known: True)
 
-    monkeypatch.setattr(KeptResults, "settled", settled)
+    monkeypatch.setattr(ResultCache, "settled", settled)
     _, read = fitted(made[0], folder, folder)
 
     assert set(read) == {"run4.parquet"}

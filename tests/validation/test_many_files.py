@@ -10,7 +10,7 @@ import pytest
 import simulated_arm
 
 from taufit.core.errors import RecordingError
-from taufit.dynamics.batch import Engine
+from taufit.dynamics.batch import RegressorEngine
 from taufit.estimators import ConsistentSdp, Wls
 from taufit.fitting import automatic_model, fit_samples as fit_samples
 from taufit.recording import files as recording_files, read_recordings, write_recording
@@ -195,10 +195,10 @@ def counted(monkeypatch):
 
         return call
 
-    dense = watched(Engine.regressor, lambda q, *_: len(q))
-    compact = watched(Engine.write_columns, lambda q, v, a, first, last, *_: last - first)
-    monkeypatch.setattr(Engine, "regressor", dense)
-    monkeypatch.setattr(Engine, "write_columns", compact)
+    dense = watched(RegressorEngine.regressor, lambda q, *_: len(q))
+    compact = watched(RegressorEngine.write_columns, lambda q, v, a, first, last, *_: last - first)
+    monkeypatch.setattr(RegressorEngine, "regressor", dense)
+    monkeypatch.setattr(RegressorEngine, "write_columns", compact)
     return seen
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from taufit.model.score import Score
-from taufit.validation.score_sums import unlike_files
+from taufit.validation.score_sums import outlier_file_findings
 
 RMSE, NRMSE = np.array([2.0, 1.5, 1.0, 0.3]), np.array([0.05, 0.02, 0.04, 0.06])
 
@@ -25,7 +25,7 @@ def changed(scores, times, relative):
 
 
 def test_alike_files_are_not_named(scores):
-    assert unlike_files(scores) == []
+    assert outlier_file_findings(scores) == []
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_alike_files_are_not_named(scores):
     ],
 )
 def test_motions_that_differ_are_not_named(scores, times, relative):
-    assert unlike_files(changed(scores, times, relative)) == []
+    assert outlier_file_findings(changed(scores, times, relative)) == []
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,6 @@ def test_motions_that_differ_are_not_named(scores, times, relative):
     ],
 )
 def test_a_file_far_off_is_named(scores, times, relative, severity):
-    (finding,) = unlike_files(changed(scores, times, relative))
+    (finding,) = outlier_file_findings(changed(scores, times, relative))
     assert finding.kind == "broken_file" and finding.severity == severity
     assert finding.message.startswith("run3 is not like the other 3 recordings")

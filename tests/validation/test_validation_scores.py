@@ -10,7 +10,14 @@ import pytest
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.model import predicted_torque
 from taufit.signals import Samples, condition
-from taufit.validation import Limits, check, range_findings, residual_spectrum, score, verdict
+from taufit.validation import (
+    AcceptanceLimits,
+    check,
+    range_findings,
+    residual_spectrum,
+    score,
+    verdict,
+)
 
 
 def test_score_is_rmse_over_std_in_motion(identified):
@@ -98,16 +105,18 @@ def test_verdicts_name_every_broken_limit(identified):
     good = verdict(scores)
     assert good.passed and good.word == "PASS"
 
-    assert verdict(scores, Limits(mean_nrmse=0.5, rmse=(50.0,), correlation=0.5)).passed
-    bad = verdict(scores, Limits(mean_nrmse=1e-6, nrmse=1e-6, rmse=(1e-6,), correlation=1.0))
+    assert verdict(scores, AcceptanceLimits(mean_nrmse=0.5, rmse=(50.0,), correlation=0.5)).passed
+    bad = verdict(
+        scores, AcceptanceLimits(mean_nrmse=1e-6, nrmse=1e-6, rmse=(1e-6,), correlation=1.0)
+    )
     assert not bad.passed
     joints = identified.model.robot.joints
     assert len(bad.reasons) == len(scores) * (1 + 3 * joints)
     with pytest.raises(TaufitError, match="2 RMSE limits were given for 6 joints"):
-        verdict(scores, Limits(rmse=(1.0, 2.0)))
+        verdict(scores, AcceptanceLimits(rmse=(1.0, 2.0)))
     for wrong in ({"mean_nrmse": -1.0}, {"nrmse": np.nan}, {"correlation": 2.0}):
         with pytest.raises(TaufitError):
-            Limits(**wrong)
+            AcceptanceLimits(**wrong)
 
 
 def test_an_equal_low_pass_on_both_sides(truth, runs):

@@ -23,7 +23,7 @@ from taufit.wire import UrRtde
 from taufit.wire.player import APPROACH, FINISHED, PREPARATION, RECORDED, Approach, Playback
 from taufit.wire.recorder import record
 from taufit.wire.ros import JointState, Ros2JointStates, Ros2Player
-from taufit.wire.rtde_line import RtdeLine
+from taufit.wire.rtde_connection import RtdeConnection
 from taufit.wire.ur_stream import UrStreamPlayer, stream_program
 
 ARM = typical_rotor(read_robot("ur10"))
@@ -161,7 +161,7 @@ def test_without_set_points_the_controller_stops_the_arm(robot, tmp_path):
 
 
 def test_registers_of_another_client_are_not_taken(robot):
-    other = RtdeLine(robot.host, robot.ports.rtde, print)
+    other = RtdeConnection(robot.host, robot.ports.rtde, print)
     other.inputs(("input_int_register_24",))
     player = streamed(robot, Playback(MOTION, period=MOTION.period))
     with pytest.raises(WireError, match="another client writes input_int_register_24"):

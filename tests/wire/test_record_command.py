@@ -18,7 +18,7 @@ from taufit.core.errors import WireError
 from taufit.dynamics import inverse_dynamics
 from taufit.excitation import Sampled
 from taufit.excitation.motion_file import read_motion, write_motion
-from taufit.excitation.programs import to_urscript
+from taufit.excitation.robot_programs import to_urscript
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor

@@ -8,7 +8,7 @@ from tests.wire.conftest import path, ticks
 
 from taufit.dynamics import coriolis_torque, forward_kinematics, mass_matrix
 from taufit.excitation import Sampled
-from taufit.excitation.programs import to_urscript
+from taufit.excitation.robot_programs import to_urscript
 from taufit.robot import bundled_robots, read_robot
 from taufit.robot.pose import rotation
 from taufit.sim import Effects, random_fourier

@@ -10,8 +10,8 @@ import pytest
 
 from taufit.virtual.controllers import UrController, VirtualUr
 from taufit.wire import UrRtde, rtde, ur_state
-from taufit.wire.line import exchange
-from taufit.wire.ur_player import about
+from taufit.wire.tcp_connection import exchange
+from taufit.wire.ur_player import controller_info
 
 
 class Client:
@@ -157,7 +157,7 @@ def test_the_dashboard_answers_line_by_line(virtual_ur):
     assert virtual_ur.controller.safety_mode == 1
     assert ask("power off", "robotmode")[1] == "Robotmode: POWER_OFF"
     assert ask("power on", "brake release", "robotmode")[2] == "Robotmode: RUNNING"
-    assert about(virtual_ur.host, virtual_ur.ports)["robot_model"] == "UR10"
+    assert controller_info(virtual_ur.host, virtual_ur.ports)["robot_model"] == "UR10"
 
 
 def test_the_state_port_tells_modes_joints_and_kinematics(virtual_ur):

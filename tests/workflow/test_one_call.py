@@ -13,7 +13,7 @@ import taufit
 from taufit.cli.app import main
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.fitting import automatic_model
-from taufit.model.from_data import known_speed
+from taufit.model.information_share import measured_speed_range
 from taufit.report import fit_page
 from taufit.sim import random_fourier
 from taufit.workflow.training_data import condition_like
@@ -154,7 +154,7 @@ def test_the_fit_says_what_came_from_the_data_and_where_friction_is_a_guess(fold
     assert told["from_data"]["friction"][0].keys() == set(done.model.layout.drive_names)
     np.testing.assert_array_equal(model.training.from_data.terms, shares.terms)
     assert told["friction_seen_to"] == done.model.training.ranges.velocity.largest.tolist()
-    known = known_speed(model)
+    known = measured_speed_range(model)
     slow = [j for j in range(6) if known.seen[j] < 0.95 * known.rated[j]]
     assert list(known.guessed) == slow and ("is a guess" in known.words) == bool(slow)
     page = fit_page(done)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from taufit.calibration.known_mass import identify_gains as identify_gains
     from taufit.calibration.mounting import (
         Gravity as Gravity,
-        Moved as Moved,
+        RemountedModel as RemountedModel,
         estimate_gravity as estimate_gravity,
         mounting_findings as mounting_findings,
         move_model as move_model,

@@ -42,7 +42,7 @@ def projected(columns: Array, y: Array) -> tuple[Array, Array, Array]:
     return right.T @ (inside / values) / size, y - left @ inside, left
 
 
-def slopes(
+def shape_jacobian(
     pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"], c: Array
 ) -> Array:
     """Derivative of the curve with respect to every shape, exactly."""
@@ -60,11 +60,11 @@ def _jacobian(
 ) -> Float[Array, "n s"]:
     """Kaufman's derivative of the residual with respect to the logarithms of the shapes."""
     c, _, left = projected(columns_of(pairs, model, shape, live), pairs.target)
-    slope = -slopes(pairs, model, shape, live, c) * shape
+    slope = -shape_jacobian(pairs, model, shape, live, c) * shape
     return slope - left @ (left.T @ slope)
 
 
-def refined(
+def refine_shape(
     pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
 ) -> tuple[Array, float]:
     """Variable projection from one start: Levenberg-Marquardt on the logarithms of the shapes."""
@@ -112,7 +112,7 @@ def from_grid(
 ) -> tuple[Array, float]:
     """Variable projection from good points all over a dense grid."""
     if not model.shapes:
-        return refined(pairs, model, np.empty(0), live)
+        return refine_shape(pairs, model, np.empty(0), live)
     axes = [np.geomspace(s.start[0] / 3, min(s.start[-1] * 3, s.upper), 9) for s in model.shapes]
     points = np.array(list(product(*axes)))
     # Valleys beside a fold are thinner than the grid.
@@ -130,18 +130,18 @@ def from_grid(
         *_apart(pairs, model, live, thin, most // 2, 0.5),
         *far,
     ]
-    found = sorted((refined(pairs, model, start, live) for start in starts), key=itemgetter(1))
+    found = sorted((refine_shape(pairs, model, start, live) for start in starts), key=itemgetter(1))
     best = found[0]
     for shape, _ in found[:3]:
         for twins in beyond_folds(shape, _gram(pairs, model, shape, live), model.shapes):
             nearest = min(twins, key=lambda twin: _cost(pairs, model, twin, live))
-            best = min(best, refined(pairs, model, nearest, live), key=itemgetter(1))
+            best = min(best, refine_shape(pairs, model, nearest, live), key=itemgetter(1))
     # A shape may sit in a valley of its own while the others are where they belong.
     for m, axis in enumerate(axes):
         line = np.tile(best[0], (len(axis), 1))
         line[:, m] = axis
         for start in line:
-            best = min(best, refined(pairs, model, start, live), key=itemgetter(1))
+            best = min(best, refine_shape(pairs, model, start, live), key=itemgetter(1))
     return best
 
 
@@ -186,7 +186,7 @@ def _gram(
     return jacobian.T @ jacobian
 
 
-def all_at_once(
+def fit_jointly(
     pairs: FrictionPairs, model: Friction, live: Bool[Array, " k"]
 ) -> tuple[Array, float]:
     """Levenberg-Marquardt on coefficients and logarithms of shapes together, from one start."""
@@ -201,7 +201,7 @@ def all_at_once(
 
     def jacobian(x: Array) -> Array:
         shape = np.exp(x[count:])
-        slope = slopes(pairs, model, shape, live, x[:count]) * shape
+        slope = shape_jacobian(pairs, model, shape, live, x[:count]) * shape
         return np.column_stack([columns_of(pairs, model, shape, live), slope])
 
     first = np.concatenate([np.full(count, 0.1 * level), np.log(start)])
@@ -226,7 +226,7 @@ def bic(
     Friction that grows with load is expected of every gear: the term `load` is not counted.
     """
     counted = live & np.array([one.group != LOAD or bool(one.modifies) for one in model.parameters])
-    moved = slopes(pairs, model, shape, counted, np.ones(int(counted.sum())))
+    moved = shape_jacobian(pairs, model, shape, counted, np.ones(int(counted.sum())))
     shapes = int(np.count_nonzero(np.any(np.abs(moved) > 0, axis=0)))
     floor = 1e-24 * float(np.sum(pairs.target**2))
     # Bins of one pair of strokes share the gear's position: a stroke counts once.
@@ -243,7 +243,7 @@ def covariance(
 ) -> Float[Array, "m m"]:
     """Of the live coefficients, then the shapes, from the residuals; strokes are independent."""
     columns = columns_of(pairs, model, shape, live)
-    jacobian = np.column_stack([columns, slopes(pairs, model, shape, live, c)])
+    jacobian = np.column_stack([columns, shape_jacobian(pairs, model, shape, live, c)])
     size = np.linalg.norm(jacobian, axis=0)
     size[size == 0.0] = 1.0
     n, used = jacobian.shape

@@ -91,7 +91,7 @@ class FrictionIdentification:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class FrictionTestData:
     """What recordings of friction tests show.
 
     Attributes:
@@ -148,7 +148,7 @@ def identify_friction(
     scores = {name: _score(found) for name, (_, found) in tried.items()}
     chosen = min(scores, key=lambda name: scores[name])
     curve, fits = tried[chosen]
-    fits[:] = loads_alike(measured, curve, fits, passive, top)
+    fits[:] = pool_load_coefficients(measured, curve, fits, passive, top)
     fits[:] = [
         replace(fit, full_rms=least_rms(pairs, curve))
         for pairs, fit in zip(measured, fits, strict=True)
@@ -235,7 +235,7 @@ def _in_terms_of(model: Friction, fit: FrictionFit) -> FrictionFit:
     )
 
 
-def loads_alike(
+def pool_load_coefficients(
     measured: Sequence[FrictionPairs],
     model: Friction,
     fits: Sequence[FrictionFit],
@@ -287,7 +287,7 @@ def _finite(speed: float) -> float | None:
 
 def measured_pairs(
     robot: Robot, samples: Iterable[Samples], joints: Sequence[int] | None = None
-) -> Measured:
+) -> FrictionTestData:
     """Pairs of strokes of every joint, recording by recording."""
     wanted = tuple(joints or range(1, robot.joints + 1))
     for joint in wanted:
@@ -317,7 +317,7 @@ def measured_pairs(
             "(`taufit design ROBOT --kind friction-test` plans one)."
         )
     found = {joint: FrictionPairs.joined(own) for joint, own in parts.items() if own}
-    return Measured(
+    return FrictionTestData(
         tuple(weighted(_with_friction(pairs)) for pairs in found.values()),
         tuple(joint for joint in range(1, robot.joints + 1) if joint not in found),
         conditioning,
@@ -341,7 +341,7 @@ def _with_friction(pairs: FrictionPairs) -> FrictionPairs:
 
 def _assembled(
     robot: Robot,
-    tested: Measured,
+    tested: FrictionTestData,
     friction: Friction,
     found: tuple[JointFriction, ...],
     links: FittedModel | None,

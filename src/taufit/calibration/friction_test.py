@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from taufit.calibration.friction_curve import (
-    all_at_once,
     bic,
     columns_of,
     covariance,
+    fit_jointly,
     from_grid,
     projected,
-    refined,
+    refine_shape,
 )
 from taufit.calibration.friction_pairs import FrictionPairs
-from taufit.calibration.passive import Cone, passive_cone
+from taufit.calibration.passivity import PassivityConstraints, passive_cone
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.core.threads import one_blas_thread
@@ -127,7 +127,7 @@ def fit_friction(
     _refuse_unloaded(pairs, model)
     live = np.ones(len(terms), bool)
     if method == "levenberg_marquardt":
-        shape, cost = all_at_once(pairs, model, live)
+        shape, cost = fit_jointly(pairs, model, live)
     else:
         shape, cost = from_grid(pairs, model, live)
     full = float(np.sqrt(cost / len(pairs.torque))) if pairs.weight is None else np.nan
@@ -164,7 +164,7 @@ def _supported(
         for i in _droppable(model, live):
             fewer = live.copy()
             fewer[i] = False
-            again, less = refined(pairs, model, shape, fewer)
+            again, less = refine_shape(pairs, model, shape, fewer)
             trials.append((bic(less, n, pairs, model, again, fewer), i, again, less))
         best, i, again, less = min(trials, key=lambda one: one[0])
         if best >= score:
@@ -175,7 +175,7 @@ def _supported(
                 break
             live = live.copy()
             live[turned] = False
-            shape, cost = refined(pairs, model, shape, live)
+            shape, cost = refine_shape(pairs, model, shape, live)
             continue
         live = live.copy()
         live[i] = False
@@ -277,7 +277,7 @@ def _within(
     model: Friction,
     shape: Array,
     live: Bool[Array, " k"],
-    cone: Cone,
+    cone: PassivityConstraints,
 ) -> Array:
     """The shape again where the unconstrained curve is not passive."""
     from scipy.optimize import least_squares
@@ -305,7 +305,7 @@ def _result(
     model: Friction,
     shape: Array,
     live: Bool[Array, " k"],
-    cone: Cone | None,
+    cone: PassivityConstraints | None,
     full: float,
 ) -> FrictionFit:
     """Coefficients, their spread, how far they reach, and what to say about them."""
@@ -359,7 +359,7 @@ def _valid_to(
     model: Friction,
     shape: Array,
     live: Bool[Array, " k"],
-    cone: Cone | None,
+    cone: PassivityConstraints | None,
     known: Float[Array, "l l"],
     c: Array,
 ) -> float:

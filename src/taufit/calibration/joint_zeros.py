@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.calibration.zero_search import Search
+from taufit.calibration.zero_search import ZeroSearch
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError, RobotError
 from taufit.model.torque_model import TorqueModel
@@ -82,7 +82,7 @@ def joint_numbers(robot: Robot, wanted: str | Sequence[str]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(known[part] for part in parts))
 
 
-def found_zeros(
+def estimate_requested_zeros(
     model: TorqueModel,
     source: SampleSource,
     wanted: str | Sequence[str],
@@ -133,8 +133,8 @@ def estimate_joint_zeros(
             f"joint zeros need motion; {moving} samples of this recording move. Record a motion "
             "in which all joints accelerate and reverse (`taufit design`)."
         )
-    told = chosen[~np.isin(chosen, hidden_joints(robot))]
-    found = Search(model, samples, tuple(told), expected).run()
+    told = chosen[~np.isin(chosen, joints_with_unobservable_zero(robot))]
+    found = ZeroSearch(model, samples, tuple(told), expected).run()
     searched = np.isin(np.arange(robot.joints), chosen)
     std = np.where(searched, expected, 0.0)
     std[told] = np.sqrt(np.diag(found.covariance))
@@ -143,7 +143,7 @@ def estimate_joint_zeros(
     return JointZeros(np.where(shown, found.zeros, own), std, shown, expected, searched)
 
 
-def hidden_joints(robot: Robot) -> tuple[int, ...]:
+def joints_with_unobservable_zero(robot: Robot) -> tuple[int, ...]:
     """Joints whose zero no torque shows.
 
     The last one, since its shift is another choice of the last link's parameters. Sliding joints

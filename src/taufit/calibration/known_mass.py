@@ -109,7 +109,7 @@ def identify_gains(  # noqa: PLR0913 - the public call has one keyword per choic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
+class _KnownMassRows:
     """Joint after joint: signal K = arm theta + payload (h, I) + known."""
 
     signal: Float[Array, " r"]
@@ -141,7 +141,7 @@ def _stack(
     payload: Float[Array, "n j 10"],
     mass: float,
     block: int,
-) -> _Rows:
+) -> _KnownMassRows:
     n, joints = signal.shape
     arm = arm.transpose(1, 0, 2).reshape(joints * n, -1)
     payload = payload.transpose(1, 0, 2).reshape(joints * n, PER_LINK)
@@ -151,7 +151,7 @@ def _stack(
     arm = arm / np.linalg.norm(arm, axis=0)
     upper, order = scipy.linalg.qr(np.linalg.qr(arm, mode="r"), mode="r", pivoting=True)
     pivots = np.abs(np.diag(upper))
-    return _Rows(
+    return _KnownMassRows(
         signal=signal.T.ravel(),
         joint=np.repeat(np.arange(joints), n),
         block=np.tile(np.arange(n) // block, joints),
@@ -162,7 +162,7 @@ def _stack(
 
 
 def _solve(
-    reduced: Float[Array, "r x"], rows: _Rows, method: str, mass: float
+    reduced: Float[Array, "r x"], rows: _KnownMassRows, method: str, mass: float
 ) -> tuple[Float[Array, " x"], Float[Array, "x x"]]:
     """x = (K, h, I, 1) and the curvature of what was minimised."""
     joints = rows.joints

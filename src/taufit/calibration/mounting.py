@@ -130,13 +130,13 @@ def estimate_gravity(robot: Robot, samples: Samples, *, trust: float = 1.0) -> G
     picked = np.flatnonzero(samples.in_motion & samples.keep.any(axis=1))
     if len(picked) < 100:
         return None
-    return _Scene(robot, samples, picked, trust).solve()
+    return _DirectionGram(robot, samples, picked, trust).solve()
 
 
 def mounting_findings(robot: Robot, samples: Samples, *, trust: float = 1.0) -> tuple[str, ...]:
     """A sentence where gravity does not come from where the mounting says; else nothing."""
     found = estimate_gravity(robot, samples, trust=trust)
-    return (spoken(found, robot),) if found is not None and found.wrong else ()
+    return (describe_mounting(found, robot),) if found is not None and found.wrong else ()
 
 
 def mounting_option(found: Gravity, robot: Robot) -> str:
@@ -146,7 +146,7 @@ def mounting_option(found: Gravity, robot: Robot) -> str:
     return found.name if named else f"{roll:.1f},{pitch:.1f},0"
 
 
-def spoken(found: Gravity, robot: Robot) -> str:
+def describe_mounting(found: Gravity, robot: Robot) -> str:
     """What was found, in a sentence."""
     said, option = mounting_name(robot.gravity), mounting_option(found, robot)
     fits = option if found.name == said else found.name
@@ -157,7 +157,7 @@ def spoken(found: Gravity, robot: Robot) -> str:
     )
 
 
-class _Scene:
+class _DirectionGram:
     """Everything that does not depend on the direction: one Gram matrix of all columns."""
 
     def __init__(self, robot: Robot, samples: Samples, picked: Any, trust: float) -> None:
@@ -349,7 +349,7 @@ def _moved(at: Float[Array, " 3"], step: Float[Array, " 3"]) -> Float[Array, " 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moved:
+class RemountedModel:
     """A model taken to another mounting.
 
     Attributes:
@@ -371,7 +371,7 @@ class Moved:
     statement: str
 
 
-def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -> Moved:
+def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -> RemountedModel:
     """The same arm mounted another way, and what is not known of it there.
 
     Only the direction of gravity changes. With B and B' the base parameters of the old and the new
@@ -417,7 +417,7 @@ def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -
     # Other parameters act in the new mounting: what was known of the old ones' errors is not kept.
     record = replace(model.training, base=None, std=None).with_warnings(f"moved {described}")
     moved = moved.with_training(record)
-    return Moved(moved, expressions, names, values, effect, described)
+    return RemountedModel(moved, expressions, names, values, effect, described)
 
 
 def _new_rows(before: BaseParameters, after: BaseParameters) -> list[int]:

@@ -21,10 +21,10 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.core.gaussian import Gaussian
-from taufit.core.statistics import NORMAL_95, student_tail_value
+from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
 from taufit.fitting.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.repeats import BAND_HZ, repeated_power
+from taufit.regression.repeated_motion import BAND_HZ, repeated_power
 from taufit.robot import Robot
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.samples import Samples
@@ -47,7 +47,7 @@ _LEAST_FREE = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class ZeroSearchResult:
     """Where a search ended.
 
     Attributes:
@@ -65,7 +65,7 @@ def with_zeros(model: TorqueModel, zeros: Float[Array, " j"]) -> TorqueModel:
     return replace(model, robot=robot, terms=tuple(term.of_robot(robot) for term in model.terms))
 
 
-class Search:
+class ZeroSearch:
     """One recording, one model, some zeros to look for.
 
     Args:
@@ -103,7 +103,7 @@ class Search:
         self.waves = np.zeros((*self.torque.shape, 0))
         self.runs = self._runs()
 
-    def run(self) -> Found:
+    def run(self) -> ZeroSearchResult:
         """The zeros, first as if noise were all that the model lacks, then beside waves."""
         zeros, _, left = self._rounds(self.start.copy())
         self.waves, share = self._waves(), _WAVE_SHARE / np.sqrt(len(WAVES))
@@ -115,7 +115,7 @@ class Search:
         self.prior = prior
         self.nominal = np.concatenate([self.nominal, np.zeros(len(std))])
         zeros, covariance, _ = self._rounds(zeros)
-        return Found(zeros, covariance)
+        return ZeroSearchResult(zeros, covariance)
 
     def _rounds(
         self, zeros: Float[Array, " j"]
@@ -240,7 +240,7 @@ class Search:
     def _weigh(self, left: Float[Array, "n j"], share: Float[Array, " j"]) -> None:
         """Standard deviation of a row, if all rows were independent, by its joint."""
         free = 2.0 * self.band_hz * self.keep.sum(axis=0) / self.rate_hz * share
-        wider = [student_tail_value(0.025, max(x, _LEAST_FREE)) / NORMAL_95 for x in free]
+        wider = [student_t_upper_quantile(0.025, max(x, _LEAST_FREE)) / NORMAL_95 for x in free]
         floor = 1e-6 * np.maximum(self._spread(self.torque), 1e-9)
         level = np.sqrt(self._density(left) / share * self.rate_hz)
         self.scale = np.maximum(level * np.array(wider), floor)

@@ -20,7 +20,7 @@ from taufit.clearance.space import Space
 from taufit.core.arrays import Array, Float
 from taufit.excitation import Fourier, Motion
 from taufit.robot import Limits, Robot
-from taufit.wire.player import ACCELERATION, SPEED, Approach, Reach
+from taufit.wire.player import ACCELERATION, SPEED, Approach, MotionDemand
 
 # Longest way to the start [s].
 _LONGEST_S = 120.0
@@ -52,7 +52,7 @@ class Clearance:
     back: Approach | None
     via: str
     knots_s: float
-    reach: Reach
+    reach: MotionDemand
     limits: Limits
 
     def is_cleared(self, *, accept_uncertified: bool = False) -> bool:
@@ -254,10 +254,10 @@ class ClearanceCheck:
         nearest = min(homes, key=lambda pose: float(np.abs(pose - here).max()))
         return text + f"Jog the arm to {_degrees(nearest)} degrees: the way from there is proved"
 
-    def _reach(self, motion: Motion, ways: list[Float[Array, "n j"]]) -> Reach:
+    def _reach(self, motion: Motion, ways: list[Float[Array, "n j"]]) -> MotionDemand:
         """Of the motion, its positions widened by the ways to its start."""
         time = np.linspace(0.0, motion.duration, max(500, min(200_000, int(200 * motion.duration))))
-        reach = Reach.of(*motion.at(time), motion.duration)
+        reach = MotionDemand.of(*motion.at(time), motion.duration)
         if not ways:
             return reach
         poses = np.vstack(ways)

@@ -15,7 +15,7 @@ from taufit.clearance.proof import SHARE, prove_limits
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.excitation import Fourier, Motion, Sampled, Spline, Strokes
-from taufit.excitation.programs import KNOTS_S, knots
+from taufit.excitation.robot_programs import KNOTS_S, knots
 from taufit.robot import Limits
 
 # Ways of playing: a program on the controller, set points one by one, a joint trajectory.

@@ -100,7 +100,7 @@ def version() -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits with 0, 1 (input or result refused) or 2 (wrong usage)."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    process.settle()
+    process.configure_process()
     with process.stoppable(patient=bool(arguments) and arguments[0] in _SESSIONS):
         try:
             try:
@@ -172,21 +172,21 @@ def typer_app(verb: str) -> Any:
     """The verb as a typer app; the "Next: ..." of its docstring becomes the last line of help."""
     import typer
 
-    from taufit.cli.options.spread import spread
+    from taufit.cli.options.option_groups import flatten_options
 
     module = import_module(module_of(verb) or verb)
     if hasattr(module, "app"):
         for one in module.app.registered_commands:
             if one.help is None and one.callback is not None:
                 one.help, one.epilog = _without_next(one.callback.__doc__ or "")
-                one.callback = spread(one.callback)
+                one.callback = flatten_options(one.callback)
         info = module.app.info
         if isinstance(info.help, str) and "Next: " in info.help:
             info.help, info.epilog = _without_next(info.help)
         return module.app
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     text, last = _without_next(module.command.__doc__ or "")
-    app.command(name=verb, help=text, epilog=last)(spread(module.command))
+    app.command(name=verb, help=text, epilog=last)(flatten_options(module.command))
     return app
 
 

@@ -9,15 +9,15 @@ import typer
 
 from taufit.cli.common import print_json, progress, scored, short_name
 from taufit.cli.options import (
+    AcceptanceOptions,
     AllowRepeats,
     Cutoff,
     Json,
-    LimitOptions,
     Model,
     RecordingOptions,
     Report,
     cutoff_given,
-    wrong,
+    usage_error,
 )
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from taufit.report.tracking_page import TrackedRun
     from taufit.signals import Samples
     from taufit.validation import Score, Verdict
-    from taufit.workflow.check import Checked
+    from taufit.workflow.check import CheckResult
 
 
 def command(  # noqa: PLR0913 - one parameter per option
@@ -37,7 +37,7 @@ def command(  # noqa: PLR0913 - one parameter per option
         ),
     ],
     source: RecordingOptions,
-    required: LimitOptions,
+    required: AcceptanceOptions,
     cutoff_hz: Cutoff = None,
     track: Annotated[
         bool,
@@ -69,12 +69,12 @@ def command(  # noqa: PLR0913 - one parameter per option
     cutoff_given(cutoff_hz)
     limits = required.limits()
     if report is not None and not track:
-        wrong("--report", "the page shows friction as it is followed: add --track.")
+        usage_error("--report", "the page shows friction as it is followed: add --track.")
     fitted = read_model(model)
     paths, _, repeats = find_recordings(recording, allow_repeats=allow_repeats)
     followed: list[TrackedRun] = []
     scores: list[Score] = []
-    checked: list[Checked] = []
+    checked: list[CheckResult] = []
     files: list[dict[str, Any]] = []
     with progress("check") as bar:
         task = bar.add_task("checking", total=len(paths))
@@ -173,7 +173,7 @@ def _show(
     model: Path,
 ) -> None:
     from taufit.cli.common import headline, joint_table, plain_console
-    from taufit.validation.in_detail import stiction_lines
+    from taufit.validation.score_breakdown import stiction_lines
 
     console = plain_console()
     console.print(headline(judged.word, f"  {'; '.join(judged.reasons)}"))

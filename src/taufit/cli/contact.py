@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, Model, RecordingOptions, Report, numbers, wrong
+from taufit.cli.options import Json, Model, RecordingOptions, Report, numbers, usage_error
 
 if TYPE_CHECKING:
     from taufit.contact import ContactRun, ContactSettings, Sensitivity
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class HowOptions:
+class DetectionOptions:
     """How often it may be wrong, and where the tool is."""
 
     alarms_per_hour: Annotated[
@@ -36,13 +36,13 @@ class HowOptions:
         try:
             return ContactSettings(alarms_per_hour=self.alarms_per_hour, tool=(x, y, z))
         except TaufitError as error:
-            wrong("--alarms-per-hour", str(error))
+            usage_error("--alarms-per-hour", str(error))
 
 
 def command(
     model: Model,
     source: RecordingOptions,
-    how: HowOptions,
+    how: DetectionOptions,
     recording: Annotated[
         Path | None,
         typer.Argument(help="In which contacts are looked for.", metavar="[RECORDING]"),
@@ -84,9 +84,11 @@ def command(
 
     started = process_time()
     if recording is None and not free:
-        wrong("RECORDING", "give a recording to look at, or --free RUN to learn from, or both.")
+        usage_error(
+            "RECORDING", "give a recording to look at, or --free RUN to learn from, or both."
+        )
     if report is not None and recording is None:
-        wrong("--report", "a page needs a RECORDING to show.")
+        usage_error("--report", "a page needs a RECORDING to show.")
     settings = how.settings()
     fitted = read_model(model)
     noise = fitted.training.noise
@@ -98,7 +100,7 @@ def command(
         fitted = fitted.with_training(replace(fitted.training, noise=noise))
     if output is not None:
         if not quiet:
-            wrong("--output", "there is nothing to store without --free RUN.")
+            usage_error("--output", "there is nothing to store without --free RUN.")
         write_model(fitted, output)
     told: dict[str, Any] = {"model": str(model), "robot": fitted.robot.name}
     if output is not None:
@@ -133,16 +135,16 @@ def command(
 
 
 def _what_can_be_found(fitted: FittedModel, quiet: list[Any], settings: Any) -> dict[str, Any]:
-    from taufit.contact import ContactWatch, Kind, sensitivity, smallest_steps
+    from taufit.contact import ContactDetector, ContactKind, detectable_torque_steps, sensitivity
 
     noise = fitted.training.noise
     assert noise is not None and noise.tail is not None
-    threshold = ContactWatch(fitted, noise, settings=settings).threshold
+    threshold = ContactDetector(fitted, noise, settings=settings).threshold
     with progress("contact") as bar:
         bar.add_task("putting contacts in", total=None)
-        pulses = sensitivity(fitted, quiet, Kind(), noise=noise, settings=settings)
+        pulses = sensitivity(fitted, quiet, ContactKind(), noise=noise, settings=settings)
     return {
-        "threshold": smallest_steps(noise, threshold).tolist(),
+        "threshold": detectable_torque_steps(noise, threshold).tolist(),
         "evidence_threshold": threshold,
         "false_alarms_per_hour": settings.alarms_per_hour,
         "rests_on_minutes": noise.tail.minutes,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, RobotName, RobotOptions, one_of
+from taufit.cli.options import Json, RobotName, RobotOptions, require_choice
 from taufit.cli.options.design import (
-    CellOptions,
     EffortOptions,
-    FormOptions,
     GoalOptions,
+    LimitAndSceneOptions,
+    MotionFileOptions,
     PurposeOptions,
     SeriesOptions,
 )
@@ -30,10 +30,10 @@ def command(  # noqa: PLR0913 - one parameter per group of options
     which: RobotOptions,
     series: SeriesOptions,
     goal: GoalOptions,
-    cell: CellOptions,
+    cell: LimitAndSceneOptions,
     purpose: PurposeOptions,
     effort: EffortOptions,
-    forms: FormOptions,
+    forms: MotionFileOptions,
     output: Annotated[Path, typer.Option("--output", "-o", help="Motion file.")] = Path(
         "motion.json"
     ),
@@ -63,7 +63,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
     from taufit.cli.common import plain
     from taufit.excitation import KINDS, plan, write_motion
 
-    kind = one_of(_ALIASES.get(kind, kind), KINDS, "--kind")
+    kind = require_choice(_ALIASES.get(kind, kind), KINDS, "--kind")
     arm = which.read(robot)
     joints = purpose.joints(arm)
     model = goal.model(arm)

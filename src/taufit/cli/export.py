@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json
-from taufit.cli.options import Json, Model, RecordingOptions, mounting_given, one_of, wrong
+from taufit.cli.options import (
+    Json,
+    Model,
+    RecordingOptions,
+    mounting_given,
+    require_choice,
+    usage_error,
+)
 
 if TYPE_CHECKING:
-    from taufit.export.form import Form
-    from taufit.export.worth import Worth
+    from taufit.export.export_accuracy import ExportAccuracy
+    from taufit.export.export_format import ExportFormat
     from taufit.model.fitted_model import FittedModel
 
 
@@ -32,22 +39,22 @@ class UnitOptions:
         ),
     ] = None
 
-    def form(self, format: str) -> Form:
+    def form(self, format: str) -> ExportFormat:
         """The entry of `EXPORTS`, an FMU as asked for."""
         from taufit.export import EXPORTS
         from taufit.export.fmu import FMI_VERSIONS, KINDS, fmu_form
 
-        one_of(format, EXPORTS, "--format")
+        require_choice(format, EXPORTS, "--format")
         if format != "fmu":
             if self.fmi is not None or self.kind is not None:
-                wrong("--fmi, --kind", "they go with --format fmu.")
+                usage_error("--fmi, --kind", "they go with --format fmu.")
             return EXPORTS[format]
         versions = {version: version for version in FMI_VERSIONS}
         versions |= {version[0]: version for version in FMI_VERSIONS}
         fmi = FMI_VERSIONS[0] if self.fmi is None else self.fmi
-        one_of(fmi, versions, "--fmi")
+        require_choice(fmi, versions, "--fmi")
         kind = KINDS[0] if self.kind is None else self.kind
-        one_of(kind, KINDS, "--kind")
+        require_choice(kind, KINDS, "--kind")
         return fmu_form(versions[fmi], kind)
 
 
@@ -89,7 +96,7 @@ def command(
     Next: load it in your simulator or controller.
     """
     from taufit.export import write_export
-    from taufit.export.worth import training_worth
+    from taufit.export.export_accuracy import accuracy_on_training
     from taufit.model.model_file import read_model
 
     form = unit.form(format)
@@ -102,7 +109,7 @@ def command(
         moved = move_model(fitted, mounting_given(mounting))
         fitted = moved.model
     written = write_export(fitted, form, output)
-    trained = training_worth(fitted, form)
+    trained = accuracy_on_training(fitted, form)
     refitted = form.held(fitted).refitted
     files = [str(file) for file in written.files]
     if as_json:
@@ -140,14 +147,14 @@ def command(
 
 
 def _tested(
-    fitted: FittedModel, form: Form, files: list[Path], recordings: RecordingOptions
-) -> list[Worth]:
+    fitted: FittedModel, form: ExportFormat, files: list[Path], recordings: RecordingOptions
+) -> list[ExportAccuracy]:
     """What the form is worth on recordings, conditioned like the training data."""
-    from taufit.export.worth import worth_on
+    from taufit.export.export_accuracy import accuracy_on_samples
     from taufit.workflow import condition_like
 
     return [
-        worth_on(
+        accuracy_on_samples(
             fitted,
             form,
             condition_like(fitted, recordings.read(path), name=path.name),

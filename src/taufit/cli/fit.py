@@ -11,7 +11,7 @@ import typer
 
 from taufit.cli.common import print_json, progress, scored, short_name
 from taufit.cli.options import (
-    LimitOptions,
+    AcceptanceOptions,
     RecordingOptions,
     RobotName,
     RobotOptions,
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from taufit.cli.parts.mend import Mended
+    from taufit.cli.parts.corrected_map import CorrectedMap
     from taufit.core.compute.cache import Cache
     from taufit.recording import Finding
     from taufit.validation import Verdict
-    from taufit.workflow import Identification
+    from taufit.workflow import IdentificationResult
 
 
 def command(
@@ -53,7 +53,7 @@ def command(
     kept_out: HoldoutOptions,
     arm: RobotOptions,
     model: ModelOptions,
-    required: LimitOptions,
+    required: AcceptanceOptions,
     result: ResultOptions,
 ) -> None:
     """Fit a robot's dynamic model to recorded motion and torque.
@@ -66,13 +66,13 @@ def command(
     """
     from time import process_time
 
-    from taufit.cli.parts.mend import mend
+    from taufit.cli.parts.corrected_map import write_corrected_map
     from taufit.model.model_file import write_model
     from taufit.recording.files import find_recordings
     from taufit.validation import verdict
     from taufit.workflow import identify
+    from taufit.workflow.file_cache import recorded_mounting
     from taufit.workflow.inputs import holdout_files, recording_files
-    from taufit.workflow.known_files import recorded_mounting
 
     started = process_time()
     request = model.request()
@@ -106,11 +106,13 @@ def command(
             processes=_processes(result.processes, len(files)),
             callback=lambda: bar.advance(task),
         )
-        with _refusals(result, lambda found: mend(found, paths, source, robot, result.mend)):
+        with _refusals(
+            result, lambda found: write_corrected_map(found, paths, source, robot, result.mend)
+        ):
             done = identify(nominal, files, holdout=holdout, request=request)
         bar.update(task, completed=_PASSES * len(files), description="writing")
         judged = verdict(done.holdout or (done.training,), limits, done.grades)
-        mended = mend(done.findings, paths, source, robot, result.mend)
+        mended = write_corrected_map(done.findings, paths, source, robot, result.mend)
         refused = not judged.passed and not result.force
         if not refused:
             write_model(done.model, result.output)
@@ -145,14 +147,14 @@ def _processes(asked: int | None, files: int) -> int | None:
 
 @contextmanager
 def _refusals(
-    result: ResultOptions, remedy: Callable[[Sequence[Finding]], Mended | None]
+    result: ResultOptions, remedy: Callable[[Sequence[Finding]], CorrectedMap | None]
 ) -> Iterator[None]:
     """A refused fit names its remedy and reaches machines too, with its findings."""
-    from taufit.diagnosis import RefusedError
+    from taufit.diagnosis import ContradictionError
 
     try:
         yield
-    except RefusedError as error:
+    except ContradictionError as error:
         mended = remedy(error.findings)
         if result.as_json:
             found = [finding.to_dict() for finding in error.findings]
@@ -180,14 +182,14 @@ def _provenance(
     return {name: described(given) for name, given in inputs.items()}
 
 
-def _report(done: Identification, path: Path) -> None:
+def _report(done: IdentificationResult, path: Path) -> None:
     from taufit.core.files import write_text
     from taufit.report import fit_page
 
     write_text(path, fit_page(done))
 
 
-def _show(done: Identification, judged: Verdict, output: Path, refused: bool) -> None:
+def _show(done: IdentificationResult, judged: Verdict, output: Path, refused: bool) -> None:
     from taufit.cli.common import headline, plain_console
     from taufit.model.fitted_zeros import fitted_zeros
 
@@ -248,9 +250,9 @@ def _show(done: Identification, judged: Verdict, output: Path, refused: bool) ->
     )
 
 
-def _rests_on(done: Identification) -> list[str]:
+def _rests_on(done: IdentificationResult) -> list[str]:
     """What came from the data, and from which speed on friction is a guess."""
-    from taufit.model.from_data import known_speed
+    from taufit.model.information_share import measured_speed_range
 
     out = []
     shares = done.model.training.from_data
@@ -260,13 +262,13 @@ def _rests_on(done: Identification) -> list[str]:
             f"From the data, in percent of each link's parameters: {links}; the rest is the "
             "nominal robot."
         )
-    known = known_speed(done.model)
+    known = measured_speed_range(done.model)
     if known is not None and known.words:
         out.append(known.words)
     return out
 
 
-def score_table(title: str, done: Identification) -> Table:
+def score_table(title: str, done: IdentificationResult) -> Table:
     """One row per recording, one column per joint."""
     import numpy as np
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import AllowRepeats, Json, RecordingOptions, RobotName, RobotOptions, wrong
+from taufit.cli.options import (
+    AllowRepeats,
+    Json,
+    RecordingOptions,
+    RobotName,
+    RobotOptions,
+    usage_error,
+)
 from taufit.cli.options.cache import CacheOption, opened_cache, say_warning
 
 if TYPE_CHECKING:
@@ -60,7 +67,7 @@ class FleetOptions:
         """The keys, which must be known."""
         keys = tuple(part.strip() for part in self.by.split(","))
         if not keys or keys[0] != "robot" or any(key not in _KEYS for key in keys):
-            wrong("--by", f"expected robot or robot,day, got {self.by!r}.")
+            usage_error("--by", f"expected robot or robot,day, got {self.by!r}.")
         return keys
 
     def opened(self, path: str) -> Cache | None:
@@ -111,7 +118,7 @@ def command(
 
     keys = how.keys()
     if not 0.0 < how.cutoff_hz < 1e6:
-        wrong("--cutoff-hz", f"must be a positive frequency in Hz, got {how.cutoff_hz:g}.")
+        usage_error("--cutoff-hz", f"must be a positive frequency in Hz, got {how.cutoff_hz:g}.")
     nominal = arm.read(robot)
     with (
         progress("fleet") as bar,

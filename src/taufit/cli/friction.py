@@ -17,8 +17,8 @@ from taufit.cli.options import (
     RobotName,
     RobotOptions,
     cutoff_given,
-    one_of,
-    wrong,
+    require_choice,
+    usage_error,
 )
 
 if TYPE_CHECKING:
@@ -85,12 +85,12 @@ def command(
     from taufit.signals import condition
     from taufit.terms.friction import FRICTION_MODELS
 
-    one_of(curve.friction, ("auto", *FRICTION_MODELS), "--friction")
+    require_choice(curve.friction, ("auto", *FRICTION_MODELS), "--friction")
     cutoff_given(curve.cutoff_hz)
     arm = which.read(robot)
     for number in curve.joint or ():
         if number > arm.joints:
-            wrong("--joint", f"this arm has joints 1 to {arm.joints}, not {number}.")
+            usage_error("--joint", f"this arm has joints 1 to {arm.joints}, not {number}.")
     known = None if curve.links is None else read_model(curve.links)
     with progress("friction") as bar:
         task = bar.add_task("friction", total=len(recordings) + 1.0)

@@ -9,7 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from taufit.cli.common import print_json
-from taufit.cli.options import Json, RecordingOptions, RobotName, RobotOptions, one_of, wrong
+from taufit.cli.options import (
+    Json,
+    RecordingOptions,
+    RobotName,
+    RobotOptions,
+    require_choice,
+    usage_error,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +57,9 @@ def command(
     from taufit.calibration.known_mass import METHODS
     from taufit.signals import controller_gains
 
-    one_of(weight.method, METHODS, "--method")
+    require_choice(weight.method, METHODS, "--method")
     if (weight.loaded is None) != (weight.mass is None):
-        wrong("--loaded and --mass", "belong together: give both, or neither.")
+        usage_error("--loaded and --mass", "belong together: give both, or neither.")
     known = arm.read(robot)
     unloaded = [run for path in recording for run in source.read(path)]
     if weight.loaded is not None and weight.mass is not None:

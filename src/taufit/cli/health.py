@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, Model, RecordingOptions, Report, wrong
+from taufit.cli.options import Json, Model, RecordingOptions, Report, usage_error
 from taufit.core.statistics import NORMAL_95
 
 if TYPE_CHECKING:
-    from taufit.health import History, Judgement
+    from taufit.health import HealthReport, History
     from taufit.model.fitted_model import FittedModel
     from taufit.signals import Samples
 
@@ -57,7 +57,7 @@ def baseline(
     from taufit.terms import needs
 
     if not 0.0 < rate <= 0.1:
-        wrong("--rate", f"must be above 0 and at most 0.1, got {rate:g}.")
+        usage_error("--rate", f"must be above 0 and at most 0.1, got {rate:g}.")
     fitted = read_model(model)
     runs, hashes, notes = _runs(fitted, recording, source, "learning what is normal")
     history = start_history(fitted, runs, rate=rate, sha256=hashes)
@@ -174,7 +174,7 @@ def _runs(
 ) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
     """Every run of every file, conditioned like the model's training data."""
     from taufit.core.compute.cache.store import content_of
-    from taufit.temperature.slopes import repaired_temperature
+    from taufit.temperature.temperature_slopes import repaired_temperature
     from taufit.validation import range_findings
     from taufit.workflow import condition_like
 
@@ -201,7 +201,7 @@ def _runs(
     return runs, hashes, list(dict.fromkeys(notes))
 
 
-def _scatter(history: History, found: Judgement) -> list[float]:
+def _scatter(history: History, found: HealthReport) -> list[float]:
     """Standard deviation of a healthy run's index, in percent of the friction."""
     return found.percent[: history.healthy].std(axis=0, ddof=1).tolist()
 
@@ -217,7 +217,7 @@ def _with_interval(value: float, std: float, digits: int) -> str:
     return f"{value:+.{digits}f} ± {NORMAL_95 * std:.{digits}f}"
 
 
-def _show(history: History, found: Judgement, added: int, notes: list[str], path: Path) -> None:
+def _show(history: History, found: HealthReport, added: int, notes: list[str], path: Path) -> None:
     from rich.table import Table
 
     from taufit.cli.common import headline, plain_console

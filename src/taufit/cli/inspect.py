@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json
-from taufit.cli.options import Json, RobotOptions, one_of
+from taufit.cli.options import Json, RobotOptions, require_choice
 
 if TYPE_CHECKING:
     from taufit.dynamics import BaseParameters
@@ -39,14 +39,14 @@ def command(
     """
     from taufit.dynamics.base_parameters import RULES, base_parameters
     from taufit.model.torque_model import TorqueModel
-    from taufit.robot import oddities
+    from taufit.robot import description_warnings
     from taufit.terms.friction import FRICTION_MODELS
 
     if robot is None:
         _list(as_json)
         return
-    one_of(friction, FRICTION_MODELS, "--friction")
-    one_of(rule, RULES, "--rule")
+    require_choice(friction, FRICTION_MODELS, "--friction")
+    require_choice(rule, RULES, "--rule")
     from taufit.dynamics.base_expressions import base_expressions
 
     arm = which.read(robot)
@@ -59,7 +59,7 @@ def command(
     )
     found = base_parameters(model, rule=rule)
     expressions = base_expressions(model, found)
-    notes = oddities(arm)
+    notes = description_warnings(arm)
     if as_json:
         print_json(_data(arm, found, expressions, notes))
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taufit.cli.options import Json, Model, Ports, Rate, RecordingOptions, wrong
+from taufit.cli.options import Json, Model, Ports, Rate, RecordingOptions, usage_error
 from taufit.cli.options.serving import PageOptions
 
 if TYPE_CHECKING:
@@ -86,13 +86,13 @@ def command(
     from taufit.live.hub import Hub
     from taufit.live.publish import publisher
     from taufit.live.server import serving
-    from taufit.live.session import Session, Tape
+    from taufit.live.session import Session, StreamRecorder
     from taufit.model.model_file import read_model
 
     if as_json and watch.publish == "-":
-        wrong("--publish", "standard output is either --json's or --publish -'s.")
+        usage_error("--publish", "standard output is either --json's or --publish -'s.")
     if watch.record is not None and watch.record.suffix != ".parquet":
-        wrong("--record", "a recording is written as .parquet")
+        usage_error("--record", "a recording is written as .parquet")
     fitted = read_model(model)
     followed, about = _source(source, reading, watch, fitted)
     monitor = Monitor(fitted, payload=watch.payload, contact=watch.contact)
@@ -102,7 +102,7 @@ def command(
         monitor,
         followed,
         Hub(),
-        tape=Tape(watch.record),
+        tape=StreamRecorder(watch.record),
         sinks=() if sink is None else (sink,),
         limits=_limits(monitor),
         pace=watch.pace,
@@ -148,7 +148,7 @@ def _source(
     path = Path(name)
     if path.exists():
         if watch.record is not None:
-            wrong("--record", f"{name} is a recording already")
+            usage_error("--record", f"{name} is a recording already")
         return reading.read_one(path), f"recording {path.name}"
     if path.suffix.lower() in READERS:
         raise RecordingError(f"there is no file {name}.")
@@ -202,12 +202,12 @@ def _limits(monitor: Monitor) -> Callable[[float], list[float] | None]:
     """The step of external torque that is found at a threshold of evidence, joint by joint."""
     from math import isfinite
 
-    from taufit.contact import smallest_steps
+    from taufit.contact import detectable_torque_steps
 
     @lru_cache(16)
     def steps(threshold: float) -> list[float] | None:
         if not isfinite(threshold):
             return None
-        return [float(x) for x in smallest_steps(monitor.watch.noise, threshold)]
+        return [float(x) for x in detectable_torque_steps(monitor.watch.noise, threshold)]
 
     return steps

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from taufit.cli.options import Json, wrong
+from taufit.cli.options import Json, usage_error
 from taufit.cli.options.serving import PageOptions
 
 
@@ -41,15 +41,15 @@ def command(
     Next: `taufit fit ROBOT FILE --map MAP --holdout 30%` does the same from the command line.
     """
     from taufit.live.mapper.app import LIMITS, mapper
-    from taufit.live.mapper.desk import Desk
+    from taufit.live.mapper.mapping_session import MappingSession
     from taufit.live.server import require_server, serving
     from taufit.robot import read_robot
 
     require_server()
     if output is not None and output.suffix not in (".yaml", ".yml"):
-        wrong("--output", "a map is written as .yaml")
+        usage_error("--output", "a map is written as .yaml")
     stem = recording.name.split(".")[0] or "recording"
-    desk = Desk(
+    desk = MappingSession(
         recording,
         output or Path(f"{stem}.yaml"),
         Path(f"{stem}.model.json"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, RecordingOptions, Report, numbers, one_of, wrong
+from taufit.cli.options import Json, RecordingOptions, Report, numbers, require_choice, usage_error
 from taufit.cli.parts.guided import GuidingOptions, show_force
 
 if TYPE_CHECKING:
@@ -114,14 +114,17 @@ def command(
     from taufit.payload import METHODS, identify_payload
 
     started = process_time()
-    method = one_of(settings.method, METHODS, "--method")
+    method = require_choice(settings.method, METHODS, "--method")
     if not pace.speed > 0.0:
-        wrong("--speed", f"must be positive, got {pace.speed:g}.")
+        usage_error("--speed", f"must be positive, got {pace.speed:g}.")
     chosen = settings.settings()
     hand.names  # noqa: B018 - wrong usage comes first
     fitted = read_model(model)
     carried = source.read_one(recording)
-    if one_of(settings.torque_signs, ("recorded", "unknown"), "--torque-signs") == "unknown":
+    if (
+        require_choice(settings.torque_signs, ("recorded", "unknown"), "--torque-signs")
+        == "unknown"
+    ):
         from taufit.signs.samples import without_signs
 
         carried = without_signs(carried)
@@ -173,7 +176,7 @@ def command(
 def _positive(text: str, count: int, option: str) -> tuple[float, ...]:
     values = numbers(text, option, count)
     if not all(0.0 < x < 1e6 for x in values):
-        wrong(option, f"expected {count} positive numbers, got {text!r}.")
+        usage_error(option, f"expected {count} positive numbers, got {text!r}.")
     return values
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, Ports, Rate, wrong
+from taufit.cli.options import Json, Ports, Rate, usage_error
 from taufit.cli.parts.play import Planned, PlayOptions, read_planned, show_reach
 
 if TYPE_CHECKING:
@@ -80,11 +80,11 @@ def command(
     address = parse(source)
     ports = parse_ports(settings.ports)
     if output.suffix != ".parquet":
-        wrong("-o", "a recording is written as .parquet")
+        usage_error("-o", "a recording is written as .parquet")
     planned = None if motion is None else read_planned(motion, address, play, settings.robot)
     if play.dry_run:
         if planned is None:
-            wrong("--dry-run", "there is nothing to send without a motion")
+            usage_error("--dry-run", "there is nothing to send without a motion")
         _dry_run(planned, address, as_json)
         return
     if planned is not None:
@@ -232,9 +232,9 @@ def _cleared(planned: Planned, block: Block, identity: Identity, remote: str) ->
     import numpy as np
 
     from taufit.core.errors import WireError
-    from taufit.wire.ur_player import ready
+    from taufit.wire.ur_player import motion_blockers
 
-    obstacles = ready(block)
+    obstacles = motion_blockers(block)
     if remote == "false":
         obstacles.append("the controller is in local control; switch it to remote control")
     if obstacles:
@@ -273,11 +273,11 @@ def _require_unmoved(planned: Planned, shown: Block, latest: Block) -> None:
 
 
 def _remote_control(address: Address, ports: UrPorts) -> str:
-    from taufit.wire.ur_player import about
+    from taufit.wire.ur_player import controller_info
 
     if address.kind != "ur":
         return ""
-    return about(address.place, ports).get("remote_control", "")
+    return controller_info(address.place, ports).get("remote_control", "")
 
 
 def _ask(
@@ -290,7 +290,9 @@ def _ask(
     if yes:
         return
     if not sys.stdin.isatty():
-        wrong("--yes", "the robot will move and nobody can be asked; give --yes if that is meant")
+        usage_error(
+            "--yes", "the robot will move and nobody can be asked; give --yes if that is meant"
+        )
     if not typer.confirm("The robot will move now. Is its space free?", err=True):
         raise typer.Exit(1)
 

@@ -33,9 +33,9 @@ def command(
     """
     from taufit.core.files import write_text
     from taufit.model.model_file import read_model
-    from taufit.report import Run, model_page
+    from taufit.report import ReportRun, model_page
     from taufit.validation import score
-    from taufit.validation.in_detail import in_detail
+    from taufit.validation.score_breakdown import score_breakdown
     from taufit.workflow import condition_like
 
     cutoff_given(cutoff_hz)
@@ -46,8 +46,8 @@ def command(
         for path in recording or []:
             recordings = source.read(path)
             samples = condition_like(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
-            one = in_detail(fitted, samples, score(fitted, samples, file=str(path)))
-            runs.append(Run(path.name, samples, one))
+            one = score_breakdown(fitted, samples, score(fitted, samples, file=str(path)))
+            runs.append(ReportRun(path.name, samples, one))
             bar.advance(task)
         text = model_page(fitted, runs)
         write_text(output, text)

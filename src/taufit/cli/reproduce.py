@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, Report, one_of
+from taufit.cli.options import Json, Report, require_choice
 
 if TYPE_CHECKING:
     from taufit.papers import Exhibit
@@ -32,7 +32,7 @@ def command(
     """
     from taufit.papers import PAPERS, paper_page, read_paper
 
-    one_of(paper, tuple(PAPERS), "PAPER")
+    require_choice(paper, tuple(PAPERS), "PAPER")
     start = time.process_time()
     asked = read_paper(paper)
     exhibits = []

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, RobotName, mounting_given, one_of, wrong
+from taufit.cli.options import Json, RobotName, mounting_given, require_choice, usage_error
 from taufit.cli.parts.serve import Served, ServeOptions, serve
 
 if TYPE_CHECKING:
     from taufit.excitation import Motion
     from taufit.robot import Robot
-    from taufit.sim import Carried, Run, Twin
+    from taufit.sim import CarriedPayload, SimulatedRun, Twin
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def _twin(robot: str, chosen: TwinOptions) -> tuple[Twin, Any]:
     """The arm, and its preset where it has one."""
     from taufit.sim import presets, read_preset
 
-    one_of(chosen.preset, ("clean", "typical", *presets()), "--preset")
+    require_choice(chosen.preset, ("clean", "typical", *presets()), "--preset")
     given = None
     if chosen.preset in ("clean", "typical"):
         twin = _plain_twin(robot, chosen.preset)
@@ -194,7 +194,7 @@ def _twin(robot: str, chosen: TwinOptions) -> tuple[Twin, Any]:
         given = read_preset(chosen.preset)
         twin = given.twin
         if robot != twin.robot.name:
-            wrong(
+            usage_error(
                 "--preset",
                 f"{chosen.preset!r} is a {twin.robot.name}, not {robot!r}: use `taufit simulate "
                 f"{twin.robot.name} ... --preset {chosen.preset}`.",
@@ -281,7 +281,7 @@ def _motion(twin: Twin, text: str, given: Any) -> Any:
 
     if text == "preset":
         if given is None:
-            wrong("--preset", "motion `preset` plays a preset's own motion: name one.")
+            usage_error("--preset", "motion `preset` plays a preset's own motion: name one.")
         return lambda seed, periods: given.motion(seed, periods)
     if text == "fourier":
         if given is not None and given.sources.get("kind") == "random":
@@ -311,11 +311,11 @@ def _motion(twin: Twin, text: str, given: Any) -> Any:
     return played
 
 
-def _payload(text: str) -> Carried:
+def _payload(text: str) -> CarriedPayload:
     """MASS[,CX,CY,CZ][@PICK[:DROP]]."""
     import numpy as np
 
-    from taufit.sim import Carried
+    from taufit.sim import CarriedPayload
 
     body, _, when = text.partition("@")
     pick, _, drop = when.partition(":")
@@ -332,10 +332,10 @@ def _payload(text: str) -> Carried:
             param_hint="--payload",
         )
     centre = np.array(numbers[1:] or [0.0, 0.0, 0.0])
-    return Carried.lump(numbers[0], centre, pick=times[0], drop=times[1])
+    return CarriedPayload.lump(numbers[0], centre, pick=times[0], drop=times[1])
 
 
-def _beyond(run: Run, robot: Robot) -> list[str]:
+def _beyond(run: SimulatedRun, robot: Robot) -> list[str]:
     """A sentence where the motors gave more torque than the robot's can."""
     import numpy as np
 
@@ -352,7 +352,7 @@ def _beyond(run: Run, robot: Robot) -> list[str]:
     ]
 
 
-def _summary(run: Run, target: Path, truth: Path, robot: Robot) -> dict[str, Any]:
+def _summary(run: SimulatedRun, target: Path, truth: Path, robot: Robot) -> dict[str, Any]:
     import numpy as np
 
     recording = run.recording

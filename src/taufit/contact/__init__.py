@@ -12,28 +12,31 @@ if TYPE_CHECKING:
         KINDS as KINDS,
         Contact as Contact,
         ContactEvent as ContactEvent,
-        Seen as Seen,
+        ContactReading as ContactReading,
     )
-    from taufit.contact.external_torque import ExternalTorque as ExternalTorque, Felt as Felt
+    from taufit.contact.contact_detector import ContactDetector as ContactDetector
+    from taufit.contact.external_torque import (
+        ExternalTorque as ExternalTorque,
+        ExternalTorqueBlock as ExternalTorqueBlock,
+    )
     from taufit.contact.force import Force as Force, find_force as find_force
     from taufit.contact.injection import (
-        Kind as Kind,
+        ContactKind as ContactKind,
         Sensitivity as Sensitivity,
+        inject_contacts as inject_contacts,
         sensitivity as sensitivity,
-        with_contacts as with_contacts,
     )
     from taufit.contact.noise import (
         default_noise as default_noise,
-        free_noise as free_noise,
+        learn_contact_free_noise as learn_contact_free_noise,
         training_noise as training_noise,
     )
     from taufit.contact.run import (
         ContactRun as ContactRun,
+        detectable_torque_steps as detectable_torque_steps,
         find_contacts as find_contacts,
         refine_noise as refine_noise,
-        smallest_steps as smallest_steps,
     )
     from taufit.contact.settings import ContactSettings as ContactSettings
-    from taufit.contact.watch import ContactWatch as ContactWatch
 
 lazy_room(__name__)

@@ -52,7 +52,7 @@ _RARE = 5.0
 _NOTHING = 1e6
 
 
-class Step(NamedTuple):
+class TorqueStep(NamedTuple):
     """The most likely change.
 
     Attributes:
@@ -69,7 +69,7 @@ class Step(NamedTuple):
     variance: Float[Array, " j"]
 
 
-class Cell(NamedTuple):
+class TimeBin(NamedTuple):
     """What one cell says, joint by joint.
 
     Attributes:
@@ -178,7 +178,7 @@ class ChangeTest:
         """A cell that says nothing: the level is where it was, and less well known."""
         self._state[1] += walk
 
-    def advance(self, cell: Cell) -> float:
+    def advance(self, cell: TimeBin) -> float:
         """The next cell: evidence of the most likely change then, -inf before there can be one."""
         if _kernel is not None:
             self._found = self._loop.advance(*cell, self._count)
@@ -188,13 +188,13 @@ class ChangeTest:
         self._count += 1
         return self._found[0]
 
-    def found(self) -> Step | None:
+    def found(self) -> TorqueStep | None:
         """The most likely change after the last cell; None before there can be one."""
         evidence, age, last = self._found
         if age == 0:
             return None
         before = self._cells[(self._count - age) % len(self._cells)]
-        return Step(evidence, age, last, before[_LEVEL].copy(), before[_VARIANCE].copy())
+        return TorqueStep(evidence, age, last, before[_LEVEL].copy(), before[_VARIANCE].copy())
 
     # ---- the same as the kernel, in NumPy ------------------------------------------------------
 
@@ -207,7 +207,7 @@ class ChangeTest:
         oldest = self._cells[self._row(min(self._count + 1, self.longest))]
         return np.clip(oldest[_LOUD], _QUIETEST, _LOUDEST)
 
-    def _take(self, cell: Cell) -> None:
+    def _take(self, cell: TimeBin) -> None:
         """Follow the level, and remember the cell."""
         row = self._cells[self._row(1)]
         row[_LEVEL], row[_VARIANCE], row[_LOUD] = self._state[:3]
@@ -237,7 +237,7 @@ class ChangeTest:
         size = np.minimum(size, CLIP**2 * loud)
         self._state[2] += np.where(use, self._learn * (size - self._state[2]), 0.0)
 
-    def _most_likely(self, cell: Cell) -> tuple[float, int, int]:
+    def _most_likely(self, cell: TimeBin) -> tuple[float, int, int]:
         """Evidence, age and last joint of the best window; age 0 where there is none."""
         loud = self._loudness()
         at_rest = bool((cell.clip > CLIP).all())

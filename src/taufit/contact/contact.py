@@ -100,7 +100,7 @@ class Contact:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class ContactReading:
     """What is felt at one moment.
 
     Attributes:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.dynamics import Engine
+from taufit.dynamics import RegressorEngine
 from taufit.model.fitted_model import FittedModel
 from taufit.model.friction_tape import FrictionTape
 from taufit.model.noise_by_state import NoiseByState
@@ -55,7 +55,7 @@ _NOISE, _MUCH_NOISE = 2.1, 5.6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Felt:
+class ExternalTorqueBlock:
     """External torque of consecutive steps, and what the joints were doing.
 
     Attributes:
@@ -105,7 +105,7 @@ class Felt:
         return len(self.time)
 
     @classmethod
-    def joined(cls, parts: list[Felt]) -> Felt:
+    def joined(cls, parts: list[ExternalTorqueBlock]) -> ExternalTorqueBlock:
         """Chunks one after the other."""
         return cls(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)))
 
@@ -139,7 +139,7 @@ class ExternalTorque:
         self.step = 1.0 / rate_hz
         self.warm = needs(model.term_sum, "temperature")
         self.channels = self.joints * (4 if self.warm else 3)
-        self.engine = Engine(model.robot)
+        self.engine = RegressorEngine(model.robot)
         parts = model.layout.split(np.asarray(model.values, float))
         # Conservative torque is no friction: it acts on a standing joint too, so it is taken off
         # the measured torque.
@@ -197,9 +197,11 @@ class ExternalTorque:
         """The last link carries a body with these inertial parameters from now on."""
         links = np.array(self.model.robot.parameters, float)
         links[self.model.robot.layout.link(-1)] += payload
-        self.engine = Engine(self.model.robot, parameters=links)
+        self.engine = RegressorEngine(self.model.robot, parameters=links)
 
-    def __call__(self, time: Float[Array, " n"], cells: Float[Array, "n c"]) -> Felt | None:
+    def __call__(
+        self, time: Float[Array, " n"], cells: Float[Array, "n c"]
+    ) -> ExternalTorqueBlock | None:
         """The steps up to the next cells; None where there is no step yet.
 
         Args:
@@ -226,14 +228,14 @@ class ExternalTorque:
             felt.rigid[:] += static
         return felt
 
-    def _repeat(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> Felt:
+    def _repeat(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> ExternalTorqueBlock:
         """`_steps`, compiled."""
         n, j = len(time), self.joints
         out, jolts = np.empty((8, n, j)), np.empty((n, j))
         state, flags = np.empty((n, j), np.int64), np.empty((3, n, j), bool)
         self._loop.advance(self.engine.kernel, ends, out, jolts, state, flags)
         q, v, torque, smooth, change, measured, rigid, friction = out
-        return Felt(
+        return ExternalTorqueBlock(
             time,
             q,
             v,
@@ -250,7 +252,7 @@ class ExternalTorque:
             friction,
         )
 
-    def _steps(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> Felt:
+    def _steps(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> ExternalTorqueBlock:
         """Steps between consecutive cells; the kernel does the same."""
         j, h = self.joints, self.step
         middle = 0.5 * (ends[1:] + ends[:-1])
@@ -268,7 +270,7 @@ class ExternalTorque:
             self._jolts(v),
         )
         self._clock[0] = 1.0
-        return Felt(
+        return ExternalTorqueBlock(
             time,
             q,
             v,

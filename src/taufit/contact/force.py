@@ -179,7 +179,7 @@ def _likelihood(
     return out
 
 
-def touched_links(
+def candidate_links(
     robot: Robot, position: Float[Array, " j"], parts: Float[Array, " j"]
 ) -> tuple[int, tuple[int, ...]]:
     """The last joint that is loaded, and the links that can have been touched, 1 for the first.

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taufit.contact.contact import Contact
+from taufit.contact.contact_detector import ContactDetector
 from taufit.contact.force import point_jacobian
 from taufit.contact.settings import ContactSettings
-from taufit.contact.watch import ContactWatch
 from taufit.core.arrays import Array, Float
 from taufit.dynamics import forward_kinematics
 from taufit.model.fitted_model import FittedModel
@@ -31,7 +31,7 @@ _LATE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ContactKind:
     """A kind of contact.
 
     Attributes:
@@ -67,7 +67,7 @@ class Sensitivity:
         median, late: Delay of those found, and that of nine in ten [s].
     """
 
-    kind: Kind
+    kind: ContactKind
     count: int
     share: float
     median: float
@@ -83,10 +83,10 @@ class Sensitivity:
         )
 
 
-def with_contacts(
+def inject_contacts(
     model: FittedModel,
     source: Stream,
-    kind: Kind,
+    kind: ContactKind,
     rng: np.random.Generator,
     *,
     gap: float = 2.5,
@@ -127,13 +127,13 @@ def _levers(robot: Robot, position: Float[Array, "n j"], link: int) -> Float[Arr
     return np.array([point_jacobian(robot, one, link, one[link + 1, :3, 3]).T for one in poses])
 
 
-def _shape(kind: Kind, since: Float[Array, " n"]) -> Float[Array, " n"]:
+def _shape(kind: ContactKind, since: Float[Array, " n"]) -> Float[Array, " n"]:
     during = (since >= 0.0) & (since < kind.seconds)
     wave = np.sin(np.pi * np.clip(since / kind.seconds, 0.0, 1.0))
     return during * (wave if kind.shape == "pulse" else 1.0)
 
 
-def delay_of(contacts: Sequence[Contact], injection: Injection) -> float:
+def detection_delay(contacts: Sequence[Contact], injection: Injection) -> float:
     """How long after its start a contact was told [s]; nan where it was not, or one was before."""
     t = injection.time
     if any(c.noticed < t and (c.until is None or c.until > t) for c in contacts):
@@ -145,7 +145,7 @@ def delay_of(contacts: Sequence[Contact], injection: Injection) -> float:
 def sensitivity(
     model: FittedModel,
     recordings: Sequence[Recording | Stream],
-    kind: Kind | None = None,
+    kind: ContactKind | None = None,
     *,
     noise: NoiseByState | None = None,
     settings: ContactSettings | None = None,
@@ -163,19 +163,19 @@ def sensitivity(
         count: At least so many contacts, where the recordings move at all.
         seed: Of times and directions.
     """
-    kind = kind or Kind()
+    kind = kind or ContactKind()
     rng = np.random.default_rng(seed)
     sources = [one if isinstance(one, Stream) else stream(model, one) for one in recordings]
     delays: list[float] = []
     for _ in range(20):
         for source in sources:
-            hurt, put = with_contacts(model, source, kind, rng)
+            hurt, put = inject_contacts(model, source, kind, rng)
             if not put:
                 continue
-            watch = ContactWatch(model, noise, settings=settings)
+            watch = ContactDetector(model, noise, settings=settings)
             for sample in hurt.samples():
                 watch.feed(*sample)
-            delays += [delay_of(watch.contacts, one) for one in put]
+            delays += [detection_delay(watch.contacts, one) for one in put]
             if len(delays) >= count:
                 break
         if len(delays) >= count or not delays:
@@ -183,7 +183,7 @@ def sensitivity(
     return _summed(kind, np.array(delays))
 
 
-def _summed(kind: Kind, delays: Array) -> Sensitivity:
+def _summed(kind: ContactKind, delays: Array) -> Sensitivity:
     told = delays[np.isfinite(delays)]
     if len(told) == 0:
         return Sensitivity(kind, len(delays), 0.0, float("nan"), float("nan"))

@@ -14,8 +14,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.contact.external_torque import FASTEST_HZ, WIDEST_HZ, ExternalTorque, Felt
-from taufit.contact.noise_parts import Heard, hear, velocity_noise, white_and_walk
+from taufit.contact.external_torque import (
+    FASTEST_HZ,
+    WIDEST_HZ,
+    ExternalTorque,
+    ExternalTorqueBlock,
+)
+from taufit.contact.noise_decomposition import (
+    WindowStatistics,
+    fit_white_noise_and_random_walk,
+    velocity_noise,
+    window_statistics,
+)
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
@@ -90,11 +100,14 @@ def training_noise(model: FittedModel, samples: Samples) -> NoiseByState | None:
         base = replace(base, velocity=_noisy_velocity(runs, base))
         least = base.velocity[FAST]
         felt = [one for run in runs if (one := _felt_training(model, run, base)) is not None]
-    return learnt_noise(model, felt, base, unseen=_UNSEEN, least=least)
+    return learn_noise(model, felt, base, unseen=_UNSEEN, least=least)
 
 
-def free_noise(
-    model: FittedModel, felt: Sequence[Felt], base: NoiseByState, runs: int | None = None
+def learn_contact_free_noise(
+    model: FittedModel,
+    felt: Sequence[ExternalTorqueBlock],
+    base: NoiseByState,
+    runs: int | None = None,
 ) -> NoiseByState:
     """`base` with every state replaced that contact-free recordings show for long enough.
 
@@ -104,7 +117,7 @@ def free_noise(
         base: Noise known so far.
         runs: How many recordings these are.
     """
-    found = learnt_noise(model, felt, base)
+    found = learn_noise(model, felt, base)
     return replace(found, runs=len(felt) if runs is None else runs)
 
 
@@ -148,7 +161,9 @@ def _averaged(values: Float[Array, "n c"], run: Samples, base: NoiseByState) -> 
     return values[: n * every].reshape(n, every, -1).mean(axis=1)
 
 
-def _felt_training(model: FittedModel, run: Samples, base: NoiseByState) -> Felt | None:
+def _felt_training(
+    model: FittedModel, run: Samples, base: NoiseByState
+) -> ExternalTorqueBlock | None:
     """External torque of a run on the grid of training, averaged cell by cell."""
     torque = run.torque if run.raw_torque is None else run.raw_torque
     parts = [run.position, run.friction_velocity, torque]
@@ -164,9 +179,9 @@ def _felt_training(model: FittedModel, run: Samples, base: NoiseByState) -> Felt
     return sensed(np.arange(len(cells)) / base.rate_hz, cells)
 
 
-def learnt_noise(
+def learn_noise(
     model: FittedModel,
-    felt: Sequence[Felt],
+    felt: Sequence[ExternalTorqueBlock],
     base: NoiseByState,
     *,
     unseen: float = 1.0,
@@ -186,7 +201,7 @@ def learnt_noise(
     velocity, seconds = base.velocity.copy(), base.seconds.copy()
     step = 1.0 / base.rate_hz
     joints = len(friction)
-    seen = [_Seen(one, step, base.standstill) for one in felt]
+    seen = [_NoiseRun(one, step, base.standstill) for one in felt]
     enough = np.zeros_like(seconds, bool)
     for state in range(len(STATES)):
         factor = unseen * _spread([one.smooth_of(state) for one in seen], joints)
@@ -201,10 +216,10 @@ def learnt_noise(
     sensed = ExternalTorque.of(model, base)
     masses = [_inertia_squared(sensed, one) for one in felt]
     lengths = sorted({max(round(s / step), 2) for s in _WINDOWS_S})
-    heard: dict[tuple[int, int], Heard] = {}
+    heard: dict[tuple[int, int], WindowStatistics] = {}
     for state, j in np.argwhere(enough):
         runs = [(*one.parts(state, j), mass[:, j]) for one, mass in zip(seen, masses, strict=True)]
-        found = hear(runs, lengths[:-1] if state in _SHORT else lengths)
+        found = window_statistics(runs, lengths[:-1] if state in _SHORT else lengths)
         if found is not None:
             heard[int(state), int(j)] = found
     if all((FAST, j) in heard for j in range(joints)):
@@ -212,7 +227,9 @@ def learnt_noise(
         shakes = np.sqrt(velocity_noise([heard[FAST, j] for j in range(joints)]))
         velocity[:STANDING] = shakes if least is None else np.maximum(shakes, least)
     for (state, j), one in heard.items():
-        parts = white_and_walk(one, velocity[FAST] ** 2 if state < STANDING else 0.0 * friction)
+        parts = fit_white_noise_and_random_walk(
+            one, velocity[FAST] ** 2 if state < STANDING else 0.0 * friction
+        )
         white[state, j] = max(np.sqrt(parts[0]), 1e-9)
         growth = np.sqrt(parts[1] / step) * (_STANDING_WALK if state == STANDING else 1.0)
         walk[state, j] = max(growth, 1e-9)
@@ -225,10 +242,10 @@ def learnt_noise(
     return replace(base, level=level, white=white, walk=walk, velocity=velocity, seconds=seconds)
 
 
-class _Seen:
+class _NoiseRun:
     """One run with what of it counts."""
 
-    def __init__(self, felt: Felt, step: float, standstill: float) -> None:
+    def __init__(self, felt: ExternalTorqueBlock, step: float, standstill: float) -> None:
         self.felt = felt
         first = np.arange(len(felt)) >= round(_SETTLE_S / step)
         settled = first & (felt.jolt <= 0.0)
@@ -254,7 +271,7 @@ class _Seen:
         return self.felt.torque[:, j], counts, self.jumps[:, j]
 
 
-def _inertia_squared(sensed: ExternalTorque, felt: Felt) -> Float[Array, "n j j"]:
+def _inertia_squared(sensed: ExternalTorque, felt: ExternalTorqueBlock) -> Float[Array, "n j j"]:
     """(M / h)^2 of every cell, entry by entry; poses change slowly, so a few per second say it."""
     every = max(round(_POSE_S / sensed.step), 1)
     inertia = sensed.inertia(felt.position[::every]) / sensed.step

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from taufit.contact.calibrate import alarm_tail
-from taufit.contact.contact import Contact, ContactEvent, Seen
-from taufit.contact.external_torque import ExternalTorque, Felt
-from taufit.contact.noise import default_noise, free_noise
+from taufit.contact.contact import Contact, ContactEvent, ContactReading
+from taufit.contact.contact_detector import ContactDetector
+from taufit.contact.external_torque import ExternalTorque, ExternalTorqueBlock
+from taufit.contact.noise import default_noise, learn_contact_free_noise
 from taufit.contact.settings import ContactSettings
-from taufit.contact.watch import ContactWatch
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
-from taufit.model.intake import required_temperature
+from taufit.model.model_stream import required_temperature
 from taufit.model.noise_by_state import NoiseByState
-from taufit.payload.filter.grid import Grid
+from taufit.payload.filter.time_grid import TimeGrid
 from taufit.payload.stream import Stream, stream
 from taufit.recording import Recording
 from taufit.terms.friction.states import STATES
@@ -94,7 +94,7 @@ class ContactRun:
             "refused": self.refusal or None,
             "events": [contact.to_dict() for contact in contacts],
             "log": [event.to_dict() for event in self.events],
-            "threshold": smallest_steps(self.noise, self.threshold).tolist(),
+            "threshold": detectable_torque_steps(self.noise, self.threshold).tolist(),
             "evidence_threshold": self.threshold,
             "false_alarms_per_hour": self.settings.alarms_per_hour,
             "rests_on_minutes": 0.0 if tail is None else tail.minutes,
@@ -116,7 +116,7 @@ def find_contacts(
     *,
     noise: NoiseByState | None = None,
     settings: ContactSettings | None = None,
-    watch: Callable[[Seen], None] | None = None,
+    watch: Callable[[ContactReading], None] | None = None,
 ) -> ContactRun:
     """What touched the arm in a recording.
 
@@ -128,9 +128,9 @@ def find_contacts(
         watch: Called whenever something new is felt, for displays.
     """
     source = stream(model, recording)
-    live = ContactWatch(model, noise, settings=settings)
-    kept: list[Seen] = []
-    last: Seen | None = None
+    live = ContactDetector(model, noise, settings=settings)
+    kept: list[ContactReading] = []
+    last: ContactReading | None = None
     for sample in _samples(source):
         seen = live.feed(*sample)
         if seen is not None and seen is not last:
@@ -165,17 +165,21 @@ def refine_noise(model: FittedModel, recordings: Sequence[Recording]) -> NoiseBy
     """
     base = model.training.noise or default_noise(model)
     sources = [stream(model, one) for one in recordings]
-    noise = free_noise(model, [one for s in sources for one in felt_of(model, s, base)], base)
+    noise = learn_contact_free_noise(
+        model, [one for s in sources for one in external_torque_blocks(model, s, base)], base
+    )
     noise = replace(noise, runs=len(sources), tail=None)
-    evidence = [free_evidence(model, source, noise) for source in sources]
+    evidence = [contact_free_evidence(model, source, noise) for source in sources]
     return replace(noise, tail=alarm_tail(evidence, 1.0 / noise.rate_hz))
 
 
-def felt_of(model: FittedModel, source: Stream, noise: NoiseByState) -> list[Felt]:
+def external_torque_blocks(
+    model: FittedModel, source: Stream, noise: NoiseByState
+) -> list[ExternalTorqueBlock]:
     """External torque of a recording, one part between two gaps."""
     sensed = ExternalTorque.of(model, noise)
-    grid = Grid(1.0 / noise.rate_hz, sensed.channels, max(0.1, 3.5 / noise.rate_hz))
-    out: list[Felt] = []
+    grid = TimeGrid(1.0 / noise.rate_hz, sensed.channels, max(0.1, 3.5 / noise.rate_hz))
+    out: list[ExternalTorqueBlock] = []
 
     def close() -> None:
         time, cells = grid.take()
@@ -197,13 +201,15 @@ def felt_of(model: FittedModel, source: Stream, noise: NoiseByState) -> list[Fel
     return out
 
 
-def free_evidence(model: FittedModel, source: Stream, noise: NoiseByState) -> Float[Array, " n"]:
+def contact_free_evidence(
+    model: FittedModel, source: Stream, noise: NoiseByState
+) -> Float[Array, " n"]:
     """Evidence for contact in a run that has none; starts and stops beyond training left out."""
-    live = ContactWatch(model, noise)
+    live = ContactDetector(model, noise)
     # Nothing is told here, so that every peak is seen.
     live.threshold = np.inf
     out: list[float] = []
-    last: Seen | None = None
+    last: ContactReading | None = None
     for sample in _samples(source):
         seen = live.feed(*sample)
         if seen is None or seen is last:
@@ -214,7 +220,7 @@ def free_evidence(model: FittedModel, source: Stream, noise: NoiseByState) -> Fl
     return np.array(out)
 
 
-def smallest_steps(noise: NoiseByState, threshold: float, seconds: float = 0.2) -> Array:
+def detectable_torque_steps(noise: NoiseByState, threshold: float, seconds: float = 0.2) -> Array:
     """Step of external torque at one joint, sliding fast, that reaches the threshold [N m].
 
     With n cells of white noise and a level followed until then, A = n / (white^2 + P) about.
@@ -237,7 +243,7 @@ def _samples(source: Stream) -> Iterator[Sample]:
         yield (*sample, None if commanded is None else commanded[i])
 
 
-def _warnings(model: FittedModel, live: ContactWatch, source: Stream) -> tuple[str, ...]:
+def _warnings(model: FittedModel, live: ContactDetector, source: Stream) -> tuple[str, ...]:
     out = list(source.warnings)
     noise = live.noise
     if noise.runs == 0:

@@ -32,7 +32,7 @@ def large_files() -> Iterator[None]:
         _large.reset(before)
 
 
-def lifted() -> bool:
+def limits_are_lifted() -> bool:
     """Whether limits are lifted."""
     return _large.get()
 
@@ -46,7 +46,7 @@ def check_unpacked(
     so_far: bool = False,
 ) -> None:
     """Refuse a file of `packed` bytes that needs `unpacked`; `so_far`: at least that."""
-    if lifted() or unpacked <= ALWAYS_READ:
+    if limits_are_lifted() or unpacked <= ALWAYS_READ:
         return
     ratio = unpacked / max(packed, 1)
     if unpacked <= LARGEST_UNPACKED and ratio <= LARGEST_RATIO:

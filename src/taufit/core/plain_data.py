@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import TaufitError
-from taufit.core.limits import LARGEST_TEXT, lifted
+from taufit.core.limits import LARGEST_TEXT, limits_are_lifted
 from taufit.core.opened import read_bytes
 
 MOST_DIGITS = 30
@@ -35,7 +35,7 @@ def read_text(
 ) -> str:
     """The text of a file; `what` it should be goes into the message."""
     path = Path(path)
-    data = read_bytes(path, None if lifted() else LARGEST_TEXT, error=error)
+    data = read_bytes(path, None if limits_are_lifted() else LARGEST_TEXT, error=error)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -29,14 +29,14 @@ def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
-        with blas_held():
+        with single_blas_thread():
             return function(*args, **kwargs)
 
     return bounded
 
 
 @contextmanager
-def blas_held() -> Iterator[None]:
+def single_blas_thread() -> Iterator[None]:
     """One BLAS thread inside the block; nested blocks and a user's own setting change nothing.
 
     Blocks of several threads of a process share the bound: it goes with the last of them.

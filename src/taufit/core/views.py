@@ -11,15 +11,15 @@ from typing import Any
 _DRAWING_ROOM = "taufit.report.notebook"
 
 
-def drawn(function: str, noun: object, *arguments: Any) -> Any:
+def draw(function: str, noun: object, *arguments: Any) -> Any:
     """What a function of the drawing room makes of a noun."""
     return getattr(import_module(_DRAWING_ROOM), function)(noun, *arguments)
 
 
-class Shown:
+class NotebookDisplay:
     """A noun that notebooks show with the charts of the report."""
 
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return str(drawn("html", self))
+        return str(draw("html", self))

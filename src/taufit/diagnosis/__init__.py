@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.diagnosis.change import Cause as Cause, Change as Change
+    from taufit.diagnosis.correction import Cause as Cause, Correction as Correction
     from taufit.diagnosis.diagnose import (
         CHANNEL_KINDS as CHANNEL_KINDS,
-        RefusedError as RefusedError,
+        ContradictionError as ContradictionError,
+        raise_on_contradiction as raise_on_contradiction,
         recording_causes as recording_causes,
-        refuse as refuse,
         sample_causes as sample_causes,
     )
     from taufit.diagnosis.prepare import (

@@ -1,7 +1,7 @@
 """What is wrong with recordings of a robot, named by its cause.
 
 First what the numbers alone say (units, clocks, stuck or clipped channels), then what the arm says
-(`taufit.diagnosis.by_model`).
+(`taufit.diagnosis.model_contradiction`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import RecordingError
-from taufit.diagnosis.by_model import by_model
-from taufit.diagnosis.change import Cause
 from taufit.diagnosis.channels import channel_findings
-from taufit.diagnosis.evidence import Evidence
-from taufit.diagnosis.one_file import unlike_the_others
-from taufit.diagnosis.tested import evidence_of, explained_in_degrees, measured_gains, settled
+from taufit.diagnosis.correction import Cause
+from taufit.diagnosis.hypothesis_test import HypothesisTest
+from taufit.diagnosis.model_contradiction import find_model_contradiction
+from taufit.diagnosis.outlier_file import find_outlier_file
+from taufit.diagnosis.unit_advice import (
+    choose_unit_remedy,
+    evidence_of,
+    explained_in_degrees,
+    measured_gains,
+)
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy
@@ -51,12 +56,12 @@ CHANNEL_KINDS = (
 )  # fmt: skip
 
 
-class RefusedError(RecordingError):
+class ContradictionError(RecordingError):
     """A recording that contradicts the robot; `causes` say how."""
 
     def __reduce__(self) -> Any:
         # Changes are functions, which other processes cannot be handed.
-        return RefusedError, (tuple(replace(cause, change=None) for cause in self.causes),)
+        return ContradictionError, (tuple(replace(cause, change=None) for cause in self.causes),)
 
     def __init__(self, causes: Sequence[Cause]) -> None:
         self.causes = tuple(causes)
@@ -69,11 +74,11 @@ class RefusedError(RecordingError):
         )
 
 
-def refuse(causes: Sequence[Cause], force: bool) -> None:
+def raise_on_contradiction(causes: Sequence[Cause], force: bool) -> None:
     """Stop where something grave was found, unless the user wants to go on."""
     grave = [cause for cause in causes if cause.finding.severity == "error"]
     if grave and not force:
-        raise RefusedError(grave)
+        raise ContradictionError(grave)
 
 
 def recording_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Cause]:
@@ -85,7 +90,7 @@ def recording_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Caus
             continue
         own = [f for f in recording.findings if f.kind in FATAL and f.severity == "error"]
         own = [
-            settled(robot, recording, f) if f.kind == "clock_scale" else f for f in own
+            choose_unit_remedy(robot, recording, f) if f.kind == "clock_scale" else f for f in own
         ] + channel_findings(recording)
         found += [_of_file(f, recording, recordings) for f in own]
     found += _limits(robot, recordings, found)
@@ -123,7 +128,7 @@ def sample_causes(
     recordings: Sequence[Recording],
     samples: Samples,
     known: Sequence[Cause] = (),
-    evidence: Evidence | None = None,
+    evidence: HypothesisTest | None = None,
     source: SampleSource | None = None,
 ) -> list[Cause]:
     """What the arm says about conditioned samples.
@@ -158,19 +163,19 @@ def _by_arm(
     robot: Robot,
     recordings: Sequence[Recording],
     samples: Samples,
-    evidence: Evidence | None = None,
+    evidence: HypothesisTest | None = None,
 ) -> list[Cause]:
     found = _unlike(robot, recordings, samples)
     if found:
         return found
-    evidence = evidence or Evidence(robot, samples)
-    odd = unlike_the_others(evidence)
+    evidence = evidence or HypothesisTest(robot, samples)
+    odd = find_outlier_file(evidence)
     if odd is None:
-        return by_model(robot, recordings, evidence)
+        return find_model_contradiction(robot, recordings, evidence)
     cause, others = odd
     if cause.finding.severity == "error":
         return [cause]
-    return [cause, *by_model(robot, recordings, Evidence(robot, others))]
+    return [cause, *find_model_contradiction(robot, recordings, HypothesisTest(robot, others))]
 
 
 def _unlike(robot: Robot, recordings: Sequence[Recording], samples: Samples) -> list[Cause]:
@@ -185,7 +190,7 @@ def _unlike(robot: Robot, recordings: Sequence[Recording], samples: Samples) -> 
         if np.count_nonzero(part.in_motion) >= 200:
             parts[name] = part
     shares = {
-        name: Evidence(robot, part, most_rows=400).plain.share for name, part in parts.items()
+        name: HypothesisTest(robot, part, most_rows=400).plain.share for name, part in parts.items()
     }
     if len(shares) < 3:
         return []
@@ -193,7 +198,7 @@ def _unlike(robot: Robot, recordings: Sequence[Recording], samples: Samples) -> 
     out = []
     for name, share in shares.items():
         if share > _UNLIKE * usual and share > usual + 0.03:
-            found = by_model(robot, recordings, Evidence(robot, parts[name]))
+            found = find_model_contradiction(robot, recordings, HypothesisTest(robot, parts[name]))
             out += [
                 replace(
                     cause,
@@ -290,7 +295,7 @@ def _limits(
 def _outside_by_arm(robot: Robot, recording: Recording) -> tuple[str, str, Remedy | None] | None:
     """Kind, cause and remedy by which the arm explains the torque, where there is one."""
     evidence = evidence_of(robot, recording)
-    found = [] if evidence is None else by_model(robot, [recording], evidence)
+    found = [] if evidence is None else find_model_contradiction(robot, [recording], evidence)
     named = [one.finding for one in found if one.finding.kind in _OUTSIDE_KINDS]
     if measured_gains(recording) is None:
         # In a torque that is scaled to this arm no other one can be recognised.

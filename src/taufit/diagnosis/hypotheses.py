@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.calibration.mounting import Gravity, mounting_option, spoken
-from taufit.diagnosis.change import (
-    Change,
+from taufit.calibration.mounting import Gravity, describe_mounting, mounting_option
+from taufit.diagnosis.correction import (
+    Correction,
     clock_scale,
-    gravity_back,
     joint_direction,
     position_sign,
     remounted,
     reordered_joints,
+    restore_gravity,
     swapped_torque,
     torque_sign,
     zero_offset,
 )
-from taufit.diagnosis.evidence import Evidence
+from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.dynamics import gravity_torque
 
 # Zeros that are tried first; mistakes are mostly right angles [deg].
@@ -29,21 +29,21 @@ _CLOCKS = (0.5, 0.8, 1.25, 2.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tried:
+class RankedCorrection:
     """A hypothesis and what it gains over the recording as it is (twice the log odds)."""
 
-    change: Change
+    change: Correction
     gained: float
 
 
-def hypotheses(evidence: Evidence, gravity: Gravity | None) -> Iterator[Change]:
+def hypotheses(evidence: HypothesisTest, gravity: Gravity | None) -> Iterator[Correction]:
     """Every change that is tried, simplest first; continuous ones at a few values."""
     robot = evidence.rows.robot
     joints = robot.joints
     yield torque_sign(list(range(joints)), joints)
     for j in range(joints):
         yield torque_sign([j], joints)
-    yield gravity_back(gravity_torque)
+    yield restore_gravity(gravity_torque)
     for j in range(joints):
         yield position_sign(j, joints)
         yield joint_direction(j, joints)
@@ -57,7 +57,7 @@ def hypotheses(evidence: Evidence, gravity: Gravity | None) -> Iterator[Change]:
         yield remounted(
             gravity.mounting,
             gravity.angle,
-            spoken(gravity, robot),
+            describe_mounting(gravity, robot),
             mounting_option(gravity, robot),
             evidence.plain.share,
         )
@@ -69,15 +69,15 @@ def hypotheses(evidence: Evidence, gravity: Gravity | None) -> Iterator[Change]:
         yield clock_scale(factor)
 
 
-def ranked(evidence: Evidence, changes: Sequence[Change]) -> list[Tried]:
+def ranked(evidence: HypothesisTest, changes: Sequence[Correction]) -> list[RankedCorrection]:
     """Hypotheses by what they gain, best first, continuous ones refined."""
-    tried = [Tried(change, evidence.gained(change)) for change in changes]
+    tried = [RankedCorrection(change, evidence.gained(change)) for change in changes]
     tried.sort(key=lambda one: one.change.rank - one.gained)
     refined = [_refined(evidence, one) for one in tried[:6]]
     return sorted([*refined, *tried[6:]], key=lambda one: one.change.rank - one.gained)
 
 
-def _refined(evidence: Evidence, tried: Tried) -> Tried:
+def _refined(evidence: HypothesisTest, tried: RankedCorrection) -> RankedCorrection:
     """The best value near the one tried, by golden-section search."""
     kind, joint = tried.change.kind, tried.change.joint
     joints = evidence.rows.robot.joints
@@ -93,12 +93,14 @@ def _refined(evidence: Evidence, tried: Tried) -> Tried:
     return tried
 
 
-def _search(evidence: Evidence, make, start: float, width: float, tried: Tried) -> Tried:
+def _search(
+    evidence: HypothesisTest, make, start: float, width: float, tried: RankedCorrection
+) -> RankedCorrection:
     golden, rank = 0.618, tried.change.rank
 
-    def at(x: float) -> Tried:
+    def at(x: float) -> RankedCorrection:
         change = replace(make(x), rank=rank)
-        return Tried(change, evidence.gained(change))
+        return RankedCorrection(change, evidence.gained(change))
 
     low, high = start - width, start + width
     best = tried

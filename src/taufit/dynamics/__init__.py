@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         base_parameters as base_parameters,
     )
     from taufit.dynamics.batch import (
-        Engine as Engine,
+        RegressorEngine as RegressorEngine,
         coriolis_torque as coriolis_torque,
         engine as engine,
         gravity_torque as gravity_torque,

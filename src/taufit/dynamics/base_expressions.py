@@ -22,7 +22,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.parameters import parse_name
 from taufit.dynamics.base_parameters import (
     BaseParameters,
-    Model,
+    RegressorModel,
     random_states,
     term_inputs,
 )
@@ -122,7 +122,7 @@ class Expression:
 
 
 def base_expressions(
-    model: Model | Robot, base: BaseParameters, *, seed: int = 1
+    model: RegressorModel | Robot, base: BaseParameters, *, seed: int = 1
 ) -> tuple[Expression, ...]:
     """Every base parameter in lengths and standard parameters.
 
@@ -154,7 +154,7 @@ def base_expressions(
     return tuple(out)
 
 
-def _degrees(model: Model | Robot, names: Sequence[str]) -> dict[int, int]:
+def _degrees(model: RegressorModel | Robot, names: Sequence[str]) -> dict[int, int]:
     """Power of a length in each parameter's unit, next to a mass."""
     robot = model if isinstance(model, Robot) else model.robot
     out = {}
@@ -185,7 +185,9 @@ class _Finder:
     )
 
     @classmethod
-    def sample(cls, model: Model | Robot, base: BaseParameters, seed: int) -> _Finder | None:
+    def sample(
+        cls, model: RegressorModel | Robot, base: BaseParameters, seed: int
+    ) -> _Finder | None:
         """None when the arm names no lengths or its structure hangs on their exact values."""
         robot = model if isinstance(model, Robot) else model.robot
         names = tuple(name for name, _ in robot.lengths)
@@ -291,7 +293,7 @@ def _factors(
 
 
 def _combined(
-    model: Model | Robot, robot: Robot, states: Any, columns: tuple[int, ...]
+    model: RegressorModel | Robot, robot: Robot, states: Any, columns: tuple[int, ...]
 ) -> Float[Array, "r c"]:
     """The columns that combine, for another geometry: links and rotor inertias are enough."""
     q, v, a = states

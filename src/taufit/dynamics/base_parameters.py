@@ -30,7 +30,7 @@ _WITHIN_LINK = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "hx", "hy", "hz", "m")
 
 
 @runtime_checkable
-class Model(Protocol):
+class RegressorModel(Protocol):
     """What base parameters are asked of: a torque model."""
 
     @property
@@ -97,7 +97,7 @@ class BaseParameters:
 
 
 def base_parameters(
-    model: Model | Robot,
+    model: RegressorModel | Robot,
     *,
     rule: str = "leftmost",
     order: Sequence[int] | Sequence[str] | None = None,
@@ -205,7 +205,7 @@ def base_of_regressor(
 
 
 def sampled_regressor(
-    model: Model | Robot, *, dropped: Sequence[str] = (), seed: int = 0
+    model: RegressorModel | Robot, *, dropped: Sequence[str] = (), seed: int = 0
 ) -> Float[Array, "r p"]:
     """W at random states, with at least four rows per column; zero where a parameter is dropped.
 
@@ -225,7 +225,9 @@ def sampled_regressor(
     return matrix
 
 
-def term_inputs(model: Model, velocity: Float[Array, "n j"], seed: int = 0) -> dict[str, Any]:
+def term_inputs(
+    model: RegressorModel, velocity: Float[Array, "n j"], seed: int = 0
+) -> dict[str, Any]:
     """Random loads [N m], temperatures [degC], displacements and channels for terms."""
     rng = np.random.default_rng((seed, 1))
     return {

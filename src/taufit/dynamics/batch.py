@@ -24,7 +24,7 @@ except ImportError:  # no compiler when this was installed
 _LARGE = 16 << 20  # bytes: more than a core's share of the caches
 
 
-class Engine:
+class RegressorEngine:
     """A robot's constants, ready for batches of states.
 
     Args:
@@ -200,12 +200,12 @@ class Engine:
 
 
 @lru_cache(maxsize=32)
-def _engine(robot: Robot, gravity: tuple[float, ...] | None) -> Engine:
+def _engine(robot: Robot, gravity: tuple[float, ...] | None) -> RegressorEngine:
     # Robots are frozen and compared by identity; the cache holds them, so an identity stays theirs.
-    return Engine(robot, gravity=None if gravity is None else np.array(gravity))
+    return RegressorEngine(robot, gravity=None if gravity is None else np.array(gravity))
 
 
-def engine(robot: Robot, *, gravity: Float[Array, " 3"] | None = None) -> Engine:
+def engine(robot: Robot, *, gravity: Float[Array, " 3"] | None = None) -> RegressorEngine:
     """The robot's engine, prepared once."""
     return _engine(robot, None if gravity is None else tuple(float(x) for x in gravity))
 

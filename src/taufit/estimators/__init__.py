@@ -17,9 +17,9 @@ if TYPE_CHECKING:
         smallest_eigenvalues as smallest_eigenvalues,
     )
     from taufit.estimators.estimator import (
+        EstimationProblem as EstimationProblem,
         Estimator as Estimator,
-        Problem as Problem,
-        Solution as Solution,
+        EstimatorSolution as EstimatorSolution,
     )
     from taufit.estimators.irls import Irls as Irls
     from taufit.estimators.ols import Ols as Ols

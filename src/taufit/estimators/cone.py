@@ -12,7 +12,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.core.parameters import LinkLayout
 from taufit.estimators.constraints import Constraints
-from taufit.estimators.estimator import Problem, column_scale
+from taufit.estimators.estimator import EstimationProblem, column_scale
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 
@@ -26,7 +26,7 @@ _SVEC = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
 _TOLERANCE = 1e-9
 
 
-def noise_level(information: Information, problem: Problem) -> float:
+def noise_level(information: Information, problem: EstimationProblem) -> float:
     """Standard deviation of a row, from what no parameters can explain."""
     spare = max(information.count - len(problem.base.columns), 1)
     own = np.sqrt(information.unexplained(problem.base.columns) / spare)
@@ -35,8 +35,8 @@ def noise_level(information: Information, problem: Problem) -> float:
     return float(max(own, problem.least_noise, 1e-6 * signal, np.finfo(float).tiny))
 
 
-def compressed(
-    information: Information, problem: Problem, ridge: float
+def scaled_rows(
+    information: Information, problem: EstimationProblem, ridge: float
 ) -> tuple[Float[Array, "p p"], Float[Array, " p"], Float[Array, " p"]]:
     """Rows A u - b over u = theta/scale: the data in units of noise, and the nominal robot.
 
@@ -78,13 +78,13 @@ def _conceivable(model: TorqueModel) -> Float[Array, " p"]:
 
 
 def consistent_least_squares(
-    information: Information, problem: Problem, limits: Constraints, ridge: float
+    information: Information, problem: EstimationProblem, limits: Constraints, ridge: float
 ) -> tuple[Float[Array, " p"], list[str]]:
     """min |A u - b|^2 under the constraints, by Clarabel with y = A u - b as variables."""
     import clarabel
     import scipy.sparse
 
-    factor, target, scale = compressed(information, problem, ridge * np.sqrt(information.count))
+    factor, target, scale = scaled_rows(information, problem, ridge * np.sqrt(information.count))
     plain = _without_cones(factor, target, scale, problem, limits, information.count)
     if plain is not None:
         return plain, []
@@ -147,7 +147,7 @@ def _without_cones(
     factor: Float[Array, "p p"],
     target: Float[Array, " p"],
     scale: Float[Array, " p"],
-    problem: Problem,
+    problem: EstimationProblem,
     limits: Constraints,
     count: int,
 ) -> Float[Array, " p"] | None:

@@ -10,9 +10,9 @@ import numpy as np
 
 from taufit.core.errors import InfeasibleError
 from taufit.estimators.cone import consistent_least_squares, noise_level
-from taufit.estimators.constraints import constraints_of, moved_inside
+from taufit.estimators.constraints import constraints_of, project_to_feasible
 from taufit.estimators.entropic import cross_validated_weight, entropic_least_squares
-from taufit.estimators.estimator import Problem, Solution
+from taufit.estimators.estimator import EstimationProblem, EstimatorSolution
 from taufit.regression.information import Information
 
 
@@ -55,7 +55,7 @@ class ConsistentSdp:
     total_mass: tuple[float, float] | None = None
     ridge: float = 1e-4
 
-    def solve(self, information: Information, problem: Problem) -> Solution:
+    def solve(self, information: Information, problem: EstimationProblem) -> EstimatorSolution:
         model = problem.model
         limits = constraints_of(
             model,
@@ -90,9 +90,11 @@ class ConsistentSdp:
             held = self._with_precision(information, problem)
             theta, messages = consistent_least_squares(held, problem, limits, self.ridge)
         warnings.extend(messages)
-        return Solution(moved_inside(model, theta, margin=self.margin), tuple(warnings), settings)
+        return EstimatorSolution(
+            project_to_feasible(model, theta, margin=self.margin), tuple(warnings), settings
+        )
 
-    def _with_precision(self, information: Information, problem: Problem) -> Information:
+    def _with_precision(self, information: Information, problem: EstimationProblem) -> Information:
         """The same with the terms' prior as rows; what the data leave unexplained stays theirs."""
         if not self.precision:
             return information

@@ -82,7 +82,7 @@ def constraints_of(
         rising: Whether friction must not fall with speed up to there, either.
     """
     layout, joints = model.layout, model.robot.joints
-    rows = _Rows(len(model.names))
+    rows = _LinearInequalities(len(model.names))
     for i in np.flatnonzero(model.nonnegative):
         rows.demand({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
     for entries, label in passive_rows(model, speeds, rising=rising):
@@ -117,7 +117,7 @@ def constraints_of(
     )
 
 
-class _Rows:
+class _LinearInequalities:
     """Linear inequalities row theta >= bound, collected one by one."""
 
     def __init__(self, size: int) -> None:
@@ -208,7 +208,7 @@ def passive_rows(
                 yield entries, f"friction of joint {joint + 1} at {v:.3g} rad/s {what}"
 
 
-def moved_inside(
+def project_to_feasible(
     model: TorqueModel, theta: Float[Array, " p"], *, margin: float, signs: bool = True
 ) -> Float[Array, " p"]:
     """The nearest parameters that meet the sign and pseudo-inertia conditions exactly.

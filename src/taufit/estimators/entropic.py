@@ -21,14 +21,14 @@ from taufit.core.errors import InfeasibleError
 from taufit.dynamics import base_of_regressor
 from taufit.estimators.cone import consistent_least_squares, noise_level
 from taufit.estimators.constraints import UNIT, Constraints
-from taufit.estimators.estimator import Problem
+from taufit.estimators.estimator import EstimationProblem
 from taufit.regression.information import Information
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 
 GRID = tuple(float(x) for x in 10.0 ** np.arange(-2.0, 5.0, 1.0))
 
 
-def prior_links(problem: Problem) -> tuple[Float[Array, "j 10"], tuple[int, ...]]:
+def prior_links(problem: EstimationProblem) -> tuple[Float[Array, "j 10"], tuple[int, ...]]:
     """Nominal links fit to be a prior, and which of them had to be made up.
 
     A link without mass, or one that is not physically possible, becomes a ball of the mean mass
@@ -56,7 +56,7 @@ def prior_links(problem: Problem) -> tuple[Float[Array, "j 10"], tuple[int, ...]
 
 def entropic_least_squares(
     information: Information,
-    problem: Problem,
+    problem: EstimationProblem,
     limits: Constraints,
     weight: float | Float[Array, " j"],
     start: Float[Array, " p"] | None = None,
@@ -144,12 +144,12 @@ def _first_guess(
     return theta
 
 
-def _inside(problem: Problem, limits: Constraints) -> Float[Array, " p"]:
+def _inside(problem: EstimationProblem, limits: Constraints) -> Float[Array, " p"]:
     """A point strictly inside the constraints, as deep as a thousandth of a kilogram allows."""
     names = problem.model.names
     p = len(names)
     nothing = Information(names, np.eye(p), problem.model.nominal, float(p), 2 * p)
-    free = Problem(problem.model, base_of_regressor(np.eye(len(names)), names=names))
+    free = EstimationProblem(problem.model, base_of_regressor(np.eye(len(names)), names=names))
     depth = 1e-4
     deeper = replace(
         limits,
@@ -245,7 +245,7 @@ def _solved(matrix: Float[Array, "p p"], right: Float[Array, " p"]) -> Float[Arr
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0])
 
 
-def cross_validated_weight(problem: Problem, limits: Constraints, margin: float) -> float:
+def cross_validated_weight(problem: EstimationProblem, limits: Constraints, margin: float) -> float:
     """The prior weight that best predicts parts of the data left out in turn."""
     if problem.folds is None:
         raise InfeasibleError(

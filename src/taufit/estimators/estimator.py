@@ -15,7 +15,7 @@ from taufit.regression.information import Information
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class EstimationProblem:
     """What an estimator may know besides the data.
 
     Attributes:
@@ -32,12 +32,12 @@ class Problem:
     least_noise: float = 0.0
 
     @classmethod
-    def of(cls, model: TorqueModel) -> Problem:
+    def of(cls, model: TorqueModel) -> EstimationProblem:
         return cls(model, base_parameters(model))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
+class EstimatorSolution:
     """What an estimator found.
 
     Attributes:
@@ -60,12 +60,12 @@ class Estimator(Protocol):
         """How rows are weighted before they become information: a name in `WEIGHTINGS`."""
         ...
 
-    def solve(self, information: Information, problem: Problem) -> Solution:
+    def solve(self, information: Information, problem: EstimationProblem) -> EstimatorSolution:
         """Parameters from (weighted) information."""
         ...
 
 
-def column_scale(information: Information, problem: Problem) -> Float[Array, " p"]:
+def column_scale(information: Information, problem: EstimationProblem) -> Float[Array, " p"]:
     """A typical size of each parameter: what would explain as much torque as was measured.
 
     |z| over the column norms of R, or over a thousandth of the largest norm of its kind where a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from taufit.estimators.estimator import Problem, Solution
+from taufit.estimators.estimator import EstimationProblem, EstimatorSolution
 from taufit.estimators.ols import Ols
 from taufit.regression.information import Information
 
@@ -19,5 +19,5 @@ class Irls:
 
     weighting: str = "huber"
 
-    def solve(self, information: Information, problem: Problem) -> Solution:
+    def solve(self, information: Information, problem: EstimationProblem) -> EstimatorSolution:
         return Ols().solve(information, problem)

@@ -8,12 +8,12 @@ import numpy as np
 import scipy.linalg
 
 from taufit.core.arrays import Array, Float
-from taufit.estimators.estimator import Problem, Solution, column_scale
+from taufit.estimators.estimator import EstimationProblem, EstimatorSolution, column_scale
 from taufit.regression.estimate import nearest
 from taufit.regression.information import Information
 
 
-def base_least_squares(information: Information, problem: Problem) -> Float[Array, " b"]:
+def base_least_squares(information: Information, problem: EstimationProblem) -> Float[Array, " b"]:
     """The base parameters that minimise |z - R theta|^2."""
     factor = information.factor[:, problem.base.columns]
     norms = np.linalg.norm(factor, axis=0)
@@ -32,7 +32,7 @@ class Ols:
 
     weighting: str = "none"
 
-    def solve(self, information: Information, problem: Problem) -> Solution:
+    def solve(self, information: Information, problem: EstimationProblem) -> EstimatorSolution:
         base = base_least_squares(information, problem)
         scale = column_scale(information, problem)
-        return Solution(nearest(problem.base, base, problem.model.nominal, scale))
+        return EstimatorSolution(nearest(problem.base, base, problem.model.nominal, scale))

@@ -18,8 +18,8 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.estimators.cone import consistent_least_squares, noise_level
-from taufit.estimators.constraints import Constraints, constraints_of, moved_inside
-from taufit.estimators.estimator import Problem, Solution, column_scale
+from taufit.estimators.constraints import Constraints, constraints_of, project_to_feasible
+from taufit.estimators.estimator import EstimationProblem, EstimatorSolution, column_scale
 from taufit.estimators.ols import base_least_squares
 from taufit.regression.information import Information
 
@@ -52,7 +52,7 @@ class Pbpr:
     rounds: int = 25
     seed: int = 0
 
-    def solve(self, information: Information, problem: Problem) -> Solution:
+    def solve(self, information: Information, problem: EstimationProblem) -> EstimatorSolution:
         if self.objective not in ("phi1", "phi2"):
             raise InfeasibleError(f"objective {self.objective!r} is not known: use phi1 or phi2.")
         if self.objective == "phi1":
@@ -62,13 +62,15 @@ class Pbpr:
         theta, messages = consistent_least_squares(information, problem, limits, RIDGE)
         if self.constraints:
             theta = self._retrieved(theta, information, problem, limits)
-        return Solution(moved_inside(model, theta, margin=self.margin), tuple(messages))
+        return EstimatorSolution(
+            project_to_feasible(model, theta, margin=self.margin), tuple(messages)
+        )
 
     def _retrieved(
         self,
         convex: Float[Array, " p"],
         information: Information,
-        problem: Problem,
+        problem: EstimationProblem,
         limits: Constraints,
     ) -> Float[Array, " p"]:
         """The best point found from several starts around the convex solution."""
@@ -94,7 +96,7 @@ class Pbpr:
         self,
         theta: Float[Array, " p"],
         information: Information,
-        problem: Problem,
+        problem: EstimationProblem,
         limits: Constraints,
     ) -> Float[Array, " p"]:
         """Tangent steps from one point until the penalised objective no longer falls."""
@@ -145,7 +147,7 @@ class Pbpr:
                 break
         return theta
 
-    def _boxed(self, limits: Constraints, problem: Problem) -> Constraints:
+    def _boxed(self, limits: Constraints, problem: EstimationProblem) -> Constraints:
         """The constraints with the boxes as further rows."""
         names = problem.model.names
         rows, bounds, labels = [], [], []
@@ -193,7 +195,7 @@ class Pbpr:
         return out
 
 
-def _in_parameters(information: Information, problem: Problem) -> Information:
+def _in_parameters(information: Information, problem: EstimationProblem) -> Information:
     """phi1 as information: each base parameter was found directly, to a share of its size."""
     base = problem.base
     hat = base_least_squares(information, problem)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.errors import InfeasibleError
-from taufit.estimators.estimator import Problem, Solution, column_scale
+from taufit.estimators.estimator import EstimationProblem, EstimatorSolution, column_scale
 from taufit.estimators.ols import base_least_squares
 from taufit.regression.estimate import nearest
 from taufit.regression.information import Information
@@ -29,7 +29,7 @@ class Tls:
     weighting: str = "joint"
     column_noise: float = 0.003
 
-    def solve(self, information: Information, problem: Problem) -> Solution:
+    def solve(self, information: Information, problem: EstimationProblem) -> EstimatorSolution:
         if not 0 < self.column_noise < 1:
             raise InfeasibleError("column_noise is a share between 0 and 1.")
         base, names = problem.base, information.names
@@ -67,4 +67,4 @@ class Tls:
                 values[order[:first]] = np.linalg.solve(upper[:first, :first], rest)
             messages = ()
         guess = column_scale(information, problem)
-        return Solution(nearest(base, values, problem.model.nominal, guess), messages)
+        return EstimatorSolution(nearest(base, values, problem.model.nominal, guess), messages)

@@ -9,10 +9,10 @@ from taufit.excitation.design import Design, default_limits, design
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.excitation.motion_file import MOTIONS, read_motion, write_motion
+from taufit.excitation.motion_kinds import envelope_of, warm_up
 from taufit.excitation.payload_inertia import InertiaGoal, InertiaPlan
-from taufit.excitation.plan import KINDS, Effort, Plan, plan
-from taufit.excitation.programs import to_csv, to_joint_trajectory, to_urscript
-from taufit.excitation.purpose import envelope_of, warm_up
+from taufit.excitation.plan import KINDS, Plan, SearchEffort, plan
+from taufit.excitation.robot_programs import to_csv, to_joint_trajectory, to_urscript
 from taufit.excitation.sampled import Sampled
 from taufit.excitation.scene import Capsule, Plane, Scene, mounting_plane, scene_for
 from taufit.excitation.spline import Spline
@@ -25,7 +25,6 @@ __all__ = [
     "MOTIONS",
     "Capsule",
     "Design",
-    "Effort",
     "Fourier",
     "FourierBasis",
     "FrictionTest",
@@ -36,6 +35,7 @@ __all__ = [
     "Plane",
     "Sampled",
     "Scene",
+    "SearchEffort",
     "SpeedPlan",
     "Spline",
     "SplineBasis",

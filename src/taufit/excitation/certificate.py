@@ -9,7 +9,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.dynamics import inverse_dynamics, jacobian
-from taufit.excitation.gauge import Envelope
+from taufit.excitation.limit_scaling import MotionLimits
 from taufit.excitation.motion import Motion
 from taufit.excitation.scene import Clearances, Scene
 from taufit.model.torque_model import TorqueModel
@@ -58,7 +58,7 @@ class Certificate:
 
 def certify(
     motion: Motion,
-    envelope: Envelope,
+    envelope: MotionLimits,
     scene: Scene,
     model: TorqueModel,
     torque: Float[Array, " j"],
@@ -117,7 +117,7 @@ def predicted_torque(
 
 
 def require_rest_is_allowed(
-    model: TorqueModel, envelope: Envelope, scene: Scene, torque: Float[Array, " j"]
+    model: TorqueModel, envelope: MotionLimits, scene: Scene, torque: Float[Array, " j"]
 ) -> None:
     """Standing at the centre must break nothing: every motion is shrunk towards it if need be."""
     q = envelope.centre[None]

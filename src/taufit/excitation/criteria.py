@@ -194,7 +194,7 @@ class ConditionAbove:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Guarded:
+class ConditionLimited:
     """A criterion with a wall before a column-scaled condition number.
 
     Attributes:

@@ -26,12 +26,12 @@ from taufit.excitation.criteria import (
     log_determinant,
     scaled,
 )
-from taufit.excitation.gauge import Envelope, Gauge
+from taufit.excitation.limit_scaling import LimitScaling, MotionLimits
 from taufit.excitation.motion import Motion
 from taufit.excitation.objective import InformationOf, smoothed
-from taufit.excitation.problem import Problem
+from taufit.excitation.problem import DesignProblem
 from taufit.excitation.scene import Clearances, Scene, free_centre
-from taufit.excitation.search import Budget, Candidate, Goal, Search
+from taufit.excitation.search import Budget, Candidate, MotionSearch, SearchGoal
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot
 from taufit.terms import friction_model
@@ -193,16 +193,16 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
     if prior is not None:
         # What earlier recordings showed need not be shown again.
         limit = np.inf
-    goal = Goal(criterion, model, columns, focus, limit, target)
+    goal = SearchGoal(criterion, model, columns, focus, limit, target)
     asked = max(1, round(PER_SECOND * seconds)) if iterations is None else iterations
     budget = Budget(asked, max(10.0 * seconds, 60.0))
 
-    def about(centre: Float[Array, " j"], number: int) -> Search:
-        envelope = Envelope.of(limits, centre, jerk)
+    def about(centre: Float[Array, " j"], number: int) -> MotionSearch:
+        envelope = MotionLimits.of(limits, centre, jerk)
         require_rest_is_allowed(model, envelope, scene, limits.torque)
         problem = _problem(goal, basis, envelope, scene, limits.torque, weights, prior, seed)
         tell = None if progress is None else lambda used, best: progress(used / asked, best)
-        return Search(problem, goal, basis, envelope, seed + 7919 * number, budget, tell)
+        return MotionSearch(problem, goal, basis, envelope, seed + 7919 * number, budget, tell)
 
     found: list[Candidate] = []
     history: list[tuple[float, float]] = []
@@ -254,15 +254,15 @@ def condition_limit_of(model: TorqueModel) -> float:
 
 
 def _problem(
-    goal: Goal,
+    goal: SearchGoal,
     basis: Basis,
-    envelope: Envelope,
+    envelope: MotionLimits,
     scene: Scene,
     torque: Float[Array, " j"],
     weights: Float[Array, " j"],
     prior: Float[Array, "b b"] | None,
     seed: int,
-) -> Problem:
+) -> DesignProblem:
     """Grids, gauge and information of one search."""
     model, columns = goal.model, goal.columns
     grid = (np.arange(SAMPLES) + 0.5) / SAMPLES * basis.period
@@ -270,10 +270,10 @@ def _problem(
     fine = np.linspace(0.0, basis.period, max(120, 24 * harmonics))
     coarse = np.linspace(0.0, basis.period, max(120, 24 * harmonics))
     worst = goal.criterion == "worst_case"
-    return Problem(
+    return DesignProblem(
         InformationOf(smoothed(model), columns, weights),
         basis.matrices(grid),
-        Gauge(envelope, basis.matrices(fine)),
+        LimitScaling(envelope, basis.matrices(fine)),
         envelope.centre,
         prior,
         scene,
@@ -286,7 +286,7 @@ def _problem(
     )
 
 
-def _refuse_poor(best: Candidate, goal: Goal, search: Search, limit: float) -> None:
+def _refuse_poor(best: Candidate, goal: SearchGoal, search: MotionSearch, limit: float) -> None:
     """Refuse a motion that shows too little, with the constraint and the parameters concerned."""
     if best.shrunk_to > 0 and best.condition_scaled <= limit:
         return
@@ -312,7 +312,7 @@ def _refuse_poor(best: Candidate, goal: Goal, search: Search, limit: float) -> N
 
 def _report(
     best: Candidate,
-    goal: Goal,
+    goal: SearchGoal,
     basis: Basis,
     weights: Float[Array, " j"],
     prior: Float[Array, "b b"] | None,

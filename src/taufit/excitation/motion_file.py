@@ -8,7 +8,7 @@ from typing import Any
 
 from taufit.core.errors import TaufitError
 from taufit.core.files import write_json
-from taufit.core.limits import lifted
+from taufit.core.limits import limits_are_lifted
 from taufit.core.plain_data import read_json
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
@@ -49,7 +49,7 @@ def motion_from_dict(data: dict[str, Any], where: str = "this motion") -> Motion
         motion: Motion = MOTIONS[kind].from_dict(data)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise TaufitError(f"{where} is incomplete or damaged: {error!r}.") from None
-    if not (0.0 < motion.duration <= LONGEST or lifted()):
+    if not (0.0 < motion.duration <= LONGEST or limits_are_lifted()):
         raise TaufitError(
             f"{where} lasts {motion.duration:g} s; a motion lasts at most {LONGEST:g} s. If it is "
             "really that long, give --large."

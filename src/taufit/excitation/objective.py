@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
-from taufit.dynamics import Engine
+from taufit.dynamics import RegressorEngine
 from taufit.model.torque_model import TorqueModel
 from taufit.terms import TermInput, needs
 
@@ -50,7 +50,7 @@ class InformationOf:
         # A motion is planned on a coarse grid: friction is that of steady motion there.
         self.model = model = model.steady()
         self.columns_of = model.columns
-        self.engine = Engine(model.robot)
+        self.engine = RegressorEngine(model.robot)
         links = model.layout.links.stop
         self.of_links = np.flatnonzero(columns < links)
         self.of_joints = np.flatnonzero(columns >= links)

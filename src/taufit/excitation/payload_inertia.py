@@ -18,8 +18,8 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.excitation.basis import FourierBasis
 from taufit.excitation.design import Design, design_in_parallel
+from taufit.excitation.motion_kinds import payload_columns
 from taufit.excitation.objective import InformationOf
-from taufit.excitation.purpose import payload_columns
 from taufit.excitation.scene import Scene
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot

@@ -20,8 +20,13 @@ from taufit.core.errors import InfeasibleError
 from taufit.excitation.basis import Basis, FourierBasis, SplineBasis
 from taufit.excitation.design import Design, default_limits, design_in_parallel, free_centre
 from taufit.excitation.motion import Motion
+from taufit.excitation.motion_kinds import (
+    limit_arm_speed,
+    payload_columns,
+    prior_information,
+    warm_up,
+)
 from taufit.excitation.payload_inertia import InertiaGoal, InertiaPlan, plan_inertia
-from taufit.excitation.purpose import payload_columns, prior_information, slow_arm, warm_up
 from taufit.excitation.scene import Scene, mounting_plane, scene_for
 from taufit.excitation.strokes import FrictionTest, friction_test
 from taufit.model.torque_model import TorqueModel
@@ -32,7 +37,7 @@ CLEARANCE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class SearchEffort:
     """How long to search, and from which starts.
 
     Attributes:
@@ -82,7 +87,7 @@ class _Request:
     scene: Scene
     start: Float[Array, " j"] | None
     earlier: Sequence[Motion]
-    effort: Effort = field(default_factory=Effort)
+    effort: SearchEffort = field(default_factory=SearchEffort)
     joints: tuple[int, ...] = ()
     speeds: Float[Array, " s"] | None = None
     passes: int | None = None
@@ -102,7 +107,7 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
     scene: Scene | None = None,
     start: Float[Array, " j"] | None = None,
     earlier: Sequence[Motion] = (),
-    effort: Effort | None = None,
+    effort: SearchEffort | None = None,
     joints: tuple[int, ...] = (),
     speeds: Float[Array, " s"] | None = None,
     passes: int | None = None,
@@ -144,7 +149,7 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
         scene,
         None if start is None else np.asarray(start, float),
         earlier,
-        effort or Effort(),
+        effort or SearchEffort(),
         joints or tuple(range(1, robot.joints + 1)),
         speeds,
         passes,
@@ -161,7 +166,7 @@ def _searched(kind: str, request: _Request) -> Plan:
     seed = request.effort.seed
     if kind == "payload":
         columns, focus = payload_columns(request.model)
-        limits = slow_arm(limits)
+        limits = limit_arm_speed(limits)
     if kind == "validation":
         if isinstance(basis, FourierBasis):
             basis = replace(basis, frequency_hz=0.83 * basis.frequency_hz)

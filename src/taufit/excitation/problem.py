@@ -15,19 +15,19 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.excitation.certificate import predicted_torque
 from taufit.excitation.criteria import Criterion
-from taufit.excitation.gauge import Gauge
+from taufit.excitation.limit_scaling import LimitScaling
 from taufit.excitation.objective import InformationOf
 from taufit.excitation.scene import Clearances, Scene
 from taufit.robot import Robot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class DesignProblem:
     """Everything a search needs, fixed."""
 
     information: InformationOf
     basis: Float[Array, "4 n m"]
-    gauge: Gauge
+    gauge: LimitScaling
     centre: Float[Array, " j"]
     prior: Float[Array, "b b"] | None
     scene: Scene

@@ -22,17 +22,17 @@ from taufit.excitation.criteria import (
     AOptimal,
     Condition,
     ConditionAbove,
+    ConditionLimited,
     Criterion,
     DOptimal,
-    Guarded,
     Product,
     WeightedBlocks,
     condition_number,
     log_determinant,
     scaled,
 )
-from taufit.excitation.gauge import Envelope
-from taufit.excitation.problem import Problem
+from taufit.excitation.limit_scaling import MotionLimits
+from taufit.excitation.problem import DesignProblem
 from taufit.model.torque_model import TorqueModel
 
 Free = Float[Array, " f"]
@@ -97,7 +97,7 @@ class _EnoughError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Goal:
+class SearchGoal:
     """What a search is for.
 
     Attributes:
@@ -117,15 +117,15 @@ class Goal:
     target: float | None = None
 
 
-class Search:
+class MotionSearch:
     """A search about one centre pose; `run` returns its certified motions."""
 
     def __init__(
         self,
-        problem: Problem,
-        goal: Goal,
+        problem: DesignProblem,
+        goal: SearchGoal,
         basis: Basis,
-        envelope: Envelope,
+        envelope: MotionLimits,
         seed: int,
         budget: Budget,
         progress: Callable[[float, float], object] | None = None,
@@ -197,7 +197,7 @@ class Search:
 
     def _guarded(self, stage: Criterion) -> Criterion:
         """The stage with a wall before the condition number at which a result is refused."""
-        return Guarded(stage, 0.6 * self.goal.condition_limit)
+        return ConditionLimited(stage, 0.6 * self.goal.condition_limit)
 
     def _blocks(self) -> tuple[tuple[int, ...], ...]:
         layout = self.goal.model.layout

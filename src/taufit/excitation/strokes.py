@@ -13,7 +13,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
-from taufit.core.limits import lifted
+from taufit.core.limits import limits_are_lifted
 from taufit.excitation.motion_file import LONGEST
 from taufit.excitation.scene import Clearances, Scene
 from taufit.excitation.stroke_motion import Strokes
@@ -205,7 +205,7 @@ def friction_test(
         )
     moves = [(joint - 1, *move) for joint, part in zip(joints, parts, strict=True) for move in part]
     motion = Strokes.of(pose, moves)
-    if motion.duration > LONGEST and not lifted():
+    if motion.duration > LONGEST and not limits_are_lifted():
         raise InfeasibleError(
             f"a friction test of {len(joints)} joints with {passes} passes lasts "
             f"{motion.duration / 60:.0f} minutes; a motion may last {LONGEST / 60:.0f}. Test some "

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
+    from taufit.export.export_format import (
+        ExportFormat as ExportFormat,
+        ExportResult as ExportResult,
+    )
     from taufit.export.fmu import write_fmu as write_fmu
-    from taufit.export.form import Form as Form, Written as Written
     from taufit.export.to_c import to_c as to_c
     from taufit.export.to_mjcf import to_mjcf as to_mjcf
     from taufit.export.to_urdf import to_urdf as to_urdf

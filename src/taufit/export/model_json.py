@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from taufit.export.form import Written
+from taufit.export.export_format import ExportResult
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_file import write_model
 
 
-def write_json(model: FittedModel, path: Path) -> Written:
+def write_json(model: FittedModel, path: Path) -> ExportResult:
     """As `write_model` does."""
     write_model(model, path)
-    return Written((path,))
+    return ExportResult((path,))

@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 from taufit.export.feasible import require_feasible
+from taufit.export.format_reduction import MJCF_TERMS, ReducedModel, reduce_to_format
 from taufit.export.friction_parts import friction_coefficients, offsets
-from taufit.export.held import MJCF_TERMS, Held, held
 from taufit.export.joint_frames import joint_frames, numbers, quaternion
 from taufit.export.unique_names import unique_names
 from taufit.model.fitted_model import FittedModel
@@ -99,6 +99,6 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     return ET.tostring(root, encoding="unicode") + "\n", form.dropped
 
 
-def mjcf_form(model: FittedModel) -> Held:
+def mjcf_form(model: FittedModel) -> ReducedModel:
     """The model as MJCF holds it: links, rotors, dry friction, drag, springs, offsets."""
-    return held(model, MJCF_TERMS)
+    return reduce_to_format(model, MJCF_TERMS)

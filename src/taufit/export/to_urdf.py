@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 from taufit.export.feasible import require_feasible
+from taufit.export.format_reduction import URDF_TERMS, ReducedModel, reduce_to_format
 from taufit.export.friction_parts import friction_coefficients
-from taufit.export.held import URDF_TERMS, Held, held
 from taufit.export.joint_frames import joint_frames, numbers, roll_pitch_yaw
 from taufit.export.unique_names import unique_names
 from taufit.model.fitted_model import FittedModel
@@ -42,9 +42,9 @@ def to_urdf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     return text, form.dropped
 
 
-def urdf_form(model: FittedModel) -> Held:
+def urdf_form(model: FittedModel) -> ReducedModel:
     """The model as URDF holds it: links, damping and dry friction."""
-    return held(model, URDF_TERMS)
+    return reduce_to_format(model, URDF_TERMS)
 
 
 def _edited(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:

@@ -8,18 +8,18 @@ from pathlib import Path
 from taufit.core.errors import TaufitError
 from taufit.export.c import c_name
 from taufit.export.c.files import write_c
+from taufit.export.export_format import ExportFormat, ExportResult, as_text
 from taufit.export.fmu import fmu_form
-from taufit.export.form import Form, Written, as_text
 from taufit.export.model_json import write_json
 from taufit.export.to_mjcf import mjcf_form, to_mjcf
 from taufit.export.to_urdf import to_urdf, urdf_form
 from taufit.model.fitted_model import FittedModel, require_fitted
 
-EXPORTS: dict[str, Form] = {
-    "urdf": Form(".urdf", as_text(to_urdf), urdf_form),
-    "mjcf": Form(".xml", as_text(to_mjcf), mjcf_form),
-    "json": Form(".json", write_json),
-    "c": Form(".c", write_c, stepped=True),
+EXPORTS: dict[str, ExportFormat] = {
+    "urdf": ExportFormat(".urdf", as_text(to_urdf), urdf_form),
+    "mjcf": ExportFormat(".xml", as_text(to_mjcf), mjcf_form),
+    "json": ExportFormat(".json", write_json),
+    "c": ExportFormat(".c", write_c, stepped=True),
     "fmu": fmu_form(),
 }
 
@@ -58,8 +58,8 @@ def write_urdf(model: FittedModel, path: str | os.PathLike[str]) -> tuple[str, .
 
 
 def write_export(
-    model: FittedModel, format: str | Form, path: str | os.PathLike[str] | None = None
-) -> Written:
+    model: FittedModel, format: str | ExportFormat, path: str | os.PathLike[str] | None = None
+) -> ExportResult:
     """Write `model` in a form, given or by name; without a path into this directory."""
     if isinstance(format, str):
         if format not in EXPORTS:

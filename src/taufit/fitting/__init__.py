@@ -14,6 +14,6 @@ if TYPE_CHECKING:
         fitted_model as fitted_model,
     )
     from taufit.fitting.fit_samples import fit_samples as fit_samples
-    from taufit.fitting.known_friction import KnownFriction as KnownFriction
+    from taufit.fitting.friction_prior import FrictionPrior as FrictionPrior
 
 lazy_room(__name__)

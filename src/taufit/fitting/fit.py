@@ -14,11 +14,11 @@ from taufit.core.threads import one_blas_thread
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Estimator
-from taufit.fitting.enough import Amount, check_enough
+from taufit.fitting.data_sufficiency import DataAmount, require_sufficient_data
 from taufit.fitting.fit_samples import fit_samples
-from taufit.fitting.one_way import ties
-from taufit.fitting.selection.evidence import Evidence, rated_speed, weigh_evidence
-from taufit.fitting.selection.friction_terms import choose, gaussian_prior
+from taufit.fitting.selection.friction_terms import gaussian_prior, select_friction_terms
+from taufit.fitting.selection.prior_scales import PriorScales, estimate_prior_scales, rated_speed
+from taufit.fitting.unidirectional_joints import confounded_terms
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
@@ -31,7 +31,7 @@ from taufit.model.training_record import (
     TrainingRecord,
 )
 from taufit.regression.estimate import Estimate
-from taufit.regression.near import FIRST_LOAD, near_load
+from taufit.regression.result_reuse import FIRST_LOAD, reusable_load_parameters
 from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
@@ -40,7 +40,7 @@ from taufit.terms.friction import Friction
 from taufit.terms.layout import DRIVE
 
 if TYPE_CHECKING:
-    from taufit.fitting.known_friction import KnownFriction
+    from taufit.fitting.friction_prior import FrictionPrior
 
 # Data that leave more than this share of a base parameter's prior variance have not shown it.
 _SHOWN = 0.9
@@ -131,7 +131,7 @@ def fit(
     select: bool = False,
     require_excitation: bool | None = None,
     dropped: tuple[str, ...] = (),
-    known: KnownFriction | None = None,
+    known: FrictionPrior | None = None,
     load: Float[Array, " p"] | None = None,
 ) -> Estimate:
     """The parameters of `model` that explain `samples`, and how far to trust them.
@@ -168,25 +168,29 @@ def fit(
     """
     automatic = estimator is None
     source = source_of(samples)
-    check_enough(model, source, with_prior=automatic)
-    amount = Amount.of(model, source)
-    bound = ties(model, source.excerpt)
+    require_sufficient_data(model, source, with_prior=automatic)
+    amount = DataAmount.of(model, source)
+    bound = confounded_terms(model, source.excerpt)
     dropped = (*dropped, *model.absent)
     dropped = (*dropped, *(known.dropped if known is not None else ()))
     if not automatic:
         # Without priors, one of two columns that are the same must go.
         dropped = (*dropped, *bound.dropped)
-    evidence: Evidence | None = None
+    evidence: PriorScales | None = None
     rounds = 12
     if estimator is None:
         least = amount.least_noise(source)
         if load is not None:
-            load = near_load(model, source, load, share=FIRST_LOAD)
-        evidence = weigh_evidence(
+            load = reusable_load_parameters(model, source, load, share=FIRST_LOAD)
+        evidence = estimate_prior_scales(
             model, source, dropped=dropped, least_noise=least, load=load, one_way=bound.joints
         )
         # It has settled: a fit without priors would be further from the one that follows.
-        load = None if evidence.load is None else near_load(model, source, evidence.load)
+        load = (
+            None
+            if evidence.load is None
+            else reusable_load_parameters(model, source, evidence.load)
+        )
         rounds = rounds if load is None else 0
         precision, expected = evidence.precision, np.zeros(len(model.names))
         if known is not None:
@@ -200,7 +204,7 @@ def fit(
             least_noise=tuple(least.tolist()),
         )
     elif select:
-        choice = choose(model, source, dropped=dropped)
+        choice = select_friction_terms(model, source, dropped=dropped)
         dropped, load = choice.dropped, choice.load
         rounds = 12 if load is None else 1
     strict = not automatic if require_excitation is None else require_excitation
@@ -218,12 +222,12 @@ def fit(
     explained = _residual_findings(model, source, estimate)
     if evidence is not None:
         warnings += amount.findings()
-        warnings += unseen_findings(model, estimate, evidence.link_weight)
+        warnings += unidentifiable_findings(model, estimate, evidence.link_weight)
     warnings += explained
     if known is not None:
-        from taufit.fitting.known_friction import unlike_tested
+        from taufit.fitting.friction_prior import friction_mismatch_warnings
 
-        warnings += unlike_tested(known, estimate.names, values)
+        warnings += friction_mismatch_warnings(known, estimate.names, values)
     settings: dict[str, Any] = {**estimate.settings}
     if evidence is not None:
         settings["correlation_samples"] = evidence.correlation_samples
@@ -296,7 +300,9 @@ def _ranges(source: SampleSource) -> Ranges:
     return Ranges(**{name: Range(x.low, x.high) for name, x in extents if name in kept})
 
 
-def shown_by_data(model: TorqueModel, estimate: Estimate, link_weight: Array) -> Bool[Array, " b"]:
+def identifiable_from_data(
+    model: TorqueModel, estimate: Estimate, link_weight: Array
+) -> Bool[Array, " b"]:
     """Which base parameters the data, rather than the nominal robot, determine.
 
     A base parameter counts as shown when the data take away at least a tenth of the variance it
@@ -333,12 +339,14 @@ def shown_by_data(model: TorqueModel, estimate: Estimate, link_weight: Array) ->
     return shown
 
 
-def unseen_findings(model: TorqueModel, estimate: Estimate, link_weight: Array) -> list[str]:
+def unidentifiable_findings(
+    model: TorqueModel, estimate: Estimate, link_weight: Array
+) -> list[str]:
     """Parameters not identifiable from the motion, in words.
 
     Raises where they are most and the nominal robot has no values for them either.
     """
-    shown = shown_by_data(model, estimate, link_weight)
+    shown = identifiable_from_data(model, estimate, link_weight)
     names = np.asarray(estimate.base_names)
     links = np.array([name.startswith("link") for name in names])
     unseen = names[links & ~shown]

@@ -10,7 +10,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics.base_parameters import BaseParameters, base_parameters, sampled_regressor
-from taufit.estimators.estimator import Estimator, Problem, Solution
+from taufit.estimators.estimator import EstimationProblem, Estimator, EstimatorSolution
 from taufit.estimators.irls import Irls
 from taufit.estimators.ols import Ols, base_least_squares
 from taufit.estimators.wls import Wls
@@ -18,10 +18,10 @@ from taufit.model.torque_model import TorqueModel
 from taufit.regression.covariance import base_covariance
 from taufit.regression.estimate import Estimate, base_factor
 from taufit.regression.information import Information
-from taufit.regression.regression import Regression, spread_out
-from taufit.regression.rows import Load, RowsOf, SampleRows, weighted_sum
-from taufit.regression.run_effect import run_effect
-from taufit.regression.weights import WEIGHTINGS, AtLeast, Weighting, Weights
+from taufit.regression.regression import Regression, expand_to_standard_parameters
+from taufit.regression.rows import Load, RowBuilder, SampleRows, weighted_sum
+from taufit.regression.run_variability import estimate_run_variability
+from taufit.regression.weights import WEIGHTINGS, NoiseFloorWeights, Weighting, Weights
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 from taufit.terms import Term, needs
@@ -76,7 +76,7 @@ def fit_samples(
                 search = turn < 2 and start.shape is None
                 shape = fit_shapes(model, source.excerpt, load=load, dropped=dropped, search=search)
                 model = replace(model, shape=shape)
-            regression = Regression(source, RowsOf(model, load, dropped), base)
+            regression = Regression(source, RowBuilder(model, load, dropped), base)
             if stage is estimator:
                 regression.keep_runs_apart()
             solution, weights, information = solve_rows(regression, model, stage)
@@ -92,11 +92,13 @@ def fit_samples(
     own = WEIGHTINGS["joint"].first(regression.torque).joint
     seen = weighted_sum(regression.by_joint, own)
     condition = check_excitation(
-        spread_out(seen, base), base, start, dropped, strict=require_excitation
+        expand_to_standard_parameters(seen, base), base, start, dropped, strict=require_excitation
     )
     count = regression.torque.count
     squares = regression.squares(solution.values)
-    effect = run_effect(regression, weights, information, solution.values, model.layout)
+    effect = estimate_run_variability(
+        regression, weights, information, solution.values, model.layout
+    )
     noise = base_covariance(regression, weights, information, solution.values, estimator.weighting)
     return Estimate(
         names=model.names,
@@ -159,7 +161,7 @@ def _load_change(regression: Regression, load: Load, values: Float[Array, " p"])
 
 def solve_rows(
     regression: Regression, model: TorqueModel, estimator: Estimator
-) -> tuple[Solution, Weights, Information]:
+) -> tuple[EstimatorSolution, Weights, Information]:
     """An estimator's solution, with weights iterated on plain least-squares residuals.
 
     Weights settle on unconstrained fits, which cost a few operations on p x p triangles; the
@@ -174,8 +176,8 @@ def solve_rows(
     least = np.asarray(getattr(estimator, "least_noise", ()), float)
     floored = bool(np.any(least > 0.0))
     if floored:
-        rule = AtLeast(rule, least)
-    problem = Problem(model, base, least_noise=1.0 if floored else 0.0)
+        rule = NoiseFloorWeights(rule, least)
+    problem = EstimationProblem(model, base, least_noise=1.0 if floored else 0.0)
     weights = rule.first(regression.torque)
     information = regression.information(weights)
     last = None

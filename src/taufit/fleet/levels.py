@@ -37,7 +37,7 @@ class Levels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class FrictionCurve:
     """Friction of every joint at a few speeds, and the covariance of its logarithms.
 
     Attributes:
@@ -87,13 +87,13 @@ def curve_rows(model: TorqueModel, usual_load: Float[Array, " j"]) -> Float[Arra
 
 def curve(
     rows: Float[Array, "j k p"], theta: Float[Array, " p"], covariance: Float[Array, "p p"]
-) -> Curve:
+) -> FrictionCurve:
     """Of parameters with their covariance."""
     value = rows @ theta
     own = np.einsum("jkp,pq,jlq->jkl", rows, covariance, rows)
     std = np.sqrt(np.maximum(np.einsum("jkk->jk", own), 0.0))
     safe = np.maximum(value, _LEAST * std + 1e-12)
-    return Curve(safe, own / (safe[:, :, None] * safe[:, None, :]))
+    return FrictionCurve(safe, own / (safe[:, :, None] * safe[:, None, :]))
 
 
 def friction_of(model: TorqueModel) -> Bool[Array, " p"]:

@@ -14,10 +14,10 @@ from taufit.core.arrays import Array, Float
 from taufit.core.files import replacing
 from taufit.core.names import clean_name
 from taufit.core.parameters import joint_name
-from taufit.fleet.condensed import Failed
+from taufit.fleet.fleet_prior import FleetPrior
 from taufit.fleet.levels import Levels
-from taufit.fleet.siblings import Siblings
-from taufit.fleet.surprises import Surprise
+from taufit.fleet.outliers import FleetOutlier
+from taufit.fleet.robot_information import Failed
 from taufit.fleet.trends import Trend
 from taufit.model.fitted_model import FittedModel
 
@@ -69,7 +69,7 @@ class RobotResult:
     nrmse: Float[Array, " j"]
     friction: Levels
     alone: Levels
-    surprises: tuple[Surprise, ...]
+    surprises: tuple[FleetOutlier, ...]
     days: tuple[RobotDay, ...]
     trend: Trend
 
@@ -115,7 +115,7 @@ class FleetResult:
     type: str
     robots: tuple[RobotResult, ...]
     typical: FittedModel
-    siblings: Siblings
+    siblings: FleetPrior
     failed: tuple[Failed, ...]
     incidents: tuple[str, ...]
     slopes: Float[Array, " j"]

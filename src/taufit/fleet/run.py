@@ -11,20 +11,41 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.compute.cache import MISSING, Cache
-from taufit.core.compute.engines import Engine, Lost, Processes
+from taufit.core.compute.engines import Engine, Processes, WorkerLost
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.selection.ripple import ORDERS
-from taufit.fleet.condensed import Condense, Condensed, Failed
-from taufit.fleet.levels import Curve, Levels, curve, curve_rows, friction_of, level_rows, levels
-from taufit.fleet.places import KEYS, Place, find_places, is_remote, without_repeats
+from taufit.fleet.fleet_files import KEYS, FleetFile, find_fleet_files, is_remote, without_repeats
+from taufit.fleet.fleet_prior import (
+    FleetPrior,
+    RobotEvidence,
+    evidence_of,
+    fit_fleet_prior,
+    single_robot_estimate,
+)
+from taufit.fleet.friction_outliers import detectable_friction_rise
+from taufit.fleet.levels import (
+    FrictionCurve,
+    Levels,
+    curve,
+    curve_rows,
+    friction_of,
+    level_rows,
+    levels,
+)
+from taufit.fleet.outliers import FleetOutlier, friction_surprises, tilted, tool_outliers
 from taufit.fleet.result import FleetResult, RobotDay, RobotResult
-from taufit.fleet.siblings import Evidence, Siblings, evidence_of, first_guess, learn
-from taufit.fleet.surprises import Surprise, friction_surprises, tilted, unlike_tool
-from taufit.fleet.trends import Day, Trend, day_numbers, rising, trend, warmth_slopes
-from taufit.fleet.unlike_friction import named_from
+from taufit.fleet.robot_information import AccumulateFiles, Failed, RobotInformation
+from taufit.fleet.trends import (
+    Day,
+    Trend,
+    day_numbers,
+    friction_temperature_slopes,
+    significant_trends,
+    trend,
+)
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import Conditioning
@@ -74,7 +95,7 @@ def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
         >>> [one.robot for one in found.robots if one.outlier]  # doctest: +SKIP
         ['cell_17']
     """
-    places, repeats = without_repeats(find_places(path, by), allow=allow_repeats)
+    places, repeats = without_repeats(find_fleet_files(path, by), allow=allow_repeats)
     engine = engine or Processes()
     condense = _condense(robot, places, cutoff_hz, reader or Reader())
     days, failed = _gathered(condense, places, engine, cache, watch)
@@ -88,8 +109,8 @@ def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
 
 
 def _condense(
-    robot: Robot, places: Sequence[Place], cutoff_hz: float, reader: FileReader
-) -> Condense:
+    robot: Robot, places: Sequence[FleetFile], cutoff_hz: float, reader: FileReader
+) -> AccumulateFiles:
     """What is done to every file; where torque was measured is as in the first that can be read."""
     for place in places[:50]:
         try:
@@ -104,33 +125,33 @@ def _condense(
     # Twenty seconds of one motion take waves of the gear for drag: they have columns of their own.
     model = replace(model, terms=(further_term("ripple", ORDERS), *model.terms))
     rows = reader.rows if reader.whole else None
-    return Condense(model, base_parameters(model), cutoff_hz, reader, rows, reader.settings)
+    return AccumulateFiles(model, base_parameters(model), cutoff_hz, reader, rows, reader.settings)
 
 
 Group = tuple[str, str]
 
 
 def _gathered(
-    condense: Condense,
-    places: Sequence[Place],
+    condense: AccumulateFiles,
+    places: Sequence[FleetFile],
     engine: Engine,
     cache: Cache | None,
     watch: Callable[[int, int], None] | None,
-) -> tuple[dict[Group, Condensed], list[Failed]]:
+) -> tuple[dict[Group, RobotInformation], list[Failed]]:
     """What the files of each robot and day say, and which could not be used."""
     tasks = list(_tasks(places))
     keys = [_key(cache, condense, own) for own in tasks]
     known = {} if cache is None else cache.many(key for key in keys if key)
     missing = [own for key, own in zip(keys, tasks, strict=True) if key not in known]
     made = engine.map(condense, ((own,) for own in missing))
-    days: dict[Group, Condensed] = {}
+    days: dict[Group, RobotInformation] = {}
     failed: list[Failed] = []
     done = 0
     for key, own in zip(keys, tasks, strict=True):
         result = known.get(key, MISSING) if key else MISSING
         if result is MISSING:
             result = next(made)
-            if isinstance(result, Lost):
+            if isinstance(result, WorkerLost):
                 result = None, tuple(Failed(place.name, result.why) for place in own)
             elif cache is not None and key and not result[1]:
                 cache.put(key, result)
@@ -146,12 +167,12 @@ def _gathered(
     return days, failed
 
 
-def _tasks(places: Sequence[Place]) -> Iterator[tuple[Place, ...]]:
-    def whose(place: Place) -> Group:
+def _tasks(places: Sequence[FleetFile]) -> Iterator[tuple[FleetFile, ...]]:
+    def whose(place: FleetFile) -> Group:
         return place.robot, place.day
 
     for _, files in groupby(sorted(places, key=lambda p: (whose(p), p.name)), whose):
-        own: list[Place] = []
+        own: list[FleetFile] = []
         for place in files:
             full = sum(p.size for p in own) + place.size > _TASK_BYTES or len(own) >= _TASK_FILES
             if own and full:
@@ -161,7 +182,7 @@ def _tasks(places: Sequence[Place]) -> Iterator[tuple[Place, ...]]:
         yield tuple(own)
 
 
-def _key(cache: Cache | None, condense: Condense, places: tuple[Place, ...]) -> bytes:
+def _key(cache: Cache | None, condense: AccumulateFiles, places: tuple[FleetFile, ...]) -> bytes:
     """Of what is found in some files; b"" where that is not kept."""
     if cache is None or any(is_remote(place.url) for place in places):
         return b""
@@ -173,33 +194,33 @@ def _key(cache: Cache | None, condense: Condense, places: tuple[Place, ...]) -> 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Known:
+class _RobotState:
     """One robot on the way."""
 
-    own: Condensed
+    own: RobotInformation
     first: Float[Array, " p"]
-    evidence: Evidence
-    tilt: Surprise | None
+    evidence: RobotEvidence
+    tilt: FleetOutlier | None
 
 
 def _studied(
-    condense: Condense,
-    days: dict[Group, Condensed],
+    condense: AccumulateFiles,
+    days: dict[Group, RobotInformation],
     failed: list[Failed],
     incidents: tuple[str, ...],
 ) -> FleetResult:
     model, base = condense.model, condense.base
-    robots: dict[str, Condensed] = {}
+    robots: dict[str, RobotInformation] = {}
     for (name, _), own in days.items():
         robots[name] = robots[name] + own if name in robots else own
     known = {name: _known(model, base, own) for name, own in robots.items()}
     usual_load = _usual_load(model, known)
     rows, at = level_rows(model, usual_load), curve_rows(model, usual_load)
     like = [name for name, one in known.items() if one.tilt is None] or list(known)
-    surprises: dict[str, list[Surprise]] = {}
+    surprises: dict[str, list[FleetOutlier]] = {}
     # Who is found to be unlike the others must not say what they are like: once more without.
     for _ in range(2):
-        siblings = learn(
+        siblings = fit_fleet_prior(
             model, base, [known[n].evidence for n in like], [known[n].first for n in like]
         )
         alone = {
@@ -212,14 +233,16 @@ def _studied(
             break
         like = [name for name in known if name not in unlike]
     by_itself = {n: own[0] for n, own in alone.items()}
-    shown = named_from({n: alone[n][1] for n, one in known.items() if one.tilt is None})
-    found = _Found(condense, days, known, siblings, by_itself, surprises, shown, rows)
+    shown = detectable_friction_rise(
+        {n: alone[n][1] for n, one in known.items() if one.tilt is None}
+    )
+    found = _FleetState(condense, days, known, siblings, by_itself, surprises, shown, rows)
     return replace(_result(found), failed=tuple(failed), incidents=incidents)
 
 
-def _known(model: TorqueModel, base: BaseParameters, own: Condensed) -> _Known:
-    first, evidence = first_guess(model, base, own)
-    return _Known(own, first, evidence, tilted(own, _down(model.robot)))
+def _known(model: TorqueModel, base: BaseParameters, own: RobotInformation) -> _RobotState:
+    first, evidence = single_robot_estimate(model, base, own)
+    return _RobotState(own, first, evidence, tilted(own, _down(model.robot)))
 
 
 def _down(robot: Robot) -> Float[Array, " 3"]:
@@ -227,13 +250,13 @@ def _down(robot: Robot) -> Float[Array, " 3"]:
     return gravity / max(float(np.linalg.norm(gravity)), 1e-12)
 
 
-def _usual_load(model: TorqueModel, known: dict[str, _Known]) -> Float[Array, " j"]:
+def _usual_load(model: TorqueModel, known: dict[str, _RobotState]) -> Float[Array, " j"]:
     """Torque that the links usually put on each gear."""
     each = [one.own.load / max(one.own.samples, 1) for one in known.values()]
     return np.median(np.stack(each), axis=0)
 
 
-def _loose(model: TorqueModel, known: Sequence[Surprise]) -> Bool[Array, " p"]:
+def _loose(model: TorqueModel, known: Sequence[FleetOutlier]) -> Bool[Array, " p"]:
     """Friction, and the last link of a robot that is known to carry another tool."""
     out = friction_of(model).copy()
     if any(one.kind == "tool" for one in known):
@@ -242,20 +265,20 @@ def _loose(model: TorqueModel, known: Sequence[Surprise]) -> Bool[Array, " p"]:
 
 
 def _alone(
-    siblings: Siblings, evidence: Evidence, loose: Bool[Array, " p"], rows: Array, at: Array
-) -> tuple[Levels, Curve]:
+    siblings: FleetPrior, evidence: RobotEvidence, loose: Bool[Array, " p"], rows: Array, at: Array
+) -> tuple[Levels, FrictionCurve]:
     """Friction by a robot's own data; its links follow its siblings'."""
     found = siblings.posterior(evidence, loose)
     return levels(rows, *found), curve(at, *found)
 
 
 def _surprises(
-    siblings: Siblings, known: dict[str, _Known], alone: dict[str, Curve]
-) -> dict[str, list[Surprise]]:
+    siblings: FleetPrior, known: dict[str, _RobotState], alone: dict[str, FrictionCurve]
+) -> dict[str, list[FleetOutlier]]:
     upright = [name for name, one in known.items() if one.tilt is None]
     friction = friction_surprises({name: alone[name] for name in upright})
-    tools = unlike_tool(siblings, {name: known[name].evidence for name in upright})
-    out: dict[str, list[Surprise]] = {}
+    tools = tool_outliers(siblings, {name: known[name].evidence for name in upright})
+    out: dict[str, list[FleetOutlier]] = {}
     for name, one in known.items():
         if one.tilt is not None:
             # Gravity from elsewhere looks like anything else.
@@ -267,26 +290,26 @@ def _surprises(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Found:
+class _FleetState:
     """A fleet on the way."""
 
-    condense: Condense
-    days: dict[Group, Condensed]
-    known: dict[str, _Known]
-    siblings: Siblings
+    condense: AccumulateFiles
+    days: dict[Group, RobotInformation]
+    known: dict[str, _RobotState]
+    siblings: FleetPrior
     alone: dict[str, Levels]
-    surprises: dict[str, list[Surprise]]
+    surprises: dict[str, list[FleetOutlier]]
     named_from: Float[Array, " j"]
     rows: Array
 
 
-def _result(found: _Found) -> FleetResult:
+def _result(found: _FleetState) -> FleetResult:
     condense, known, siblings = found.condense, found.known, found.siblings
     days, rows = found.days, found.rows
     own = {name: _own(siblings.model, odd) for name, odd in found.surprises.items()}
     posterior = {name: siblings.posterior(one.evidence, own[name]) for name, one in known.items()}
     by_day = {name: _days(siblings, name, posterior[name][0], days, rows) for name in known}
-    slopes, usual = warmth_slopes(by_day)
+    slopes, usual = friction_temperature_slopes(by_day)
     tests = len(known) * siblings.model.layout.joints
     robots = []
     for name, one in known.items():
@@ -295,8 +318,8 @@ def _result(found: _Found) -> FleetResult:
         odd = [*found.surprises[name]]
         if one.tilt is None:
             odd += [
-                Surprise("trend", joint, text, size)
-                for joint, text, size in rising(moving, by_day[name], tests)
+                FleetOutlier("trend", joint, text, size)
+                for joint, text, size in significant_trends(moving, by_day[name], tests)
             ]
         possible = siblings.possible(one.evidence, own[name])
         robots.append(
@@ -328,7 +351,7 @@ def _result(found: _Found) -> FleetResult:
     )
 
 
-def _own(model: TorqueModel, odd: Sequence[Surprise]) -> Bool[Array, " p"] | None:
+def _own(model: TorqueModel, odd: Sequence[FleetOutlier]) -> Bool[Array, " p"] | None:
     """Parameters in which a robot is unlike its siblings, so that they say nothing about them."""
     layout = model.layout
     out = np.zeros(layout.size, bool)
@@ -348,10 +371,10 @@ def _worst_first(one: RobotResult) -> tuple[float, float]:
 
 
 def _days(
-    siblings: Siblings,
+    siblings: FleetPrior,
     name: str,
     theta: Float[Array, " p"],
-    days: dict[Group, Condensed],
+    days: dict[Group, RobotInformation],
     rows: Array,
 ) -> list[Day]:
     """Friction on each day: links as the robot's, friction near its own."""
@@ -377,7 +400,7 @@ def _days(
 def _robot_days(
     base: BaseParameters,
     name: str,
-    days: dict[Group, Condensed],
+    days: dict[Group, RobotInformation],
     by_day: list[Day],
     moving: Trend,
     theta: Float[Array, " p"],
@@ -400,14 +423,16 @@ def _robot_days(
     return tuple(out)
 
 
-def _nrmse(base: BaseParameters, own: Condensed, theta: Float[Array, " p"]) -> Float[Array, " j"]:
+def _nrmse(
+    base: BaseParameters, own: RobotInformation, theta: Float[Array, " p"]
+) -> Float[Array, " j"]:
     values = base.mapping @ theta
     cost = np.array([one.cost(values) for one in own.information])
     return np.sqrt(cost / np.maximum(own.count, 1)) / own.spread
 
 
 def _fitted(
-    condense: Condense, theta: Float[Array, " p"], variance: Float[Array, " p"]
+    condense: AccumulateFiles, theta: Float[Array, " p"], variance: Float[Array, " p"]
 ) -> FittedModel:
     """A model file's content; links are known in combinations only, the rest one by one."""
     model = condense.model.with_values(theta)

@@ -16,7 +16,7 @@ from datetime import date
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.statistics import normal_tail_value
+from taufit.core.statistics import normal_upper_quantile
 from taufit.fleet.levels import Levels
 
 _CHANCE = 0.01
@@ -69,7 +69,9 @@ def day_numbers(names: Sequence[str]) -> list[float]:
     return [float(k) for k in range(len(names))]
 
 
-def warmth_slopes(robots: Mapping[str, Sequence[Day]]) -> tuple[Float[Array, " j"], Array]:
+def friction_temperature_slopes(
+    robots: Mapping[str, Sequence[Day]],
+) -> tuple[Float[Array, " j"], Array]:
     """k per joint [1/K], and the usual temperature; zero where nothing shows it."""
     joints = len(next(iter(robots.values()))[0].levels.value)
     top, below = np.zeros(joints), np.zeros(joints)
@@ -117,9 +119,11 @@ def trend(days: Sequence[Day], slopes: Float[Array, " j"], usual: Array) -> Tren
     return Trend(per_day, std, np.exp(x))
 
 
-def rising(found: Trend, days: Sequence[Day], tests: int) -> list[tuple[int, str, float]]:
+def significant_trends(
+    found: Trend, days: Sequence[Day], tests: int
+) -> list[tuple[int, str, float]]:
     """Joints whose friction moves over the days: joint from 1, words, standard deviations."""
-    limit = normal_tail_value(_CHANCE / max(2 * tests, 1))
+    limit = normal_upper_quantile(_CHANCE / max(2 * tests, 1))
     span = days[-1].at - days[0].at
     out = []
     for j, (slope, std) in enumerate(zip(found.per_day, found.std, strict=True)):

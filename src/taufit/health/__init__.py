@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from taufit.health.cusum import cusum as cusum, threshold_for as threshold_for
     from taufit.health.history import (
         History as History,
-        Run as Run,
+        HistoryRun as HistoryRun,
         judge as judge,
         start_history as start_history,
     )
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         write_history as write_history,
     )
     from taufit.health.index import FrictionIndex as FrictionIndex, friction_index as friction_index
-    from taufit.health.judgement import JointHealth as JointHealth, Judgement as Judgement
+    from taufit.health.judgement import HealthReport as HealthReport, JointHealth as JointHealth
     from taufit.health.tracker import (
         FrictionTracker as FrictionTracker,
         TrackerSettings as TrackerSettings,

@@ -12,7 +12,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.health.cusum import MOST_SLACK, SLACK, cusum, sudden_limit_for, threshold_for
 from taufit.health.index import FrictionIndex, friction_index
-from taufit.health.judgement import JointHealth, Judgement, trend_of
+from taufit.health.judgement import HealthReport, JointHealth, trend_of
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.signals.samples import Samples
 
@@ -29,7 +29,7 @@ _LAST = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class HistoryRun:
     """One run in a history.
 
     Attributes:
@@ -73,7 +73,7 @@ class History:
     level: Float[Array, " j"]
     rate: float = 1e-3
     slack: float = SLACK
-    runs: tuple[Run, ...] = field(default=())
+    runs: tuple[HistoryRun, ...] = field(default=())
 
     @property
     def joints(self) -> int:
@@ -131,7 +131,7 @@ def start_history(
     return History(model, len(made), speed, level, rate, slack, made)
 
 
-def judge(history: History) -> Judgement:
+def judge(history: History) -> HealthReport:
     """What the history says about each joint.
 
     The index x is centred and scaled on the healthy runs. What temperature T still does to it, the
@@ -179,11 +179,11 @@ def judge(history: History) -> Judgement:
             )
         )
     named = tuple((history.runs[healthy + n].name, j + 1) for n, j in alarms)
-    return Judgement(tuple(out), named, z, percent, sums, threshold, history.rate)
+    return HealthReport(tuple(out), named, z, percent, sums, threshold, history.rate)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Line:
+class _HealthyBaseline:
     """What the index is in healthy runs: a level, and a slope in temperature where they show it.
 
     Attributes:
@@ -215,24 +215,24 @@ class _Line:
         return self.slope_std * np.maximum(np.abs(self._above(warm)) - self.reach, 0.0)
 
 
-def _line(index: Float[Array, " n"], warm: Float[Array, " n"], level: float) -> _Line:
+def _line(index: Float[Array, " n"], warm: Float[Array, " n"], level: float) -> _HealthyBaseline:
     n, mean = len(index), float(np.mean(index))
     floor = 1e-9 + 1e-6 * level
     middle = float(np.mean(warm))
     if not np.isfinite(middle) or np.ptp(warm) < _TEMPERATURE_RANGE:
         scale = max(float(np.std(index, ddof=1)), floor)
         reach = 0.5 * float(np.ptp(warm)) if np.isfinite(middle) else 0.0
-        return _Line(mean, 0.0, _UNKNOWN_SLOPE * level, scale, middle, reach, 1)
+        return _HealthyBaseline(mean, 0.0, _UNKNOWN_SLOPE * level, scale, middle, reach, 1)
     above = warm - middle
     size = float(above @ above)
     slope = float(above @ index) / size
     left = index - mean - slope * above
     scale = max(float(np.sqrt(left @ left / (n - 2))), floor)
-    return _Line(mean, slope, scale / np.sqrt(size), scale, middle, 0.0, 2)
+    return _HealthyBaseline(mean, slope, scale / np.sqrt(size), scale, middle, 0.0, 2)
 
 
-def _run(name: str, found: FrictionIndex, sha256: str) -> Run:
-    return Run(
+def _run(name: str, found: FrictionIndex, sha256: str) -> HistoryRun:
+    return HistoryRun(
         name,
         found.index,
         found.std,

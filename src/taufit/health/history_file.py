@@ -21,7 +21,7 @@ from taufit.core.fields import Field
 from taufit.core.files import is_stream, locked, write_text
 from taufit.core.plain_data import read_json
 from taufit.health.cusum import MOST_SLACK
-from taufit.health.history import FEWEST, History, Run
+from taufit.health.history import FEWEST, History, HistoryRun
 from taufit.model.model_file import model_from_dict, model_to_dict
 from taufit.signals.samples import Samples
 
@@ -147,19 +147,19 @@ def _write(history: History, path: str | os.PathLike[str]) -> None:
 _ARRAYS = ("index", "std", "temperature", "speed", "load")
 
 
-def _to_dict(run: Run) -> dict[str, Any]:
+def _to_dict(run: HistoryRun) -> dict[str, Any]:
     out: dict[str, Any] = {"name": run.name, "added": run.added, "sha256": run.sha256}
     for key in _ARRAYS:
         out[key] = [float(x) if np.isfinite(x) else None for x in getattr(run, key)]
     return out
 
 
-def _run(entry: Field, joints: int) -> Run:
+def _run(entry: Field, joints: int) -> HistoryRun:
     arrays = {
         key: _bounded(entry[key].required(), joints, None if key == "index" else np.nan)
         for key in _ARRAYS
     }
-    return Run(
+    return HistoryRun(
         name=entry["name"].required().text(),
         sha256=entry["sha256"].text(""),
         added=entry["added"].text(""),

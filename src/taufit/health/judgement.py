@@ -37,7 +37,7 @@ class JointHealth:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judgement:
+class HealthReport:
     """All joints of a history.
 
     Attributes:

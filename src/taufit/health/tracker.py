@@ -140,7 +140,7 @@ class FrictionTracker:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Course:
+class FrictionCourse:
     """Friction followed through samples.
 
     Attributes:
@@ -153,7 +153,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tracked:
+class TrackingScore:
     """How much better a model predicts with its friction followed.
 
     Attributes:
@@ -183,7 +183,9 @@ class Tracked:
         }
 
 
-def tracked_score(samples: Samples, predicted: Float[Array, "n j"], course: Course) -> Tracked:
+def tracked_score(
+    samples: Samples, predicted: Float[Array, "n j"], course: FrictionCourse
+) -> TrackingScore:
     """Errors with and without the followed friction."""
     rows = np.flatnonzero(samples.in_motion)
     late = rows[len(rows) // 2 :]
@@ -195,7 +197,7 @@ def tracked_score(samples: Samples, predicted: Float[Array, "n j"], course: Cour
         return np.sqrt(np.mean((measured[at] - expected[at]) ** 2, axis=0)) / spread
 
     followed = predicted + course.correction
-    return Tracked(
+    return TrackingScore(
         nrmse(followed, rows),
         float(np.nanmean(nrmse(followed, late))),
         float(np.nanmean(nrmse(predicted, late))),
@@ -209,7 +211,7 @@ def track(
     *,
     predicted: Float[Array, "n j"] | None = None,
     settings: TrackerSettings | None = None,
-) -> Course:
+) -> FrictionCourse:
     """Friction of conditioned samples followed from the first to the last, run by run.
 
     Args:
@@ -231,4 +233,4 @@ def track(
             out[i], parts[i] = tracker.correct(
                 friction[i], samples.velocity[i], residual[i], moves[i]
             )
-    return Course(out, parts)
+    return FrictionCourse(out, parts)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.live.monitor import Account as Account, Monitor as Monitor
+    from taufit.live.monitor import Monitor as Monitor, SampleCounts as SampleCounts
     from taufit.live.reading import KINDS as KINDS, MonitorEvent as MonitorEvent, Reading as Reading
 
 lazy_room(__name__)

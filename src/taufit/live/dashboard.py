@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from taufit.core.errors import RecordingError
 from taufit.live.hub import LISTENERS
 from taufit.live.packing import FIELDS, chain
-from taufit.live.server import Place, application, page
+from taufit.live.server import Endpoint, application, page
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from taufit.robot import Robot
 
 
-def dashboard(session: Session, robot: Robot, place: Place, *, about: str) -> ASGIApp:
+def dashboard(session: Session, robot: Robot, place: Endpoint, *, about: str) -> ASGIApp:
     """The application; it goes behind a `Guard`.
 
     Args:

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from taufit.contact import ContactSettings, ContactWatch
-from taufit.contact.external_torque import Felt
+from taufit.contact import ContactDetector, ContactSettings
+from taufit.contact.external_torque import ExternalTorqueBlock
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
 from taufit.health import FrictionTracker
@@ -28,11 +28,11 @@ from taufit.live.sources import Opened, Row, open_rows
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.friction_level import friction_level
 from taufit.payload import PayloadEstimate, PayloadFilter, PayloadSettings
-from taufit.payload.filter.event import Event
+from taufit.payload.filter.event import PayloadEvent
 from taufit.payload.reader import PayloadReader
-from taufit.payload.run import at_least
+from taufit.payload.run import minimum_gain_std
 from taufit.recording import Recording
-from taufit.signals.intake import Counts, Sample
+from taufit.signals.intake import CleanSample, StreamCounts
 from taufit.terms.friction.states import STATES
 from taufit.wire.source import Source
 
@@ -72,7 +72,7 @@ class FrictionWatch:
         """The next step follows on none; what was learnt stays."""
         self._count = 0
 
-    def add(self, felt: Felt, i: int, *, known: bool) -> list[int]:
+    def add(self, felt: ExternalTorqueBlock, i: int, *, known: bool) -> list[int]:
         """One step of the grid; joints whose friction has just been seen to have changed.
 
         Args:
@@ -111,7 +111,7 @@ REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SampleCounts:
     """samples = readings + settling + waiting + sum of left_out.
 
     Attributes:
@@ -129,7 +129,7 @@ class Account:
     left_out: dict[str, int]
 
     @classmethod
-    def of(cls, counts: Counts, handed: int, readings: int) -> Account:
+    def of(cls, counts: StreamCounts, handed: int, readings: int) -> SampleCounts:
         """Of an intake that has handed on so many samples, which made so many readings."""
         left = {reason: getattr(counts, reason) for reason in REASONS}
         waiting = counts.pushed - sum(left.values()) - handed
@@ -206,12 +206,12 @@ class Monitor:
         model = self.model
         self.intake = opened.intake
         self.warnings = opened.warnings
-        self.watch = ContactWatch(model, settings=self._contact_settings)
+        self.watch = ContactDetector(model, settings=self._contact_settings)
         self._alarm = self.watch.threshold if self._with_contact else np.inf
         self.payload: PayloadReader | None = None
         if self._with_payload:
             settings = self._payload_settings
-            gain_std = at_least(opened.gain_std, settings, model.robot.joints)
+            gain_std = minimum_gain_std(opened.gain_std, settings, model.robot.joints)
             self.payload = PayloadReader(PayloadFilter(model, settings, gain_std=gain_std))
         self._prediction = LivePrediction(model, self.watch.noise)
         self._friction = FrictionWatch(model, self.watch.noise.rate_hz)
@@ -219,7 +219,7 @@ class Monitor:
         self._news: list[MonitorEvent] = []
         self._told_contact = 0
         # Payload events that were passed on; the last may still change.
-        self._told_payload: list[Event] = []
+        self._told_payload: list[PayloadEvent] = []
         # Whether what is carried has been told; until the next pick or drop it stays known.
         self._known = False
         self._lag: tuple[Array, Array] | None = None
@@ -283,7 +283,7 @@ class Monitor:
         out = [self._take(sample) for sample in self.intake.push(*row)]
         return [reading for reading in out if reading is not None]
 
-    def _take(self, sample: Sample) -> Reading | None:
+    def _take(self, sample: CleanSample) -> Reading | None:
         """A clean sample, to everybody."""
         self._handed += 1
         self._mute()
@@ -327,13 +327,13 @@ class Monitor:
         return self.newest
 
     @property
-    def account(self) -> Account:
+    def account(self) -> SampleCounts:
         """Where the samples that have come went."""
-        return Account.of(self.intake.counts, self._handed, self._readings)
+        return SampleCounts.of(self.intake.counts, self._handed, self._readings)
 
     # ---- one step of the grid ------------------------------------------------------------------
 
-    def _step(self, felt: Felt, i: int) -> None:
+    def _step(self, felt: ExternalTorqueBlock, i: int) -> None:
         measured, predicted = felt.measured[i], felt.predicted[i]
         if self._lag is not None:
             share, (m, p) = self.watch.share, self._lag

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.contact.external_torque import Felt
+from taufit.contact.external_torque import ExternalTorqueBlock
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
-from taufit.dynamics import Engine
+from taufit.dynamics import RegressorEngine
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import GAIN_SCATTER, USUAL_SCATTER, coulomb_level
 from taufit.model.noise_by_state import NoiseByState
@@ -35,7 +35,7 @@ class LivePrediction:
 
     def __init__(self, model: FittedModel, noise: NoiseByState) -> None:
         joints = model.robot.joints
-        self._engine = Engine(model.robot)
+        self._engine = RegressorEngine(model.robot)
         self._tip = model.layout.link(-1)
         self._every = np.arange(joints)
         by_state = model.training.residuals.by_state
@@ -63,7 +63,7 @@ class LivePrediction:
             self._payload = np.array(found.parameters, float)
             self._relative = float(found.mass_std / found.mass)
 
-    def half_width(self, felt: Felt, i: int) -> Float[Array, " j"]:
+    def half_width(self, felt: ExternalTorqueBlock, i: int) -> Float[Array, " j"]:
         """Of the interval about the predicted torque of one step [N m]."""
         if self._loop is None:
             return self._half_width(felt, i)
@@ -76,7 +76,7 @@ class LivePrediction:
         )
         return out
 
-    def _half_width(self, felt: Felt, i: int) -> Float[Array, " j"]:
+    def _half_width(self, felt: ExternalTorqueBlock, i: int) -> Float[Array, " j"]:
         """The same in NumPy."""
         at = slice(i, i + 1)
         rows = self._engine.regressor(felt.position[at], felt.velocity[at], felt.acceleration[at])

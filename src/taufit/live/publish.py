@@ -12,7 +12,7 @@ from taufit.core.plain_data import plain
 
 if TYPE_CHECKING:
     from taufit.live.reading import Reading
-    from taufit.wire.ros.middleware import Speaker
+    from taufit.wire.ros.middleware import MessagePublisher
 
 # What `ros2` publishes: the external torque as joint states, and everything as JSON text.
 EXTERNAL_TOPIC, READING_TOPIC = "/taufit/external_torque", "/taufit/reading"
@@ -43,11 +43,11 @@ class Ros2Topics:
     """A sink that publishes every reading: external torque as joint states, all of it as text."""
 
     def __init__(
-        self, joints: Sequence[str], speaker: Callable[[str, str], Speaker] | None = None
+        self, joints: Sequence[str], speaker: Callable[[str, str], MessagePublisher] | None = None
     ) -> None:
-        from taufit.wire.ros.middleware import speaker_for
+        from taufit.wire.ros.middleware import message_publisher
 
-        make = speaker_for if speaker is None else speaker
+        make = message_publisher if speaker is None else speaker
         self._joints = tuple(joints)
         self._external = make(EXTERNAL_TOPIC, "joint_state")
         self._text = make(READING_TOPIC, "text")

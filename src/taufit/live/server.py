@@ -59,7 +59,7 @@ class ServerError(TaufitError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """Where a server listens, and the word that opens it.
 
     Attributes:
@@ -92,7 +92,7 @@ class Place:
         return frozenset({own})
 
 
-def listen(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Place]:
+def listen(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Endpoint]:
     """A socket that listens, and its place; port 0 takes a free one."""
     require_server()
     if host in ("0.0.0.0", "::", ""):
@@ -112,7 +112,7 @@ def listen(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Place
             f"cannot listen on {host}:{port}: {reason}. Give another --port (0: any free one)."
         ) from None
     line.listen(STRANGERS)
-    return line, Place(host, line.getsockname()[1])
+    return line, Endpoint(host, line.getsockname()[1])
 
 
 _NO_TOKEN = "the token is missing or wrong: use the address that taufit printed"
@@ -175,13 +175,13 @@ def _protocol(visitors: Visitors) -> type:
     return Noted
 
 
-class Guard:
+class RequestGuard:
     """ASGI: asks the four questions of this file, then the application."""
 
     def __init__(
         self,
         app: ASGIApp,
-        place: Place,
+        place: Endpoint,
         limits: Mapping[str, int] | None = None,
         visitors: Visitors | None = None,
     ) -> None:
@@ -344,7 +344,7 @@ def page(name: str, title: str, settings: str, body: str) -> tuple[str, dict[str
 
 @contextmanager
 def serving(
-    app: ASGIApp, line: socket.socket, place: Place, limits: Mapping[str, int] | None = None
+    app: ASGIApp, line: socket.socket, place: Endpoint, limits: Mapping[str, int] | None = None
 ) -> Iterator[Server]:
     """Serve an application behind a `Guard` in a thread of its own while the block runs.
 
@@ -358,7 +358,7 @@ def serving(
 
     visitors = Visitors()
     config = uvicorn.Config(
-        Guard(app, place, limits, visitors),
+        RequestGuard(app, place, limits, visitors),
         http=_protocol(visitors),
         ws="none",
         lifespan="off",

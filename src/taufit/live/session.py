@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BATCH = 0.04
 
 
-class Tape:
+class StreamRecorder:
     """The file that a running source is recorded to, where somebody asks for it.
 
     Args:
@@ -177,14 +177,14 @@ class Session:
         source: Source | Recording,
         hub: Hub,
         *,
-        tape: Tape | None = None,
+        tape: StreamRecorder | None = None,
         sinks: Sequence[Callable[[Reading], None]] = (),
         limits: Callable[[float], list[float] | None] = lambda threshold: None,
         pace: float = 1.0,
         record_at_once: bool = False,
     ) -> None:
         self.monitor, self.source, self.hub, self.pace = monitor, source, hub, pace
-        self.tape = Tape() if tape is None else tape
+        self.tape = StreamRecorder() if tape is None else tape
         self.record_at_once = record_at_once
         self.sinks, self.limits = tuple(sinks), limits
         self.stopping = threading.Event()

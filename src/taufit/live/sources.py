@@ -9,11 +9,11 @@ from typing import Any
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
-from taufit.model.intake import intake_of
+from taufit.model.model_stream import intake_of
 from taufit.payload.stream import playback, require_side
 from taufit.recording import Recording
 from taufit.recording.joint_order import require_joints
-from taufit.signals.intake import Intake
+from taufit.signals.intake import StreamConditioner
 from taufit.wire.source import Description, Source
 
 # Samples of a robot are asked for this often [s].
@@ -34,7 +34,7 @@ class Opened:
     """
 
     rows: Iterator[Row | None]
-    intake: Intake
+    intake: StreamConditioner
     gain_std: Float[Array, " j"] | None
     warnings: tuple[str, ...] = ()
 
@@ -64,7 +64,7 @@ def open_rows(model: FittedModel, source: Recording | Source | Iterable[Any], un
 
 def _checked(
     model: FittedModel, description: Description
-) -> tuple[Intake, Float[Array, " j"] | None]:
+) -> tuple[StreamConditioner, Float[Array, " j"] | None]:
     robot = model.robot
     require_joints(description.joints, robot.joints, name="the source", robot=robot.name)
     require_side(model, description.torque_source, "the source")

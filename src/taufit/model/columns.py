@@ -20,7 +20,7 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import TaufitError
 from taufit.dynamics import regressor
-from taufit.terms import ParameterLayout, State, Term, TermInput, level_columns, remembers
+from taufit.terms import ParameterLayout, State, Term, TermInput, has_memory, level_columns
 
 if TYPE_CHECKING:
     from taufit.model.torque_model import TorqueModel
@@ -43,7 +43,7 @@ def channels_of(samples: Samples, names: Iterable[str]) -> dict[str, Float[Array
     return {name: samples.channels[name] for name in sorted(names) if name in samples.channels}
 
 
-class Columns:
+class RegressorColumns:
     """The columns of a torque model.
 
     Args:
@@ -177,7 +177,7 @@ class Columns:
 
     def _of_runs(self, samples: Samples, read: TermInput) -> Float[Array, "n j k"]:
         """Columns before the low-pass."""
-        if not remembers(self.term):
+        if not has_memory(self.term):
             return self._advanced(self.start(), read)[0]
         runs = [self._advanced(self.start(), read.span(run))[0] for run in samples.run_slices()]
         return runs[0] if len(runs) == 1 else np.concatenate(runs)

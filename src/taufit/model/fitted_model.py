@@ -16,8 +16,8 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
-from taufit.core.views import Shown, drawn
-from taufit.model.columns import Columns
+from taufit.core.views import NotebookDisplay, draw
+from taufit.model.columns import RegressorColumns
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import TrainingRecord
 from taufit.robot import Robot
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FittedModel(Shown):
+class FittedModel(NotebookDisplay):
     """A torque model with its parameters and what is known of them.
 
     Attributes:
@@ -78,11 +78,11 @@ class FittedModel(Shown):
 
     def plot_friction(self, joints: Sequence[int] | None = None) -> Any:
         """Friction over speed, with matplotlib; returns the axes. Joints count from 0."""
-        return drawn("plot_friction", self, joints)
+        return draw("plot_friction", self, joints)
 
     def plot_torque(self, samples: Samples, joints: Sequence[int] | None = None) -> Any:
         """Measured and predicted torque over time, with matplotlib; returns the axes."""
-        return drawn("plot_torque", self, samples, joints)
+        return draw("plot_torque", self, samples, joints)
 
     @property
     def robot(self) -> Robot:
@@ -138,7 +138,7 @@ class FittedModel(Shown):
         return self.structure.names
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> RegressorColumns:
         """What each parameter adds to the torque."""
         return self.structure.columns
 

@@ -32,7 +32,7 @@ _INPUTS = 5
 _TRAVEL = 4
 
 
-class _Tape:
+class _OperationTape:
     """Registers and the operations between them; constants and equal operations once."""
 
     operations = _CODES.keys()
@@ -130,7 +130,7 @@ class FrictionTape:
     def _trace(self) -> bool:
         """Write down one step of `advance`; False where that cannot be done."""
         joints = self._columns.joints
-        tape = _Tape(_INPUTS * joints)
+        tape = _OperationTape(_INPUTS * joints)
         results, moves, start, travelled = [], [], [], []
         try:
             for j in range(joints):

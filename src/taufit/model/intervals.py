@@ -35,7 +35,7 @@ _SEEN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prediction:
+class TorquePrediction:
     """Torque a model predicts at samples, with its 95 % interval.
 
     Attributes:
@@ -57,7 +57,7 @@ class Prediction:
 
 def predict_interval(
     model: FittedModel, samples: Samples, rows: Int[Array, " m"] | None = None
-) -> Prediction:
+) -> TorquePrediction:
     """Predicted torque and its interval at samples, through the same low-pass as the measured one.
 
     Args:
@@ -79,7 +79,7 @@ def predict_interval(
         variance += (GAIN_SCATTER * rigid[rows]) ** 2
     standing = np.abs(samples.velocity[rows]) < _STANDS
     half = NORMAL_95 * np.sqrt(variance) + np.where(standing, coulomb_level(model), 0.0)
-    return Prediction(torque, half, friction, standing)
+    return TorquePrediction(torque, half, friction, standing)
 
 
 def coulomb_level(model: FittedModel) -> Float[Array, " j"]:

@@ -24,7 +24,7 @@ from taufit.core.plain_data import plain, read_json
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.record_file import record_from_dict, record_to_dict
 from taufit.model.torque_model import TorqueModel
-from taufit.robot.from_data import robot_from_field
+from taufit.robot.from_dict import robot_from_field
 from taufit.terms import term_to_dict
 from taufit.terms.layout import ParameterLayout
 from taufit.terms.settings import terms_from_file

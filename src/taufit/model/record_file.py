@@ -17,7 +17,7 @@ from taufit.core.codec import Checks, read, read_optional, write
 from taufit.core.fields import Field
 from taufit.core.parameters import parse_name
 from taufit.core.plain_data import plain
-from taufit.model.from_data import FromData
+from taufit.model.information_share import InformationShare
 from taufit.model.noise_by_state import AlarmTail, NoiseByState
 from taufit.model.score import Score
 from taufit.model.training_record import (
@@ -114,7 +114,7 @@ def record_from_dict(
         residuals=_residuals(data, joints, checks, conditioning.rate_hz),
         noise=_noise(data["noise_by_state"], joints),
         friction_scatter=_per_joint(data["friction_scatter"], joints, low=0.0),
-        from_data=read_optional(FromData, data["from_data"], checks, j=joints, k=terms),
+        from_data=read_optional(InformationShare, data["from_data"], checks, j=joints, k=terms),
         joint_zero_std=_per_joint(data["joint_zero_std"], joints, low=0.0),
         hidden_zeros=data["hidden_zeros"].texts(),
         score=_score(data["score"], joints),
@@ -315,7 +315,7 @@ def _check_simple_terms(terms: SimpleTerms, data: Field) -> None:
             data[name].fail(f"one entry per joint, {joints} of them")
 
 
-def _check_shares(shares: FromData, data: Field) -> None:
+def _check_shares(shares: InformationShare, data: Field) -> None:
     for one in fields(shares):
         if np.any(getattr(shares, one.name) > 1.0):
             data[one.name].fail("shares from 0 to 1")
@@ -336,5 +336,5 @@ _CHECKS: Checks = {
     Range: _check_range,
     TermTriangle: _check_triangle,
     SimpleTerms: _check_simple_terms,
-    FromData: _check_shares,
+    InformationShare: _check_shares,
 }

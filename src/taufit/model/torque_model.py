@@ -19,7 +19,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.parameters import joint_parameter
-from taufit.model.columns import Columns
+from taufit.model.columns import RegressorColumns
 from taufit.robot import Robot
 from taufit.terms import (
     MOTION,
@@ -28,7 +28,7 @@ from taufit.terms import (
     ParameterLayout,
     Term,
     TermInput,
-    remembers,
+    has_memory,
     start_shape,
     sum_of,
     terms_in,
@@ -137,9 +137,9 @@ class TorqueModel:
         return np.tile(start_shape(self.term_sum), (self.robot.joints, 1))
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> RegressorColumns:
         """What each parameter adds to the torque."""
-        return Columns(self)
+        return RegressorColumns(self)
 
     def steady(self) -> TorqueModel:
         """The same with every term as it is at constant speed: no memory of the path."""
@@ -217,7 +217,7 @@ class TorqueModel:
 
     def _following(self, inputs: TermInput) -> TorqueModel:
         """The model itself; its steady form where friction remembers a path that is not known."""
-        known = inputs.has("travel") or not remembers(self.term_sum)
+        known = inputs.has("travel") or not has_memory(self.term_sum)
         return self if known else self.steady()
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:

@@ -18,7 +18,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.codec import Limits
-from taufit.model.from_data import FromData
+from taufit.model.information_share import InformationShare
 from taufit.model.noise_by_state import NoiseByState
 from taufit.model.score import Score
 from taufit.signals.samples import Samples
@@ -341,7 +341,7 @@ class TrainingRecord:
     residuals: Residuals = field(default_factory=Residuals)
     noise: NoiseByState | None = None
     friction_scatter: Float[Array, " j"] | None = None
-    from_data: FromData | None = None
+    from_data: InformationShare | None = None
     joint_zero_std: Float[Array, " j"] | None = None
     hidden_zeros: tuple[str, ...] = ()
     score: Score | None = None

@@ -17,7 +17,7 @@ from taufit.papers import luo2024_friction, luo2024_model
 from taufit.papers.exhibit import Exhibit, Paper
 from taufit.papers.printed_tables import printed
 from taufit.signals import Samples, condition
-from taufit.sim import Run, read_preset
+from taufit.sim import SimulatedRun, read_preset
 from taufit.terms import friction_model
 from taufit.terms.friction import Friction
 from taufit.workflow import condition_like, identify
@@ -28,7 +28,7 @@ RATE_HZ = 100.0
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class PaperFrictionModel:
     """A friction model of the paper's comparison: its name there and here."""
 
     label: str
@@ -39,9 +39,11 @@ class Form:
 # Eq. (10) has five columns per joint. Eq. (16) adds load above a threshold; our smooth form of it
 # is Coulomb friction that grows with load. Ref. 6 is the conventional Coulomb and viscous model.
 FORMS = (
-    Form("eq. (10), polynomial", "eq10", friction_model("polynomial")),
-    Form("eq. (16), with load", "eq16", friction_model("linear_load", quadratic=True)),
-    Form("ref. 6, Coulomb and viscous", "ref6", friction_model("linear")),
+    PaperFrictionModel("eq. (10), polynomial", "eq10", friction_model("polynomial")),
+    PaperFrictionModel(
+        "eq. (16), with load", "eq16", friction_model("linear_load", quadratic=True)
+    ),
+    PaperFrictionModel("ref. 6, Coulomb and viscous", "ref6", friction_model("linear")),
 )
 
 
@@ -52,18 +54,18 @@ class Luo2024:
         self.paper = printed("luo2024")
         self.preset = read_preset("franka")
 
-    def run(self, seed: int, periods: int = 1) -> Run:
+    def run(self, seed: int, periods: int = 1) -> SimulatedRun:
         """A run of the simulated arm."""
         motion = self.preset.motion(seed, periods=periods)
         return self.preset.twin.run(motion, seed=seed, rate_hz=RATE_HZ)
 
     @cached_property
-    def training(self) -> Run:
+    def training(self) -> SimulatedRun:
         """Three periods of one excitation; the paper has five."""
         return self.run(21, periods=3)
 
     @cached_property
-    def verification(self) -> Run:
+    def verification(self) -> SimulatedRun:
         """Another motion."""
         return self.run(22)
 
@@ -79,7 +81,7 @@ class Luo2024:
         out["own"] = own.model
         return out
 
-    def samples(self, run: Run) -> Samples:
+    def samples(self, run: SimulatedRun) -> Samples:
         """Conditioned as for the fits."""
         return condition_like(self.models["own"], [run.recording])
 

@@ -18,7 +18,7 @@ from taufit.papers.exhibit import Entry, Exhibit, per_joint
 from taufit.report.charts import Series, chart
 from taufit.robot import read_robot
 from taufit.robot.inertia import pseudo_inertia
-from taufit.sim import Run
+from taufit.sim import SimulatedRun
 from taufit.terms import friction_model
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _impossible(body: Float[Array, " 10"]) -> bool:
 
 
 def _errors(
-    own: Luo2024, run: Run, table: dict[str, dict[str, list[float]]], why: str
+    own: Luo2024, run: SimulatedRun, table: dict[str, dict[str, list[float]]], why: str
 ) -> tuple[Entry, ...]:
     from taufit.papers.luo2024 import FORMS, nrms
 
@@ -280,7 +280,7 @@ def table_6(own: Luo2024) -> Exhibit:
     return Exhibit("Table VI", "Errors on another motion", entries)
 
 
-def _curves(own: Luo2024, run: Run, group: str) -> tuple[str, ...]:
+def _curves(own: Luo2024, run: SimulatedRun, group: str) -> tuple[str, ...]:
     samples = own.samples(run)
     expected: Array = predicted_torque(own.models["eq16"], samples)
     rows = slice(0, 2100)

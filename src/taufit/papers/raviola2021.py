@@ -24,7 +24,7 @@ from taufit.regression.rows import SampleRows
 from taufit.signals import Samples, condition
 from taufit.sim import Preset, Thermal, read_preset
 from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
-from taufit.temperature.slopes import follow_temperature
+from taufit.temperature.temperature_slopes import select_temperature_law
 from taufit.terms import friction_model
 
 CUTOFF_HZ, DEAD_ZONE = 10.0, 0.02
@@ -136,7 +136,7 @@ class Arm:
     @cached_property
     def aware(self) -> FittedModel:
         """One fit over the warm-up whose viscous friction follows temperature."""
-        choice = follow_temperature(
+        choice = select_temperature_law(
             TorqueModel(self.preset.twin.robot, _SLIDING), self.warm_up, "linear"
         )
         model = choice.model

@@ -13,7 +13,7 @@ from taufit.papers.exhibit import Entry, Exhibit, per_joint
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
 from taufit.report.temperature_page import torque_change
-from taufit.temperature.slopes import friction_at
+from taufit.temperature.temperature_slopes import friction_at
 
 if TYPE_CHECKING:
     from taufit.papers.raviola2021 import Arm, Raviola2021

@@ -14,9 +14,9 @@ from taufit.papers.exhibit import Exhibit, Paper, row_matrix
 from taufit.papers.printed_tables import printed
 from taufit.payload import PayloadRun, identify_payload
 from taufit.recording import Recording
-from taufit.recording.cut import cut
+from taufit.recording.crop import crop
 from taufit.signals import Samples, condition
-from taufit.sim import Carried, Run, Twin, read_preset
+from taufit.sim import CarriedPayload, SimulatedRun, Twin, read_preset
 from taufit.sim.hand_guiding import Guiding
 from taufit.terms import friction_model
 from taufit.workflow import identify
@@ -43,25 +43,25 @@ class Xu2024:
         )
 
     @property
-    def payload(self) -> Carried:
+    def payload(self) -> CarriedPayload:
         """The concentric payload of Table VII."""
         assert self.preset.payload is not None
         return self.preset.payload
 
     @cached_property
-    def empty(self) -> Run:
+    def empty(self) -> SimulatedRun:
         """Ten periods of the paper's motion without payload."""
         return self.twin.run(self.preset.motion(periods=10), seed=11)
 
     @cached_property
-    def loaded(self) -> Run:
+    def loaded(self) -> SimulatedRun:
         """Ten periods with the payload; methods see the first three."""
         return self.twin.run(self.preset.motion(periods=10), seed=12, payload=self.payload)
 
     @cached_property
     def first_periods(self) -> Recording:
         """What the payload methods see of the loaded run: three periods."""
-        return cut(self.loaded.recording, None, 30.5)
+        return crop(self.loaded.recording, None, 30.5)
 
     @cached_property
     def empty_samples(self) -> Samples:

@@ -13,7 +13,7 @@ from taufit.dynamics import inverse_dynamics
 from taufit.papers.exhibit import Entry, Exhibit, per_joint
 from taufit.payload.stream import stream
 from taufit.report.charts import Series, chart
-from taufit.sim import Run
+from taufit.sim import SimulatedRun
 from taufit.terms import TermInput, friction_model
 from taufit.terms.friction import Friction
 
@@ -25,7 +25,7 @@ _MOVING = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class FittedCurve:
     """A friction curve fitted to one joint.
 
     Attributes:
@@ -50,18 +50,18 @@ def _columns(friction: Friction, velocity: Array, shape: Array) -> Array:
     return np.column_stack([own, np.ones(len(velocity))])
 
 
-def curve(friction: Friction, velocity: Array, torque: Array) -> Curve:
+def curve(friction: Friction, velocity: Array, torque: Array) -> FittedCurve:
     """Least squares of a friction model and an offset to one joint's friction torque.
 
     The exponent of the power law, where there is one, is searched between 0.02 and 2.
     """
 
-    def fitted(exponent: float | None) -> Curve:
+    def fitted(exponent: float | None) -> FittedCurve:
         shape = np.array([] if exponent is None else [exponent])
         columns = _columns(friction, velocity, shape)
         values, *_ = np.linalg.lstsq(columns, torque, rcond=None)
         left = torque - columns @ values
-        return Curve(friction, shape, values, float(np.sqrt(np.mean(left**2))))
+        return FittedCurve(friction, shape, values, float(np.sqrt(np.mean(left**2))))
 
     if not friction.shapes:
         return fitted(None)
@@ -73,7 +73,7 @@ def curve(friction: Friction, velocity: Array, torque: Array) -> Curve:
 
 
 def friction_of(
-    own: Xu2024, run: Run, loaded: bool
+    own: Xu2024, run: SimulatedRun, loaded: bool
 ) -> tuple[Float[Array, "n j"], Float[Array, "n j"]]:
     """Velocity and friction of one mean period: torque less links, rotors and payload."""
     model = own.model
@@ -97,10 +97,10 @@ def friction_of(
     return v, mean(source.torque) - rigid - rotors
 
 
-def curves(own: Xu2024, loaded: bool) -> dict[str, list[Curve]]:
+def curves(own: Xu2024, loaded: bool) -> dict[str, list[FittedCurve]]:
     """Both forms, joint by joint."""
     v, torque = friction_of(own, own.loaded if loaded else own.empty, loaded)
-    out: dict[str, list[Curve]] = {}
+    out: dict[str, list[FittedCurve]] = {}
     for name, friction in (
         ("linear", friction_model("linear")),
         ("nonlinear", friction_model("power_law")),

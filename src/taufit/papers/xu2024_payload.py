@@ -16,7 +16,7 @@ from taufit.payload import identify_payload
 from taufit.payload.difference import RecursiveLeastSquares, printed_relations
 from taufit.payload.stream import stream
 from taufit.report.charts import Series, chart
-from taufit.sim import Carried
+from taufit.sim import CarriedPayload
 from taufit.sim.hand_guiding import Guiding, guide
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def guided(own: Xu2024, compensated: bool) -> Guiding:
     """The arm led round a rectangle, with what was identified of its payload compensated or not."""
     application = own.paper["application_payload"]
     true = own.payload.parameters * (application["true_mass_kg"] / own.payload.parameters[0])
-    run = own.twin.run(own.preset.motion(periods=1), seed=14, payload=Carried(true))
+    run = own.twin.run(own.preset.motion(periods=1), seed=14, payload=CarriedPayload(true))
     found = identify_payload(own.best, run.recording).estimate
     friction = own.twin.effects.friction
     assert friction is not None

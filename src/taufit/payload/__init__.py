@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from taufit.payload.estimate import PayloadEstimate as PayloadEstimate
-    from taufit.payload.filter import Event as Event, PayloadFilter as PayloadFilter
+    from taufit.payload.filter import PayloadEvent as PayloadEvent, PayloadFilter as PayloadFilter
     from taufit.payload.run import PayloadRun as PayloadRun, identify_payload as identify_payload
     from taufit.payload.settings import PayloadSettings as PayloadSettings
     from taufit.payload.stream import Stream as Stream, stream as stream

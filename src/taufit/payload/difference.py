@@ -29,7 +29,7 @@ from taufit.dynamics import engine
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.linear import linear_estimate
-from taufit.payload.run import Moment, PayloadRun
+from taufit.payload.run import MassReading, PayloadRun
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
 from taufit.terms import needs
@@ -232,7 +232,7 @@ def _run(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
     q, v, a = source.commanded
     good = np.isfinite(q + v + a + source.torque).all(axis=1)
     arm = engine(model.robot)
-    history: list[Moment] = []
+    history: list[MassReading] = []
     quiet, stopped, due, power, rows_seen = 0, None, 0.1, 0.0, 0
     load = None
     for i in np.flatnonzero(good):
@@ -255,7 +255,7 @@ def _run(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
             phi, _ = solved(power / max(rows_seen, 1))
             mass = float(phi[0])
             moment = (float(source.time[i]), mass, np.nan, np.nan, stopped is not None)
-            history.append(Moment(*moment))
+            history.append(MassReading(*moment))
     phi, _ = solved(power / max(rows_seen, 1))
     # Errors of the arm's own parameters are not in its covariance: no interval of it holds.
     found = linear_estimate(float(source.time[-1]), phi, None, stopped is not None)

@@ -23,7 +23,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.friction_level import friction_level
 from taufit.payload.filter import PayloadFilter
 from taufit.payload.linear import linear_estimate
-from taufit.payload.run import Moment, PayloadRun
+from taufit.payload.run import MassReading, PayloadRun
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
 from taufit.signals.noise import noise_std
@@ -45,7 +45,7 @@ def run_direct(
 ) -> PayloadRun:
     """Weighted regression on ten payload parameters and changed friction; the arm is known."""
     live = PayloadFilter(model, settings)
-    history: list[Moment] = []
+    history: list[MassReading] = []
     due, ready_at = 0.5, None
     known = ("links", "gains")
 
@@ -66,7 +66,7 @@ def run_direct(
             ready = live.ready_at is not None
             ready_at = sample[0] if ready and ready_at is None else ready_at
             mass = float(phi[0])
-            history.append(Moment(sample[0], mass, mass - half, mass + half, ready))
+            history.append(MassReading(sample[0], mass, mass - half, mass + half, ready))
             if watch is not None:
                 watch(live, live.estimate())
     live.estimate()
@@ -110,7 +110,7 @@ def run_khalil(
         columns[:, j, PER_LINK + 3 * j] = np.sign(v[:, j])
         columns[:, j, PER_LINK + 1 + 3 * j] = v[:, j]
         columns[:, j, PER_LINK + 2 + 3 * j] = 1.0
-    history: list[Moment] = []
+    history: list[MassReading] = []
     ends = [int(k) for k in np.flatnonzero(moving)[:: max(1, int(moving.sum()) // 20)][1:]]
     phi = np.zeros(PER_LINK)
     for end in [*ends, len(time)]:
@@ -119,7 +119,7 @@ def run_khalil(
         solution, *_ = np.linalg.lstsq(rows, right, rcond=1e-9)
         phi = solution[:PER_LINK]
         at = float(time[min(end, len(time) - 1)])
-        history.append(Moment(at, float(phi[0]), np.nan, np.nan, True))
+        history.append(MassReading(at, float(phi[0]), np.nan, np.nan, True))
     # Residuals are correlated and the arm is not known exactly: no plain covariance holds.
     found = linear_estimate(float(time[-1]), phi, None, True)
     return PayloadRun(

@@ -13,17 +13,17 @@ from taufit.core.errors import TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
-from taufit.payload.filter import Event, PayloadFilter
-from taufit.payload.filter.read_out import NOT_READY
-from taufit.payload.magnitudes import (
-    FoundPayloadSigns,
-    is_unsigned,
-    widened,
-    with_payload_signs,
-)
+from taufit.payload.filter import PayloadEvent, PayloadFilter
+from taufit.payload.filter.posterior_summary import NOT_READY
 from taufit.payload.reader import PayloadReader
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream, stream
+from taufit.payload.unsigned_torque import (
+    FoundPayloadSigns,
+    is_unsigned,
+    widen_intervals,
+    with_payload_signs,
+)
 from taufit.recording import Recording
 
 # Rated payloads of arms that say so [kg].
@@ -34,7 +34,7 @@ RATED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class MassReading:
     """The mass at one time, as it was known then."""
 
     t: float
@@ -69,8 +69,8 @@ class PayloadRun:
     estimate: PayloadEstimate
     ready_at: float | None
     stopped_at: float | None
-    history: tuple[Moment, ...] = ()
-    events: tuple[Event, ...] = ()
+    history: tuple[MassReading, ...] = ()
+    events: tuple[PayloadEvent, ...] = ()
     budget: Mapping[str, float] = field(default_factory=dict)
     advice: str = ""
     warnings: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ def run_filter(
     watch: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
 ) -> PayloadRun:
     """The Bayesian filter, sample by sample, read out ten times a second."""
-    gain_std = at_least(source.gain_std, settings, model.robot.joints)
+    gain_std = minimum_gain_std(source.gain_std, settings, model.robot.joints)
     live = PayloadFilter(model, settings, gain_std=gain_std)
     if template is not None:
         from taufit.payload.template import Template
@@ -146,10 +146,10 @@ def run_filter(
         runs = [template] if isinstance(template, Recording) else list(template)
         live.template = Template(model, [stream(model, one) for one in runs], live)
     reader = PayloadReader(live)
-    history: list[Moment] = []
+    history: list[MassReading] = []
 
     def note(found: PayloadEstimate) -> None:
-        history.append(Moment(found.time, found.mass, *found.mass_interval, found.ready))
+        history.append(MassReading(found.time, found.mass, *found.mass_interval, found.ready))
         if watch is not None:
             watch(live, found)
 
@@ -176,13 +176,13 @@ def run_filter(
         tuple(history),
         tuple(live.events),
         budget,
-        advice(budget, found),
+        accuracy_advice(budget, found),
         tuple(dict.fromkeys(warnings)),
         {"gain_errors": live.gain_errors.tolist(), "samples": live.samples},
     )
 
 
-def at_least(
+def minimum_gain_std(
     gain_std: Float[Array, " j"] | None, settings: PayloadSettings, joints: int
 ) -> Float[Array, " j"]:
     """Relative standard deviations of the drive gains: drives of one type differ by some."""
@@ -191,7 +191,7 @@ def at_least(
     return np.maximum(gain_std, settings.gain_std)
 
 
-def advice(budget: Mapping[str, float], found: PayloadEstimate) -> str:
+def accuracy_advice(budget: Mapping[str, float], found: PayloadEstimate) -> str:
     """What would shrink the interval, from what dominates it."""
     if not budget:
         return ""
@@ -299,7 +299,7 @@ def identify_payload(
 
 def _without_signs(done: PayloadRun, found: FoundPayloadSigns) -> PayloadRun:
     """A result on torque whose signs were found, as uncertain as that makes it."""
-    estimate = widened(done.estimate, found.widening)
+    estimate = widen_intervals(done.estimate, found.widening)
     if not found.clear:
         estimate = replace(estimate, ready=False, accurate=False)
     history = tuple(

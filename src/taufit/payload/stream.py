@@ -13,12 +13,12 @@ import numpy as np
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
-from taufit.model.intake import intake_of
+from taufit.model.model_stream import intake_of
 from taufit.recording import Recording, in_order
 from taufit.signals.clean import check_channels
 from taufit.signals.drive_gains import Gains, joint_gains
-from taufit.signals.intake import Intake, Sample
-from taufit.signals.outliers import bridged
+from taufit.signals.intake import CleanSample, StreamConditioner
+from taufit.signals.outliers import interpolate_outliers
 
 # Gains that differ from the model's by more than this make the arm's own torque another one.
 _SAME_GAINS = 0.005
@@ -69,7 +69,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Playback:
+class RecordingPlayback:
     """A recording of the model's own robot, about to be heard row by row.
 
     Attributes:
@@ -81,7 +81,7 @@ class Playback:
     """
 
     recording: Recording
-    intake: Intake
+    intake: StreamConditioner
     gain_std: Float[Array, " j"] | None
     name: str
     warnings: tuple[str, ...]
@@ -103,7 +103,7 @@ class Playback:
             )
 
 
-def playback(model: FittedModel, recording: Recording) -> Playback:
+def playback(model: FittedModel, recording: Recording) -> RecordingPlayback:
     """A recording ready to be heard; refused where it is not of the model's robot and drives.
 
     A recording in amperes whose map gives no gains in numbers gets the model's, since it is the
@@ -125,7 +125,7 @@ def playback(model: FittedModel, recording: Recording) -> Playback:
         "and contacts may be far off."
         for text in model.training.contradictions
     ]
-    return Playback(recording, intake, gain_std, name, (*forced, *warnings))
+    return RecordingPlayback(recording, intake, gain_std, name, (*forced, *warnings))
 
 
 def stream(model: FittedModel, recording: Recording) -> Stream:
@@ -135,7 +135,7 @@ def stream(model: FittedModel, recording: Recording) -> Stream:
     """
     source = playback(model, recording)
     intake, name, recording = source.intake, source.name, source.recording
-    heard: list[Sample] = []
+    heard: list[CleanSample] = []
     for row in source.rows():
         heard += intake.push(*row)
     heard += intake.flush()
@@ -178,7 +178,7 @@ def _commanded(recording: Recording, rows: Int[Array, " m"]) -> tuple[Array, Arr
         bad = ~np.isfinite(values)
         if bad.all(axis=0).any():
             return None
-        out.append(bridged(np.asarray(recording.time, float)[rows], values, bad))
+        out.append(interpolate_outliers(np.asarray(recording.time, float)[rows], values, bad))
     return out[0], out[1], out[2]
 
 

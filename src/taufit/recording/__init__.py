@@ -10,11 +10,11 @@ from taufit.core.lazy import lazy_room
 if TYPE_CHECKING:
     from taufit.recording.channels import Channels as Channels
     from taufit.recording.column_map import ColumnMap as ColumnMap, read_map as read_map
-    from taufit.recording.cut import (
-        cut as cut,
-        ending as ending,
+    from taufit.recording.crop import (
+        crop as crop,
         share_of_runs as share_of_runs,
         split as split,
+        tail as tail,
     )
     from taufit.recording.finding import Finding as Finding
     from taufit.recording.joint_order import in_order as in_order, require_joints as require_joints

@@ -9,11 +9,11 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
-from taufit.recording.column_map import ColumnMap, Columns, locate
+from taufit.recording.column_map import ColumnEntry, ColumnMap, locate
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNAL_UNITS, SIGNALS, unit_factor
 from taufit.recording.recording import Recording
-from taufit.recording.screen import screen
+from taufit.recording.row_checks import screen
 from taufit.recording.table import Table
 
 
@@ -101,7 +101,7 @@ def _quantities(
 
 
 def _to_si(
-    cells: Float[Array, "n c"], entry: Columns, column_map: ColumnMap
+    cells: Float[Array, "n c"], entry: ColumnEntry, column_map: ColumnMap
 ) -> Float[Array, "n c"]:
     """sign * scale * unit * cell, from the motor's side to the joint's, + offset."""
     width = cells.shape[1]

@@ -20,7 +20,7 @@ from taufit.core.plain_data import parse_json
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import QUANTITIES, SIGNAL_UNITS, SIGNALS
 from taufit.recording.recording import Recording
-from taufit.recording.screen import screen
+from taufit.recording.row_checks import screen
 from taufit.recording.timing import timing
 
 SCHEMA = "taufit.recording"

@@ -18,7 +18,7 @@ from typing import Any
 
 from taufit.core.errors import RecordingError
 from taufit.core.plain_data import parse_yaml, read_text
-from taufit.recording.columns import ColumnMap, Columns, locate
+from taufit.recording.columns import ColumnEntry, ColumnMap, locate
 from taufit.recording.map.page import parse_map
 
 
@@ -81,4 +81,4 @@ def _neighbours(path: Path) -> str:
     return f" Maps beside it or shipped: {', '.join(names)}." if names else ""
 
 
-__all__ = ["ColumnMap", "Columns", "locate", "read_map", "read_page", "shipped_maps"]
+__all__ = ["ColumnEntry", "ColumnMap", "locate", "read_map", "read_page", "shipped_maps"]

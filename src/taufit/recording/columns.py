@@ -14,7 +14,7 @@ Key = int | str
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnEntry:
     """Where one quantity is and how it becomes SI: value = sign * scale * unit * cell + offset.
 
     Attributes:
@@ -63,7 +63,7 @@ class ColumnMap:
     """
 
     source: str
-    columns: tuple[Columns, ...]
+    columns: tuple[ColumnEntry, ...]
     robot: str | None = None
     mounting: str | None = None
     joint_names: tuple[str, ...] | None = None
@@ -83,12 +83,12 @@ class ColumnMap:
     gravity_removed: bool = False
     notes: str | None = None
 
-    def of(self, quantity: str) -> Columns | None:
+    def of(self, quantity: str) -> ColumnEntry | None:
         """The entry of one quantity, or None."""
         return next((entry for entry in self.columns if entry.quantity == quantity), None)
 
     @property
-    def signal(self) -> Columns:
+    def signal(self) -> ColumnEntry:
         """The torque channel."""
         return next(entry for entry in self.columns if entry.quantity in SIGNALS)
 
@@ -98,7 +98,7 @@ def is_pattern(key: Key) -> bool:
     return isinstance(key, str) and ("{joint}" in key or "{joint0}" in key)
 
 
-def locate(entry: Columns, names: Sequence[str], source: str) -> tuple[int, ...] | None:
+def locate(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...] | None:
     """Indices (from 0) of an entry's columns in a file; None where an optional one is absent."""
     if len(entry.keys) == 1 and is_pattern(entry.keys[0]):
         found = _match(entry, names, source)
@@ -119,7 +119,7 @@ def locate(entry: Columns, names: Sequence[str], source: str) -> tuple[int, ...]
     return tuple(indices)
 
 
-def _match(entry: Columns, names: Sequence[str], source: str) -> tuple[int, ...]:
+def _match(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...]:
     """Columns of a pattern, joint after joint; a hole in the numbers is an error."""
     pattern = str(entry.keys[0])
     parts = re.split(r"(\{joint0?\})", pattern)
@@ -142,7 +142,7 @@ def _match(entry: Columns, names: Sequence[str], source: str) -> tuple[int, ...]
     return tuple(found[joint] for joint in joints)
 
 
-def _missing(entry: Columns, key: Key, names: Sequence[str], source: str) -> RecordingError:
+def _missing(entry: ColumnEntry, key: Key, names: Sequence[str], source: str) -> RecordingError:
     named = [name for name in names if name]
     if isinstance(key, int):
         found = f"the file has {len(names)} columns"

@@ -16,10 +16,10 @@ from taufit.core.opened import require_file
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
-from taufit.recording.cut import cut
+from taufit.recording.crop import crop
 from taufit.recording.readers.from_frame import is_frame, read_frame
 from taufit.recording.recording import Recording
-from taufit.recording.table import NeedsMapError, Table, needs_map
+from taufit.recording.table import ColumnMapRequiredError, Table, column_map_required
 
 Map = str | os.PathLike[str] | Mapping[str, Any] | ColumnMap
 # A table of columns in memory: pandas, polars and Arrow have no type in common.
@@ -101,7 +101,7 @@ def read_recordings(
     if rows is not None:
         recordings = _rows_of_file(_existing(path), column_map, rows, effort)
     elif is_frame(path):
-        recordings = [declared(one, effort) for one in read_frame(path, column_map)]
+        recordings = [with_torque_kind(one, effort) for one in read_frame(path, column_map)]
     else:
         recordings = _from_file(_existing(path), column_map, topic, effort)
     if payload is not None:
@@ -109,7 +109,7 @@ def read_recordings(
             raise RecordingError(f"a payload of {payload:g} kg is not possible.")
         recordings = [replace(recording, payload=float(payload)) for recording in recordings]
     if start is not None or end is not None:
-        recordings = [cut(recording, start, end) for recording in recordings]
+        recordings = [crop(recording, start, end) for recording in recordings]
     return recordings
 
 
@@ -118,7 +118,7 @@ def _rows_of_file(
 ) -> list[Recording]:
     if _ending(path) != ".parquet":
         raise RecordingError(f"{path} is no Parquet file: it is read as a whole, not by rows.")
-    return [declared(one, effort) for one in _reader(path)(path, column_map, rows)]
+    return [with_torque_kind(one, effort) for one in _reader(path)(path, column_map, rows)]
 
 
 def _existing(path: object) -> Path:
@@ -143,10 +143,10 @@ def _from_file(
         return read(path, column_map, topic=topic, effort=effort)
     if topic is not None:
         raise RecordingError(f"{path} is not a ROS bag: --topic (topic) does not apply to it.")
-    return [declared(one, effort) for one in read(path, column_map)]
+    return [with_torque_kind(one, effort) for one in read(path, column_map)]
 
 
-def declared(recording: Recording, effort: str | None) -> Recording:
+def with_torque_kind(recording: Recording, effort: str | None) -> Recording:
     """The recording with its torque channel taken for what the user says it is."""
     if effort is None:
         return recording
@@ -196,7 +196,7 @@ def read_table(path: str | os.PathLike[str], *, topic: str | None = None) -> Tab
         return None if "page" in table.meta else table
     try:
         _reader(path)(path, None)
-    except NeedsMapError as error:
+    except ColumnMapRequiredError as error:
         return error.table
     return None
 
@@ -246,7 +246,7 @@ def _from_csv(path: Path, column_map: ColumnMap | None) -> list[Recording]:
 
         column_map = logger_map(table)
         if column_map is None:
-            raise needs_map(table)
+            raise column_map_required(table)
     return assemble(table, column_map)
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.names import clean_name
-from taufit.core.views import Shown, drawn
+from taufit.core.views import NotebookDisplay, draw
 from taufit.recording.channels import Channels
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import MEASUREMENTS, channel_names, is_channel
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
-class Recording(Shown):
+class Recording(NotebookDisplay):
     """One run of one robot.
 
     Further keywords are channels by name (`temperature=`, `commanded_position=`, ...); they are
@@ -160,7 +160,7 @@ class Recording(Shown):
 
     def plot(self) -> Any:
         """Motion and torque over time, with matplotlib; returns the axes."""
-        return drawn("plot_recording", self)
+        return draw("plot_recording", self)
 
 
 def _with_clean_names(meta: dict[str, Any]) -> dict[str, Any]:

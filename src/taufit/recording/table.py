@@ -48,7 +48,7 @@ class Table:
         return tuple(name or str(i) for i, name in enumerate(self.names, 1))
 
 
-class NeedsMapError(RecordingError):
+class ColumnMapRequiredError(RecordingError):
     """The file was read, but what its columns are must be said; `table` is what it holds."""
 
     def __init__(self, message: str, table: Table) -> None:
@@ -56,11 +56,11 @@ class NeedsMapError(RecordingError):
         self.table = table
 
 
-def needs_map(table: Table) -> NeedsMapError:
+def column_map_required(table: Table) -> ColumnMapRequiredError:
     """Why a table alone is not enough, with the command that drafts a map for it."""
     labels = table.labels
     shown = ", ".join(labels[:40]) + (", ..." if len(labels) > 40 else "")
-    return NeedsMapError(
+    return ColumnMapRequiredError(
         f"{table.source} does not say what its columns are ({shown}). Give a column map with "
         f"--map FILE.yaml (map=...). `taufit convert {table.source} --draft map.yaml` writes one "
         "from the names and numbers of the columns; then add --map map.yaml.",

@@ -20,7 +20,7 @@ from taufit.dynamics import engine
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information, triangularise
 from taufit.signals.samples import Samples
-from taufit.terms import TermInput, remembers
+from taufit.terms import TermInput, has_memory
 
 # Samples per tile: one joint's columns of a six-axis arm then stay in a core's cache.
 TILE = 2048
@@ -138,7 +138,9 @@ def columns_by_joint(
     Entry i is (which, values): values[k] is column columns[which[k]] of joint i's rows.
     """
     _check(model, batch)
-    layout = _Layout(model, np.asarray(columns, int), len(batch), batch.whitening is not None)
+    layout = _ColumnOffsets(
+        model, np.asarray(columns, int), len(batch), batch.whitening is not None
+    )
     layout.fill(_part(model, batch, 0, len(batch)))
     return [
         (own, stack[:-1, len(stack) :])
@@ -170,13 +172,13 @@ class _Tiles:
         if len(np.unique(self.chosen)) != len(self.chosen):
             raise ValueError("a column was asked for twice")
         self.names = tuple(names[c] for c in self.chosen)
-        self.triangles: dict[bool, _Layout] = {}
-        self.scratch: dict[bool, _Layout] = {}
+        self.triangles: dict[bool, _ColumnOffsets] = {}
+        self.scratch: dict[bool, _ColumnOffsets] = {}
 
-    def _layout(self, kept: dict[bool, _Layout], batch: Batch) -> _Layout:
+    def _layout(self, kept: dict[bool, _ColumnOffsets], batch: Batch) -> _ColumnOffsets:
         whitened = batch.whitening is not None
         if whitened not in kept:
-            kept[whitened] = _Layout(self.model, self.chosen, self.tile, whitened)
+            kept[whitened] = _ColumnOffsets(self.model, self.chosen, self.tile, whitened)
         return kept[whitened]
 
     def add(self, batch: Batch) -> None:
@@ -239,7 +241,7 @@ class _Tiles:
         return tuple(out)
 
 
-class _Layout:
+class _ColumnOffsets:
     """Where each column of each joint goes.
 
     `stacks[i]` holds joint i's columns and, last, its torque, each contiguous: first the triangle,
@@ -371,7 +373,7 @@ def _check(model: TorqueModel, batch: Batch) -> None:
             raise ValueError(
                 f"{name} must be {' or '.join(map(str, allowed))}, found {np.shape(values)}"
             )
-    if batch.friction is None and remembers(model.term_sum):
+    if batch.friction is None and has_memory(model.term_sum):
         raise ValueError(
             f"{type(model.friction).__name__} remembers its path, which tiles would cut: "
             "give its columns ready made"

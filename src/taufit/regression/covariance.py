@@ -24,11 +24,15 @@ from numpy.fft import rfft, rfftfreq
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.statistics import NORMAL_95
 from taufit.regression.information import Information
-from taufit.regression.near import close, near_values
-from taufit.regression.noise_model import MOST_LAGS, Noise, lagged_products, noise_of
+from taufit.regression.noise_model import MOST_LAGS, AutoregressiveNoise, lagged_products, noise_of
 from taufit.regression.regression import Regression
-from taufit.regression.repeats import in_common, repeated_share, runs_alike
-from taufit.regression.rows import Rows, SampleRows
+from taufit.regression.repeated_motion import (
+    average_over_repeats,
+    has_repeated_runs,
+    repeated_share,
+)
+from taufit.regression.result_reuse import relative_tolerance, reusable_parameters
+from taufit.regression.rows import RegressionRows, SampleRows
 from taufit.regression.weights import HUBER, TUKEY, Weights
 from taufit.signals.estimates.periodicity import fast_length
 
@@ -65,14 +69,14 @@ def base_covariance(
     norms = np.linalg.norm(upper, axis=0)
     norms[norms == 0.0] = 1.0
     # Any scale of about this size will do.
-    norms = regression.settled("norms", norms, close(0.7))
+    norms = regression.settled("norms", norms, relative_tolerance(0.7))
     inverse = scipy.linalg.pinv(upper / norms, rtol=1e-12)
 
     lags = min(MOST_LAGS, max(regression.samples // 20, 1))
-    about = near_values(regression, values)
+    about = reusable_parameters(regression, values)
     # Weights of joints do not matter to residuals, those of single rows do.
     own = Weights.one(regression.joints) if weights.rows is None else weights
-    seen = regression.total(_Residuals(about, own, weighting, lags), add)
+    seen = regression.total(_ResidualStep(about, own, weighting, lags), add)
     rows = regression.excerpt
     scored = _scored(rows, values, weights)
     noise = noise_of(seen.covariance, seen.count, scored, rows.keep)
@@ -89,25 +93,27 @@ def base_covariance(
     share = np.ones(rows.joints)
     if isinstance(rows, SampleRows):
         share = repeated_share(scored, rows.keep, rows.samples)
-    alike = isinstance(rows, SampleRows) and made is not None and runs_alike(rows.samples)
+    alike = isinstance(rows, SampleRows) and made is not None and has_repeated_runs(rows.samples)
     if not alike:
         wider = wider * np.sqrt(share)
     if made is None:
         what = regression.settled("noise", (_weight(weights), wider, noise), _alike)
-        spread = regression.total(_Spread(base.columns, norms, *what), add)
+        spread = regression.total(_ScoreCovariance(base.columns, norms, *what), add)
     else:
-        spread = _Spread(base.columns, norms, _weight(weights), wider, noise)(rows, made)
+        spread = _ScoreCovariance(base.columns, norms, _weight(weights), wider, noise)(rows, made)
         if alike and isinstance(rows, SampleRows):
             again = wider * np.sqrt(share - 1.0)
-            common = [(which, in_common(values, rows.samples)) for which, values in made]
-            spread += _Spread(base.columns, norms, _weight(weights), again, noise)(rows, common)
+            common = [(which, average_over_repeats(values, rows.samples)) for which, values in made]
+            spread += _ScoreCovariance(base.columns, norms, _weight(weights), again, noise)(
+                rows, common
+            )
     covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / seen.flatness**2
     # Products in another order round differently; a covariance is symmetric to the last bit.
     return np.asarray(0.5 * (covariance + covariance.T) / np.outer(norms, norms))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seen:
+class _ResidualProducts:
     """Sums over residuals.
 
     Attributes:
@@ -121,8 +127,8 @@ class _Seen:
     slope: float = 0.0
     weight: float = 0.0
 
-    def __add__(self, other: _Seen) -> _Seen:
-        return _Seen(
+    def __add__(self, other: _ResidualProducts) -> _ResidualProducts:
+        return _ResidualProducts(
             self.products + other.products,
             self.count + other.count,
             self.slope + other.slope,
@@ -144,34 +150,34 @@ class _Seen:
 
 
 def _alike(
-    now: tuple[Float[Array, "j j"], Float[Array, " j"], Noise],
-    known: tuple[Float[Array, "j j"], Float[Array, " j"], Noise],
+    now: tuple[Float[Array, "j j"], Float[Array, " j"], AutoregressiveNoise],
+    known: tuple[Float[Array, "j j"], Float[Array, " j"], AutoregressiveNoise],
 ) -> bool:
     """Whether weights and noise are the same to a per cent: what standard deviations depend on."""
-    near = close(0.01)
+    near = relative_tolerance(0.01)
     cycles = np.linspace(0.0, 0.5, 9)
     gains = (np.abs(own[2].gains(cycles)) for own in (now, known))
     return (
         near(now[0], known[0])
         and near(now[1], known[1])
         and near(now[2].std, known[2].std)
-        and close(0.03)(*gains)
+        and relative_tolerance(0.03)(*gains)
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Residuals:
+class _ResidualStep:
     values: Float[Array, " p"]
     weights: Weights
     weighting: str
     lags: int
 
-    def __call__(self, rows: Rows) -> _Seen:
+    def __call__(self, rows: RegressionRows) -> _ResidualProducts:
         scored = _scored(rows, self.values, self.weights)
         products = lagged_products(scored, rows.run, self.lags)
         count = rows.keep.sum(axis=0)
         if self.weights.rows is None:
-            return _Seen(products, count)
+            return _ResidualProducts(products, count)
         u = np.abs(rows.residuals(self.values) * self.weights.joint)[rows.keep]
         if self.weighting == "huber":
             slope, weight = (u < HUBER).astype(float), np.minimum(1.0, HUBER / np.maximum(u, HUBER))
@@ -180,10 +186,12 @@ class _Residuals:
             x = (u / TUKEY) ** 2
             slope = np.where(inside, (1 - x) * (1 - 5 * x), 0.0)
             weight = np.where(inside, (1 - x) ** 2, 0.0)
-        return _Seen(products, count, float(slope.sum()), float(weight.sum()))
+        return _ResidualProducts(products, count, float(slope.sum()), float(weight.sum()))
 
 
-def _scored(rows: Rows, values: Float[Array, " p"], weights: Weights) -> Float[Array, "n j"]:
+def _scored(
+    rows: RegressionRows, values: Float[Array, " p"], weights: Weights
+) -> Float[Array, "n j"]:
     """Residuals as they pull at the parameters; 0 where a row does not count."""
     residuals = rows.residuals(values)
     if weights.rows is not None:
@@ -199,7 +207,7 @@ def _weight(weights: Weights) -> Float[Array, "j j"]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Spread:
+class _ScoreCovariance:
     """G' Gamma G of one part, in columns of unit length.
 
     G_i = sum_l weight_il W_l, times `wider` for joint i. Thinned by D, with
@@ -221,9 +229,11 @@ class _Spread:
     norms: Float[Array, " b"]
     weight: Float[Array, "j j"]
     wider: Float[Array, " j"]
-    noise: Noise
+    noise: AutoregressiveNoise
 
-    def __call__(self, rows: Rows, made: JointColumns | None = None) -> Float[Array, "b b"]:
+    def __call__(
+        self, rows: RegressionRows, made: JointColumns | None = None
+    ) -> Float[Array, "b b"]:
         """Of the rows; `made` are their columns where these are at hand."""
         stride, b = rows.stride, len(self.columns)
         out = np.zeros((b, b))
@@ -276,8 +286,8 @@ def _wider(freedom: Array) -> Array:
 
 
 def _taken_out(
-    noise: Noise,
-    rows: Rows,
+    noise: AutoregressiveNoise,
+    rows: RegressionRows,
     columns: JointColumns,
     weights: Weights,
     inverse: Float[Array, "b b"],

@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import BaseParameters
-from taufit.model.from_data import FromData
+from taufit.model.information_share import InformationShare
 from taufit.regression.information import Information
 
 
@@ -87,7 +87,7 @@ class Estimate:
     load: Literal["measured"] | Float[Array, " p"] | None = None
     joint_weights: Float[Array, " j"] | None = None
     friction_scatter: Float[Array, " j"] | None = None
-    from_data: FromData | None = None
+    from_data: InformationShare | None = None
     dropped: tuple[str, ...] = ()
     tied: tuple[str, ...] = ()
     settings: dict[str, float] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from taufit.signals.recursive import filter_rows
 MOST_LAGS = 40
 
 
-class Noise:
+class AutoregressiveNoise:
     """Autoregressive noise per joint with correlated innovations.
 
     Attributes:
@@ -83,7 +83,7 @@ def noise_of(
     count: Int[Array, " j"],
     residuals: Float[Array, "n j"],
     keep: Bool[Array, "n j"],
-) -> Noise:
+) -> AutoregressiveNoise:
     """Autoregressions by Levinson's recursion, order by Akaike's criterion.
 
     Args:
@@ -103,7 +103,7 @@ def noise_of(
             freedom[i] = _freedom(covariance[:, i], denominator, variance, int(count[i]))
     std = np.sqrt(np.maximum(covariance[0], 0.0))
     correlation = _correlation(residuals, np.all(keep, axis=1), covariance)
-    return Noise(filters, scale[:, None] * correlation, std, freedom)
+    return AutoregressiveNoise(filters, scale[:, None] * correlation, std, freedom)
 
 
 def _freedom(c: Array, denominator: Array, variance: float, count: int) -> float:

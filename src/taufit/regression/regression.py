@@ -18,8 +18,8 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.dynamics import BaseParameters
 from taufit.regression.information import Information
-from taufit.regression.rows import Rows, RowsOf, added, weighted_sum
-from taufit.regression.weights import TorqueSums, Weights, between_joints
+from taufit.regression.rows import RegressionRows, RowBuilder, add_information, weighted_sum
+from taufit.regression.weights import TorqueSums, Weights, joint_noise_covariance
 from taufit.signals.sample_source import Add, Fold, SampleSource, fold_plan
 
 # Magnitudes a median is taken of, at most.
@@ -37,7 +37,7 @@ class Regression:
     def __init__(
         self,
         source: SampleSource,
-        rows_of: RowsOf,
+        rows_of: RowBuilder,
         base: BaseParameters,
     ) -> None:
         self._source, self._rows_of, self.base = source, rows_of, base
@@ -69,7 +69,7 @@ class Regression:
         return self._source.settled(own, value, near)
 
     @cached_property
-    def excerpt(self) -> Rows:
+    def excerpt(self) -> RegressionRows:
         """Rows in memory: all of them, or as many as are enough to know the noise by."""
         return self._rows_of(self._source.excerpt)
 
@@ -105,11 +105,11 @@ class Regression:
             return self._pass_of_wholes([own[0].index for own in plan])
         folds: dict[int, tuple[Information, ...]] = {}
         largest = np.zeros(self.joints)
-        for found, top in self.each(_Triangles(self.base.columns), plan):
+        for found, top in self.each(_FoldTriangles(self.base.columns), plan):
             largest = np.maximum(largest, top)
             for index, information in found:
                 known = folds.get(index)
-                folds[index] = information if known is None else added(known, information)
+                folds[index] = information if known is None else add_information(known, information)
         return tuple(folds[k] for k in sorted(folds)), largest
 
     def _pass_of_wholes(
@@ -141,7 +141,7 @@ class Regression:
         """What all rows say about the base columns, joint by joint."""
         total, *rest = self._known[0]
         for fold in rest:
-            total = added(total, fold)
+            total = add_information(total, fold)
         return total
 
     @cached_property
@@ -157,17 +157,18 @@ class Regression:
         """What all rows say about the base columns, under weights."""
         if weights.rows is None and weights.whitener is None:
             return weighted_sum(self.by_joint, weights.joint)
-        total = self.total(_Weighted(self.base.columns, weights), added)
+        total = self.total(_Weighted(self.base.columns, weights), add_information)
         return weighted_sum(total, np.ones(self.joints))
 
     def information(self, weights: Weights) -> Information:
         """The same about all parameters."""
-        return spread_out(self.base_information(weights), self.base)
+        return expand_to_standard_parameters(self.base_information(weights), self.base)
 
     def folds(self, weights: Weights) -> tuple[Information, ...]:
         """The same of each fold; with the joints' weights alone."""
         return tuple(
-            spread_out(weighted_sum(fold, weights.joint), self.base) for fold in self.by_fold
+            expand_to_standard_parameters(weighted_sum(fold, weights.joint), self.base)
+            for fold in self.by_fold
         )
 
     def squares(self, theta: Float[Array, " p"]) -> Float[Array, " j"]:
@@ -202,7 +203,7 @@ class ResidualSums:
         products, count = np.zeros((joints, joints)), 0
         for square, n in self.regression.each(_Products(self.theta)):
             products, count = products + square, count + n
-        return between_joints(products, count, self.std, self.freedom)
+        return joint_noise_covariance(products, count, self.std, self.freedom)
 
     def robust_scale(self) -> Float[Array, " j"]:
         every = max(1, -(-int(self.regression.torque.count.max()) // _MEDIAN_OF))
@@ -215,7 +216,7 @@ class ResidualSums:
         return scale
 
 
-def spread_out(information: Information, base: BaseParameters) -> Information:
+def expand_to_standard_parameters(information: Information, base: BaseParameters) -> Information:
     """Information on base parameters as information on all: R theta_b = (R B) theta."""
     p = len(base.parameter_names)
     factor, target = np.zeros((p, p)), np.zeros(p)
@@ -228,7 +229,7 @@ def spread_out(information: Information, base: BaseParameters) -> Information:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OnRows:
-    rows_of: Callable[[Any], Rows]
+    rows_of: Callable[[Any], RegressionRows]
     step: Callable[..., Any]
 
     def __call__(self, part: Any, *given: Any) -> Any:
@@ -236,11 +237,11 @@ class _OnRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Triangles:
+class _FoldTriangles:
     columns: Int[Array, " b"]
 
     def __call__(
-        self, rows: Rows, folds: list[Fold]
+        self, rows: RegressionRows, folds: list[Fold]
     ) -> tuple[list[tuple[int, tuple[Information, ...]]], Float[Array, " j"]]:
         used = np.asarray(rows.keep.any(axis=1))
         found = []
@@ -255,7 +256,7 @@ class _Triangles:
 class _Whole:
     columns: Int[Array, " b"]
 
-    def __call__(self, rows: Rows) -> tuple[tuple[Information, ...], Float[Array, " j"]]:
+    def __call__(self, rows: RegressionRows) -> tuple[tuple[Information, ...], Float[Array, " j"]]:
         top = np.abs(rows.torque).max(axis=0, initial=0.0)
         return rows.triangles(0, len(rows), self.columns), top
 
@@ -264,7 +265,7 @@ def _joined(
     a: tuple[tuple[Information, ...], Float[Array, " j"]],
     b: tuple[tuple[Information, ...], Float[Array, " j"]],
 ) -> tuple[tuple[Information, ...], Float[Array, " j"]]:
-    return added(a[0], b[0]), np.maximum(a[1], b[1])
+    return add_information(a[0], b[0]), np.maximum(a[1], b[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,7 +273,7 @@ class _Weighted:
     columns: Int[Array, " b"]
     weights: Weights
 
-    def __call__(self, rows: Rows) -> tuple[Information, ...]:
+    def __call__(self, rows: RegressionRows) -> tuple[Information, ...]:
         return rows.triangles(0, len(rows), self.columns, self.weights)
 
 
@@ -280,7 +281,7 @@ class _Weighted:
 class _Products:
     theta: Float[Array, " p"]
 
-    def __call__(self, rows: Rows) -> tuple[Float[Array, "j j"], int]:
+    def __call__(self, rows: RegressionRows) -> tuple[Float[Array, "j j"], int]:
         whole = np.all(rows.keep, axis=1)
         e = rows.residuals(self.theta)[whole]
         return e.T @ e, len(e)
@@ -292,7 +293,7 @@ class _Magnitudes:
     every: int
     small: ClassVar[bool] = False
 
-    def __call__(self, rows: Rows) -> list[Float[Array, " n"]]:
+    def __call__(self, rows: RegressionRows) -> list[Float[Array, " n"]]:
         each = np.abs(rows.residuals(self.theta))
         return [each[rows.keep[:, i], i][:: self.every] for i in range(rows.joints)]
 
@@ -300,7 +301,7 @@ class _Magnitudes:
 class RowsInMemory(Regression):
     """The same over rows that are in memory already."""
 
-    def __init__(self, rows: Rows, base: BaseParameters, sections: int = 6) -> None:
+    def __init__(self, rows: RegressionRows, base: BaseParameters, sections: int = 6) -> None:
         self.rows, self.base, self.sections = rows, base, sections
         self.names, self.joints = rows.names, rows.joints
 
@@ -319,7 +320,7 @@ class RowsInMemory(Regression):
         return value
 
     @property
-    def excerpt(self) -> Rows:
+    def excerpt(self) -> RegressionRows:
         return self.rows
 
     @property

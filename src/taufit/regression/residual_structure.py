@@ -28,9 +28,9 @@ from taufit.core.gaussian import unit_diagonal
 from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import Residuals, ResidualStructure
-from taufit.regression.near import near_model
-from taufit.regression.repeats import BAND_HZ, repeated_power
-from taufit.regression.rows import RowsOf
+from taufit.regression.repeated_motion import BAND_HZ, repeated_power
+from taufit.regression.result_reuse import reusable_model
+from taufit.regression.rows import RowBuilder
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.filtering import lowpass
 from taufit.signals.sample_source import SampleSource, source_of
@@ -84,7 +84,7 @@ def residual_structure(model: FittedModel, samples: Samples | SampleSource) -> R
     stride = max(1, int(source.rate_hz / (_PER_CUTOFF * source.cutoff_hz)))
     names = () if model.training.base is None else model.training.base.names
     base = np.array([model.layout.index(name) for name in names], int)
-    settled = near_model(model, source)
+    settled = reusable_model(model, source)
     seen = source.total(_Look(settled, base, stride), add)
     densities = seen.densities
     known = replace(model.training.residuals, noise_density=densities[0])
@@ -127,7 +127,7 @@ def _extra_std(rms: Float[Array, " j"]) -> Float[Array, "j k"]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Noise:
+class _NoiseSums:
     """Sums over residuals of some runs, per joint.
 
     Attributes:
@@ -143,8 +143,8 @@ class _Noise:
     square: Float[Array, " j"]
     count: Int[Array, " j"]
 
-    def __add__(self, other: _Noise) -> _Noise:
-        return _Noise(
+    def __add__(self, other: _NoiseSums) -> _NoiseSums:
+        return _NoiseSums(
             self.new + other.new,
             self.fit + other.fit,
             self.seconds + other.seconds,
@@ -164,7 +164,7 @@ class _Noise:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seen:
+class _ResidualTotals:
     """What a pass over the residuals adds up.
 
     Attributes:
@@ -172,12 +172,14 @@ class _Seen:
         grams: Per joint its unknowns and the integral of [columns, residual]' [columns, residual].
     """
 
-    noise: _Noise
+    noise: _NoiseSums
     grams: tuple[tuple[Int[Array, " u"], Float[Array, "v v"]], ...]
 
-    def __add__(self, other: _Seen) -> _Seen:
+    def __add__(self, other: _ResidualTotals) -> _ResidualTotals:
         both = zip(self.grams, other.grams, strict=True)
-        return _Seen(self.noise + other.noise, tuple((at, a + b) for (at, a), (_, b) in both))
+        return _ResidualTotals(
+            self.noise + other.noise, tuple((at, a + b) for (at, a), (_, b) in both)
+        )
 
     @property
     def rms(self) -> Float[Array, " j"]:
@@ -194,10 +196,10 @@ class _Look:
     base: Int[Array, " b"]
     stride: int
 
-    def __call__(self, part: Samples) -> _Seen:
+    def __call__(self, part: Samples) -> _ResidualTotals:
         thin = _Thin(self.model, part, self.base, self.stride)
         grams = thin.grams() if len(self.base) else ()
-        return _Seen(thin.noise(), grams)
+        return _ResidualTotals(thin.noise(), grams)
 
 
 class _Thin:
@@ -208,7 +210,7 @@ class _Thin:
     ) -> None:
         self.base, self.stride, self.samples = base, stride, samples
         self.coupling = model.robot.drives.coupling
-        self.rows = RowsOf(model.structure, model.values)(samples)
+        self.rows = RowBuilder(model.structure, model.values)(samples)
         self.keep = samples.keep & samples.in_motion[:, None]
         predicted = self.rows.explained(model.values)
         self.residual = np.where(self.keep, samples.torque - predicted, 0.0)
@@ -251,7 +253,7 @@ class _Thin:
                 out[j] = unknowns, gram + (out[j][1] if j in out else 0.0)
         return tuple(out[j] for j in range(joints))
 
-    def noise(self, mean: Float[Array, " u"] | None = None) -> _Noise:
+    def noise(self, mean: Float[Array, " u"] | None = None) -> _NoiseSums:
         """Of the residuals, or of what is left of them without a structure X d + E e."""
         every = slice(None, None, self.stride)
         keep, left = self.keep[every], self.residual[every]
@@ -275,4 +277,4 @@ class _Thin:
                     new[j] += seconds * found[0]
                     fit[j] += seconds * found[1]
                     weight[j] += seconds
-        return _Noise(new, fit, weight, np.square(left).sum(axis=0), keep.sum(axis=0))
+        return _NoiseSums(new, fit, weight, np.square(left).sum(axis=0), keep.sum(axis=0))

@@ -17,7 +17,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.errors import RecordingError, TaufitError
-from taufit.dynamics.batch import Engine
+from taufit.dynamics.batch import RegressorEngine
 from taufit.model.columns import channels_of
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.accumulate import Batch, accumulate_by_joint, columns_by_joint
@@ -33,7 +33,7 @@ BLOCK = 4096
 Load = Literal["measured"] | Float[Array, " p"] | None
 
 
-class Rows(ABC):
+class RegressionRows(ABC):
     """Rows y = W theta + e of every sample and joint, block by block.
 
     Attributes:
@@ -173,7 +173,7 @@ class Rows(ABC):
         return np.asarray(self.torque - self.explained(theta))
 
 
-class ArrayRows(Rows):
+class ArrayRows(RegressionRows):
     """Rows that are at hand as arrays."""
 
     def __init__(
@@ -200,7 +200,7 @@ class ArrayRows(Rows):
         return self.rows[first:last:stride]
 
 
-class SampleRows(Rows):
+class SampleRows(RegressionRows):
     """Rows of a torque model at samples.
 
     Args:
@@ -278,7 +278,7 @@ class SampleRows(Rows):
         found = accumulate_by_joint(self.model, batch, columns=columns[place])
         count = self.keep[part].sum(axis=0)
         return tuple(
-            _counted(widened(one, names, place), int(n))
+            _counted(pad_information(one, names, place), int(n))
             for one, n in zip(found, count, strict=True)
         )
 
@@ -314,13 +314,13 @@ class SampleRows(Rows):
 
 
 @lru_cache(maxsize=8)
-def _links(model: TorqueModel, parameters: bytes) -> Engine:
+def _links(model: TorqueModel, parameters: bytes) -> RegressorEngine:
     """The arm with these links; a pass asks for the same ones at every part."""
-    return Engine(model.robot, parameters=np.frombuffer(parameters))
+    return RegressorEngine(model.robot, parameters=np.frombuffer(parameters))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowsOf:
+class RowBuilder:
     """The rows of a model at any samples: what every step of a pass begins with."""
 
     model: TorqueModel
@@ -331,7 +331,9 @@ class RowsOf:
         return SampleRows(self.model, part, load=self.load, dropped=self.dropped)
 
 
-def added(a: tuple[Information, ...], b: tuple[Information, ...]) -> tuple[Information, ...]:
+def add_information(
+    a: tuple[Information, ...], b: tuple[Information, ...]
+) -> tuple[Information, ...]:
     """Information of the same joints from two sets of rows."""
     return tuple(_sum((x, y), (1.0, 1.0)) for x, y in zip(a, b, strict=True))
 
@@ -349,7 +351,7 @@ def _sum(parts: tuple[Information, ...], weights: tuple[float, ...]) -> Informat
     seen = np.any(rows, axis=1) | (values != 0.0)
     live = np.flatnonzero(np.any(rows, axis=0))
     merged = Information.of(tuple(names[c] for c in live), rows[np.ix_(seen, live)], values[seen])
-    merged = widened(merged, names, live)
+    merged = pad_information(merged, names, live)
     return Information(
         names,
         merged.factor,
@@ -365,7 +367,7 @@ def _counted(information: Information, count: int) -> Information:
     )
 
 
-def widened(
+def pad_information(
     information: Information, names: tuple[str, ...], columns: Int[Array, " c"]
 ) -> Information:
     """The same on more names, of which it says nothing."""

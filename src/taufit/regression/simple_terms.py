@@ -16,13 +16,13 @@ from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import rigid_torque
-from taufit.model.simple_structure import simple_structure
+from taufit.model.simulator_structure import simulator_structure
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import SimpleTerms, TermTriangle
 from taufit.regression.information import Information
-from taufit.regression.near import near_model
 from taufit.regression.regression import Regression
-from taufit.regression.rows import SampleRows, added, widened
+from taufit.regression.result_reuse import reusable_model
+from taufit.regression.rows import SampleRows, add_information, pad_information
 from taufit.signals.sample_source import Fold, SampleSource
 from taufit.signals.samples import Samples
 from taufit.terms import Term
@@ -34,9 +34,9 @@ _PER_CUTOFF = 3.0
 def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
     """What the samples say about simple terms, and what the model's friction terms do in them."""
     # Columns do not depend on what was fitted: those of an arm near it are found again.
-    structure = simple_structure(near_model(model, source).robot, model.terms)
+    structure = simulator_structure(reusable_model(model, source).robot, model.terms)
     base = base_parameters(structure)
-    total = source.total(_Triangles(structure, base), _both)
+    total = source.total(_SimpleTermTriangles(structure, base), _both)
     kept, aside = (tuple(_condensed(one) for one in many) for many in total)
     roll, pitch, yaw = (float(x) for x in model.robot.mounting)
     return SimpleTerms(
@@ -48,7 +48,7 @@ def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Triangles:
+class _SimpleTermTriangles:
     structure: TorqueModel
     base: BaseParameters
 
@@ -67,7 +67,7 @@ class _Triangles:
             own = tuple(names[k] for k in which)
             for found, chosen in zip(out, (kept[:, j], aside[:, j]), strict=True):
                 one = Information.of(own, values.T[chosen], torque[chosen, j])
-                found.append(widened(one, names, which))
+                found.append(pad_information(one, names, which))
         return tuple(out[0]), tuple(out[1])
 
 
@@ -75,7 +75,7 @@ def _both(
     a: tuple[tuple[Information, ...], tuple[Information, ...]],
     b: tuple[tuple[Information, ...], tuple[Information, ...]],
 ) -> tuple[tuple[Information, ...], tuple[Information, ...]]:
-    return added(a[0], b[0]), added(a[1], b[1])
+    return add_information(a[0], b[0]), add_information(a[1], b[1])
 
 
 def _condensed(information: Information) -> TermTriangle:
@@ -100,7 +100,7 @@ class RowsOfTraining(Regression):
         self, terms: SimpleTerms, structure: TorqueModel, further: tuple[Term, ...] = ()
     ) -> None:
         mounted = replace(structure.robot, mounting=terms.mounting)
-        wide = simple_structure(mounted, further)
+        wide = simulator_structure(mounted, further)
         self._base_of_all = base_parameters(wide)
         columns = [wide.names[c] for c in self._base_of_all.columns]
         known = {name for one in (*terms.kept, *terms.set_aside) for name in one.names}

@@ -115,13 +115,15 @@ def _checked(scale: Float[Array, " j"]) -> Float[Array, " j"]:
     return scale
 
 
-def floored(std: Float[Array, " j"], size: Float[Array, " j"] | float) -> Float[Array, " j"]:
+def apply_noise_floor(
+    std: Float[Array, " j"], size: Float[Array, " j"] | float
+) -> Float[Array, " j"]:
     """Noise-free joints must not get infinite weight: no joint is trusted beyond 1e-9 of size."""
     return np.asarray(np.maximum(std, np.maximum(1e-9 * size, np.finfo(float).tiny)))
 
 
 @dataclass(frozen=True, slots=True)
-class Equal:
+class EqualWeights:
     """Every row counts alike."""
 
     def first(self, torque: TorqueSums) -> Weights:
@@ -132,7 +134,7 @@ class Equal:
 
 
 @dataclass(frozen=True, slots=True)
-class ByMaximum:
+class MaxTorqueWeights:
     """Rows divided by the largest torque of their joint."""
 
     maximum: tuple[float, ...] | None = None
@@ -147,22 +149,22 @@ class ByMaximum:
 
 
 @dataclass(frozen=True, slots=True)
-class ByJoint:
+class JointNoiseWeights:
     """Rows divided by the residual standard deviation of their joint."""
 
     def first(self, torque: TorqueSums) -> Weights:
-        return Weights(1.0 / floored(torque.rms, torque.largest.max()))
+        return Weights(1.0 / apply_noise_floor(torque.rms, torque.largest.max()))
 
     def after(self, fit: FitResiduals) -> Weights | None:
-        return Weights(1.0 / _checked(floored(fit.std, fit.std.max())))
+        return Weights(1.0 / _checked(apply_noise_floor(fit.std, fit.std.max())))
 
 
 @dataclass(frozen=True, slots=True)
-class ByCovariance:
+class NoiseCovarianceWeights:
     """Samples whitened by the noise covariance between joints, Sigma = E'E/(N - p/j)."""
 
     def first(self, torque: TorqueSums) -> Weights:
-        return ByJoint().first(torque)
+        return JointNoiseWeights().first(torque)
 
     def after(self, fit: FitResiduals) -> Weights | None:
         sigma = fit.covariance()
@@ -178,22 +180,22 @@ class ByCovariance:
 
 
 @dataclass(frozen=True, slots=True)
-class Robust:
+class RobustWeights:
     """Rows with large residuals count less: Huber or Tukey weights at 1.4826 MAD per joint."""
 
     loss: str = "huber"
 
     def first(self, torque: TorqueSums) -> Weights:
-        return ByJoint().first(torque)
+        return JointNoiseWeights().first(torque)
 
     def after(self, fit: FitResiduals) -> Weights | None:
         scale = fit.robust_scale()
-        scale = _checked(floored(scale, np.nanmax(scale)))
-        return Weights(1.0 / scale, Bounded(fit.theta, scale, self.loss))
+        scale = _checked(apply_noise_floor(scale, np.nanmax(scale)))
+        return Weights(1.0 / scale, RobustRowFactors(fit.theta, scale, self.loss))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AtLeast:
+class NoiseFloorWeights:
     """Another rule, with no joint's noise taken to be less than given.
 
     Attributes:
@@ -215,7 +217,7 @@ class AtLeast:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bounded:
+class RobustRowFactors:
     """Square roots of Huber's or Tukey's weights at the residuals of a fit.
 
     Attributes:
@@ -237,7 +239,7 @@ class Bounded:
         return np.asarray(np.sqrt(square))
 
 
-def between_joints(
+def joint_noise_covariance(
     products: Float[Array, "j j"], count: int, std: Float[Array, " j"], freedom: float = 0.0
 ) -> Float[Array, "j j"]:
     """Sigma from E'E over samples where all joints count; its diagonal if those are few.
@@ -248,7 +250,7 @@ def between_joints(
         std: Standard deviation per joint over all of its rows, which the diagonal keeps.
         freedom: Parameters per joint.
     """
-    size = floored(std, std.max())
+    size = apply_noise_floor(std, std.max())
     if count < _ROWS_PER_JOINT * len(std):
         return np.diag(size**2)
     sigma = products / np.outer(size, size) / max(count - freedom, 1.0)
@@ -257,10 +259,10 @@ def between_joints(
 
 
 WEIGHTINGS: dict[str, Weighting] = {
-    "none": Equal(),
-    "maximum": ByMaximum(),
-    "joint": ByJoint(),
-    "covariance": ByCovariance(),
-    "huber": Robust("huber"),
-    "tukey": Robust("tukey"),
+    "none": EqualWeights(),
+    "maximum": MaxTorqueWeights(),
+    "joint": JointNoiseWeights(),
+    "covariance": NoiseCovarianceWeights(),
+    "huber": RobustWeights("huber"),
+    "tukey": RobustWeights("tukey"),
 }

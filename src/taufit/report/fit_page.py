@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taufit.model.fitted_model import FittedModel
-from taufit.report.model_view import ModelView, Run
+from taufit.report.model_view import ModelView, ReportRun
 from taufit.report.page import page
 from taufit.report.sections import MODEL_SECTIONS
-from taufit.workflow import Identification
+from taufit.workflow import IdentificationResult
 
 
-def fit_page(done: Identification) -> str:
+def fit_page(done: IdentificationResult) -> str:
     """The page of a fit that has just been made."""
     runs = [
-        Run(_short(score.file), samples, score)
+        ReportRun(_short(score.file), samples, score)
         for score, samples in zip(done.holdout, done.holdout_samples, strict=True)
     ]
-    runs.append(Run("training", done.samples, done.training, training=True))
+    runs.append(ReportRun("training", done.samples, done.training, training=True))
     return view_page(
         ModelView.of(
             done.model,
@@ -32,7 +32,7 @@ def fit_page(done: Identification) -> str:
     )
 
 
-def model_page(model: FittedModel, runs: Sequence[Run]) -> str:
+def model_page(model: FittedModel, runs: Sequence[ReportRun]) -> str:
     """The page of a model and recordings; the first run is the one shown in full."""
     return view_page(ModelView.of(model, runs))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.core.statistics import NORMAL_95
-from taufit.health import History, Judgement, judge
+from taufit.health import HealthReport, History, judge
 from taufit.report.charts import Series, chart
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
 from taufit.report.palette import LIMIT, MEASURED, MODEL
@@ -43,7 +43,7 @@ def health_page(history: History) -> str:
     )
 
 
-def _table(found: Judgement) -> str:
+def _table(found: HealthReport) -> str:
     rows = [
         (
             one.joint,
@@ -60,7 +60,7 @@ def _table(found: Judgement) -> str:
     return table(header, rows, text=(6,))
 
 
-def _index(history: History, found: Judgement) -> str:
+def _index(history: History, found: HealthReport) -> str:
     x = np.arange(len(history.runs), dtype=float)
     parts = [
         paragraph(
@@ -96,7 +96,7 @@ def _index(history: History, found: Judgement) -> str:
     return f'{parts[0]}<div class="grid">{"".join(parts[1:])}</div>'
 
 
-def _sums(history: History, found: Judgement) -> str:
+def _sums(history: History, found: HealthReport) -> str:
     if not len(found.sums):
         return paragraph("There are no runs behind the baseline yet.")
     x = history.healthy + np.arange(len(found.sums), dtype=float)
@@ -121,7 +121,7 @@ def _temperature(history: History) -> str:
     return chart(x, series, caption="Mean temperature of each run", xlabel="run", ylabel="degC")
 
 
-def _runs(history: History, found: Judgement) -> str:
+def _runs(history: History, found: HealthReport) -> str:
     header = ("run", *(f"J{j + 1} %" for j in range(history.joints)), "added")
     rows = [
         (run.name, *(float(x) for x in found.percent[i]), run.added)

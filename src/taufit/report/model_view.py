@@ -11,15 +11,15 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import friction_torque, rigid_torque
 from taufit.signals import Samples
 from taufit.validation import Score
-from taufit.validation.grades import Grades, floors, grade
+from taufit.validation.grades import Grades, achievable_nrmse, grade
 
 if TYPE_CHECKING:
     from taufit.signs.unknown_signs import FoundSigns
-    from taufit.validation.nominal_comparison import Before
+    from taufit.validation.nominal_comparison import NominalComparison
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class ReportRun:
     """A recording the model is shown on.
 
     Attributes:
@@ -36,7 +36,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prediction:
+class TorqueBreakdown:
     """Torque the model predicts on one run, in parts.
 
     Attributes:
@@ -50,22 +50,22 @@ class Prediction:
     total: Float[Array, "n j"]
 
 
-def predict(model: FittedModel, samples: Samples) -> Prediction:
+def predict(model: FittedModel, samples: Samples) -> TorqueBreakdown:
     """One pass over the samples."""
     links = rigid_torque(model, samples)
     motor = model.columns.drive_at(samples, load=links)
     rest = model.columns.rest_torque(model.values, samples.acceleration, motor)
-    return Prediction(links, friction_torque(model, samples, motor=motor), links + rest)
+    return TorqueBreakdown(links, friction_torque(model, samples, motor=motor), links + rest)
 
 
-def _graded(model: FittedModel, runs: Sequence[Run]) -> Grades | None:
+def _graded(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
     """Grades as `taufit check` gives them."""
     tested = [run for run in runs if not run.training] or list(runs)
     if not tested:
         return None
     return grade(
         [run.score for run in tested],
-        [floors(model.robot, run.samples) for run in tested],
+        [achievable_nrmse(model.robot, run.samples) for run in tested],
         unseen=any(not run.training for run in runs),
         trained=model.training.score,
     )
@@ -88,10 +88,10 @@ class ModelView:
     """
 
     model: FittedModel
-    runs: tuple[Run, ...]
-    predictions: tuple[Prediction, ...]
+    runs: tuple[ReportRun, ...]
+    predictions: tuple[TorqueBreakdown, ...]
     warnings: tuple[str, ...] = ()
-    nominal: Before | None = None
+    nominal: NominalComparison | None = None
     signs: FoundSigns | None = None
     dropped: tuple[str, ...] = ()
     fitted_to: Samples | None = None
@@ -101,10 +101,10 @@ class ModelView:
     def of(
         cls,
         model: FittedModel,
-        runs: Sequence[Run],
+        runs: Sequence[ReportRun],
         *,
         warnings: tuple[str, ...] = (),
-        nominal: Before | None = None,
+        nominal: NominalComparison | None = None,
         signs: FoundSigns | None = None,
         dropped: tuple[str, ...] = (),
         fitted_to: Samples | None = None,

@@ -16,9 +16,9 @@ from taufit.report.friction_map import friction_map
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
 from taufit.report.palette import MEASURED, MODEL, RESIDUAL
 from taufit.signals.samples import Samples
-from taufit.temperature.changes import WarmUp, follows_temperature, torque_change, warm_up
 from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
-from taufit.temperature.slopes import friction_at
+from taufit.temperature.temperature_slopes import friction_at
+from taufit.temperature.warm_up import WarmUp, follows_temperature, torque_change, warm_up
 
 __all__ = ["run_by_run", "temperature_page", "torque_change"]
 

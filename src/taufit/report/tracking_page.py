@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.health.tracker import Course, Tracked
+from taufit.health.tracker import FrictionCourse, TrackingScore
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import coulomb_level
 from taufit.report.charts import Series, chart, thin
@@ -31,8 +31,8 @@ class TrackedRun:
 
     name: str
     samples: Samples
-    course: Course
-    score: Tracked
+    course: FrictionCourse
+    score: TrackingScore
 
 
 def tracking_page(model: FittedModel, runs: Sequence[TrackedRun]) -> str:

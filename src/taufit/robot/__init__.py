@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.robot.checks import oddities as oddities
+    from taufit.robot.checks import description_warnings as description_warnings
     from taufit.robot.compensator import Compensator as Compensator
     from taufit.robot.from_dh import from_dh as from_dh
     from taufit.robot.from_screws import from_screws as from_screws

@@ -20,24 +20,24 @@ def number(value: Any, what: str) -> float:
     Text such as `1e-3` is accepted: YAML reads it as a string.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise RobotError(f"{what} must be a number, not {short(value)}.")
+        raise RobotError(f"{what} must be a number, not {abbreviate(value)}.")
     try:
         result = float(value)
     except (ValueError, OverflowError):
-        raise RobotError(f"{what} must be a number, not {short(value)}.") from None
+        raise RobotError(f"{what} must be a number, not {abbreviate(value)}.") from None
     if not np.isfinite(result) or abs(result) > 1e12:
-        raise RobotError(f"{what} must be a finite number, not {short(value)}.")
+        raise RobotError(f"{what} must be a finite number, not {abbreviate(value)}.")
     return result
 
 
 def numbers(value: Any, count: int, what: str) -> Float[Array, " count"]:
     """A list of `count` finite numbers."""
     if not isinstance(value, (list, tuple)) or len(value) != count:
-        raise RobotError(f"{what} must be {count} numbers, not {short(value)}.")
+        raise RobotError(f"{what} must be {count} numbers, not {abbreviate(value)}.")
     return np.array([number(x, what) for x in value])
 
 
-def short(value: Any) -> str:
+def abbreviate(value: Any) -> str:
     """The value as it can be shown in one line."""
     if isinstance(value, (dict, list, tuple)):
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
@@ -57,7 +57,7 @@ def unit_axis(axis: Float[Array, " 3"], what: str) -> Float[Array, " 3"]:
     return unit / np.linalg.norm(unit)
 
 
-def checked(robot: Robot) -> Robot:
+def validate_robot(robot: Robot) -> Robot:
     """The robot itself, if limits are in order, masses not negative and everything is finite."""
     if robot.joints == 0:
         raise RobotError(f"{robot.name} has no joint that moves.")
@@ -110,7 +110,7 @@ def _check_drives(drives: Drives) -> None:
         raise RobotError("the coupling matrix of the drives cannot be inverted.")
 
 
-def oddities(robot: Robot) -> tuple[str, ...]:
+def description_warnings(robot: Robot) -> tuple[str, ...]:
     """What a user should know about a description that is allowed but incomplete or impossible."""
     notes = []
     unknown = [link.name for link in robot.links if not np.any(link.parameters)]

@@ -14,7 +14,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
-from taufit.robot.checks import MOST_JOINTS, checked, number, unit_axis
+from taufit.robot.checks import MOST_JOINTS, number, unit_axis, validate_robot
 from taufit.robot.inertia import from_centre_of_mass, transform_parameters
 from taufit.robot.mounting import rotation_rpy
 from taufit.robot.pose import pose_from_rpy
@@ -90,7 +90,7 @@ def from_urdf(
 
     lengths, slopes = _lengths(out)
     columns = np.array(limits).T
-    return checked(
+    return validate_robot(
         Robot(
             root.get("name") or "robot",
             tuple(out),

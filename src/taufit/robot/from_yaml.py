@@ -16,7 +16,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.parameters import joint_name, link_name
 from taufit.core.plain_data import parse_yaml
-from taufit.robot.checks import MOST_JOINTS, checked, number, numbers, short
+from taufit.robot.checks import MOST_JOINTS, abbreviate, number, numbers, validate_robot
 from taufit.robot.compensator import Compensator
 from taufit.robot.from_dh import from_dh
 from taufit.robot.from_screws import from_screws, normal_screw
@@ -49,11 +49,11 @@ def from_yaml(text: str) -> Robot:
     convention = data.get("convention", "standard")
     if convention not in CONVENTIONS:
         raise RobotError(
-            f"convention {short(convention)} is not known: use {', '.join(CONVENTIONS)}."
+            f"convention {abbreviate(convention)} is not known: use {', '.join(CONVENTIONS)}."
         )
     unit = data.get("angles", "radians")
     if unit not in ("radians", "degrees"):
-        raise RobotError(f"angles must be radians or degrees, not {short(unit)}.")
+        raise RobotError(f"angles must be radians or degrees, not {abbreviate(unit)}.")
     scale = math.pi / 180.0 if unit == "degrees" else 1.0
     rows = data.get("joints")
     if not isinstance(rows, list) or not rows:
@@ -76,7 +76,7 @@ def from_yaml(text: str) -> Robot:
     drives = _drives(rows, data.get("drives", {}))
     mounting = _mounting(data.get("mounting", "ground"), scale)
     held = _compensators(rows, scale)
-    return checked(replace(robot, drives=drives, mounting=mounting, compensators=held))
+    return validate_robot(replace(robot, drives=drives, mounting=mounting, compensators=held))
 
 
 def _geometry(
@@ -141,7 +141,7 @@ def _compensator(value: Any, joint: int, scale: float) -> Compensator:
     data = {"kind": value} if isinstance(value, str) else value
     what = f"the compensator of joint {joint + 1}"
     if not isinstance(data, dict):
-        raise RobotError(f"{what} must be a kind or a mapping, not {short(value)}.")
+        raise RobotError(f"{what} must be a kind or a mapping, not {abbreviate(value)}.")
     _known(data, ("kind", *_COMPENSATOR, "angle"), what)
     lengths = {key: number(data[key], f"{key} of {what}") for key in _COMPENSATOR if key in data}
     angle = _angle(data.get("angle", 0.0), f"angle of {what}", scale)
@@ -161,7 +161,7 @@ def _known(data: Mapping[Any, Any], keys: tuple[str, ...], what: str) -> None:
         if key not in keys:
             close = difflib.get_close_matches(str(key), keys, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(keys)}."
-            raise RobotError(f"{what} has an unknown key {short(key)}: {hint}")
+            raise RobotError(f"{what} has an unknown key {abbreviate(key)}: {hint}")
 
 
 def _angle(value: Any, what: str, scale: float) -> float:
@@ -183,7 +183,9 @@ def _get(row: Mapping[str, Any], key: str, joint: int, default: float) -> float:
 def _slides(row: Mapping[str, Any], joint: int) -> bool:
     kind = row.get("type", "revolute")
     if kind not in ("revolute", "prismatic"):
-        raise RobotError(f"joint {joint + 1} is of type {short(kind)}: use revolute or prismatic.")
+        raise RobotError(
+            f"joint {joint + 1} is of type {abbreviate(kind)}: use revolute or prismatic."
+        )
     return bool(kind == "prismatic")
 
 
@@ -231,7 +233,9 @@ def _limits(rows: list[dict[str, Any]], slides: tuple[bool, ...], scale: float) 
 
 def _drives(rows: list[dict[str, Any]], data: Any) -> Drives:
     if not isinstance(data, dict):
-        raise RobotError(f"drives must be a mapping with side and coupling, not {short(data)}.")
+        raise RobotError(
+            f"drives must be a mapping with side and coupling, not {abbreviate(data)}."
+        )
     _known(data, ("side", "coupling"), "drives")
     n = len(rows)
     ratio = np.array([_get(row, "gear_ratio", i, 1.0) for i, row in enumerate(rows)])
@@ -276,7 +280,7 @@ def _pose(value: Any, scale: float) -> Float[Array, "4 4"]:
         return out
     angles = value.get("rpy", [0, 0, 0])
     if not isinstance(angles, list) or len(angles) != 3:
-        raise RobotError(f"rpy of the tip must be 3 angles, not {short(angles)}.")
+        raise RobotError(f"rpy of the tip must be 3 angles, not {abbreviate(angles)}.")
     return pose_from_rpy(position, np.array([_angle(x, "rpy of the tip", scale) for x in angles]))
 
 

@@ -12,7 +12,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.names import clean_name, printable
 from taufit.core.parameters import PER_LINK, LinkLayout
-from taufit.core.views import Shown
+from taufit.core.views import NotebookDisplay
 from taufit.robot.compensator import Compensator
 from taufit.robot.mounting import MOUNTINGS, gravity_in_base
 from taufit.robot.pose import screw_motion
@@ -101,7 +101,7 @@ class Drives:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Robot(Shown):
+class Robot(NotebookDisplay):
     """A serial arm.
 
     Attributes:
@@ -314,7 +314,7 @@ class Robot(Shown):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Robot:
         """Inverse of `to_dict`."""
-        from taufit.robot.from_data import robot_from_dict
+        from taufit.robot.from_dict import robot_from_dict
 
         return robot_from_dict(data)
 

@@ -21,8 +21,8 @@ from taufit.recording.quantity import slow_channels
 from taufit.recording.timing import Timing, timing
 from taufit.signals.drive_gains import Gains
 from taufit.signals.noise import noise_std, too_noisy
-from taufit.signals.outliers import bridged, find_outliers
-from taufit.signals.resampling import merged, rising
+from taufit.signals.outliers import find_outliers, interpolate_outliers
+from taufit.signals.resampling import merge_close_samples, monotonic_intervals
 from taufit.signals.windows import SLOWEST
 
 # Nothing an arm does is larger, in any unit.
@@ -33,7 +33,7 @@ _LEAST_SPIKE = (1e-3, 5 * SLOWEST, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Section:
+class MonotonicSection:
     """Samples between two jumps of time.
 
     Attributes:
@@ -65,7 +65,7 @@ class CleanRecording:
 
     name: str
     clock: Timing
-    sections: tuple[Section, ...]
+    sections: tuple[MonotonicSection, ...]
     channels: tuple[str, ...]
     joints: int
     measured: Bool[Array, " j"]
@@ -79,7 +79,7 @@ class CleanRecording:
         first = self.channels.index(name) * self.joints
         return columns[:, first : first + self.joints]
 
-    def velocity_of(self, section: Section) -> Float[Array, "n j"]:
+    def velocity_of(self, section: MonotonicSection) -> Float[Array, "n j"]:
         """At the section's own stamps; derived from position where that tells more."""
         j = self.joints
         position, velocity = section.columns[:, :j], section.columns[:, j : 2 * j]
@@ -121,28 +121,28 @@ def clean(
         columns, time = columns[stamped], time[stamped]
 
     missing = np.isnan(columns)
-    found = _Counts(missing=int(np.count_nonzero(missing)))
-    ranges = rising(time)
+    found = _CleaningCounts(missing=int(np.count_nonzero(missing)))
+    ranges = monotonic_intervals(time)
     found.backwards = len(ranges) - 1
-    sections: list[Section] = []
+    sections: list[MonotonicSection] = []
     for span in ranges:
         if span.stop - span.start < 2:
             continue
         stamps, whole, gone = time[span], columns[span], missing[span]
         lacking = gone[:, :joints] | gone[:, joints : 2 * joints] | gone[:, 2 * joints : 3 * joints]
         if found.missing:
-            whole = bridged(stamps, whole, gone)
+            whole = interpolate_outliers(stamps, whole, gone)
             if np.isnan(whole).any():
                 continue  # this section lacks a channel altogether
         if outliers:
             whole = _without_spikes(stamps, whole, signed, found)
         before = len(stamps)
-        stamps, whole, groups = merged(stamps, whole, period)
+        stamps, whole, groups = merge_close_samples(stamps, whole, period)
         if groups is not None:
             lacking = np.logical_and.reduceat(lacking[groups.order], groups.first)
             found.merged += before - len(stamps)
         if len(stamps) > 1:
-            sections.append(Section(stamps, whole, lacking))
+            sections.append(MonotonicSection(stamps, whole, lacking))
     if not sections:
         raise RecordingError(
             f"{name} has no section in which position and torque of every joint are there. "
@@ -161,7 +161,7 @@ def clean(
 
 
 @dataclass(slots=True)
-class _Counts:
+class _CleaningCounts:
     """How much was cleaned."""
 
     missing: int = 0
@@ -330,7 +330,7 @@ def _without_spikes(
     time: Float[Array, " n"],
     columns: Float[Array, "n c"],
     signed: Bool[Array, " j"],
-    counts: _Counts,
+    counts: _CleaningCounts,
 ) -> Float[Array, "n c"]:
     """Single spikes of position, velocity and torque replaced from their neighbours."""
     joints = len(signed)
@@ -344,4 +344,4 @@ def _without_spikes(
         spikes[torque < np.median(torque), 2 * joints + j] = False
     count = int(np.count_nonzero(spikes))
     counts.spikes += count
-    return bridged(time, columns, spikes) if count else columns
+    return interpolate_outliers(time, columns, spikes) if count else columns

@@ -15,13 +15,13 @@ from taufit.signals.clean import CleanRecording, clean
 from taufit.signals.differentiation import DIFFERENTIATIONS
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.estimates.periodicity import find_period, fold
-from taufit.signals.filtering import settling_time, smeared, zero_phase
+from taufit.signals.filtering import dilate_mask, settling_time, zero_phase
 from taufit.signals.grid import check_cutoff, common_rate, on_grid
 from taufit.signals.samples import Samples
 from taufit.signals.uniform_run import UniformRun
 from taufit.signals.windows import (
     SLOWEST,
-    broken_loose,
+    after_breakaway,
     motion_mask,
     speed_threshold,
     standing_mask,
@@ -292,14 +292,14 @@ def _rows(
     speed = np.where(clear, run.velocity, velocity)
     threshold = np.where(clear, fine, speed_threshold(velocity, left * run.velocity_noise))
 
-    keep = ~smeared(run.bad, rate_hz, settling_time(cutoff), periodic=how.periodic)
+    keep = ~dilate_mask(run.bad, rate_hz, settling_time(cutoff), periodic=how.periodic)
     motion = np.ones(n, bool)
     reach = 0.5 * settling_time(cutoff)
     if how.trim and not how.periodic:
         motion = motion_mask(speed, rate_hz, threshold=threshold, margin_s=how.margin_s)
-        motion = broken_loose(run.position, motion, rate_hz)
+        motion = after_breakaway(run.position, motion, rate_hz)
         standing = standing_mask(speed, rate_hz, threshold=threshold)
-        keep &= ~smeared(standing, rate_hz, reach)
+        keep &= ~dilate_mask(standing, rate_hz, reach)
     if not how.periodic:
         # At rest the continuation beyond the end is exact; in motion it is a guess.
         edge = int(np.ceil(settling_time(cutoff) * rate_hz))
@@ -310,6 +310,6 @@ def _rows(
             motion[n - edge :] = False
     if np.any(how.dead_zone > 0):
         slow = np.abs(friction_velocity) < how.dead_zone
-        keep &= ~smeared(slow, rate_hz, reach, periodic=how.periodic)
+        keep &= ~dilate_mask(slow, rate_hz, reach, periodic=how.periodic)
     keep &= motion[:, None]
     return motion, keep

@@ -19,7 +19,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
-from taufit.signals.filtering import smeared
+from taufit.signals.filtering import dilate_mask
 from taufit.signals.windows import SLOWEST
 
 # A gain known worse than this from standstill is not used.
@@ -211,7 +211,7 @@ def _at_standstill(recordings: Sequence[Recording], j: int) -> tuple[float, floa
         speed = np.abs(np.nan_to_num(_velocity(recording, j), nan=np.inf))
         rate = 1.0 / max(float(np.median(np.diff(recording.time))), 1e-6)
         # The controller's target starts before the joint does, and the log is a cycle late.
-        still = ~smeared(~(speed <= SLOWEST), rate, 0.25)
+        still = ~dilate_mask(~(speed <= SLOWEST), rate, 0.25)
         assert recording.target_current is not None and recording.target_torque is not None
         i, m = recording.target_current[still, j], recording.target_torque[still, j]
         fine = np.isfinite(i) & np.isfinite(m)

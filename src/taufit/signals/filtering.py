@@ -129,7 +129,7 @@ def lowpass(samples: Samples, columns: Float[Array, "n ..."]) -> Float[Array, "n
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def smeared(
+def dilate_mask(
     mask: Bool[Array, "n ..."], rate_hz: float, reach_s: float, *, periodic: bool = False
 ) -> Bool[Array, "n ..."]:
     """True within `reach_s` of any True, along the first axis."""
@@ -139,7 +139,7 @@ def smeared(
         return np.array(mask)
     if periodic:
         ahead = np.arange(-reach, n + reach) % n
-        return smeared(mask[ahead], rate_hz, reach_s)[reach : reach + n]
+        return dilate_mask(mask[ahead], rate_hz, reach_s)[reach : reach + n]
     counts = np.zeros((n + 2 * reach + 1, *mask.shape[1:]), np.int32)
     counts[reach + 1 : reach + 1 + n] = np.cumsum(mask, axis=0, dtype=np.int32)
     counts[reach + 1 + n :] = counts[reach + n]

@@ -17,7 +17,7 @@ from taufit.signals.clean import CleanRecording
 from taufit.signals.differentiation import DIFFERENTIATIONS
 from taufit.signals.filtering import settling_time
 from taufit.signals.noise import noise_std, too_noisy
-from taufit.signals.resampling import decimate, grid_rate, interpolate, long_gaps, pieces
+from taufit.signals.resampling import decimate, grid_rate, interpolate, long_gaps, split_at_gaps
 from taufit.signals.uniform_run import UniformRun
 
 # Faster than this the grid need not be: the low-pass leaves nothing up there, and every later step
@@ -77,7 +77,7 @@ def on_grid(
     runs: list[UniformRun] = []
     cuts = short = 0
     for section in recording.sections:
-        intervals = pieces(section.time, longest)
+        intervals = split_at_gaps(section.time, longest)
         cuts += len(intervals) - 1
         for interval in intervals:
             stamps = section.time[interval]

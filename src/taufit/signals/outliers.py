@@ -48,7 +48,7 @@ def find_outliers(
     return found
 
 
-def bridged(
+def interpolate_outliers(
     time: Float[Array, " n"], columns: Float[Array, "n c"], bad: Bool[Array, "n c"]
 ) -> Float[Array, "n c"]:
     """Bad samples on the straight line between the good ones around them."""

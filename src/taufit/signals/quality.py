@@ -10,7 +10,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
-from taufit.recording.screen import rows_of
+from taufit.recording.row_checks import rows_of
 from taufit.recording.timing import timing
 from taufit.robot import Robot
 from taufit.signals.conditioning import condition

@@ -41,7 +41,7 @@ def grid_rate(clock: Timing) -> float:
     return float(choices[np.argmin(np.abs(np.log(choices / rate)))])
 
 
-def rising(time: Float[Array, " n"]) -> tuple[slice, ...]:
+def monotonic_intervals(time: Float[Array, " n"]) -> tuple[slice, ...]:
     """Intervals in which time does not jump back by more than two periods."""
     steps = np.diff(time)
     forward = steps[steps > 0]
@@ -57,7 +57,7 @@ class Groups(NamedTuple):
     first: Int[Array, " m"]
 
 
-def merged(
+def merge_close_samples(
     time: Float[Array, " n"], columns: Float[Array, "n c"], period: float
 ) -> tuple[Float[Array, " m"], Float[Array, "m c"], Groups | None]:
     """Samples in order of time, those closer than a quarter of a period averaged into one.
@@ -75,7 +75,7 @@ def merged(
     return time, columns, Groups(order, first)
 
 
-def pieces(time: Float[Array, " n"], longest_s: float) -> tuple[slice, ...]:
+def split_at_gaps(time: Float[Array, " n"], longest_s: float) -> tuple[slice, ...]:
     """Intervals without a step longer than `longest_s`."""
     cuts = np.flatnonzero(np.diff(time) > longest_s) + 1
     edges = [0, *cuts.tolist(), len(time)]

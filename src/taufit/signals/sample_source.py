@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.core.compute.engines.engine import scattered, summed, tree
+from taufit.core.compute.engines.engine import hash_key, summed, tree
 from taufit.core.errors import RecordingError
 from taufit.signals.samples import Samples
 
@@ -38,21 +38,21 @@ Watch = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Extent:
+class MotionRange:
     """Least and largest value per joint over the samples in motion."""
 
     low: Float[Array, " j"]
     high: Float[Array, " j"]
 
     @classmethod
-    def of(cls, values: Float[Array, "n j"]) -> Extent:
+    def of(cls, values: Float[Array, "n j"]) -> MotionRange:
         if len(values) == 0:
             none = np.full(values.shape[1], np.nan)
             return cls(none, none)
         return cls(values.min(axis=0), values.max(axis=0))
 
-    def __or__(self, other: Extent) -> Extent:
-        return Extent(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
+    def __or__(self, other: MotionRange) -> MotionRange:
+        return MotionRange(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
 
     @property
     def span(self) -> Float[Array, " j"]:
@@ -82,7 +82,7 @@ class Summary:
     kept_moving: Int[Array, " j"]
     used: int
     moving: int
-    extents: dict[str, Extent]
+    extents: dict[str, MotionRange]
     mean: Float[Array, " j"]
     square: Float[Array, " j"]
     keys: tuple[int, ...]
@@ -105,7 +105,7 @@ class Summary:
             used=used,
             moving=int(np.count_nonzero(moving)),
             extents={
-                name: Extent.of(values[moving])
+                name: MotionRange.of(values[moving])
                 for name, values in {**motion, **part.channels}.items()
             },
             mean=mean,
@@ -239,7 +239,7 @@ class SampleSource(ABC):
         """
         summary = self.summary
         most = max(EXCERPT // _LEAST, 1)
-        order = sorted(range(len(self)), key=lambda k: (scattered(summary.keys[k]), k))
+        order = sorted(range(len(self)), key=lambda k: (hash_key(summary.keys[k]), k))
         used = [k for k in order if summary.uses[k] > 0][:most]
         return sorted(used), EXCERPT // max(len(used), 1)
 
@@ -269,7 +269,7 @@ class SampleSource(ABC):
 
     def _joined(self, chosen: Iterable[int], most: int | None = None) -> Samples:
         """Parts as one, each keeping its name; of long ones the middle of what is in use."""
-        own = list(self.each(Section(most), parts=tuple(chosen)))
+        own = list(self.each(PartExcerpt(most), parts=tuple(chosen)))
         return replace(Samples.joined(own), findings=self.head.findings).keeping()
 
 
@@ -304,7 +304,7 @@ class SamplesInMemory(SampleSource):
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PartExcerpt:
     """A part by itself, under its own name; of a long one the middle of what is in use.
 
     Attributes:
@@ -357,7 +357,7 @@ def fold_plan(source: SampleSource, most: int = 20, sections: int = 6) -> list[l
         # Parts come in an order of their own, so groups do not depend on the given one; of many
         # parts, groups stay as they are when one more comes.
         group = [
-            scattered(key) % most if parts > _MANY_RUNS else k % most
+            hash_key(key) % most if parts > _MANY_RUNS else k % most
             for k, key in enumerate(summary.keys)
         ]
         return [[Fold(group[k], 0.0, np.inf)] for k in range(parts)]

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.core.views import Shown, drawn
+from taufit.core.views import NotebookDisplay, draw
 from taufit.recording.channels import Channels
-from taufit.signals.stored.kept import Kept
+from taufit.signals.stored.column_cache import ColumnCache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Samples(Shown):
+class Samples(NotebookDisplay):
     """One or several runs, resampled uniformly and filtered alike.
 
     Torque at the joints [N m], rows in time order, run after run. The low-pass that shaped
@@ -83,7 +83,7 @@ class Samples(Shown):
     delay_s: float = 0.0
     reason: str = ""
     findings: tuple[Any, ...] = ()
-    kept: Kept | None = field(default=None, repr=False)
+    kept: ColumnCache | None = field(default=None, repr=False)
     kept_of: tuple[Any, ...] = field(default=(), repr=False)
 
     @property
@@ -95,13 +95,13 @@ class Samples(Shown):
         """Copy with some channels exchanged or added; None removes one."""
         return replace(self, channels=self.channels.replace(**channels))
 
-    def keeping(self, kept: Kept | None = None) -> Samples:
+    def keeping(self, kept: ColumnCache | None = None) -> Samples:
         """The same, with a place for columns made from its motion."""
         motion = (self.position, self.friction_velocity)
-        return replace(self, kept=kept or Kept(), kept_of=motion)
+        return replace(self, kept=kept or ColumnCache(), kept_of=motion)
 
     @property
-    def keeper(self) -> Kept | None:
+    def keeper(self) -> ColumnCache | None:
         """The place for columns made from this very motion; None where there is none."""
         same = len(self.kept_of) == 2 and (
             self.kept_of[0] is self.position and self.kept_of[1] is self.friction_velocity
@@ -113,7 +113,7 @@ class Samples(Shown):
 
     def plot(self) -> Any:
         """Motion and torque over time, with matplotlib; returns the axes."""
-        return drawn("plot_samples", self)
+        return draw("plot_samples", self)
 
     @property
     def joints(self) -> int:

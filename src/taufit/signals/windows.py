@@ -63,7 +63,7 @@ def standing_mask(
     return np.stack([~_fill(~column, shortest, ends=True) for column in still.T], axis=1)
 
 
-def broken_loose(
+def after_breakaway(
     position: Float[Array, "n j"], motion: Bool[Array, " n"], rate_hz: float
 ) -> Bool[Array, " n"]:
     """The rows in motion without the start of a run, where friction depends on what was before it.

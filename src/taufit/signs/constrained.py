@@ -15,7 +15,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.estimators.consistent_sdp import ConsistentSdp
-from taufit.estimators.estimator import Estimator, Problem
+from taufit.estimators.estimator import EstimationProblem, Estimator
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 from taufit.signs.search import sign_candidates
@@ -117,7 +117,7 @@ class ConsistentCost:
         np.add.at(self._moments.T, label, orthogonal * values[:, None])
         self._energy = float(values @ values)
         self._rows = len(rows)
-        self._problem = Problem.of(model)
+        self._problem = EstimationProblem.of(model)
         self._estimator = estimator or ConsistentSdp(margin=0.0)
 
     def information(self, signs: Int[Array, " s"]) -> Information:

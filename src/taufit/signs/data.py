@@ -16,7 +16,7 @@ from taufit.signs.hints import SignHint, apply_hints
 from taufit.signs.quadratic import JointRows, joint_rows
 from taufit.signs.samples import recorded_joints
 from taufit.signs.segments import noise_scale
-from taufit.terms import friction_model, needs, remembers
+from taufit.terms import friction_model, has_memory, needs
 
 # A sample this many standard deviations from zero has the sign of its segment.
 CLEAR = 2.0
@@ -88,7 +88,7 @@ def prepare(
     borders = np.zeros(values.shape, bool)
     apply_hints(hints, samples, values, known, borders)
 
-    if load is None and beyond_columns(model):
+    if load is None and is_nonlinear(model):
         model = replace(model, friction=friction_model("linear"), shape=None)
     noise = noise_scale(np.abs(values), samples.run, keep)
     still = np.flatnonzero(~signed & ~np.any(keep, axis=0))
@@ -113,7 +113,7 @@ def search_regressor(
     return columns.dense(samples.position, samples.velocity, samples.acceleration, motor)
 
 
-def beyond_columns(model: TorqueModel) -> bool:
+def is_nonlinear(model: TorqueModel) -> bool:
     """Whether friction has shapes, load or memory: more than columns known beforehand."""
     term = model.term_sum
-    return bool(term.shapes) or needs(term, "load") or remembers(term)
+    return bool(term.shapes) or needs(term, "load") or has_memory(term)

@@ -22,7 +22,7 @@ from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.estimate import Estimate
 from taufit.regression.information import Information
-from taufit.regression.rows import Rows, SampleRows
+from taufit.regression.rows import RegressionRows, SampleRows
 from taufit.regression.weights import Weights
 from taufit.signals import Samples
 from taufit.signs.findings import FoundSigns
@@ -92,12 +92,12 @@ class MagnitudeRows(SampleRows):
         columns: Int[Array, " b"],
         weights: Weights | None = None,
     ) -> tuple[Information, ...]:
-        return Rows.triangles(self, first, last, columns, weights)
+        return RegressionRows.triangles(self, first, last, columns, weights)
 
     def joint_columns(
         self, first: int, last: int, stride: int, columns: Int[Array, " b"]
     ) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
-        return Rows.joint_columns(self, first, last, stride, columns)
+        return RegressionRows.joint_columns(self, first, last, stride, columns)
 
     def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         return self.root * super().explained(theta)
@@ -112,7 +112,7 @@ def information_rows(model: TorqueModel, found: FoundSigns) -> SampleRows:
     )
 
 
-def with_open_signs(
+def with_sign_uncertainty(
     estimate: Estimate, model: TorqueModel, samples: Samples, found: FoundSigns
 ) -> Estimate:
     """An estimate from expected torque, uncertain as one from magnitudes is.

@@ -17,7 +17,7 @@ from taufit.terms import DISSIPATIVE, TermInput
 RADIUS = 25.0
 
 
-def settle_blocks(
+def choose_signs_by_physics(
     data: SearchData, cut: Segmentation, form: SignForm, search: SignSearch
 ) -> tuple[Int[Array, " s"], Float[Array, " s"], Bool[Array, " s"]]:
     """Choose among near-optimal sign vectors, s and -s included, by what bodies can do.

@@ -11,7 +11,7 @@ from taufit.core.errors import PoorExcitationError
 from taufit.signs.constrained import ConsistentCost, search_constrained
 from taufit.signs.data import SearchData, search_regressor
 from taufit.signs.folded_normal import FoldedFit, fit_folded, log_likelihood
-from taufit.signs.physics import RADIUS, broken_physics, functional_levels, settle_blocks
+from taufit.signs.physics import RADIUS, broken_physics, choose_signs_by_physics, functional_levels
 from taufit.signs.quadratic import SignForm, sign_form
 from taufit.signs.search import SignSearch, search_signs
 from taufit.signs.segments import (
@@ -26,7 +26,7 @@ UNSETTLED, FURTHER = 0.1, 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Round:
+class SearchRound:
     """One pass: segments, form, search, and the model refined from it."""
 
     segmentation: Segmentation
@@ -41,14 +41,14 @@ class Round:
     certified: bool
 
 
-def search_rounds(data: SearchData, rounds: int, node_cap: int) -> Round:
+def search_rounds(data: SearchData, rounds: int, node_cap: int) -> SearchRound:
     """Cut, search and fit in turns; the last round that found segments."""
     samples = data.samples
     keep = np.asarray(samples.keep, bool)
     weight = np.broadcast_to(1.0 / data.noise, data.values.shape)
     noise, predicted = data.noise, None
     untrusted = np.zeros(len(samples), bool)
-    done: Round | None = None
+    done: SearchRound | None = None
     number, last = 0, max(rounds, 1)
     while number < last:
         number += 1
@@ -77,7 +77,7 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> Round:
             )
         form = sign_form(data.rows, data.values, weight, label, len(cut))
         search = search_signs(form.quadratic, anchor=form.anchor, radius=RADIUS, node_cap=node_cap)
-        signs, margins, undecided = settle_blocks(data, cut, form, search)
+        signs, margins, undecided = choose_signs_by_physics(data, cut, form, search)
         fit = fit_folded(
             data.rows,
             data.values,
@@ -90,7 +90,7 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> Round:
         )
         if done is not None and number > rounds and not _better(data, fit, done, untrusted):
             break
-        done = Round(
+        done = SearchRound(
             cut, form, search, signs, margins, fit, undecided, untrusted, weight, search.certified
         )
         if number == last and 1 < number < rounds + FURTHER and _changed(fit, predicted):
@@ -110,7 +110,9 @@ def _changed(fit: FoldedFit, before: Float[Array, "n j"] | None) -> bool:
     return bool(np.mean(((fit.predicted - before) / fit.noise) ** 2) > UNSETTLED**2)
 
 
-def _better(data: SearchData, fit: FoldedFit, done: Round, untrusted: Bool[Array, " n"]) -> bool:
+def _better(
+    data: SearchData, fit: FoldedFit, done: SearchRound, untrusted: Bool[Array, " n"]
+) -> bool:
     """Whether a fit explains the samples both it and an earlier round used better than that one."""
     both = np.asarray(data.samples.keep, bool) & ~(untrusted | done.untrusted)[:, None]
     mine, theirs = (
@@ -120,7 +122,7 @@ def _better(data: SearchData, fit: FoldedFit, done: Round, untrusted: Bool[Array
     return mine > theirs
 
 
-def constrain(data: SearchData, done: Round) -> Round:
+def constrain(data: SearchData, done: SearchRound) -> SearchRound:
     """The same round with the signs of the best physically possible model."""
     samples, cut, form = data.samples, done.segmentation, done.form
     keep = np.asarray(samples.keep, bool) & ~done.untrusted[:, None]

@@ -21,10 +21,10 @@ from taufit.core.errors import InfeasibleError, PoorExcitationError, TaufitError
 from taufit.core.parameters import link_name
 from taufit.core.threads import one_blas_thread
 from taufit.estimators.consistent_sdp import ConsistentSdp
-from taufit.estimators.estimator import Estimator, Problem
+from taufit.estimators.estimator import EstimationProblem, Estimator
 from taufit.fitting.fit import fit
 from taufit.fitting.fit_samples import fit_samples
-from taufit.fitting.known_friction import KnownFriction
+from taufit.fitting.friction_prior import FrictionPrior
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.covariance import base_covariance
@@ -32,12 +32,12 @@ from taufit.regression.estimate import Estimate
 from taufit.regression.regression import RowsInMemory
 from taufit.regression.weights import Weights
 from taufit.signals import Samples
-from taufit.signs.data import beyond_columns, prepare, search_regressor
+from taufit.signs.data import is_nonlinear, prepare, search_regressor
 from taufit.signs.findings import FoundSigns, SignedSegment
-from taufit.signs.finer import leaning_on_nominal, search_with_path
 from taufit.signs.hints import SignHint
-from taufit.signs.information import information_rows, with_open_signs
+from taufit.signs.information import information_rows, with_sign_uncertainty
 from taufit.signs.quadratic import joint_rows, sign_form
+from taufit.signs.refined_search import search_with_path, with_nominal_prior
 from taufit.signs.rounds import constrain, search_rounds
 from taufit.signs.samples import (
     magnitudes,
@@ -97,7 +97,7 @@ class UnsignedFit:
         known = fit_samples(
             self.model.structure, self.found.fit_samples, self.estimator, require_excitation=False
         )
-        if self.found.method == "tree" or beyond_columns(self.model.structure):
+        if self.found.method == "tree" or is_nonlinear(self.model.structure):
             return known
         rows = information_rows(self.model.structure, self.found)
         weights = _joint_weights(self.found, self.estimator)
@@ -178,14 +178,14 @@ def fit_unsigned(
         known = fit_found(model, found)
         shaped = model if known.shape is None else replace(model, shape=known.shape)
         return UnsignedFit(found, shaped.with_values(known.values), automatic=known)
-    if beyond_columns(model):
+    if is_nonlinear(model):
         estimate = fit_samples(model, found.fit_samples, estimator, require_excitation=False)
         fitted = replace(model, shape=estimate.shape).with_values(estimate.values)
         return UnsignedFit(found, fitted, estimator)
     rows = information_rows(model, found)
     weights = _joint_weights(found, estimator)
     try:
-        solution = estimator.solve(rows.information(weights), Problem.of(model))
+        solution = estimator.solve(rows.information(weights), EstimationProblem.of(model))
     except InfeasibleError as error:
         if method == "exact":
             raise
@@ -202,7 +202,7 @@ def fit_found(
     estimator: Estimator | None = None,
     *,
     dropped: tuple[str, ...] = (),
-    known: KnownFriction | None = None,
+    known: FrictionPrior | None = None,
 ) -> Estimate:
     """A fit to torque whose signs were found, uncertain as one to magnitudes is.
 
@@ -214,7 +214,7 @@ def fit_found(
         known: Friction known before.
     """
     estimate = fit(model, found.fit_samples, estimator, dropped=dropped, known=known)
-    estimate = with_open_signs(estimate, model, found.fit_samples, found)
+    estimate = with_sign_uncertainty(estimate, model, found.fit_samples, found)
     return replace(estimate, warnings=(*found.warnings, *estimate.warnings))
 
 
@@ -244,7 +244,7 @@ def find_signs(
     """
     data = prepare(model, samples, hints)
     done = search_rounds(data, rounds, node_cap)
-    if beyond_columns(model):
+    if is_nonlinear(model):
         data, done = search_with_path(model, data, done, rounds, node_cap)
     if constrained:
         return judge(data, constrain(data, done), model)
@@ -256,7 +256,7 @@ def find_signs(
         retry = search_rounds(other, rounds, node_cap)
         if chi_squares(other, retry)[0] < 0.8 * chi_squares(data, done)[0]:
             return judge(other, retry, model, friction_missing=True)
-    return leaning_on_nominal(model, judge(data, done, model))
+    return with_nominal_prior(model, judge(data, done, model))
 
 
 def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) -> FoundSigns:
@@ -267,7 +267,7 @@ def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) ->
         samples: Motion and magnitudes; all joints are taken as unsigned.
         settings: Of `search_tree`.
     """
-    if beyond_columns(model):
+    if is_nonlinear(model):
         raise TaufitError(
             "the tree search needs friction whose columns are known beforehand: linear, or none "
             "(--friction linear)."

@@ -12,7 +12,7 @@ from taufit.signs.data import SearchData
 from taufit.signs.findings import FoundSigns, SignedSegment
 from taufit.signs.hints import SignHint
 from taufit.signs.physics import RADIUS, broken_physics, functional_levels
-from taufit.signs.rounds import Round
+from taufit.signs.rounds import SearchRound
 from taufit.signs.samples import recorded_joints, signed_samples
 from taufit.signs.segments import Segmentation, joint_rms
 from taufit.signs.weights import near_events
@@ -29,7 +29,7 @@ FLAGGED = 0.05
 
 
 def chi_squares(
-    data: SearchData, done: Round
+    data: SearchData, done: SearchRound
 ) -> tuple[float, Float[Array, " j"], Float[Array, " j"]]:
     """chi2 per degree of freedom overall and per joint, and relative unexplained torque."""
     keep = np.asarray(data.samples.keep, bool) & ~done.untrusted[:, None]
@@ -48,7 +48,7 @@ def chi_squares(
 
 
 def judge(
-    data: SearchData, done: Round, model: TorqueModel, *, friction_missing: bool = False
+    data: SearchData, done: SearchRound, model: TorqueModel, *, friction_missing: bool = False
 ) -> FoundSigns:
     """Flags, warnings and the signed samples."""
     samples, cut = data.samples, done.segmentation
@@ -193,13 +193,13 @@ def _agreement(
     return np.bincount(label[use], weight, minlength=len(cut))
 
 
-def _contradicted(data: SearchData, done: Round, hint: SignHint) -> bool:
+def _contradicted(data: SearchData, done: SearchRound, hint: SignHint) -> bool:
     """Whether the refined model has the other sign over the interval of a hint."""
     use = hint.covers(data.samples) & np.asarray(data.samples.keep[:, hint.joint], bool)
     return float(np.sum((done.fit.predicted * data.values)[use, hint.joint])) < 0.0
 
 
-def _impossible(data: SearchData, done: Round) -> bool:
+def _impossible(data: SearchData, done: SearchRound) -> bool:
     """Whether signs that were recorded or given leave only arms of negative inertia or friction."""
     if done.form.anchor is None:
         return False
@@ -227,7 +227,7 @@ def _hint_warnings(uncertain: Sequence[SignHint], impossible: bool) -> tuple[str
 
 def _warnings(
     model: TorqueModel,
-    done: Round,
+    done: SearchRound,
     segments: Sequence[SignedSegment],
     overall: float,
     joint_chi2: Float[Array, " j"],

@@ -10,22 +10,22 @@ from taufit.core.lazy import lazy_room
 if TYPE_CHECKING:
     from taufit.sim.controller import Controller as Controller
     from taufit.sim.effects import (
+        DriveFriction as DriveFriction,
         Effects as Effects,
         Elasticity as Elasticity,
         Encoder as Encoder,
-        Friction as Friction,
-        Push as Push,
-        Ripple as Ripple,
+        HandPush as HandPush,
+        PositionRipple as PositionRipple,
+        SamplingErrors as SamplingErrors,
         Sensing as Sensing,
         Thermal as Thermal,
-        Timing as Timing,
     )
     from taufit.sim.effects_file import (
         effects_from_dict as effects_from_dict,
         effects_to_dict as effects_to_dict,
     )
-    from taufit.sim.payload import Carried as Carried
-    from taufit.sim.plant import Envelope as Envelope
+    from taufit.sim.payload import CarriedPayload as CarriedPayload
+    from taufit.sim.plant import OperatingRange as OperatingRange
     from taufit.sim.preset import (
         Preset as Preset,
         presets as presets,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         typical_rotor as typical_rotor,
     )
     from taufit.sim.random_motion import random_fourier as random_fourier
-    from taufit.sim.stepped import Sample as Sample, SteppedTwin as SteppedTwin
-    from taufit.sim.twin import Run as Run, Trace as Trace, Twin as Twin
+    from taufit.sim.stepped import ControlSample as ControlSample, SteppedTwin as SteppedTwin
+    from taufit.sim.twin import SimulatedRun as SimulatedRun, TrueMotion as TrueMotion, Twin as Twin
 
 lazy_room(__name__)

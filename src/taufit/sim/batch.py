@@ -9,8 +9,8 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from taufit.excitation import Motion
-from taufit.sim.payload import Carried
-from taufit.sim.twin import Run, Twin
+from taufit.sim.payload import CarriedPayload
+from taufit.sim.twin import SimulatedRun, Twin
 
 
 def run_many(
@@ -18,10 +18,10 @@ def run_many(
     motion: Motion | Callable[[int], Motion],
     seeds: Iterable[int],
     *,
-    payload: Carried | tuple[Carried, ...] = (),
+    payload: CarriedPayload | tuple[CarriedPayload, ...] = (),
     workers: int | None = None,
     **settings: Any,
-) -> Iterator[Run]:
+) -> Iterator[SimulatedRun]:
     """`twin.run` for every seed, in order.
 
     Args:
@@ -33,11 +33,11 @@ def run_many(
         settings: Further arguments of `Twin.run`.
     """
 
-    def one(seed: int) -> Run:
+    def one(seed: int) -> SimulatedRun:
         chosen = motion(seed) if callable(motion) else motion
         return twin.run(chosen, seed=seed, payload=payload, **settings)
 
-    def as_here(context: Context, seed: int) -> Run:
+    def as_here(context: Context, seed: int) -> SimulatedRun:
         return context.run(one, seed)
 
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:

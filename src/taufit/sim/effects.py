@@ -19,7 +19,7 @@ PerJoint = float | Float[Array, " j"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Friction:
+class DriveFriction:
     """Friction of any taufit model, with what such models leave out.
 
     At speed v, bristle deflection z in [-1, 1] and age b in [0, 1] the joint feels
@@ -102,7 +102,7 @@ class Thermal:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ripple:
+class PositionRipple:
     """Torque that comes and goes with the joint's position: gear teeth, wave generator, cogging.
 
     sum_k amplitude_k sin(cycles_k q + phase_k). Phases belong to the arm, not to the run: whatever
@@ -190,7 +190,7 @@ class Encoder:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Timing:
+class SamplingErrors:
     """How rows reach the file.
 
     Attributes:
@@ -208,7 +208,7 @@ class Timing:
     burst: float = 1.0
     duplicate: float = 0.0
 
-    def at_rate(self, rate_hz: float) -> Timing:
+    def at_rate(self, rate_hz: float) -> SamplingErrors:
         """The same irregularity with this many rows per second on average."""
         if not self.intervals:
             return self
@@ -218,7 +218,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Push:
+class HandPush:
     """A hand that pushes the flange: a half sine wave of force and moment, in base axes.
 
     Attributes:
@@ -245,15 +245,15 @@ class Effects:
         pushes: Hands.
     """
 
-    friction: Friction | None = None
+    friction: DriveFriction | None = None
     thermal: Thermal | None = None
-    ripple: Ripple | None = None
+    ripple: PositionRipple | None = None
     elasticity: Elasticity | None = None
     saturation: float | None = None
     sensing: Sensing | None = None
     encoder: Encoder | None = None
-    timing: Timing | None = None
-    pushes: tuple[Push, ...] = ()
+    timing: SamplingErrors | None = None
+    pushes: tuple[HandPush, ...] = ()
 
     def without(self, *names: str) -> Effects:
         """The same effects with some switched off."""

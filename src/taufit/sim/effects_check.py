@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.core.errors import TaufitError
-from taufit.sim.effects import Effects, Push, Ripple, Thermal, Timing, per_joint
+from taufit.sim.effects import Effects, HandPush, PositionRipple, SamplingErrors, Thermal, per_joint
 
 # What a number must be: (effect, setting, smallest, whether that is allowed itself).
 _RANGES = (
@@ -74,7 +74,7 @@ def check_effects(effects: Effects, joints: int) -> None:
         _check_thermal(effects.thermal, joints)
 
 
-def _check_timing(timing: Timing) -> None:
+def _check_timing(timing: SamplingErrors) -> None:
     if max(timing.drop, timing.duplicate) > 0.9:
         raise TaufitError("timing: drop and duplicate are probabilities, at most 0.9.")
     if timing.jitter > 1.0:
@@ -88,7 +88,7 @@ def _check_timing(timing: Timing) -> None:
         raise TaufitError("timing: the probabilities of the intervals are all zero.")
 
 
-def _check_ripple(ripple: Ripple, joints: int) -> None:
+def _check_ripple(ripple: PositionRipple, joints: int) -> None:
     shape = np.shape(ripple.amplitude)
     if shape not in ((), (joints, len(ripple.cycles))):
         raise TaufitError(
@@ -97,7 +97,7 @@ def _check_ripple(ripple: Ripple, joints: int) -> None:
         )
 
 
-def _check_push(push: Push) -> None:
+def _check_push(push: HandPush) -> None:
     numbers = np.array([push.start, push.duration, *push.force, *push.moment], float)
     if len(numbers) != 8 or not np.all(np.isfinite(numbers)) or push.duration <= 0.0:
         raise TaufitError(

@@ -11,27 +11,27 @@ import numpy as np
 from taufit.core.arrays import Array
 from taufit.core.errors import TaufitError
 from taufit.sim.effects import (
+    DriveFriction,
     Effects,
     Elasticity,
     Encoder,
-    Friction,
-    Push,
-    Ripple,
+    HandPush,
+    PositionRipple,
+    SamplingErrors,
     Sensing,
     Thermal,
-    Timing,
 )
 from taufit.terms import Term
 from taufit.terms.friction import FRICTION_MODELS
 
 _PARTS: dict[str, Any] = {
-    "friction": Friction,
+    "friction": DriveFriction,
     "thermal": Thermal,
-    "ripple": Ripple,
+    "ripple": PositionRipple,
     "elasticity": Elasticity,
     "sensing": Sensing,
     "encoder": Encoder,
-    "timing": Timing,
+    "timing": SamplingErrors,
 }
 
 
@@ -72,7 +72,7 @@ def effects_from_dict(data: Mapping[str, Any], where: str = "the effects") -> Ef
         elif name == "pushes":
             if not isinstance(value, (list, tuple)):
                 raise TaufitError(f"{where}: pushes is a list, found {value!r}.")
-            made[name] = tuple(_build(Push, item, f"{where}: pushes") for item in value)
+            made[name] = tuple(_build(HandPush, item, f"{where}: pushes") for item in value)
         else:
             made[name] = _build(_PARTS[name], value, f"{where}: {name}")
     return Effects(**made)
@@ -100,7 +100,7 @@ _ROWS = {"intervals": 2, "cycles": 1, "slow_widths": 1, "force": 1, "moment": 1}
 
 def _setting(cls: Any, name: str, value: Any, where: str) -> Any:
     """One setting as its effect wants it, or an error that names it."""
-    if cls is Friction and name == "model":
+    if cls is DriveFriction and name == "model":
         return friction_model(value, where)
     if name in _WORDS or name in _SWITCHES:
         kind = str if name in _WORDS else bool

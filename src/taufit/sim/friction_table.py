@@ -8,8 +8,8 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError, TaufitError
-from taufit.sim.effects import Friction, Thermal, per_joint
-from taufit.terms import MEMORY, TermInput, level, needs, remembers
+from taufit.sim.effects import DriveFriction, Thermal, per_joint
+from taufit.terms import MEMORY, TermInput, has_memory, needs, steady_friction_model
 
 SPEEDS, LOADS = 600, 33
 WARMTH = (-20.0, 120.0)
@@ -42,7 +42,7 @@ def no_friction(joints: int) -> FrictionTable:
 
 
 def tabulate(
-    friction: Friction,
+    friction: DriveFriction,
     thermal: Thermal | None,
     top_speed: Float[Array, " j"],
     top_load: Float[Array, " j"],
@@ -60,7 +60,7 @@ def tabulate(
         temperature: Of the joints where nothing warms them.
     """
     joints = len(top_speed)
-    model = level(friction.model)
+    model = steady_friction_model(friction.model)
     coefficients = np.asarray(friction.coefficients, float)
     if coefficients.shape != (joints, len(model.parameters)):
         names = ", ".join(term.name for term in model.parameters)
@@ -124,7 +124,9 @@ def _check_drag(
         )
 
 
-def slow_parts(friction: Friction, joints: int) -> tuple[Float[Array, "j e"], Float[Array, " e"]]:
+def slow_parts(
+    friction: DriveFriction, joints: int
+) -> tuple[Float[Array, "j e"], Float[Array, " e"]]:
     """Torques and widths of the parts that build up slowly, the model's own included."""
     widths = np.array(friction.slow_widths, float)
     torque = np.zeros((joints, 0)) if friction.slow is None else np.asarray(friction.slow, float)
@@ -133,7 +135,7 @@ def slow_parts(friction: Friction, joints: int) -> tuple[Float[Array, "j e"], Fl
             f"slow friction needs {joints} rows, one number per entry of slow_widths, all widths "
             f"positive; found {torque.shape} for {len(widths)} widths."
         )
-    if remembers(friction.model):
+    if has_memory(friction.model):
         own = [k for k, one in enumerate(friction.model.parameters) if one.group == MEMORY]
         torque = np.concatenate([torque, np.asarray(friction.coefficients, float)[:, own]], 1)
         widths = np.concatenate([widths, friction.model.memory[1:]])
@@ -141,7 +143,7 @@ def slow_parts(friction: Friction, joints: int) -> tuple[Float[Array, "j e"], Fl
 
 
 def steady_friction(
-    friction: Friction,
+    friction: DriveFriction,
     velocity: Float[Array, "n j"],
     temperature: float = 30.0,
 ) -> Float[Array, "n j"]:
@@ -151,5 +153,8 @@ def steady_friction(
     out = np.empty_like(velocity)
     for i in range(joints):
         inputs = TermInput(velocity[:, i], load=np.zeros(n), temperature=np.full(n, temperature))
-        out[:, i] = level(friction.model).columns(inputs, shape[i]) @ friction.coefficients[i]
+        out[:, i] = (
+            steady_friction_model(friction.model).columns(inputs, shape[i])
+            @ friction.coefficients[i]
+        )
     return out

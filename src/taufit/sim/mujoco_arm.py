@@ -216,7 +216,7 @@ def check_bodies(robot: Robot) -> None:
             raise InfeasibleError(
                 f"{link.joint} has rotor inertia {link.rotor_inertia:.4g}; it must not be negative."
             )
-        smallest = possible(link.parameters)
+        smallest = negative_eigenvalue(link.parameters)
         if smallest is not None:
             raise InfeasibleError(
                 f"{link.name} is not physically possible: its pseudo-inertia has the eigenvalue "
@@ -231,7 +231,7 @@ def check_bodies(robot: Robot) -> None:
         )
 
 
-def possible(parameters: Float[Array, " 10"]) -> float | None:
+def negative_eigenvalue(parameters: Float[Array, " 10"]) -> float | None:
     """None for a possible body, else the eigenvalue of its pseudo-inertia that is negative.
 
     Printed tables round; 1e-6 of the largest eigenvalue is forgiven.

@@ -10,14 +10,14 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.robot import Robot
 from taufit.robot.inertia import from_centre_of_mass
-from taufit.sim.mujoco_arm import possible
+from taufit.sim.mujoco_arm import negative_eigenvalue
 
 # A lump of aluminium: only sets the inertia of payloads given by mass and centre alone.
 _DENSITY = 2700.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Carried:
+class CarriedPayload:
     """A body on the last link.
 
     Attributes:
@@ -39,7 +39,7 @@ class Carried:
         *,
         pick: float | None = None,
         drop: float | None = None,
-    ) -> Carried:
+    ) -> CarriedPayload:
         """From mass, centre of mass in the last link's frame and, if known, inertia about it.
 
         Without an inertia it is an aluminium sphere's.
@@ -52,13 +52,13 @@ class Carried:
         return cls(from_centre_of_mass(mass, np.asarray(centre, float), inertia), pick, drop)
 
 
-def check_payload(robot: Robot, carried: tuple[Carried, ...]) -> None:
+def check_payload(robot: Robot, carried: tuple[CarriedPayload, ...]) -> None:
     """Refuse bodies that cannot exist or that no such arm carries."""
     arm = float(robot.parameters[robot.layout.masses].sum())
     for item in carried:
         if not np.all(np.isfinite(item.parameters)) or item.parameters[0] <= 0.0:
             raise InfeasibleError("a payload has a positive mass and finite parameters.")
-        smallest = possible(item.parameters)
+        smallest = negative_eigenvalue(item.parameters)
         if smallest is not None:
             raise InfeasibleError(
                 f"this payload is not physically possible: its pseudo-inertia has the eigenvalue "
@@ -73,7 +73,7 @@ def check_payload(robot: Robot, carried: tuple[Carried, ...]) -> None:
             )
 
 
-def timeline(carried: tuple[Carried, ...]) -> list[tuple[float, Float[Array, " 10"]]]:
+def timeline(carried: tuple[CarriedPayload, ...]) -> list[tuple[float, Float[Array, " 10"]]]:
     """(time, total parameters from then on), the first at -infinity."""
     times = sorted({t for item in carried for t in (item.pick, item.drop) if t is not None})
     out = []

@@ -11,7 +11,7 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.excitation import Motion
 from taufit.robot import Robot
-from taufit.sim import measure
+from taufit.sim import sensor_model
 from taufit.sim.controller import Controller, check_stable, effective_inertia, growth
 from taufit.sim.effects import Effects, Elasticity, per_joint
 from taufit.sim.effects_check import check_effects
@@ -26,7 +26,7 @@ from taufit.sim.friction_table import (
 from taufit.sim.loop import OUTPUTS, TICK, advance, views
 from taufit.sim.mujoco_arm import build_arm, principal
 from taufit.sim.waves import Waves, held_torque
-from taufit.terms import remembers
+from taufit.terms import has_memory
 
 # Standstill before the first row, in which the servo takes up the weight [s].
 SETTLE = 0.4
@@ -35,7 +35,7 @@ _STANDSTILL = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Envelope:
+class OperatingRange:
     """What an arm will be asked to do: it sets servo gains and the range of the friction table.
 
     Attributes:
@@ -51,14 +51,14 @@ class Envelope:
     poses: Float[Array, "m j"]
 
     @classmethod
-    def of_motion(cls, motion: Motion, top_speed: Float[Array, " j"]) -> Envelope:
+    def of_motion(cls, motion: Motion, top_speed: Float[Array, " j"]) -> OperatingRange:
         """Of one motion whose largest speeds are known."""
         q, v, a = motion.at(np.linspace(0.0, motion.duration, 41))
         poses, _, _ = motion.at(np.linspace(0.0, motion.duration, 201))
         return cls(q, v, a, 1.3 * top_speed + 0.2, poses)
 
     @classmethod
-    def of_limits(cls, robot: Robot, home: Float[Array, " j"]) -> Envelope:
+    def of_limits(cls, robot: Robot, home: Float[Array, " j"]) -> OperatingRange:
         """Of whatever may be asked of the arm about a pose, up to its speed limits."""
         rng = np.random.default_rng(0)
         fastest = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, np.pi)
@@ -110,7 +110,7 @@ class Plant:
         robot: Robot,
         effects: Effects,
         controller: Controller,
-        envelope: Envelope,
+        envelope: OperatingRange,
         start: PlantStart,
         timeline: list[tuple[float, Float[Array, " 10"]]],
         seed: int = 0,
@@ -279,7 +279,7 @@ class Plant:
         if friction is None:
             self.table: FrictionTable = no_friction(joints)
             return
-        self.scale += friction.scatter * measure.stream(self.seed, "friction").standard_normal(
+        self.scale += friction.scatter * sensor_model.stream(self.seed, "friction").standard_normal(
             joints
         )
         self.table = tabulate(
@@ -292,7 +292,7 @@ class Plant:
         highest = self.table.level[..., : len(self.table.speed_grid[0]) // 2].max((1, 2, 3, 4))
         highest = highest + per_joint(friction.load_factor, joints, "load_factor") * self.top_load
         floor = np.maximum(4.0 * highest * age * step**2 / carrying, 1e-9)
-        own = friction.model.memory[0] if remembers(friction.model) else 0.0
+        own = friction.model.memory[0] if has_memory(friction.model) else 0.0
         given = np.maximum(per_joint(friction.presliding, joints, "presliding"), own)
         self.slip = np.maximum(given, floor)
 

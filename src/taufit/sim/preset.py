@@ -22,9 +22,9 @@ from taufit.excitation import Motion
 from taufit.excitation.motion_file import motion_from_dict
 from taufit.robot import Robot, read_robot
 from taufit.sim.controller import Controller
-from taufit.sim.effects import Effects, Encoder, Friction, Ripple, Sensing
+from taufit.sim.effects import DriveFriction, Effects, Encoder, PositionRipple, Sensing
 from taufit.sim.effects_file import effects_from_dict
-from taufit.sim.payload import Carried
+from taufit.sim.payload import CarriedPayload
 from taufit.sim.random_motion import random_fourier
 from taufit.sim.twin import Twin
 
@@ -44,7 +44,7 @@ class Preset:
     name: str
     about: str
     twin: Twin
-    payload: Carried | None
+    payload: CarriedPayload | None
     sources: Mapping[str, Any]
 
     def motion(self, seed: int = 0, periods: float | None = None) -> Motion:
@@ -122,7 +122,7 @@ def preset_from_text(text: str, name: str) -> Preset:
         name=name,
     )
     payload = page["payload"]
-    carried = None if payload.missing else Carried(payload.numbers(10))
+    carried = None if payload.missing else CarriedPayload(payload.numbers(10))
     return Preset(name, page["about"].required().text(), twin, carried, dict(motion.mapping()))
 
 
@@ -170,10 +170,10 @@ def typical_effects(robot: Robot) -> Effects:
     bears = _bears(robot)
     coefficients = np.stack([0.03 * bears, 0.03 * bears], 1)
     return Effects(
-        friction=Friction(
+        friction=DriveFriction(
             coefficients=coefficients, load_factor=0.01, presliding=5e-4, breakaway=0.1
         ),
-        ripple=Ripple(amplitude=np.outer(0.002 * bears, [1.0, 0.5]), cycles=(2.0, 4.0)),
+        ripple=PositionRipple(amplitude=np.outer(0.002 * bears, [1.0, 0.5]), cycles=(2.0, 4.0)),
         sensing=Sensing(white=0.004 * bears, coloured=0.001 * bears),
         encoder=Encoder(noise=2e-5, velocity_noise=2e-3),
     )

@@ -13,18 +13,18 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
-from taufit.sim import measure
+from taufit.sim import sensor_model
 from taufit.sim.effects import per_joint
 from taufit.sim.loop import TICK
-from taufit.sim.payload import Carried, check_payload, timeline
-from taufit.sim.plant import SETTLE, Envelope, Plant, PlantStart
+from taufit.sim.payload import CarriedPayload, check_payload, timeline
+from taufit.sim.plant import SETTLE, OperatingRange, Plant, PlantStart
 
 if TYPE_CHECKING:
     from taufit.sim.twin import Twin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class ControlSample:
     """What the controller knows at the beginning of a control step.
 
     Attributes:
@@ -57,9 +57,9 @@ class SteppedTwin:
         twin: Twin,
         home: Float[Array, " j"],
         seed: int,
-        carried: tuple[Carried, ...],
+        carried: tuple[CarriedPayload, ...],
         rate_hz: float,
-        envelope: Envelope | None,
+        envelope: OperatingRange | None,
     ) -> None:
         robot, effects = twin.robot, twin.effects
         home = np.asarray(home, float)
@@ -76,7 +76,7 @@ class SteppedTwin:
             robot,
             effects,
             twin.controller,
-            envelope or Envelope.of_limits(robot, home),
+            envelope or OperatingRange.of_limits(robot, home),
             PlantStart.at_rest(home),
             timeline(carried),
             seed,
@@ -102,7 +102,7 @@ class SteppedTwin:
         position: Float[Array, "t j"],
         velocity: Float[Array, "t j"],
         acceleration: Float[Array, "t j"],
-    ) -> Sample:
+    ) -> ControlSample:
         """Command one control step, a row per millisecond; the sample at its beginning."""
         plant, robot = self.plant, self.twin.robot
         now = plant.tick
@@ -120,7 +120,7 @@ class SteppedTwin:
         row = {name: values[0] for name, values in states.items()}
         q, v, signal, warm = self.sensors.read(now, row)
         gain = robot.drives.gain if self.sensors.side == "motor" else np.ones(robot.joints)
-        return Sample(
+        return ControlSample(
             time=now * TICK,
             position=q,
             velocity=v,
@@ -132,7 +132,7 @@ class SteppedTwin:
             target_current=forward[0] / gain,
         )
 
-    def carry(self, payload: Carried | None) -> None:
+    def carry(self, payload: CarriedPayload | None) -> None:
         """From now on the last link carries this body, or nothing."""
         self.plant.carry(np.zeros(10) if payload is None else payload.parameters)
 
@@ -152,7 +152,7 @@ class Sensors:
         self.side = (sensing.side if sensing is not None else "") or robot.drives.side
         if self.side not in ("motor", "link"):
             raise TaufitError(f"torque is taken on the motor or the link side, not {self.side!r}.")
-        ratio = measure.true_gain_ratio(sensing, joints, seed)
+        ratio = sensor_model.true_gain_ratio(sensing, joints, seed)
         self.gain = ratio * (robot.drives.gain if self.side == "motor" else 1.0)
         self.sensing, self.encoder = sensing, encoder
         zero = np.zeros(joints)
@@ -168,7 +168,7 @@ class Sensors:
         self.noise, self.last_tick = zero, 0
         self.first = True
         self.streams = {
-            name: measure.stream(seed, name)
+            name: sensor_model.stream(seed, name)
             for name in ("white", "coloured", "encoder", "velocity")
         }
         self.uncouple = np.linalg.inv(robot.drives.coupling.T)
@@ -208,7 +208,7 @@ class Sensors:
             torque = self.uncouple @ torque
         signal = torque / self.gain
         if np.any(self.quantum):
-            signal = measure.stepped(signal, self.quantum)
+            signal = sensor_model.quantise(signal, self.quantum)
         return np.abs(signal) if sensing is not None and sensing.absolute else signal
 
     def _encoded(
@@ -221,6 +221,6 @@ class Sensors:
         dead = np.abs(v) < self.encoder.velocity_dead
         v = v + self.encoder_noise[1] * self.streams["velocity"].standard_normal(joints)
         if self.encoder_steps.any():
-            q = measure.stepped(q, self.encoder_steps[0])
-            v = measure.stepped(v, self.encoder_steps[1])
+            q = sensor_model.quantise(q, self.encoder_steps[0])
+            v = sensor_model.quantise(v, self.encoder_steps[1])
         return q, np.where(dead, 0.0, v)

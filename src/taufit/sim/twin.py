@@ -14,14 +14,14 @@ from taufit.excitation import Motion
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.recording import Recording
 from taufit.robot import Robot
-from taufit.sim import measure
+from taufit.sim import sensor_model
 from taufit.sim.controller import Controller
-from taufit.sim.effects import Effects, Friction, per_joint
+from taufit.sim.effects import DriveFriction, Effects, per_joint
 from taufit.sim.effects_check import check_effects
 from taufit.sim.effects_file import effects_to_dict
 from taufit.sim.loop import OUTPUTS, TICK
-from taufit.sim.payload import Carried, check_payload, timeline
-from taufit.sim.plant import SETTLE, Envelope, Plant, PlantStart
+from taufit.sim.payload import CarriedPayload, check_payload, timeline
+from taufit.sim.plant import SETTLE, OperatingRange, Plant, PlantStart
 
 if TYPE_CHECKING:
     from taufit.sim.stepped import SteppedTwin
@@ -30,7 +30,7 @@ _CHUNK = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trace:
+class TrueMotion:
     """What the arm really did at the instants of the rows, before anything was measured.
 
     Attributes:
@@ -56,7 +56,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class SimulatedRun:
     """One simulated run.
 
     Attributes:
@@ -66,7 +66,7 @@ class Run:
     """
 
     recording: Recording
-    trace: Trace
+    trace: TrueMotion
     truth: dict[str, Any]
 
 
@@ -117,7 +117,7 @@ class Twin:
         effects = effects or Effects()
         effects = replace(
             effects,
-            friction=Friction(
+            friction=DriveFriction(
                 model.term_sum,
                 parts.drive,
                 model.joint_shape if model.term_sum.shapes else None,
@@ -142,12 +142,12 @@ class Twin:
         motion: Motion,
         *,
         seed: int = 0,
-        payload: Carried | tuple[Carried, ...] = (),
+        payload: CarriedPayload | tuple[CarriedPayload, ...] = (),
         rate_hz: float | None = None,
         rest: tuple[float, float] = (0.5, 0.5),
         compiled: bool = True,
         progress: Callable[[float], None] | None = None,
-    ) -> Run:
+    ) -> SimulatedRun:
         """Play a motion and record it.
 
         Args:
@@ -159,7 +159,7 @@ class Twin:
             compiled: Use the compiled loop where there is one.
             progress: Called now and then with the share of the run that is done.
         """
-        carried = (payload,) if isinstance(payload, Carried) else tuple(payload)
+        carried = (payload,) if isinstance(payload, CarriedPayload) else tuple(payload)
         simulation = _Simulation(self, motion, seed, carried, rate_hz, rest)
         return simulation.run(compiled, progress)
 
@@ -168,9 +168,9 @@ class Twin:
         home: Float[Array, " j"],
         *,
         seed: int = 0,
-        payload: Carried | tuple[Carried, ...] = (),
+        payload: CarriedPayload | tuple[CarriedPayload, ...] = (),
         rate_hz: float | None = None,
-        envelope: Envelope | None = None,
+        envelope: OperatingRange | None = None,
     ) -> SteppedTwin:
         """The arm at rest in a pose, to be moved step by step by whoever commands it.
 
@@ -183,7 +183,7 @@ class Twin:
         """
         from taufit.sim.stepped import SteppedTwin
 
-        carried = (payload,) if isinstance(payload, Carried) else tuple(payload)
+        carried = (payload,) if isinstance(payload, CarriedPayload) else tuple(payload)
         return SteppedTwin(self, home, seed, carried, rate_hz or self.rate_hz, envelope)
 
 
@@ -195,7 +195,7 @@ class _Simulation:
         twin: Twin,
         motion: Motion,
         seed: int,
-        carried: tuple[Carried, ...],
+        carried: tuple[CarriedPayload, ...],
         rate_hz: float | None,
         rest: tuple[float, float],
     ) -> None:
@@ -228,7 +228,7 @@ class _Simulation:
         self._check_limits()
         q, v, a = (x[0] for x in motion.at(np.array([0.0 if self.flying else -SETTLE])))
         start = PlantStart(q, v, a, True, 0) if self.flying else PlantStart(q, v, a)
-        envelope = Envelope.of_motion(motion, self.fastest)
+        envelope = OperatingRange.of_motion(motion, self.fastest)
         self.plant = Plant(
             robot,
             twin.effects,
@@ -264,7 +264,7 @@ class _Simulation:
                 )
         self.fastest = np.abs(v).max(0)
 
-    def _check_holding(self, envelope: Envelope) -> None:
+    def _check_holding(self, envelope: OperatingRange) -> None:
         """Refuse a payload that the drives cannot hold somewhere on the way."""
         time = np.linspace(0.0, self.motion.duration, len(envelope.position))
         limit = self.twin.robot.limits.torque
@@ -287,8 +287,8 @@ class _Simulation:
         q, v, a = self.motion.at(ticks * TICK - self.before + self.lead - delay)
         return [np.ascontiguousarray(q), np.ascontiguousarray(v), self.plant.feedforward(q, v, a)]
 
-    def run(self, compiled: bool, progress: Callable[[float], None] | None) -> Run:
-        ticks = measure.instants(self.duration, self.rate_hz, self.timing, self.seed)
+    def run(self, compiled: bool, progress: Callable[[float], None] | None) -> SimulatedRun:
+        ticks = sensor_model.sampling_ticks(self.duration, self.rate_hz, self.timing, self.seed)
         kept: dict[str, list[Float[Array, "n j"]]] = {name: [] for name in OUTPUTS}
         at, end = self.plant.tick, int(ticks[-1]) + 1
         while at < end:
@@ -301,7 +301,9 @@ class _Simulation:
             at += steps
             if progress is not None:
                 progress(max(at, 0) / end)
-        trace = Trace(ticks * TICK, **{name: np.concatenate(parts) for name, parts in kept.items()})
+        trace = TrueMotion(
+            ticks * TICK, **{name: np.concatenate(parts) for name, parts in kept.items()}
+        )
         wild = [name for name in OUTPUTS if not np.all(np.isfinite(getattr(trace, name)))]
         if wild:
             raise InfeasibleError(
@@ -313,7 +315,7 @@ class _Simulation:
         return run
 
     def _signal(
-        self, ticks: Int[Array, " n"], trace: Trace, side: str, gain: Float[Array, " j"]
+        self, ticks: Int[Array, " n"], trace: TrueMotion, side: str, gain: Float[Array, " j"]
     ) -> Float[Array, "n j"]:
         """Torque or current as the drives measure it."""
         sensing = self.twin.effects.sensing
@@ -323,27 +325,27 @@ class _Simulation:
         if side == "link":
             share = sensing.friction_share if sensing is not None else 0.0
             torque = trace.link_torque + share * trace.friction
-        torque = torque + measure.torque_noise(sensing, ticks, torque, self.seed)
+        torque = torque + sensor_model.torque_noise(sensing, ticks, torque, self.seed)
         if side == "motor":
             # tau = C' tau_m, so the motors give C'^-1 tau.
             torque = np.linalg.solve(self.twin.robot.drives.coupling.T, torque.T).T
         signal = torque / gain
         if sensing is None:
             return signal
-        signal = measure.stepped(signal, per_joint(sensing.quantum, self.joints, "quantum"))
+        signal = sensor_model.quantise(signal, per_joint(sensing.quantum, self.joints, "quantum"))
         return np.abs(signal) if sensing.absolute else signal
 
-    def _measured(self, ticks: Int[Array, " n"], trace: Trace) -> Run:
+    def _measured(self, ticks: Int[Array, " n"], trace: TrueMotion) -> SimulatedRun:
         twin, seed, joints = self.twin, self.seed, self.joints
         effects, robot = twin.effects, twin.robot
         sensing, elastic, thermal = effects.sensing, effects.elasticity, effects.thermal
         drives = robot.drives
         side = (sensing.side if sensing is not None else "") or drives.side
-        ratio = measure.true_gain_ratio(sensing, joints, seed)
+        ratio = sensor_model.true_gain_ratio(sensing, joints, seed)
         gain = drives.gain if side == "motor" else np.ones(joints)
         signal = self._signal(ticks, trace, side, gain * ratio)
         motor_encoder = elastic is None or elastic.encoder == "motor"
-        position, velocity = measure.encoded(
+        position, velocity = sensor_model.measure_encoder(
             effects.encoder,
             trace.drive_position if motor_encoder else trace.position,
             trace.drive_velocity if motor_encoder else trace.velocity,
@@ -358,9 +360,9 @@ class _Simulation:
         temperature = None
         if thermal is not None:
             step = np.full(joints, thermal.resolution)
-            temperature = measure.stepped(trace.temperature, step)
-        rows = measure.rows_kept(len(ticks), effects.timing, seed)
-        stamps = measure.stamps(ticks, effects.timing, seed)
+            temperature = sensor_model.quantise(trace.temperature, step)
+        rows = sensor_model.recorded_rows(len(ticks), effects.timing, seed)
+        stamps = sensor_model.stamps(ticks, effects.timing, seed)
         # The file says what the controller was set to, not what was true.
         declared = None if self.carried else 0.0
         if len(self.timeline) == 1 and twin.controller.knows_payload:
@@ -402,9 +404,9 @@ class _Simulation:
                 "source": "taufit simulate",
             },
         )
-        return Run(recording, trace, self._truth(trace, ratio, side))
+        return SimulatedRun(recording, trace, self._truth(trace, ratio, side))
 
-    def _truth(self, trace: Trace, ratio: Float[Array, " j"], side: str) -> dict[str, Any]:
+    def _truth(self, trace: TrueMotion, ratio: Float[Array, " j"], side: str) -> dict[str, Any]:
         twin = self.twin
         reference = self.motion.at(trace.time - self.before + self.lead - twin.controller.delay)[0]
         error = trace.drive_position - reference
@@ -436,4 +438,4 @@ class _Simulation:
         }
 
 
-__all__ = ["Carried", "Run", "Trace", "Twin"]
+__all__ = ["CarriedPayload", "SimulatedRun", "TrueMotion", "Twin"]

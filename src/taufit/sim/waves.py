@@ -9,8 +9,8 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
-from taufit.sim import measure
-from taufit.sim.effects import Effects, Friction
+from taufit.sim import sensor_model
+from taufit.sim.effects import DriveFriction, Effects
 from taufit.terms import CONSERVATIVE, Term, TermInput, terms_in
 
 # Points per turn of which the Fourier series of a torque is made.
@@ -48,7 +48,7 @@ class Waves:
         if ripple is not None:
             amplitude = np.broadcast_to(np.asarray(ripple.amplitude, float), shape).copy()
         arm = 1 if ripple is None else int(ripple.arm)
-        phase = measure.stream(arm, "ripple").uniform(0, 2 * np.pi, shape)
+        phase = sensor_model.stream(arm, "ripple").uniform(0, 2 * np.pi, shape)
         if friction is None:
             return cls(cycles, amplitude, phase, len(cycles))
         own, held = ripple_parts(friction, joints), held_parts(friction, joints)
@@ -61,7 +61,7 @@ class Waves:
 
 
 def held_torque(
-    friction: Friction | None, coupling: Float[Array, "j j"], position: Float[Array, "n j"]
+    friction: DriveFriction | None, coupling: Float[Array, "j j"], position: Float[Array, "n j"]
 ) -> Float[Array, "n j"]:
     """What conservative terms but waves ask of the joints: tau = C' tau_m, at positions C q."""
     if friction is None:
@@ -71,7 +71,7 @@ def held_torque(
     return np.stack(torque, 1) @ coupling
 
 
-def _terms(friction: Friction) -> Iterator[tuple[Term, Float[Array, "j k"]]]:
+def _terms(friction: DriveFriction) -> Iterator[tuple[Term, Float[Array, "j k"]]]:
     """Conservative terms with their coefficients."""
     values = np.asarray(friction.coefficients, float)
     first = 0
@@ -82,7 +82,7 @@ def _terms(friction: Friction) -> Iterator[tuple[Term, Float[Array, "j k"]]]:
         first = last
 
 
-def _held(friction: Friction, joint: int, angle: Float[Array, " n"]) -> Float[Array, " n"]:
+def _held(friction: DriveFriction, joint: int, angle: Float[Array, " n"]) -> Float[Array, " n"]:
     out = np.zeros_like(angle)
     for term, values in _terms(friction):
         if not term.orders:
@@ -92,7 +92,7 @@ def _held(friction: Friction, joint: int, angle: Float[Array, " n"]) -> Float[Ar
 
 
 def ripple_parts(
-    friction: Friction, joints: int
+    friction: DriveFriction, joints: int
 ) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
     """Cycles, amplitudes and phases of the model's own waves:
 
@@ -106,7 +106,7 @@ def ripple_parts(
 
 
 def held_parts(
-    friction: Friction, joints: int
+    friction: DriveFriction, joints: int
 ) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
     """Cycles, amplitudes and phases of other conservative torque, a Fourier series of the angle.
 

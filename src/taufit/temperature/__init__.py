@@ -10,9 +10,9 @@ from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
     from taufit.temperature.repeated import repeat_identification as repeat_identification
-    from taufit.temperature.slopes import (
-        follow_temperature as follow_temperature,
+    from taufit.temperature.temperature_slopes import (
         friction_at as friction_at,
+        select_temperature_law as select_temperature_law,
     )
 
 lazy_room(__name__)

@@ -12,24 +12,24 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import Range
 from taufit.recording.finding import Finding
 from taufit.signals.samples import Samples
-from taufit.temperature.slopes import (
+from taufit.temperature.temperature_slopes import (
     CHOICES,
     TemperatureChoice,
-    follow_temperature,
     friction_at,
+    select_temperature_law,
 )
 from taufit.terms import SLOPE, needs
 
 TEMPERATURE_CHOICES = (*CHOICES, "thermal-model")
 
 
-def follow(model: TorqueModel, samples: Samples, choice: str) -> TemperatureChoice:
+def with_temperature_law(model: TorqueModel, samples: Samples, choice: str) -> TemperatureChoice:
     """A model whose friction follows measured or, where asked for, estimated temperature."""
     if choice == "thermal-model":
-        from taufit.temperature.heat_model import follow_heat
+        from taufit.temperature.heat_model import with_thermal_model
 
-        return follow_heat(model, samples)
-    return follow_temperature(model, samples, choice)
+        return with_thermal_model(model, samples)
+    return select_temperature_law(model, samples, choice)
 
 
 def with_temperature(model: FittedModel, samples: Samples) -> Samples:

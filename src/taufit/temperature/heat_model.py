@@ -27,8 +27,8 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState
 from taufit.signals.sample_source import source_of
 from taufit.signals.samples import Samples
-from taufit.temperature.sensors import blind_fit, heat_power
-from taufit.temperature.slopes import SPREAD, TemperatureChoice, follow_temperature
+from taufit.temperature.sensors import fit_without_temperature, heat_power
+from taufit.temperature.temperature_slopes import SPREAD, TemperatureChoice, select_temperature_law
 from taufit.terms import needs
 
 AMBIENT = 25.0
@@ -57,7 +57,7 @@ def temperature_rise(
     return out
 
 
-def follow_heat(model: TorqueModel, samples: Samples) -> TemperatureChoice:
+def with_thermal_model(model: TorqueModel, samples: Samples) -> TemperatureChoice:
     """Friction that follows an estimated temperature.
 
     Runs are one session in the order given. Where time stamps go on from file to file the pauses
@@ -78,7 +78,7 @@ def follow_heat(model: TorqueModel, samples: Samples) -> TemperatureChoice:
             "temperature to estimate.\nRecord from the cold robot through half an hour of work, "
             "and give the recordings in order; or fit without temperature (--temperature none)."
         )
-    chosen = follow_temperature(model, heated, "linear")
+    chosen = select_temperature_law(model, heated, "linear")
     note = (
         "temperatures are estimated from friction power and torque: their course is meaningful, "
         f"their scale assumes that viscous friction falls by {100 * FALL_PER_KELVIN:g} % per kelvin"
@@ -96,7 +96,7 @@ def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
     """
     from scipy.optimize import lsq_linear
 
-    residual, coulomb, viscous, keep = blind_fit(model, samples)
+    residual, coulomb, viscous, keep = fit_without_temperature(model, samples)
     joints = samples.joints
     clock = session_clock(samples)
     power = heat_power(samples, coulomb, viscous)

@@ -15,7 +15,7 @@ from taufit.fitting.selection.friction_terms import (
 )
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
-from taufit.regression.rows import RowsOf, SampleRows
+from taufit.regression.rows import RowBuilder, SampleRows
 from taufit.signals.sample_source import source_of
 from taufit.signals.samples import Samples
 from taufit.terms import LEVEL, Parameter, needs
@@ -34,7 +34,7 @@ def swapped_findings(model: TorqueModel, samples: Samples) -> list[str]:
     Sensors are assigned to joints so that most is explained; an exchange counts where every joint
     in it gains. Sensors that rise alike and are heated alike cannot be distinguished.
     """
-    residual, coulomb, viscous, keep = blind_fit(model, samples)
+    residual, coulomb, viscous, keep = fit_without_temperature(model, samples)
     gain = temperature_gain(samples, residual, keep)
     messages = [
         f"joint {j + 1}: friction follows the temperature given for joint {k + 1} "
@@ -143,7 +143,7 @@ def heat_share(
     return out
 
 
-def blind_fit(
+def fit_without_temperature(
     model: TorqueModel, samples: Samples
 ) -> tuple[Float[Array, "n j"], Float[Array, " j"], Float[Array, " j"], Bool[Array, "n j"]]:
     """Residual of a fit without temperature, its Coulomb and viscous friction, and kept rows."""
@@ -151,7 +151,7 @@ def blind_fit(
     source = source_of(samples)
     loaded = needs(model.term_sum, "load")
     regression = Regression(
-        source, RowsOf(model, "measured" if loaded else None), base_parameters(model)
+        source, RowBuilder(model, "measured" if loaded else None), base_parameters(model)
     )
     theta, _ = fit_with_prior(
         regression, 0.01 * source.correlation_guess * prior, centre, model.nonnegative

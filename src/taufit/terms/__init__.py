@@ -48,14 +48,14 @@ if TYPE_CHECKING:
         Group as Group,
         Kind as Kind,
         Parameter as Parameter,
-        Shape as Shape,
+        ShapeParameter as ShapeParameter,
         State as State,
         Term as Term,
-        level as level,
+        has_memory as has_memory,
         level_columns as level_columns,
         needs as needs,
-        remembers as remembers,
         start_shape as start_shape,
+        steady_friction_model as steady_friction_model,
         usual_channels as usual_channels,
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
 from taufit.robot.compensator import Compensator
-from taufit.robot.from_data import compensators_from
+from taufit.robot.from_dict import compensators_from
 from taufit.terms import FRICTION_MODELS, TERMS
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.none import NoFriction

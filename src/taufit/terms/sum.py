@@ -10,7 +10,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.terms.input import TermInput
-from taufit.terms.term import Kind, Parameter, Shape, State, Term
+from taufit.terms.term import Kind, Parameter, ShapeParameter, State, Term
 
 if TYPE_CHECKING:
     from taufit.robot import Robot
@@ -60,7 +60,7 @@ class TermSum(Term):
         return tuple(out)
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[ShapeParameter, ...]:
         return tuple(shape for term in self.terms for shape in term.shapes)
 
     @property

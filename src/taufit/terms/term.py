@@ -93,7 +93,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ShapeParameter:
     """One nonlinear, positive parameter of a joint's term.
 
     Attributes:
@@ -157,7 +157,7 @@ class Term:
         return tuple(range(len(self.parameters))) if self.filtered else ()
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[ShapeParameter, ...]:
         """The nonlinear parameters; empty for a linear term."""
         return ()
 
@@ -269,7 +269,7 @@ class Silent(Term):
         return self.term.parameters
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[ShapeParameter, ...]:
         return self.term.shapes
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
@@ -281,7 +281,7 @@ class Silent(Term):
         return self
 
 
-def level(term: Term) -> Term:
+def steady_friction_model(term: Term) -> Term:
     """Friction alone at constant speed, whatever else comes with it."""
     return term.steady().only(DISSIPATIVE)
 
@@ -293,7 +293,7 @@ def level_columns(
 
     Channels are at their usual values.
     """
-    alone = level(term)
+    alone = steady_friction_model(term)
     nothing = np.zeros_like(velocity)
     inputs = TermInput(
         velocity, position=nothing, load=nothing, channels=usual_channels(term, velocity)
@@ -321,6 +321,6 @@ def needs(term: Term | None, part: str) -> bool:
     return term is not None and part in term.needs
 
 
-def remembers(term: Term | None) -> bool:
+def has_memory(term: Term | None) -> bool:
     """Whether a term depends on the path that led to a sample."""
     return term is not None and bool(term.memory)

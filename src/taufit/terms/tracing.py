@@ -146,7 +146,7 @@ def _value(recorder: Recorder[Any], given: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[Value]):
+class FrictionStep(Generic[Value]):
     """One step of `Term.advance`.
 
     Attributes:
@@ -168,7 +168,7 @@ def record(
     recorder: Recorder[Value],
     inputs: Sequence[Value],
     entry: Callable[[int], Value],
-) -> Step[Value]:
+) -> FrictionStep[Value]:
     """Write down one step of a joint's friction.
 
     Args:
@@ -187,7 +187,7 @@ def record(
     columns: Any
     columns, after = model.advance(state, given, shape)
     stacked = [] if isinstance(columns, np.ndarray) else columns.symbols
-    return Step(
+    return FrictionStep(
         [_value(recorder, column) for column in stacked],
         places,
         [_value(recorder, leaf) for leaf in _leaves(after)] if start else [],

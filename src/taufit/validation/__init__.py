@@ -13,10 +13,10 @@ if TYPE_CHECKING:
         Grade as Grade,
         Grades as Grades,
         Thresholds as Thresholds,
-        floors as floors,
+        achievable_nrmse as achievable_nrmse,
         grade as grade,
     )
-    from taufit.validation.nominal_comparison import before_identification as before_identification
+    from taufit.validation.nominal_comparison import compare_with_nominal as compare_with_nominal
     from taufit.validation.score import (
         Score as Score,
         check as check,
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
         Spectrum as Spectrum,
         residual_spectrum as residual_spectrum,
     )
-    from taufit.validation.verdict import Limits as Limits, Verdict as Verdict, verdict as verdict
+    from taufit.validation.verdict import (
+        AcceptanceLimits as AcceptanceLimits,
+        Verdict as Verdict,
+        verdict as verdict,
+    )
 
 lazy_room(__name__)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.diagnosis.evidence import Evidence
+from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.model.score import Score
 from taufit.recording.finding import Finding
 from taufit.robot import Robot
@@ -122,7 +122,9 @@ class Grades:
         }
 
 
-def floors(robot: Robot, samples: Samples, evidence: Evidence | None = None) -> Float[Array, " j"]:
+def achievable_nrmse(
+    robot: Robot, samples: Samples, evidence: HypothesisTest | None = None
+) -> Float[Array, " j"]:
     """The smallest nrmse a model of this robot can have on these samples, per joint.
 
     Args:
@@ -137,7 +139,7 @@ def floors(robot: Robot, samples: Samples, evidence: Evidence | None = None) -> 
     passed = min(1.0, 2.0 * samples.cutoff_hz / samples.rate_hz)
     least = noise * np.sqrt(passed) / spread
     if evidence is None or evidence.samples is not samples:
-        evidence = Evidence(robot, samples)
+        evidence = HypothesisTest(robot, samples)
     return np.fmax(least, evidence.plain.shares) if evidence.enough else least
 
 
@@ -149,7 +151,7 @@ def graded_score(score: Score) -> Score:
     return score if score.moving_nrmse is None else replace(score, nrmse=score.moving_nrmse)
 
 
-def reached(trained: Score | None, own: Score) -> Float[Array, " j"]:
+def training_error_ratio(trained: Score | None, own: Score) -> Float[Array, " j"]:
     """What a model leaves of its training data, over the spread of another recording's torque.
 
     Infinite where it is not known.
@@ -182,7 +184,7 @@ def grade(
         thresholds: Replaces the default ones.
     """
     limits = thresholds or Thresholds()
-    best = [reached(trained, one) for one in scores]
+    best = [training_error_ratio(trained, one) for one in scores]
     scores = [graded_score(one) for one in scores]
     each = [_joints(s.nrmse, f, limits) for s, f in zip(scores, floor, strict=True)]
     worst = tuple(max(column, key=lambda g: GRADES.index(g.grade)) for column in zip(*each,
@@ -290,8 +292,8 @@ __all__ = [
     "Grade",
     "Grades",
     "Thresholds",
-    "floors",
+    "achievable_nrmse",
     "grade",
-    "reached",
+    "training_error_ratio",
     "worse_than_nominal",
 ]

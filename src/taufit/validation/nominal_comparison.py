@@ -16,7 +16,7 @@ from taufit.validation.score import Score, score
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Before:
+class NominalComparison:
     """The nominal robot, without friction and offsets, on the same samples.
 
     Attributes:
@@ -40,13 +40,13 @@ class Before:
         return self.fitted.rmse / np.maximum(self.nominal.rmse, np.finfo(float).tiny)
 
 
-def before_identification(
+def compare_with_nominal(
     model: FittedModel,
     nominal: Robot,
     samples: Samples,
     *,
     predicted: Float[Array, "n j"] | None = None,
-) -> Before | None:
+) -> NominalComparison | None:
     """Compare a fitted model with the robot description it started from; None if that says nothing.
 
     Args:
@@ -66,7 +66,7 @@ def before_identification(
     if predicted is None:
         predicted = predicted_torque(model, samples)
     rows = samples.in_motion
-    return Before(
+    return NominalComparison(
         score(bare, samples, rows=rows),
         score(model, samples, predicted=predicted, rows=rows),
         score(mixed, samples, rows=rows),

@@ -14,12 +14,12 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.score import Score
 from taufit.model.torque_model import TorqueModel
 from taufit.recording.finding import Finding
-from taufit.regression.near import near_model
-from taufit.regression.rows import RowsOf
+from taufit.regression.result_reuse import reusable_model
+from taufit.regression.rows import RowBuilder
 from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
-from taufit.validation.nominal_comparison import Before
+from taufit.validation.nominal_comparison import NominalComparison
 from taufit.validation.score import standing_findings
 
 
@@ -110,13 +110,13 @@ class TrainingScores:
 
     all: Score
     files: tuple[Score, ...]
-    before: Before | None
+    before: NominalComparison | None
 
 
 def training_scores(model: FittedModel, nominal: Robot, source: SampleSource) -> TrainingScores:
     """Scores of a model on its training data, in one pass over them."""
     known = bool(np.any(nominal.parameters))
-    settled = near_model(model, source)
+    settled = reusable_model(model, source)
     parts = list(source.each(_Judge(settled, nominal if known else None)))
     names = ", ".join(dict.fromkeys(source.names))
     totals = [reduce(lambda a, b: a + b, each) for each in zip(*parts, strict=True)]
@@ -135,7 +135,7 @@ def training_scores(model: FittedModel, nominal: Robot, source: SampleSource) ->
     return TrainingScores(
         replace(found[0], findings=standing_findings(position.span)),
         files,
-        Before(found[1], found[0], found[2]) if known else None,
+        NominalComparison(found[1], found[0], found[2]) if known else None,
     )
 
 
@@ -170,7 +170,7 @@ class _Judge:
 def _predicted(
     structure: TorqueModel, values: Float[Array, " p"], part: Samples
 ) -> Float[Array, "n j"]:
-    return RowsOf(structure, values)(part).explained(values)
+    return RowBuilder(structure, values)(part).explained(values)
 
 
 # A file whose RMSE is this many times the others' in most joints, or whose RMSE and nrmse are in
@@ -181,7 +181,7 @@ _TIMES, _TWO_JOINTS = 2.5, 3.0
 _MEAN_TIMES, _NOTHING, _NOTHING_TIMES = 6.0, 0.5, 3.0
 
 
-def unlike_files(scores: Sequence[Score]) -> list[Finding]:
+def outlier_file_findings(scores: Sequence[Score]) -> list[Finding]:
     """A finding for every file whose training error is far above the others'."""
     if len(scores) < 3:
         return []

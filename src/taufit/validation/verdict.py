@@ -18,7 +18,7 @@ DEFAULT_MEAN_NRMSE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AcceptanceLimits:
     """What a model must reach on every recording; None where the user does not care.
 
     Attributes:
@@ -66,7 +66,7 @@ class Verdict:
 
 
 def verdict(
-    scores: Sequence[Score], limits: Limits | None = None, grades: Grades | None = None
+    scores: Sequence[Score], limits: AcceptanceLimits | None = None, grades: Grades | None = None
 ) -> Verdict:
     """Judge scores by the user's limits, else by their grades: poor fails.
 
@@ -74,7 +74,7 @@ def verdict(
     """
     if grades is not None and (limits is None or not limits.given):
         return Verdict(grades.overall != "poor", grades.reasons or (f"{grades.overall} model",))
-    limits = limits if limits is not None and limits.given else Limits(DEFAULT_MEAN_NRMSE)
+    limits = limits if limits is not None and limits.given else AcceptanceLimits(DEFAULT_MEAN_NRMSE)
     reasons = []
     for score in scores:
         name = short_name(score.file)

@@ -16,7 +16,7 @@ import numpy as np
 
 from taufit.core.errors import WireError
 from taufit.wire.datagrams import Datagrams
-from taufit.wire.mending import Mending
+from taufit.wire.reconnection import ReconnectingSource
 from taufit.wire.source import Block, Clock, Description
 
 PORT = 6510
@@ -176,7 +176,7 @@ def _angles(data: bytes) -> tuple[float, ...]:
     return tuple(math.radians(value) for value in _joints(data))
 
 
-class AbbEgm(Mending):
+class AbbEgm(ReconnectingSource):
     """Datagrams of an ABB controller; nothing is ever sent back.
 
     Args:

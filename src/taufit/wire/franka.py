@@ -17,9 +17,9 @@ import numpy as np
 from taufit.core.arrays import Array
 from taufit.core.errors import WireError
 from taufit.wire.datagrams import Datagrams
-from taufit.wire.line import Line
-from taufit.wire.mending import Mending
+from taufit.wire.reconnection import ReconnectingSource
 from taufit.wire.source import Block, Description
+from taufit.wire.tcp_connection import TcpConnection
 
 PORT = 1337
 VERSION = 10
@@ -143,7 +143,7 @@ def connect_answer(number: int, accepted: bool, version: int = VERSION) -> bytes
     return command(CONNECT, number, _ANSWER.pack(0 if accepted else 1, version))
 
 
-class FrankaState(Mending):
+class FrankaState(ReconnectingSource):
     """States of a Franka robot; read only.
 
     Args:
@@ -157,7 +157,7 @@ class FrankaState(Mending):
     ) -> None:
         super().__init__(host, 1000.0, patience=patience, give_up=give_up)
         self.port = port
-        self._line: Line | None = None
+        self._line: TcpConnection | None = None
         self._udp: Datagrams | None = None
 
     def connect(self) -> Description:
@@ -208,7 +208,7 @@ class FrankaState(Mending):
 
     def _open(self) -> None:
         self.close()
-        self._line = Line(self.host, self.port)
+        self._line = TcpConnection(self.host, self.port)
         # Listen where the robot can answer: on the address that reaches it.
         self._udp = Datagrams(self._line.own_address)
         self._line.send(connect_request(self._udp.port))

@@ -76,9 +76,9 @@ def ask_controller(
     software = str(description.meta.get("controller_version", ""))
     position, flange = _flange(block)
     if address.kind in ("ur", "realtime"):
-        from taufit.wire.ur_player import about, calibration
+        from taufit.wire.ur_player import calibration, controller_info
 
-        answers = about(address.place, ports)
+        answers = controller_info(address.place, ports)
         gravity = block.status.get("target_gravity")
         return ControllerReport(
             "Universal Robots",

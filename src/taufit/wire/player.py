@@ -23,7 +23,7 @@ _SHORTEST_LEG_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reach:
+class MotionDemand:
     """What a motion asks of the joints, to be shown before anything moves.
 
     Attributes:
@@ -47,7 +47,7 @@ class Reach:
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
         duration: float,
-    ) -> Reach:
+    ) -> MotionDemand:
         """Of a motion sampled densely."""
         return cls(
             position.min(0),
@@ -119,7 +119,7 @@ class Playable(Protocol):
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]: ...
 
 
-class _Part(NamedTuple):
+class _PlaybackPhase(NamedTuple):
     """A part of a playback: the motion from 0 at a share of its speed, rest, or the way back."""
 
     phase: int
@@ -147,25 +147,25 @@ class Playback:
     back: Approach | None = None
 
     @property
-    def parts(self) -> tuple[_Part, ...]:
+    def parts(self) -> tuple[_PlaybackPhase, ...]:
         """In order, each from where the one before ends."""
         once = self.motion.duration if self.period is None else self.period
         ends = self.motion.at(np.array([0.0, once]))[0]
         way = float(np.abs(ends[1] - ends[0]).max())
         back = []
         if way > 1e-6:
-            back = [_Part(PREPARATION, self._way_back.seconds, 1.0, "back")]
-        rest = _Part(PREPARATION, _REST_S, 0.0, "start")
-        out: list[_Part] = []
+            back = [_PlaybackPhase(PREPARATION, self._way_back.seconds, 1.0, "back")]
+        rest = _PlaybackPhase(PREPARATION, _REST_S, 0.0, "start")
+        out: list[_PlaybackPhase] = []
         if self.slow > 0.0:
-            out += [_Part(PREPARATION, once / self.slow, self.slow, "motion"), *back, rest]
+            out += [_PlaybackPhase(PREPARATION, once / self.slow, self.slow, "motion"), *back, rest]
         for _ in range(int(np.ceil(self.warm_up_s / once))):
-            out += [_Part(PREPARATION, once, 1.0, "motion"), *back]
+            out += [_PlaybackPhase(PREPARATION, once, 1.0, "motion"), *back]
         return (
             *out,
-            _Part(RECORDED, _REST_S, 0.0, "start"),
-            _Part(RECORDED, self.motion.duration, 1.0, "motion"),
-            _Part(RECORDED, _REST_S, 0.0, "end"),
+            _PlaybackPhase(RECORDED, _REST_S, 0.0, "start"),
+            _PlaybackPhase(RECORDED, self.motion.duration, 1.0, "motion"),
+            _PlaybackPhase(RECORDED, _REST_S, 0.0, "end"),
         )
 
     @property
@@ -219,7 +219,7 @@ class Player(Protocol):
     """Sends a motion and says, block by block, how it goes."""
 
     @property
-    def notes(self) -> Notes: ...
+    def notes(self) -> PlaybackNotices: ...
 
     def prepare(self) -> None:
         """Find the controller; nothing moves yet."""
@@ -284,7 +284,7 @@ class Guard:
 
 
 @dataclass(slots=True)
-class Notes:
+class PlaybackNotices:
     """What a watcher noticed on the way, each kind once."""
 
     texts: list[str] = field(default_factory=list)

@@ -97,7 +97,7 @@ def record(  # noqa: PLR0913 - the public call has one keyword per choice
         **(about or {}),
         meta={**described.meta, "effort": described.effort, **(meta or {})},
     )
-    run = _Run(source, writer, described, seconds, player, guard)
+    run = _RecordingRun(source, writer, described, seconds, player, guard)
     try:
         if player is not None:
             player.prepare()
@@ -123,7 +123,7 @@ def _drain(source: Source) -> None:
         pass
 
 
-class _Run:
+class _RecordingRun:
     def __init__(
         self,
         source: Source,

@@ -12,8 +12,8 @@ import numpy as np
 from taufit.core.arrays import Array
 from taufit.core.errors import WireError
 from taufit.wire import rtde
-from taufit.wire.mending import Mending
-from taufit.wire.rtde_line import RtdeLine
+from taufit.wire.reconnection import ReconnectingSource
+from taufit.wire.rtde_connection import RtdeConnection
 from taufit.wire.source import Block, Clock, Description
 
 # Field of a recording <- RTDE variable.
@@ -59,7 +59,7 @@ class UrPorts:
     rtde: int = 30004
 
 
-class UrRtde(Mending):
+class UrRtde(ReconnectingSource):
     """Samples of a controller with RTDE (CB3 from 3.3, e-Series, PolyScope X).
 
     Args:
@@ -84,7 +84,7 @@ class UrRtde(Mending):
         self.version = (0, 0, 0, 0)
         self._asked_hz = rate_hz
         self._missing: set[str] = set()
-        self._line: RtdeLine | None = None
+        self._line: RtdeConnection | None = None
         self._recipe: rtde.Recipe | None = None
 
     def connect(self) -> Description:
@@ -149,7 +149,7 @@ class UrRtde(Mending):
         """Connect and start the stream; asks again without what the controller does not know."""
         for _ in range(3):
             self.close()
-            self._line = RtdeLine(self.host, self.ports.rtde, self._text)
+            self._line = RtdeConnection(self.host, self.ports.rtde, self._text)
             self.version = self._line.version
             self._rate = min(self._asked_hz or self._line.fastest, self._line.fastest)
             names = [

@@ -10,9 +10,9 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import WireError
 from taufit.wire import ur_state
-from taufit.wire.line import Line, exchange
-from taufit.wire.player import APPROACH, ELSEWHERE, RECORDED, Approach, Notes, rows
+from taufit.wire.player import APPROACH, ELSEWHERE, RECORDED, Approach, PlaybackNotices, rows
 from taufit.wire.source import Block
+from taufit.wire.tcp_connection import TcpConnection, exchange
 from taufit.wire.ur import NORMAL, PLAYING, RUNNING, UrPorts
 
 # What replaces a running program to bring the arm to rest. Any program sent ends the one before.
@@ -84,14 +84,14 @@ class UrPlayer:
     ) -> None:
         self.host, self.ports, self.program = host, ports or UrPorts(), program
         self.begin_within = begin_within
-        self.notes = Notes()
-        self._line: Line | None = None
+        self.notes = PlaybackNotices()
+        self._line: TcpConnection | None = None
         self._sent = 0.0
         self._begun = self._over = self._approached = self._announced = False
 
     def prepare(self) -> None:
         """Open the line programs go by."""
-        self._line = Line(self.host, self.ports.secondary)
+        self._line = TcpConnection(self.host, self.ports.secondary)
 
     def start(self) -> None:
         """Send the program; the controller runs it at once."""
@@ -160,7 +160,7 @@ class UrPlayer:
             self.close()
             return
         with contextlib.suppress(WireError):
-            line = Line(self.host, self.ports.secondary, seconds=2.0)
+            line = TcpConnection(self.host, self.ports.secondary, seconds=2.0)
             line.send(STOP_PROGRAM.encode())
             time.sleep(1.0)
             line.close()
@@ -176,7 +176,7 @@ class UrPlayer:
             self._line = None
 
 
-def ready(block: Block) -> list[str]:
+def motion_blockers(block: Block) -> list[str]:
     """What stands in the way of a motion; empty where nothing does."""
     out = []
     safety = int(block.last("safety_status", block.last("safety_mode", NORMAL)))
@@ -193,7 +193,7 @@ def ready(block: Block) -> list[str]:
     return out
 
 
-def about(host: str, ports: UrPorts) -> dict[str, str]:
+def controller_info(host: str, ports: UrPorts) -> dict[str, str]:
     """Model, serial number and mode of control from the dashboard; empty where it has none."""
     names = ("get robot model", "get serial number", "is in remote control")
     try:
@@ -208,7 +208,7 @@ def calibration(host: str, ports: UrPorts, *, seconds: float = 2.0) -> ur_state.
     """The arm's own Denavit-Hartenberg table, where the controller tells it."""
     line = None
     try:
-        line = Line(host, ports.secondary, seconds=seconds)
+        line = TcpConnection(host, ports.secondary, seconds=seconds)
         packages, end = ur_state.Packages(), time.monotonic() + seconds
         while time.monotonic() < end:
             for data in packages.feed(line.receive(end - time.monotonic())):
@@ -232,4 +232,11 @@ def mounting_of(gravity: Float[Array, " 3"]) -> tuple[float, float, float] | Non
     return float(np.arctan2(-y, -z)), float(np.arcsin(np.clip(x, -1.0, 1.0))), 0.0
 
 
-__all__ = ["STOP_PROGRAM", "UrPlayer", "about", "calibration", "mounting_of", "ready"]
+__all__ = [
+    "STOP_PROGRAM",
+    "UrPlayer",
+    "calibration",
+    "controller_info",
+    "motion_blockers",
+    "mounting_of",
+]

@@ -8,13 +8,13 @@ import numpy as np
 
 from taufit.core.errors import WireError
 from taufit.wire import ur_state
-from taufit.wire.line import Line
-from taufit.wire.mending import Mending
+from taufit.wire.reconnection import ReconnectingSource
 from taufit.wire.source import Block, Clock, Description
+from taufit.wire.tcp_connection import TcpConnection
 from taufit.wire.ur import FIELDS, UrPorts
 
 
-class UrRealtime(Mending):
+class UrRealtime(ReconnectingSource):
     """Samples of a controller without RTDE; its packets' common beginning is what is read.
 
     Args:
@@ -33,7 +33,7 @@ class UrRealtime(Mending):
     ) -> None:
         super().__init__(host, 125.0, patience=patience, give_up=give_up)
         self.ports = ports or UrPorts()
-        self._line: Line | None = None
+        self._line: TcpConnection | None = None
         self._waiting: list[bytes] = []
         self._size = 0
 
@@ -87,7 +87,7 @@ class UrRealtime(Mending):
 
     def _open(self) -> None:
         self.close()
-        self._line = Line(self.host, self.ports.realtime)
+        self._line = TcpConnection(self.host, self.ports.realtime)
         self._packages = ur_state.Packages(ur_state.SHORTEST)
 
     def _receive(self, seconds: float) -> list[bytes]:

@@ -16,7 +16,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import WireError
 from taufit.wire import rtde
 from taufit.wire.player import APPROACH, FINISHED, PREPARATION, Approach, Playback
-from taufit.wire.rtde_line import RtdeLine
+from taufit.wire.rtde_connection import RtdeConnection
 from taufit.wire.source import Block
 from taufit.wire.ur import UrPorts
 from taufit.wire.ur_player import PHASE, UrPlayer, approach_lines
@@ -95,13 +95,13 @@ class UrStreamPlayer(UrPlayer):
         self._failed = ""
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-        self._stream: RtdeLine | None = None
+        self._stream: RtdeConnection | None = None
         self._outputs = self._inputs = rtde.Recipe(0, (), ())
 
     def prepare(self) -> None:
         """Take the registers, and agree on the steps to follow."""
         super().prepare()
-        stream = RtdeLine(self.host, self.ports.rtde, lambda body: None)
+        stream = RtdeConnection(self.host, self.ports.rtde, lambda body: None)
         self._stream = stream
         self.step_s = 1.0 / stream.fastest
         self.program = stream_program(self.approach, self.step_s)
@@ -120,7 +120,7 @@ class UrStreamPlayer(UrPlayer):
         )
         self._thread.start()
 
-    def _follow(self, stream: RtdeLine) -> None:
+    def _follow(self, stream: RtdeConnection) -> None:
         """Send one set point per control step from when the program asks for them."""
         outputs, inputs = self._outputs, self._inputs
         points, last = self._points(), self.playback.at(_END)[1][0]

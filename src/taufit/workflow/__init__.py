@@ -10,7 +10,7 @@ from taufit.core.lazy import lazy_room
 if TYPE_CHECKING:
     from taufit.workflow.cross_validation import cross_validate as cross_validate
     from taufit.workflow.fit_request import FitRequest as FitRequest
-    from taufit.workflow.identification import Identification as Identification
+    from taufit.workflow.identification import IdentificationResult as IdentificationResult
     from taufit.workflow.identify import identify as identify
     from taufit.workflow.training_data import condition_like as condition_like
 

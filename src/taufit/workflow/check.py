@@ -9,19 +9,19 @@ from taufit.calibration.mounting import Gravity, estimate_gravity
 from taufit.core.arrays import Array, Float
 from taufit.core.threads import one_blas_thread
 from taufit.diagnosis import recording_causes, sample_causes
-from taufit.diagnosis.evidence import Evidence
+from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.model.fitted_model import FittedModel
 from taufit.model.score import Score
 from taufit.recording import Finding, Recording
 from taufit.robot import Robot
 from taufit.signals import Samples
-from taufit.validation import floors, score
-from taufit.validation.in_detail import in_detail
+from taufit.validation import achievable_nrmse, score
+from taufit.validation.score_breakdown import score_breakdown
 from taufit.workflow.training_data import condition_like
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Checked:
+class CheckResult:
     """One file.
 
     Attributes:
@@ -46,7 +46,7 @@ def check(
     *,
     cutoff_hz: float | None = None,
     name: str | None = None,
-) -> Checked:
+) -> CheckResult:
     """Score a model on recordings of one file, and look for what is wrong with them.
 
     Args:
@@ -56,13 +56,13 @@ def check(
         name: For messages.
     """
     samples = condition_like(model, recordings, cutoff_hz=cutoff_hz, name=name)
-    own = in_detail(model, samples, score(model, samples, file=name or ""))
+    own = score_breakdown(model, samples, score(model, samples, file=name or ""))
     robot = fitted_robot(model)
-    evidence = Evidence(robot, samples) if len(samples) else None
-    return Checked(
+    evidence = HypothesisTest(robot, samples) if len(samples) else None
+    return CheckResult(
         samples,
         own,
-        floors(model.robot, samples, evidence),
+        achievable_nrmse(model.robot, samples, evidence),
         estimate_gravity(model.robot, samples),
         tuple(_findings(robot, recordings, samples, evidence)),
     )
@@ -77,7 +77,7 @@ def _findings(
     robot: Robot,
     recordings: Sequence[Recording],
     samples: Samples,
-    evidence: Evidence | None,
+    evidence: HypothesisTest | None,
 ) -> list[Finding]:
     found = [*(f for r in recordings for f in r.findings), *samples.findings]
     # Gains that the file lacks are the model's.
@@ -91,4 +91,4 @@ def _findings(
     return sorted(dict.fromkeys(found), key=lambda f: order.get(f.severity, 2))
 
 
-__all__ = ["Checked", "check", "fitted_robot"]
+__all__ = ["CheckResult", "check", "fitted_robot"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taufit.core.compute.engines import Engine, Lost, Processes
+from taufit.core.compute.engines import Engine, Processes, WorkerLost
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.estimators import Estimator
 from taufit.model.score import Score
@@ -45,7 +45,7 @@ def cross_validate(
     )
     scores: dict[int, Score] = {}
     for own, result in zip(groups, found, strict=True):
-        if isinstance(result, Lost):
+        if isinstance(result, WorkerLost):
             raise TaufitError(f"a fold of the cross-validation could not be fitted: {result.why}")
         scores |= dict(zip(own, result, strict=True))
     return tuple(scores[i] for i in range(len(runs)))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taufit.core.views import Shown, drawn
+from taufit.core.views import NotebookDisplay, draw
 from taufit.estimators import is_consistent
 from taufit.model.fitted_model import FittedModel
-from taufit.model.from_data import known_speed
+from taufit.model.information_share import measured_speed_range
 from taufit.model.score import Score
 from taufit.recording import Finding
 from taufit.regression import Estimate
@@ -19,14 +19,14 @@ from taufit.signals import Samples
 from taufit.temperature.apply import slopes_of
 from taufit.terms import needs, term_to_dict
 from taufit.validation.grades import Grades
-from taufit.validation.nominal_comparison import Before
+from taufit.validation.nominal_comparison import NominalComparison
 
 if TYPE_CHECKING:
-    from taufit.temperature.changes import WarmUp
+    from taufit.temperature.warm_up import WarmUp
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Identification(Shown):
+class IdentificationResult(NotebookDisplay):
     """A fitted model and everything that says how far to trust it.
 
     Attributes:
@@ -57,7 +57,7 @@ class Identification(Shown):
     training: Score
     holdout: tuple[Score, ...]
     holdout_samples: tuple[Samples, ...]
-    before: Before | None
+    before: NominalComparison | None
     warnings: tuple[str, ...]
     signs: Any
     files: tuple[Score, ...]
@@ -76,11 +76,11 @@ class Identification(Shown):
     def plot_torque(self, joints: Sequence[int] | None = None) -> Any:
         """Measured and predicted torque on the first unseen recording, or on the training data."""
         shown = self.holdout_samples[0] if self.holdout_samples else self.samples
-        return drawn("plot_torque", self.model, shown, joints)
+        return draw("plot_torque", self.model, shown, joints)
 
     def plot_friction(self, joints: Sequence[int] | None = None) -> Any:
         """Friction over speed, with matplotlib; returns the axes. Joints count from 0."""
-        return drawn("plot_friction", self.model, joints)
+        return draw("plot_friction", self.model, joints)
 
     @property
     def consistent(self) -> bool:
@@ -100,7 +100,7 @@ class Identification(Shown):
         """
         if self.model.training.thermal is not None or not needs(self.model.term_sum, "temperature"):
             return None
-        from taufit.temperature.changes import warm_up
+        from taufit.temperature.warm_up import warm_up
 
         return warm_up(self.model, self.samples)
 
@@ -126,7 +126,7 @@ class Identification(Shown):
             "friction_scatter": None if e.friction_scatter is None else e.friction_scatter.tolist(),
             "from_data": _from_data(self.model),
             "friction_seen_to": None
-            if (known := known_speed(self.model)) is None
+            if (known := measured_speed_range(self.model)) is None
             else known.seen.tolist(),
             "cutoff_hz": conditioning.cutoff_hz,
             "rate_hz": conditioning.rate_hz,

@@ -12,7 +12,7 @@ from taufit.core.names import renamed_keywords
 from taufit.core.threads import one_blas_thread
 from taufit.robot import Robot
 from taufit.workflow.fit_request import FitChoices, FitRequest
-from taufit.workflow.identification import Identification
+from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File, Holdout, Recordings, as_inputs
 from taufit.workflow.steps import (
     adapt_structure,
@@ -36,7 +36,7 @@ def identify(
     holdout: Holdout = None,
     request: FitRequest | None = None,
     **choices: Unpack[FitChoices],
-) -> Identification:
+) -> IdentificationResult:
     """Fit a model to recordings of a robot and score it on others.
 
     Drives (where torque was measured, coupled motors, torque per ampere) come from the recordings;

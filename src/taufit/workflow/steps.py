@@ -21,15 +21,15 @@ from taufit.contact.noise import training_noise
 from taufit.core.arrays import Array, Float
 from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Processes
-from taufit.diagnosis import CHANNEL_KINDS, Cause, refuse, sample_causes
-from taufit.diagnosis.evidence import Evidence
-from taufit.diagnosis.load import load_finding, with_load
+from taufit.diagnosis import CHANNEL_KINDS, Cause, raise_on_contradiction, sample_causes
+from taufit.diagnosis.hypothesis_test import HypothesisTest
+from taufit.diagnosis.undescribed_load import load_finding, with_load
 from taufit.estimators import Estimator
 from taufit.fitting import automatic_model, fitted_model
-from taufit.fitting.enough import Amount, check_enough
+from taufit.fitting.data_sufficiency import DataAmount, require_sufficient_data
 from taufit.fitting.fit import fit
-from taufit.fitting.one_way import one_way_findings
 from taufit.fitting.selection.ripple import with_ripple
+from taufit.fitting.unidirectional_joints import one_way_findings
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import residuals_by_state
 from taufit.model.noise_by_state import NoiseByState
@@ -45,22 +45,22 @@ from taufit.model.training_record import (
 from taufit.recording import Finding, Recording
 from taufit.recording.files import RecordingFiles
 from taufit.regression import Estimate
-from taufit.regression.near import near_model
 from taufit.regression.residual_structure import residual_structure
+from taufit.regression.result_reuse import reusable_model
 from taufit.regression.simple_terms import simple_terms
 from taufit.robot import Compensator, Robot, read_robot
 from taufit.signals import Samples
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
-from taufit.temperature.over_parts import Warmth, follow_parts
+from taufit.temperature.law_by_parts import TemperatureLawFit, with_temperature_law_by_parts
 from taufit.terms import term_to_dict
-from taufit.validation.grades import Grades, floors, grade, worse_than_nominal
-from taufit.validation.in_detail import in_detail
+from taufit.validation.grades import Grades, achievable_nrmse, grade, worse_than_nominal
 from taufit.validation.score import score, short_name
-from taufit.validation.score_sums import TrainingScores, training_scores, unlike_files
+from taufit.validation.score_breakdown import score_breakdown
+from taufit.validation.score_sums import TrainingScores, outlier_file_findings, training_scores
+from taufit.workflow.file_cache import recorded_mounting
 from taufit.workflow.fit_request import FitRequest
-from taufit.workflow.identification import Identification
+from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File
-from taufit.workflow.known_files import recorded_mounting
 from taufit.workflow.training_data import TrainingData, condition_like, training_data
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ class FitState:
     source: SampleSource
     zeros: JointZeros | None = None
     findings: tuple[Finding, ...] = ()
-    evidence: Evidence | None = None
+    evidence: HypothesisTest | None = None
     signs: FoundSigns | None = None
-    warmth: Warmth | None = None
+    warmth: TemperatureLawFit | None = None
     dropped: tuple[str, ...] = ()
     load: Any = None
 
@@ -151,14 +151,14 @@ def build_structure(request: FitRequest, data: TrainingData) -> FitState:
     """The model as it was asked for, with encoder zeros; too few data are refused."""
     robot, source = _compensated(data.robot, request.compensator), data.source
     model = requested_model(request, robot)
-    check_enough(model, source, with_prior=request.fixed_estimator is None)
+    require_sufficient_data(model, source, with_prior=request.fixed_estimator is None)
     if not request.joint_zeros:
         return FitState(robot, model, source)
-    from taufit.calibration.joint_zeros import found_zeros
+    from taufit.calibration.joint_zeros import estimate_requested_zeros
     from taufit.calibration.zero_search import with_zeros
 
     std = request.joint_zero_std, request.slide_zero_std
-    zeros = found_zeros(model, source, request.joint_zeros, *std)
+    zeros = estimate_requested_zeros(model, source, request.joint_zeros, *std)
     moved = robot.with_joint_zeros(zeros.values)
     return FitState(moved, with_zeros(model, zeros.values), source, zeros)
 
@@ -175,7 +175,7 @@ def requested_model(request: FitRequest, robot: Robot) -> TorqueModel:
     )
     if not isinstance(friction, FittedModel):
         return model
-    from taufit.fitting.known_friction import with_tested_friction
+    from taufit.fitting.friction_prior import with_tested_friction
 
     return with_tested_friction(model, friction)
 
@@ -187,10 +187,10 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
     """
     robot, source, excerpt = state.robot, state.source, state.source.excerpt
     channels = [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
-    evidence = Evidence(robot, excerpt) if len(excerpt) else None
+    evidence = HypothesisTest(robot, excerpt) if len(excerpt) else None
     known = [Cause(finding) for finding in channels]
     causes = sample_causes(robot, data.recordings, excerpt, known, evidence, source)
-    refuse(causes, request.ignore_contradictions)
+    raise_on_contradiction(causes, request.ignore_contradictions)
     findings = [*channels, *(cause.finding for cause in causes), *data.findings]
     load = _undescribed_load(data, evidence, findings)
     findings += one_way_findings(excerpt) + load
@@ -203,15 +203,17 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
 def adapt_structure(request: FitRequest, state: FitState) -> FitState:
     """What the data decide: torque signs, temperature law, width and ripple of friction."""
     signs, source = _with_signs(request, state)
-    warmth = follow_parts(state.model, source, "none" if signs is not None else request.temperature)
+    warmth = with_temperature_law_by_parts(
+        state.model, source, "none" if signs is not None else request.temperature
+    )
     model, source = warmth.model, warmth.source
     if request.selects_terms and warmth.law != "none":
-        from taufit.fitting.selection.widths import with_fitted_width
+        from taufit.fitting.selection.presliding_width import with_fitted_width
 
         # Temperature is told by small differences, which widths that do not fit would blur.
         model = with_fitted_width(model, source)
     dropped, load = tuple(name for name in warmth.dropped if name in model.names), None
-    if request.selects_terms and Amount.of(model, source).missing == 0.0:
+    if request.selects_terms and DataAmount.of(model, source).missing == 0.0:
         chosen = source.of_excerpt(with_ripple, model)
         model, load, dropped = chosen.model, chosen.load, (*dropped, *chosen.dropped)
     return replace(
@@ -223,11 +225,11 @@ def solve(request: FitRequest, state: FitState) -> Fit:
     """Parameters of the model."""
     known, estimator = None, request.fixed_estimator
     if isinstance(request.friction, FittedModel):
-        from taufit.fitting.known_friction import KnownFriction
+        from taufit.fitting.friction_prior import FrictionPrior
 
-        known = KnownFriction.of(request.friction)
+        known = FrictionPrior.of(request.friction)
     if state.signs is not None:
-        from taufit.workflow.found_signs import fit_with_signs
+        from taufit.workflow.sign_recovery import fit_with_signs
 
         if request.sign_method == "tree" and estimator is None:
             from taufit.estimators import Pbpr
@@ -259,15 +261,15 @@ def assess(
     source, robot = state.source, state.robot
     scores = training_scores(fitted.model, robot, source)
     model = _with_residuals(fitted.model, state, scores)
-    training = in_detail(model, source.excerpt, scores.all)
+    training = score_breakdown(model, source.excerpt, scores.all)
     unseen, samples = _unseen(model, state, holdout)
     nominal = None if scores.before is None else scores.before.nominal.rmse
-    outliers = unlike_files(scores.files)
-    refuse([Cause(finding) for finding in outliers], request.ignore_contradictions)
+    outliers = outlier_file_findings(scores.files)
+    raise_on_contradiction([Cause(finding) for finding in outliers], request.ignore_contradictions)
     findings = (*state.findings, *worse_than_nominal(scores.all.rmse, nominal), *outliers)
     grades = grade(
         unseen or (training,),
-        [floors(robot, one, state.evidence) for one in samples or (source.excerpt,)],
+        [achievable_nrmse(robot, one, state.evidence) for one in samples or (source.excerpt,)],
         unseen=bool(unseen),
         trained=training,
         findings=findings,
@@ -282,7 +284,7 @@ def complete_record(
     fitted: Fit,
     assessment: Assessment,
     cache: Cache | None,
-) -> Identification:
+) -> IdentificationResult:
     """The model with everything that a model file says about its training."""
     source, zeros, estimate = state.source, state.zeros, fitted.estimate
     warnings = _warnings(data, state, estimate, assessment, cache)
@@ -298,7 +300,7 @@ def complete_record(
         warnings=warnings,
         contradictions=tuple(f.message for f in assessment.findings if f.severity == "error"),
     )
-    return Identification(
+    return IdentificationResult(
         model.with_training(record),
         estimate,
         source.gathered() if source.excerpt_is_all else source.excerpt,
@@ -326,7 +328,7 @@ def _compensated(robot: Robot, wanted: str | Sequence[str] | None) -> Robot:
 
 
 def _undescribed_load(
-    data: TrainingData, evidence: Evidence | None, known: Sequence[Finding]
+    data: TrainingData, evidence: HypothesisTest | None, known: Sequence[Finding]
 ) -> list[Finding]:
     """A load that nobody mentioned; where something else is wrong, no load can be told."""
     unclear = any(f.severity == "error" or f.kind == "gains_unknown" for f in known)
@@ -347,7 +349,7 @@ def _with_signs(request: FitRequest, state: FitState) -> tuple[FoundSigns | None
     """Torque signs where they were not recorded, and samples that have them."""
     if not _unsigned(state.source) and not request.sign_hints:
         return None, state.source
-    from taufit.workflow.found_signs import found_signs
+    from taufit.workflow.sign_recovery import found_signs
 
     signs = found_signs(state.model, state.source, request.sign_hints, request.sign_method)
     return signs, SamplesInMemory(signs.fit_samples)
@@ -368,7 +370,7 @@ def _with_residuals(model: FittedModel, state: FitState, scores: TrainingScores)
 
 def _noise(fitted: FittedModel, source: SampleSource) -> NoiseByState | None:
     """Noise by state; of the same excerpt and nearly the same parameters it is found again."""
-    near, record = near_model(fitted, source), fitted.training
+    near, record = reusable_model(fitted, source), fitted.training
     found: NoiseByState | None = source.of_excerpt(
         _noise_at, near.structure, near.values, record.ranges, record.conditioning
     )
@@ -399,7 +401,7 @@ def _unseen(
             runs = [without_signs(recording) for recording in runs]
         samples = condition_like(model, runs, name=name)
         unseen.append(samples)
-        scores.append(in_detail(model, samples, score(model, samples, file=name)))
+        scores.append(score_breakdown(model, samples, score(model, samples, file=name)))
     return tuple(scores), tuple(unseen)
 
 

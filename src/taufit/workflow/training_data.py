@@ -17,7 +17,12 @@ import numpy as np
 from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Engine, Processes
 from taufit.core.errors import RecordingError
-from taufit.diagnosis import declared_torque, recording_causes, refuse, suitable_cutoff
+from taufit.diagnosis import (
+    declared_torque,
+    raise_on_contradiction,
+    recording_causes,
+    suitable_cutoff,
+)
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Finding, Recording, in_order
 from taufit.recording.files import RecordingFiles
@@ -27,9 +32,9 @@ from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.stored.stored_samples import Store, StoredPart, StoredSamples
 from taufit.temperature.apply import with_temperature
+from taufit.workflow.file_cache import FileCache, PreparedFile
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.inputs import LEAD_ROWS
-from taufit.workflow.known_files import KnownFiles, Prepared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +95,7 @@ def training_data(
     how = _How.of(request)
     if not isinstance(recordings, RecordingFiles):
         return _in_memory(robot, [_ordered(robot, r, how) for r in recordings], how)
-    known = KnownFiles(recordings, cache if recordings.settings is not None else None)
+    known = FileCache(recordings, cache if recordings.settings is not None else None)
     files = known.lead(LEAD_ROWS)
     if files == len(recordings):
         lead = [_ordered(robot, one, how) for k in range(files) for one in recordings[k]]
@@ -174,7 +179,7 @@ class _Decide:
 def _in_files(
     robot: Robot,
     decided: _Decided,
-    known: KnownFiles,
+    known: FileCache,
     engine: Engine,
     watch: Callable[[], None] | None,
 ) -> TrainingData:
@@ -224,7 +229,7 @@ class _Prepare:
     rate_hz: float
     pooled: Gains | None
 
-    def __call__(self, runs: list[Recording], stem: Path) -> Prepared:
+    def __call__(self, runs: list[Recording], stem: Path) -> PreparedFile:
         found = [_ordered(self.robot, one, self.how) for one in runs]
         if self.pooled is not None:
             found = [_filled(one, self.pooled) for one in found]
@@ -241,7 +246,7 @@ class _Prepare:
             for i, run in enumerate(samples.run_slices())
         ]
         heads = [_without_rows(one) for one in found]
-        return Prepared(tuple(parts), tuple(heads), own, samples.findings, samples.signed)
+        return PreparedFile(tuple(parts), tuple(heads), own, samples.findings, samples.signed)
 
 
 def counted(samples: Samples, recordings: list[Recording]) -> Samples:
@@ -261,7 +266,7 @@ def _ordered(robot: Robot, recording: Recording, how: _How) -> Recording:
 
         ordered = without_signs(ordered)
     causes = recording_causes(robot, [ordered])
-    refuse(causes, how.ignore_contradictions)
+    raise_on_contradiction(causes, how.ignore_contradictions)
     new = [cause.finding for cause in causes if cause.finding not in ordered.findings]
     return replace(ordered, findings=(*ordered.findings, *new))
 

@@ -19,7 +19,7 @@ from taufit.cli.common import reading
 if TYPE_CHECKING:
     from taufit.recording import Recording
     from taufit.robot import Robot
-    from taufit.validation import Limits
+    from taufit.validation import AcceptanceLimits
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Report = Annotated[
@@ -92,7 +92,7 @@ class RecordingOptions:
         if self.effort is not None:
             from taufit.recording.readers.from_bag import EFFORTS
 
-            one_of(self.effort, EFFORTS, "--effort")
+            require_choice(self.effort, EFFORTS, "--effort")
         how: dict[str, Any] = {"map": self.map, "topic": self.topic, "effort": self.effort}
         how |= {"payload": payload, "start": self.start, "end": self.end}
         with reading(path):
@@ -152,7 +152,7 @@ class RobotOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitOptions:
+class AcceptanceOptions:
     """What a model must reach; the exit code is 1 where it does not."""
 
     max_mean_nrmse: Annotated[
@@ -168,24 +168,24 @@ class LimitOptions:
         float | None, typer.Option(help="FAIL with any joint's correlation below this.")
     ] = None
 
-    def limits(self) -> Limits:
+    def limits(self) -> AcceptanceLimits:
         """As the library takes them."""
         from taufit.core.errors import TaufitError
-        from taufit.validation import Limits
+        from taufit.validation import AcceptanceLimits
 
         rmse = None if self.max_rmse is None else numbers(self.max_rmse, "--max-rmse")
         try:
-            return Limits(self.max_mean_nrmse, self.max_nrmse, rmse, self.min_correlation)
+            return AcceptanceLimits(self.max_mean_nrmse, self.max_nrmse, rmse, self.min_correlation)
         except TaufitError as error:
-            wrong("--max-... and --min-...", str(error))
+            usage_error("--max-... and --min-...", str(error))
 
 
-def wrong(option: str, message: str) -> NoReturn:
+def usage_error(option: str, message: str) -> NoReturn:
     """Refuse the value of an option: wrong usage, exit code 2."""
     raise typer.BadParameter(message, param_hint=option)
 
 
-def one_of(value: str, known: Iterable[str], option: str) -> str:
+def require_choice(value: str, known: Iterable[str], option: str) -> str:
     """`value`, which must be among the known names."""
     known = list(known)
     if value not in known:
@@ -193,7 +193,7 @@ def one_of(value: str, known: Iterable[str], option: str) -> str:
 
         close = difflib.get_close_matches(value, known, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        wrong(option, f"{value!r} is not known; use {', '.join(known)}.{hint}")
+        usage_error(option, f"{value!r} is not known; use {', '.join(known)}.{hint}")
     return value
 
 
@@ -207,14 +207,14 @@ def numbers(text: str, option: str, count: int | None = None) -> tuple[float, ..
         values = ()
     if not values or not all(map(isfinite, values)) or count not in (None, len(values)):
         expected = "comma-separated numbers" if count is None else f"{count} numbers, as A,B,.."
-        wrong(option, f"expected {expected}, got {text!r}.")
+        usage_error(option, f"expected {expected}, got {text!r}.")
     return values
 
 
 def cutoff_given(value: float | None) -> float | None:
     """A cut-off frequency [Hz], or None for that of the training data."""
     if value is not None and not 0.0 < value < 1e6:
-        wrong("--cutoff-hz", f"must be a positive frequency in Hz, got {value:g}.")
+        usage_error("--cutoff-hz", f"must be a positive frequency in Hz, got {value:g}.")
     return value
 
 
@@ -226,5 +226,5 @@ def mounting_given(text: str) -> str:
     try:
         parse_mounting(text)
     except RobotError as error:
-        wrong("--mounting", str(error))
+        usage_error("--mounting", str(error))
     return text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taufit.cli.options import wrong
+from taufit.cli.options import usage_error
 from taufit.core.names import printable
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def opened_cache(option: str, recordings: Path | None) -> Cache | None:
     if recordings is not None and (recordings / _EARLIER).exists():
         _say(f"{recordings / _EARLIER} is of an earlier version: it is not read and may be deleted")
     if option != "auto" and not Path(option).is_dir():
-        wrong("--cache", f"there is no folder {option}.")
+        usage_error("--cache", f"there is no folder {option}.")
     cache = open_cache(None if option == "auto" else option)
     if not cache.warning:
         _say(f"results on files are kept in {cache.path} (--cache off: nowhere)")

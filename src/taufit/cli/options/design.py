@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taufit.cli.options import numbers, one_of, wrong
+from taufit.cli.options import numbers, require_choice, usage_error
 
 if TYPE_CHECKING:
     from taufit.clearance import Cell
     from taufit.core.arrays import Array, Float
-    from taufit.excitation import Effort, InertiaGoal, Motion, Plan, Scene
+    from taufit.excitation import InertiaGoal, Motion, Plan, Scene, SearchEffort
     from taufit.excitation.basis import Basis
     from taufit.model.torque_model import TorqueModel
     from taufit.robot import Limits, Robot
@@ -44,13 +44,15 @@ class SeriesOptions:
 
         if self.splines:
             if self.splines < 6:
-                wrong("--splines", "a motion at rest at both ends needs at least 6 pieces.")
+                usage_error("--splines", "a motion at rest at both ends needs at least 6 pieces.")
             return SplineBasis(self.splines, self.periods / self.frequency_hz)
         counts = None
         if self.joint_harmonics is not None:
             given = numbers(self.joint_harmonics, "--joint-harmonics", joints)
             if any(x != int(x) or not 2 <= x <= self.harmonics for x in given):
-                wrong("--joint-harmonics", f"expected whole numbers from 2 to {self.harmonics}.")
+                usage_error(
+                    "--joint-harmonics", f"expected whole numbers from 2 to {self.harmonics}."
+                )
             counts = tuple(int(x) for x in given)
         return FourierBasis(
             self.harmonics, self.frequency_hz, periods=self.periods, joint_harmonics=counts
@@ -86,8 +88,8 @@ class GoalOptions:
         from taufit.model.torque_model import TorqueModel
         from taufit.terms.friction import FRICTION_MODELS
 
-        one_of(self.criterion, CRITERIA, "--criterion")
-        friction = FRICTION_MODELS[one_of(self.friction, FRICTION_MODELS, "--friction")]()
+        require_choice(self.criterion, CRITERIA, "--criterion")
+        friction = FRICTION_MODELS[require_choice(self.friction, FRICTION_MODELS, "--friction")]()
         return TorqueModel(
             arm, friction, rotor_inertia=self.rotor_inertia, offset=not self.no_offset
         )
@@ -98,7 +100,7 @@ class GoalOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class CellOptions:
+class LimitAndSceneOptions:
     """What the arm may do and must not touch."""
 
     start: Annotated[
@@ -169,7 +171,7 @@ class CellOptions:
             *normal, offset = numbers(text, "--wall", 4)
             length = float(np.linalg.norm(normal))
             if length == 0:
-                wrong("--wall", f"the normal in {text!r} has no length; try 1,0,0,-0.5.")
+                usage_error("--wall", f"the normal in {text!r} has no length; try 1,0,0,-0.5.")
             planes.append(Plane(f"wall {text}", np.array(normal) / length, offset / length))
         if self.free_space:
             return Scene(tip_speed=limit)
@@ -247,14 +249,14 @@ class PurposeOptions:
         if self.torque_noise is not None:
             noise = np.array(numbers(self.torque_noise, "--torque-noise", joints))
             if not np.all(noise > 0):
-                wrong("--torque-noise", "must be positive.")
+                usage_error("--torque-noise", "must be positive.")
         return InertiaGoal(self.part_mass, self.part_size, self.part_deviation, noise)
 
     def joints(self, arm: Robot) -> tuple[int, ...]:
         """Of a friction test; none stands for all."""
         for number in self.joint or ():
             if number > arm.joints:
-                wrong("--joint", f"this arm has joints 1 to {arm.joints}, not {number}.")
+                usage_error("--joint", f"this arm has joints 1 to {arm.joints}, not {number}.")
         return tuple(sorted(set(self.joint or ())))
 
     def stroke_speeds(self) -> Float[Array, " s"] | None:
@@ -265,7 +267,7 @@ class PurposeOptions:
             return None
         given = np.radians(numbers(self.speeds, "--speeds"))
         if not np.all(given > 0):
-            wrong("--speeds", "must be positive.")
+            usage_error("--speeds", "must be positive.")
         return given
 
 
@@ -289,15 +291,15 @@ class EffortOptions:
     ] = 1
     seed: Annotated[int, typer.Option(help="Of the random starts.", min=0)] = 0
 
-    def effort(self, tell: Any) -> Effort:
+    def effort(self, tell: Any) -> SearchEffort:
         """As the library takes it."""
-        from taufit.excitation import Effort
+        from taufit.excitation import SearchEffort
 
-        return Effort(self.seconds, self.iterations, self.seed, self.workers, tell)
+        return SearchEffort(self.seconds, self.iterations, self.seed, self.workers, tell)
 
 
 @dataclass(frozen=True, slots=True)
-class FormOptions:
+class MotionFileOptions:
     """Other forms of the motion."""
 
     csv: Annotated[Path | None, typer.Option(help="Also write a table of q, v, a.")] = None
@@ -330,7 +332,7 @@ def _earlier(path: Path, map: Path | None) -> Motion:
 
     if path.suffix == ".json":
         return read_motion(path)
-    from taufit.excitation.purpose import recorded_motion
+    from taufit.excitation.motion_kinds import recorded_motion
     from taufit.recording import read_recording
     from taufit.signals import condition
 
@@ -339,4 +341,4 @@ def _earlier(path: Path, map: Path | None) -> Motion:
 
 def _positive(value: float | None, option: str) -> None:
     if value is not None and not 0 < value < float("inf"):
-        wrong(option, f"must be positive and finite, got {value:g}.")
+        usage_error(option, f"must be positive and finite, got {value:g}.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from taufit.cli.options import AllowRepeats, Json, one_of, wrong
+from taufit.cli.options import AllowRepeats, Json, require_choice, usage_error
 from taufit.cli.options.cache import CacheOption, opened_cache
 
 # From this number of files on they are shared by several processes.
@@ -138,10 +138,10 @@ class ModelOptions:
         from taufit.temperature.apply import TEMPERATURE_CHOICES
         from taufit.workflow.fit_request import FitRequest
 
-        one_of(self.estimator, ("auto", *ESTIMATORS), "--estimator")
-        one_of(self.temperature, TEMPERATURE_CHOICES, "--temperature")
-        one_of(self.torque_signs, ("recorded", "unknown"), "--torque-signs")
-        one_of(self.sign_method, ("exact", "tree"), "--sign-method")
+        require_choice(self.estimator, ("auto", *ESTIMATORS), "--estimator")
+        require_choice(self.temperature, TEMPERATURE_CHOICES, "--temperature")
+        require_choice(self.torque_signs, ("recorded", "unknown"), "--torque-signs")
+        require_choice(self.sign_method, ("exact", "tree"), "--sign-method")
         same = {name: getattr(self, name) for name in _SAME}
         estimator: Any = None if self.estimator == "auto" else ESTIMATORS[self.estimator]()
         return FitRequest(
@@ -169,7 +169,7 @@ class ModelOptions:
             from taufit.model.model_file import read_model
 
             return read_model(self.friction_file)
-        one_of(self.friction, ("auto", *FRICTION_MODELS), "--friction")
+        require_choice(self.friction, ("auto", *FRICTION_MODELS), "--friction")
         if self.friction in ("auto", "none"):
             return "auto" if self.friction == "auto" else None
         return FRICTION_MODELS[self.friction]()
@@ -177,7 +177,7 @@ class ModelOptions:
     def _terms(self) -> tuple[str, ...]:
         from taufit.terms import selectable_terms
 
-        return tuple(one_of(name, selectable_terms(), "--term") for name in self.term or ())
+        return tuple(require_choice(name, selectable_terms(), "--term") for name in self.term or ())
 
     def hints(self, joint_names: tuple[str, ...]) -> list[SignHint]:
         """The known signs, each with its joint found by number or name."""
@@ -189,7 +189,7 @@ class ModelOptions:
         try:
             return [read_hint(text, joint_names) for text in self.sign_hint]
         except TaufitError as error:
-            wrong("--sign-hint", str(error))
+            usage_error("--sign-hint", str(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class HoldoutOptions:
         except ValueError:
             share = -1.0
         if not 0.0 < share < 1.0 or len(shares) > 1:
-            wrong("--holdout", f"expected one share between 0 and 100 %, got {shares[-1]}.")
+            usage_error("--holdout", f"expected one share between 0 and 100 %, got {shares[-1]}.")
         return share
 
 
@@ -281,7 +281,7 @@ def _cutoff(text: str) -> float | Literal["auto"]:
     except ValueError:
         value = -1.0
     if not 0.0 < value < 1e6:
-        wrong("--cutoff-hz", f"must be a positive frequency in Hz or auto, got {text!r}.")
+        usage_error("--cutoff-hz", f"must be a positive frequency in Hz or auto, got {text!r}.")
     return value
 
 
@@ -293,5 +293,5 @@ def _delay(text: str) -> float | Literal["auto"]:
     except ValueError:
         value = float("nan")
     if not abs(value) < 10.0:
-        wrong("--delay-s", f"must be a time in seconds below 10, or auto, got {text!r}.")
+        usage_error("--delay-s", f"must be a time in seconds below 10, or auto, got {text!r}.")
     return value

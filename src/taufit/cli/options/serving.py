@@ -13,7 +13,7 @@ from taufit.cli.common import print_json
 if TYPE_CHECKING:
     import socket
 
-    from taufit.live.server import Place
+    from taufit.live.server import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class PageOptions:
         bool, typer.Option("--browser", help="Open the page in the default browser.")
     ] = False
 
-    def listen(self) -> tuple[socket.socket, Place]:
+    def listen(self) -> tuple[socket.socket, Endpoint]:
         """The line and its place; a warning where others than this computer reach it."""
         from taufit.live.server import listen
 
@@ -43,7 +43,7 @@ class PageOptions:
             )
         return line, place
 
-    def announce(self, place: Place, about: dict[str, Any], as_json: bool, stream: Any) -> None:
+    def announce(self, place: Endpoint, about: dict[str, Any], as_json: bool, stream: Any) -> None:
         """Say where the page is."""
         if as_json:
             print_json({"url": place.url, "port": place.port, **about})

@@ -32,7 +32,7 @@ gains: {list(_GAINS)}          # N m at the joint per ampere
 def write_example_files(folder: Path) -> Iterator[tuple[str, str]]:
     """Write them one by one; gives each file's name and what it is."""
     import taufit
-    from taufit.sim import Carried, random_fourier
+    from taufit.sim import CarriedPayload, random_fourier
 
     robot = taufit.read_robot(ROBOT)
     twin = taufit.Twin.typical(robot)
@@ -43,7 +43,7 @@ def write_example_files(folder: Path) -> Iterator[tuple[str, str]]:
         runs.append(twin.run(random_fourier(robot, seed=seed), seed=seed).recording)
         taufit.write_recording(runs[-1], folder / name)
         yield name, what
-    mass = Carried.lump(3.5, (0.0, 0.0, 0.03))
+    mass = CarriedPayload.lump(3.5, (0.0, 0.0, 0.03))
     loaded = twin.run(random_fourier(robot, seed=1), seed=5, payload=mass).recording
     taufit.write_recording(loaded, folder / "loaded.parquet")
     yield "loaded.parquet", "the same arm with 3.5 kg in its gripper"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taufit.cli.options import RecordingOptions, wrong
+from taufit.cli.options import RecordingOptions, usage_error
 
 if TYPE_CHECKING:
     from taufit.model import FittedModel
@@ -41,11 +41,13 @@ class GuidingOptions:
         """Of the three columns; None where there are none."""
         if self.force_columns is None:
             if self.guiding is not None:
-                wrong("--guiding", "say which columns hold the force: --force-columns FX,FY,FZ.")
+                usage_error(
+                    "--guiding", "say which columns hold the force: --force-columns FX,FY,FZ."
+                )
             return None
         names = tuple(name.strip() for name in self.force_columns.split(","))
         if len(names) != 3 or not all(names):
-            wrong("--force-columns", f"expected three names, got {self.force_columns!r}.")
+            usage_error("--force-columns", f"expected three names, got {self.force_columns!r}.")
         return names
 
     def force(

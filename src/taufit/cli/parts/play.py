@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taufit.cli.options import wrong
+from taufit.cli.options import usage_error
 
 if TYPE_CHECKING:
     from taufit.clearance import Clearance, ClearanceCheck, MotionFile
@@ -118,7 +118,7 @@ class Planned:
 
     def program(self, clearance: Clearance, rate_hz: float) -> str:
         """URScript of the whole playback."""
-        from taufit.excitation.programs import to_urscript
+        from taufit.excitation.robot_programs import to_urscript
 
         return to_urscript(
             clearance.motion,
@@ -177,9 +177,11 @@ def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | N
             "is only read. Play it with the robot's own tools and record without MOTION."
         )
     if address.kind == "ros2" and play.stream:
-        wrong("--stream", "ROS 2 takes a whole trajectory; leave --stream out")
+        usage_error("--stream", "ROS 2 takes a whole trajectory; leave --stream out")
     if 0.0 < play.slow < _SLOWEST:
-        wrong("--slow", f"a first period is played at {_SLOWEST} to 1 of the speed, or not at all")
+        usage_error(
+            "--slow", f"a first period is played at {_SLOWEST} to 1 of the speed, or not at all"
+        )
     file = read_motion_file(path)
     motion = file.motion
     if play.periods is not None:

@@ -62,7 +62,7 @@ class _Unfiltered:
         return getattr(self._stream, name)
 
 
-def settle() -> None:
+def configure_process() -> None:
     """Streams, terminal width and signals, before anything else runs."""
     _reserve_descriptors()
     if sys.stdout is None or sys.stdout is sys.__stdout__:

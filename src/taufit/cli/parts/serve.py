@@ -14,7 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from taufit.excitation import Motion
-    from taufit.sim import Carried, Twin
+    from taufit.sim import CarriedPayload, Twin
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Served:
     """
 
     twin: Twin
-    carried: tuple[Carried, ...]
+    carried: tuple[CarriedPayload, ...]
     seed: int
     motion: Callable[[], Motion]
     options: ServeOptions

@@ -7,11 +7,11 @@ from pathlib import Path
 from taufit.core.errors import TaufitError
 from taufit.core.files import is_stream, write_text
 from taufit.export.c.texts import c_texts
-from taufit.export.form import Written
+from taufit.export.export_format import ExportResult
 from taufit.model.fitted_model import FittedModel
 
 
-def write_c(model: FittedModel, path: Path) -> Written:
+def write_c(model: FittedModel, path: Path) -> ExportResult:
     """arm.c, arm.h, arm.hpp and arm.cmake; one text of header and source into a stream."""
     if path.suffix in (".h", ".hpp", ".cmake"):
         raise TaufitError(f"{path} is the name of a file beside it: give {path.stem}.c.")
@@ -21,7 +21,7 @@ def write_c(model: FittedModel, path: Path) -> Written:
             line for line in texts.source.splitlines(True) if not line.startswith('#include "')
         )
         write_text(path, texts.header + source)
-        return Written((path,))
+        return ExportResult((path,))
     texts = c_texts(model, path.stem)
     files = {
         path: texts.source,
@@ -32,4 +32,4 @@ def write_c(model: FittedModel, path: Path) -> Written:
         files[path.with_suffix(".cmake")] = texts.cmake
     for file, text in files.items():
         write_text(file, text)
-    return Written(tuple(files))
+    return ExportResult(tuple(files))

@@ -7,12 +7,12 @@ import numpy as np
 from taufit.export.c.traced import FrictionProgram, friction_program
 from taufit.export.friction_parts import friction_coefficients
 from taufit.model.fitted_model import FittedModel
-from taufit.terms import Term, remembers
+from taufit.terms import Term, has_memory
 
 
 def memory_entries(model: FittedModel) -> int:
     """Numbers that friction remembers per joint."""
-    if not remembers(model.term_sum):
+    if not has_memory(model.term_sum):
         return 0
     return len(friction_program(model.term_sum.of_joint(0), model.joint_shape[0]).memory)
 
@@ -28,7 +28,7 @@ def friction_functions(model: FittedModel) -> str:
         "                       const double *rigid, const double *temperature, double dt,\n"
         "                       double *tau) {"
     )
-    if not remembers(model.term_sum):
+    if not has_memory(model.term_sum):
         call = (
             "  (void)dt;\n  state->started = 1;\n  arm_friction(q, v, rigid, temperature, tau);\n}"
         )
@@ -66,7 +66,7 @@ def _function(model: FittedModel, signature: str, friction: Term) -> str:
     lines += [
         f"  tau[{i}] = offset[{i}] + {_sum(coupling[:, i], 'motor')};" for i in range(len(coupling))
     ]
-    if remembers(friction):
+    if has_memory(friction):
         lines.append("  state->started = 1;")
     lines.append("}")
     return "\n".join(lines)

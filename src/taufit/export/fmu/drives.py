@@ -11,7 +11,14 @@ from taufit.export.c.tables import table, vector
 from taufit.export.c.traced import friction_program
 from taufit.export.friction_parts import friction_coefficients, offsets
 from taufit.model.fitted_model import FittedModel
-from taufit.terms import CONSERVATIVE, DISSIPATIVE, MEMORY, TermInput, level, remembers
+from taufit.terms import (
+    CONSERVATIVE,
+    DISSIPATIVE,
+    MEMORY,
+    TermInput,
+    has_memory,
+    steady_friction_model,
+)
 
 # The longest step of the integration in forward.c [s].
 TICK = 1e-3
@@ -38,7 +45,7 @@ def drive_tables(model: FittedModel) -> str:
 
 def slow_parts(model: FittedModel) -> tuple[Float[Array, "j e"], Float[Array, " e"]]:
     """Torques and widths of what builds up slowly; one of no torque where there is none."""
-    if not remembers(model.term_sum):
+    if not has_memory(model.term_sum):
         return np.zeros((model.robot.joints, 1)), np.ones(1)
     widths = model.term_sum.memory[1:]
     own = [k for k, one in enumerate(model.term_sum.parameters) if one.group == MEMORY]
@@ -68,7 +75,7 @@ def _body(model: FittedModel, *, waves: bool) -> str:
     wanted = CONSERVATIVE if waves else DISSIPATIVE
     chosen = [k for k, kind in enumerate(term.kinds) if kind == wanted]
     # Friction without its memory.
-    term = term.only(CONSERVATIVE) if waves else level(term)
+    term = term.only(CONSERVATIVE) if waves else steady_friction_model(term)
     given = {"position": "at[{0}]"} if waves else {"velocity": "speed[{0}]", "load": "carried[{0}]"}
     lines = []
     for i in range(model.robot.joints):
@@ -108,7 +115,7 @@ def presliding(model: FittedModel, poses: int = 41) -> Float[Array, " j"]:
     carried = (1.0 / np.einsum("ki,nij,kj->nk", coupling, inverse, coupling)).min(0)
     load = 1.5 * np.abs(inverse_dynamics(robot, q, v, a)).max(0) + 1.0
     floor = 4.0 * _largest(model, 0.02 * fastest, load) * TICK**2 / carried
-    own = model.term_sum.memory[0] if remembers(model.term_sum) else 0.0
+    own = model.term_sum.memory[0] if has_memory(model.term_sum) else 0.0
     return np.maximum(np.maximum(floor, own), 1e-9)
 
 
@@ -131,7 +138,7 @@ def _largest(
     model: FittedModel, speed: Float[Array, " j"], load: Float[Array, " j"]
 ) -> Float[Array, " j"]:
     """Friction level per motor between standstill and a low speed, without and with load."""
-    steady = level(model.term_sum)
+    steady = steady_friction_model(model.term_sum)
     out = np.zeros(model.robot.joints)
     for j, own in enumerate(friction_coefficients(model)):
         grid = np.concatenate([s * np.linspace(1e-9, speed[j], 20) for s in (-1.0, 1.0)])

@@ -22,7 +22,7 @@ LONGEST = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class FmuSources:
     """The texts of one unit.
 
     Attributes:
@@ -38,7 +38,7 @@ class Unit:
     sources: dict[str, str]
 
 
-def unit_of(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> Unit:
+def unit_of(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> FmuSources:
     """The unit of a model: inverse dynamics (motion in, torque out) or forward dynamics."""
     assert fmi in FMI_VERSIONS and kind in KINDS
     name = c_name(model)
@@ -86,7 +86,7 @@ def unit_of(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> Unit
     sources["unit.h"] = sources["unit.h"].replace("@TOKEN@", token)
     if fmi == "3.0":
         sources["buildDescription.xml"] = build_description(identifier, SOURCES)
-    return Unit(
+    return FmuSources(
         fmi,
         identifier,
         model_description(fmi, identifier, title, token, variables, SOURCES),

@@ -26,7 +26,7 @@ UNITS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class VariableGroup:
     """One quantity of every joint.
 
     Attributes:
@@ -63,7 +63,7 @@ class Variable:
 class Variables:
     """All variables of a unit: inputs and tunable parameters, what is fixed, results."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[VariableGroup, ...]
     joint_names: tuple[str, ...]
     prismatic: tuple[bool, ...]
 
@@ -72,7 +72,7 @@ class Variables:
         assert order == sorted(order), "references say by their order what can be set"
 
     @staticmethod
-    def _rank(group: Group) -> int:
+    def _rank(group: VariableGroup) -> int:
         return 2 if group.start is None else int(group.fixed)
 
     def count(self, rank: int) -> int:
@@ -113,18 +113,18 @@ class Variables:
                 )
 
 
-def _of(model: FittedModel, groups: list[Group]) -> Variables:
+def _of(model: FittedModel, groups: list[VariableGroup]) -> Variables:
     robot = model.robot
     return Variables(
         tuple(groups), tuple(robot.joint_names), tuple(link.prismatic for link in robot.links)
     )
 
 
-def _warmth(model: FittedModel) -> list[Group]:
+def _warmth(model: FittedModel) -> list[VariableGroup]:
     if not needs(model.term_sum, "temperature"):
         return []
     start = np.asarray(model.typical_temperature, float)
-    return [Group("temperature", "temperature", "input", "temperature", start)]
+    return [VariableGroup("temperature", "temperature", "input", "temperature", start)]
 
 
 def inverse_variables(model: FittedModel) -> Variables:
@@ -133,11 +133,11 @@ def inverse_variables(model: FittedModel) -> Variables:
     return _of(
         model,
         [
-            Group("position", "position", "input", "position", zero),
-            Group("velocity", "velocity", "input", "velocity", zero),
-            Group("acceleration", "acceleration", "input", "acceleration", zero),
+            VariableGroup("position", "position", "input", "position", zero),
+            VariableGroup("velocity", "velocity", "input", "velocity", zero),
+            VariableGroup("acceleration", "acceleration", "input", "acceleration", zero),
             *_warmth(model),
-            Group("torque", "torque", "output", "torque of the drive"),
+            VariableGroup("torque", "torque", "output", "torque of the drive"),
         ],
     )
 
@@ -149,14 +149,16 @@ def forward_variables(model: FittedModel, presliding: Float[Array, " j"]) -> Var
     return _of(
         model,
         [
-            Group("torque", "torque", "input", "torque given to the drive", zero),
-            Group("reference_position", "position", "input", f"reference {servo}", zero),
-            Group("reference_velocity", "velocity", "input", f"reference velocity {servo}", zero),
+            VariableGroup("torque", "torque", "input", "torque given to the drive", zero),
+            VariableGroup("reference_position", "position", "input", f"reference {servo}", zero),
+            VariableGroup(
+                "reference_velocity", "velocity", "input", f"reference velocity {servo}", zero
+            ),
             *_warmth(model),
-            Group("stiffness", "stiffness", "parameter", f"stiffness {servo}", zero),
-            Group("damping", "damping", "parameter", f"damping {servo}", zero),
-            Group("integral_gain", "integral", "parameter", f"integral gain {servo}", zero),
-            Group(
+            VariableGroup("stiffness", "stiffness", "parameter", f"stiffness {servo}", zero),
+            VariableGroup("damping", "damping", "parameter", f"damping {servo}", zero),
+            VariableGroup("integral_gain", "integral", "parameter", f"integral gain {servo}", zero),
+            VariableGroup(
                 "presliding",
                 "position",
                 "parameter",
@@ -164,10 +166,14 @@ def forward_variables(model: FittedModel, presliding: Float[Array, " j"]) -> Var
                 presliding,
                 True,
             ),
-            Group("position", "position", "output", "position", zero, True),
-            Group("velocity", "velocity", "output", "velocity", zero, True),
-            Group("acceleration", "acceleration", "output", "acceleration in the last step"),
-            Group("drive_torque", "torque", "output", "torque of the drive in the last step"),
-            Group("friction", "torque", "output", "friction and offset in the last step"),
+            VariableGroup("position", "position", "output", "position", zero, True),
+            VariableGroup("velocity", "velocity", "output", "velocity", zero, True),
+            VariableGroup(
+                "acceleration", "acceleration", "output", "acceleration in the last step"
+            ),
+            VariableGroup(
+                "drive_torque", "torque", "output", "torque of the drive in the last step"
+            ),
+            VariableGroup("friction", "torque", "output", "friction and offset in the last step"),
         ],
     )

@@ -13,9 +13,9 @@ from pathlib import Path
 from taufit.core.ending import temporary_folder
 from taufit.core.errors import TaufitError
 from taufit.core.files import replacing
+from taufit.export.export_format import ExportFormat, ExportResult
 from taufit.export.feasible import require_feasible
-from taufit.export.fmu.unit import FMI_VERSIONS, KINDS, SOURCES, Unit, unit_of
-from taufit.export.form import Form, Written
+from taufit.export.fmu.unit import FMI_VERSIONS, KINDS, SOURCES, FmuSources, unit_of
 from taufit.model.fitted_model import FittedModel, require_fitted
 
 _COMPILERS = ("cc", "gcc", "clang")
@@ -24,14 +24,14 @@ _FLAGS = ("-std=c99", "-O2", "-fPIC", "-fvisibility=hidden", "-shared")
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def fmu_form(fmi: str = "2.0", kind: str = "inverse") -> Form:
+def fmu_form(fmi: str = "2.0", kind: str = "inverse") -> ExportFormat:
     """The entry of `EXPORTS`, for a version of FMI and a kind of unit."""
-    return Form(".fmu", partial(write_fmu, fmi=fmi, kind=kind), stepped=True)
+    return ExportFormat(".fmu", partial(write_fmu, fmi=fmi, kind=kind), stepped=True)
 
 
 def write_fmu(
     model: FittedModel, path: Path, *, fmi: str = "2.0", kind: str = "inverse"
-) -> Written:
+) -> ExportResult:
     """Write a unit for co-simulation.
 
     Args:
@@ -56,7 +56,7 @@ def write_fmu(
             _put(archive, f"sources/{name}", text.encode())
         if binary is not None:
             _put(archive, f"binaries/{folder}/{unit.identifier}{_ending()}", binary)
-    return Written((Path(path),), (), () if note is None else (note,))
+    return ExportResult((Path(path),), (), () if note is None else (note,))
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
@@ -83,7 +83,7 @@ def _platform(fmi: str) -> str | None:
     return f"{system}64" if machine == "x86_64" else None
 
 
-def compiled(unit: Unit) -> tuple[str, bytes | None, str | None]:
+def compiled(unit: FmuSources) -> tuple[str, bytes | None, str | None]:
     """Folder, bytes of the library, and why there are none."""
     folder = _platform(unit.fmi)
     compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)

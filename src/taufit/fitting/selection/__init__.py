@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.fitting.selection.friction_terms import Choice as Choice, choose as choose
+    from taufit.fitting.selection.friction_terms import (
+        TermSelection as TermSelection,
+        select_friction_terms as select_friction_terms,
+    )
     from taufit.fitting.selection.shapes import fit_shapes as fit_shapes
 
 lazy_room(__name__)

@@ -16,11 +16,11 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.estimators.constraints import UNIT
 from taufit.estimators.entropic import prior_links
-from taufit.estimators.estimator import Problem
+from taufit.estimators.estimator import EstimationProblem
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression
-from taufit.regression.rows import Load, RowsOf
+from taufit.regression.rows import Load, RowBuilder
 from taufit.robot.inertia import pseudo_inertia
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
@@ -44,7 +44,7 @@ _HARMLESS = 1.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class TermSelection:
     """What was chosen from the data.
 
     Attributes:
@@ -77,7 +77,7 @@ def _leaving(
     return leaving, chosen
 
 
-def choose(
+def select_friction_terms(
     model: TorqueModel,
     samples: Samples | SampleSource,
     *,
@@ -85,7 +85,7 @@ def choose(
     groups: tuple[str, ...] | None = None,
     dropped: tuple[str, ...] = (),
     worth: float = _WORTH,
-) -> Choice:
+) -> TermSelection:
     """Friction terms and the weight of the nominal arm, from the samples.
 
     Intervals of the recording (or its runs, if there are three or more) are left out in turn and
@@ -113,7 +113,7 @@ def choose(
     theta: Float[Array, " p"] | None = None
     for _ in range(2 if loaded else 1):
         load = load if theta is None else theta
-        regression = Regression(source, RowsOf(model, load), base)
+        regression = Regression(source, RowBuilder(model, load), base)
         folds = _Folds(regression)
         theta, scale = folds.weighted_fit(weak * prior, centre, model.nonnegative)
     assert theta is not None
@@ -140,7 +140,7 @@ def choose(
     leaving, chosen = _leaving(model, costs, worth)
     leaving = [*(name for name in model.names if name in dropped), *leaving]
     found = theta if loaded else None
-    return Choice(tuple(dict.fromkeys(leaving)), weight, correlation, chosen, found)
+    return TermSelection(tuple(dict.fromkeys(leaving)), weight, correlation, chosen, found)
 
 
 def gaussian_prior(
@@ -150,7 +150,7 @@ def gaussian_prior(
 
     The last value tells whether the nominal robot says nothing about any of its links.
     """
-    problem = Problem.of(model)
+    problem = EstimationProblem.of(model)
     links, made_up = prior_links(problem)
     p, joints = len(model.names), model.robot.joints
     square, centre = np.zeros((p, p)), model.nominal.copy()

@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.fitting.selection.evidence import searched
+from taufit.fitting.selection.prior_scales import maximise_evidence
 from taufit.model.torque_model import TorqueModel
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
@@ -69,7 +69,7 @@ def with_ripple(
     apart = waves & np.isin(np.arange(layout.size), base_parameters(rippled).columns)
     source = source_of(samples)
     whole = apart & _within_travel(layout, waves, ripple.orders, source)
-    search = searched(rippled, source_of(source.excerpt), _named(layout, waves & ~apart))
+    search = maximise_evidence(rippled, source_of(source.excerpt), _named(layout, waves & ~apart))
     owner = np.asarray(layout.owner)
 
     def squares(taken: Bool[Array, " p"]) -> Float[Array, " j"]:

@@ -27,7 +27,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.regression.rows import Load, SampleRows
 from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
-from taufit.terms import Shape, Term, remembers
+from taufit.terms import ShapeParameter, Term, has_memory
 
 STEP = 1e-30
 MOST_SAMPLES = 3000
@@ -63,7 +63,7 @@ def fit_shapes(
     joints = model.robot.joints
     stride = max(1, -(-len(samples) // MOST_SAMPLES))
     carried = SampleRows(model, samples, load=load).carried
-    scene = _Scene(model, samples, carried, dropped, np.arange(0, len(samples), stride))
+    scene = _ShapeProblem(model, samples, carried, dropped, np.arange(0, len(samples), stride))
     shape = model.joint_shape.astype(float)
     search = model.shape is None if search is None else search
     scene.weigh(np.ones(joints))
@@ -85,7 +85,7 @@ def fit_shapes(
     return shape
 
 
-class _Scene:
+class _ShapeProblem:
     """What does not change while shapes are searched: samples, loads, fixed columns, weights.
 
     Attributes:
@@ -112,7 +112,7 @@ class _Scene:
         ).reshape(joints, len(terms))
         inputs = model.columns.inputs_at(samples, load)
         self.inputs = inputs.require(self.friction.needs, self.friction).at_motors(self.coupling)
-        self.runs = samples.run_slices() if remembers(self.friction) else [slice(None)]
+        self.runs = samples.run_slices() if has_memory(self.friction) else [slice(None)]
         plain = replace(model, friction=None, terms=(), shape=None)
         columns = base_parameters(
             plain, dropped=tuple(d for d in dropped if d in plain.names)
@@ -186,7 +186,7 @@ class _State:
         cost: Sum of its squares.
     """
 
-    scene: _Scene
+    scene: _ShapeProblem
     shape: Float[Array, "j s"]
     own: list[Array]
     inner: list[Array]
@@ -197,7 +197,7 @@ class _State:
     _solve: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
-    def at(cls, scene: _Scene, shape: Float[Array, "j s"]) -> _State:
+    def at(cls, scene: _ShapeProblem, shape: Float[Array, "j s"]) -> _State:
         own = [scene.columns(k, shape[k]) for k in range(len(shape))]
         inner = [scene.inside(k, part) for k, part in enumerate(own)]
         outer = [scene.against(k, part, scene.target) for k, part in enumerate(own)]
@@ -297,7 +297,7 @@ class _State:
         return gram, -np.concatenate([scene.against(k, d, self.residual) for k, d in changes])
 
 
-def _joint_by_joint(scene: _Scene, shape: Float[Array, "j s"]) -> Float[Array, "j s"]:
+def _joint_by_joint(scene: _ShapeProblem, shape: Float[Array, "j s"]) -> Float[Array, "j s"]:
     """The best shapes of each motor in turn, from the best points of its grid."""
     grid = [np.array(point) for point in product(*(s.start for s in scene.friction.shapes))]
     state = _State.at(scene, shape)
@@ -332,7 +332,7 @@ def _across_folds(state: _State) -> _State:
 
 
 def beyond_folds(
-    shape: Float[Array, " s"], gram: Float[Array, "s s"], limits: tuple[Shape, ...]
+    shape: Float[Array, " s"], gram: Float[Array, "s s"], limits: tuple[ShapeParameter, ...]
 ) -> list[Float[Array, "t s"]]:
     """Starts on the other side of each fold, as one array for each pair of alike shapes.
 
@@ -363,7 +363,9 @@ def beyond_folds(
     return out
 
 
-def near_folds(axes: list[Float[Array, " l"]], limits: tuple[Shape, ...]) -> Float[Array, "g s"]:
+def near_folds(
+    axes: list[Float[Array, " l"]], limits: tuple[ShapeParameter, ...]
+) -> Float[Array, "g s"]:
     """Points close to each fold on both of its sides, where valleys are too thin for a grid.
 
     Each pair of alike shapes gets both values from the first one's axis, close together; the

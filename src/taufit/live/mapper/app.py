@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from taufit.core.errors import TaufitError
 from taufit.core.plain_data import plain
-from taufit.live.mapper.desk import DESCRIPTIONS, Desk
+from taufit.live.mapper.mapping_session import DESCRIPTIONS, MappingSession
 from taufit.live.mapper.roles import ROLES, Role
-from taufit.live.server import Place, application, page
+from taufit.live.server import Endpoint, application, page
 from taufit.recording.quantity import QUANTITIES
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class WrongOrderError(ValueError):
     """A request that this page never makes."""
 
 
-def mapper(desk: Desk, place: Place) -> ASGIApp:
+def mapper(desk: MappingSession, place: Endpoint) -> ASGIApp:
     """The application; it goes behind a `Guard` with LIMITS.
 
     Args:
@@ -71,7 +71,7 @@ def mapper(desk: Desk, place: Place) -> ASGIApp:
 Order = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
-def _orders(desk: Desk) -> dict[str, Order]:
+def _orders(desk: MappingSession) -> dict[str, Order]:
     """What each button does with the JSON object it sends."""
     columns = 0 if desk.table is None else len(desk.table.names)
 
@@ -94,7 +94,7 @@ def _orders(desk: Desk) -> dict[str, Order]:
     return {"/robot": robot, "/map": say, "/save": save, "/fit": fit}
 
 
-def _button(desk: Desk, act: Order) -> Callable[..., Any]:
+def _button(desk: MappingSession, act: Order) -> Callable[..., Any]:
     """A JSON object in, the new state out; what is wrong as text."""
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import JSONResponse, PlainTextResponse
@@ -149,7 +149,7 @@ def _units(given: Any) -> dict[str, str]:
     return dict(given)
 
 
-def _body(desk: Desk) -> str:
+def _body(desk: MappingSession) -> str:
     """The page without its numbers."""
     endings = ", ".join(DESCRIPTIONS)
     name = escape(desk.path.name)

@@ -4,6 +4,6 @@ mass, inertia, picks and drops.
 Left to others: whole recordings and rival methods (payload).
 """
 
-from taufit.payload.filter.payload_filter import Event, PayloadFilter
+from taufit.payload.filter.payload_filter import PayloadEvent, PayloadFilter
 
-__all__ = ["Event", "PayloadFilter"]
+__all__ = ["PayloadEvent", "PayloadFilter"]

@@ -16,11 +16,11 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.parameters import PER_LINK
-from taufit.dynamics import Engine
+from taufit.dynamics import RegressorEngine
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.filter.lowpass import CausalLowpass
-from taufit.payload.filter.sliding import Sliding
-from taufit.payload.filter.unknowns import Unknowns
+from taufit.payload.filter.nuisance_model import NuisanceModel
+from taufit.payload.filter.sliding_direction import SlidingDirection
 from taufit.regression.residual_structure import EXTRAS, extra_columns
 from taufit.terms import TermInput, needs
 from taufit.terms.term import State
@@ -32,7 +32,7 @@ _NO_LOAD = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class PayloadRows:
     """Rows of consecutive cells of the grid.
 
     Attributes:
@@ -65,7 +65,7 @@ class Rows:
         """How much each joint stands still, 0 to 1."""
         return np.clip(self.packed[:, self.edges[-1] :], 0.0, 1.0)
 
-    def less(self, left: Float[Array, "n j"], there: Float[Array, " n"]) -> Rows:
+    def less(self, left: Float[Array, "n j"], there: Float[Array, " n"]) -> PayloadRows:
         """Rows less the residuals of an empty run, where there is such a run."""
         packed = self.packed.copy()
         packed[:, self.edges[1:] - 1] -= left
@@ -73,9 +73,9 @@ class Rows:
         packed[:, self.edges[-1] :] += (1.0 - there)[:, None]
         return replace(self, packed=packed)
 
-    def after(self, skip: int) -> Rows:
+    def after(self, skip: int) -> PayloadRows:
         """Without the first ones."""
-        return Rows(
+        return PayloadRows(
             self.time[skip:],
             self.position[skip:],
             self.velocity[skip:],
@@ -84,7 +84,7 @@ class Rows:
         )
 
 
-class ArmRows:
+class PayloadRowBuilder:
     """Makes rows of cells: positions, velocities, torques and perhaps temperatures side by side.
 
     Attributes:
@@ -95,7 +95,7 @@ class ArmRows:
     def __init__(
         self,
         model: FittedModel,
-        columns: Unknowns,
+        columns: NuisanceModel,
         *,
         rate_hz: float,
         cutoff_hz: float,
@@ -107,10 +107,10 @@ class ArmRows:
         self.channels = joints * (4 if self.warm else 3)
         self._step = 1.0 / rate_hz
         self._standstill = standstill
-        self._engine = Engine(model.robot)
+        self._engine = RegressorEngine(model.robot)
         self._lowpass = CausalLowpass(rate_hz, cutoff_hz)
         self._of = model.columns
-        self._sliding = Sliding(model.term_sum, joints)
+        self._sliding = SlidingDirection(model.term_sum, joints)
         self._columns = len(columns)
         self._fading = columns.fading
         self._edges = np.cumsum([0, *(len(rows) + 1 for rows in columns.rows)])
@@ -138,7 +138,7 @@ class ArmRows:
 
     def __call__(
         self, time: Float[Array, " n"], cells: Float[Array, "n c"], phi: Float[Array, " 10"]
-    ) -> Rows | None:
+    ) -> PayloadRows | None:
         """Rows of the next cells, linearised about phi; None where there are too few yet."""
         if self._tail is not None:
             time = np.concatenate([self._tail[0], time])
@@ -158,7 +158,7 @@ class ArmRows:
         columns = self._all_columns(q, v, a, torque, warm, phi)
         still = np.abs(v) < self._standstill
         packed = np.concatenate([columns.reshape(len(q), -1)[:, self._flat], still], 1)
-        return Rows(time[1:-1], q, v, self._lowpass(packed), self._edges)
+        return PayloadRows(time[1:-1], q, v, self._lowpass(packed), self._edges)
 
     def _all_columns(
         self, q: Array, v: Array, a: Array, torque: Array, warm: Array | None, phi: Array

@@ -10,7 +10,7 @@ _UNCLEAR = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class PayloadEvent:
     """Something that happened on the way.
 
     Attributes:
@@ -32,7 +32,7 @@ class Event:
         return {"t": self.time, "kind": self.kind, "text": self.text, **change}
 
 
-def payload_change(time: float, mass: float) -> Event:
+def payload_change(time: float, mass: float) -> PayloadEvent:
     """A change of payload; which way is not always clear at the moment it shows.
 
     Args:
@@ -40,37 +40,39 @@ def payload_change(time: float, mass: float) -> Event:
         mass: What the first moments say of it, a lower bound rather than an estimate [kg].
     """
     if abs(mass) < _UNCLEAR:
-        return Event(time, "change", "the payload changed")
+        return PayloadEvent(time, "change", "the payload changed")
     kind = "pick" if mass > 0.0 else "drop"
-    return Event(time, kind, f"{kind}: the payload changed by at least {abs(mass):.1f} kg")
+    return PayloadEvent(time, kind, f"{kind}: the payload changed by at least {abs(mass):.1f} kg")
 
 
-def known_change(event: Event, before: float, after: float) -> Event:
+def known_change(event: PayloadEvent, before: float, after: float) -> PayloadEvent:
     """The same event once the new payload is known."""
     change = after - before
     kind = "pick" if change > 0.0 else "drop"
     text = f"{kind}: the payload changed by {change:+.2f} kg to {after:.2f} kg"
-    return Event(event.time, kind, text, change)
+    return PayloadEvent(event.time, kind, text, change)
 
 
-def pick_or_contact(time: float) -> Event:
+def pick_or_contact(time: float) -> PayloadEvent:
     """A change that may be a payload or a push."""
-    return Event(time, "pick or contact", "the payload changed, or something touches the arm")
+    return PayloadEvent(
+        time, "pick or contact", "the payload changed, or something touches the arm"
+    )
 
 
-def contact(time: float, until: float) -> Event:
+def contact(time: float, until: float) -> PayloadEvent:
     """A change that has ended: the payload is what it was."""
     text = f"something touched the arm for about {until - time:.1f} s: the payload is what it was"
-    return Event(time, "contact", text)
+    return PayloadEvent(time, "contact", text)
 
 
-def earlier_contact(time: float) -> Event:
+def earlier_contact(time: float) -> PayloadEvent:
     """A change that was the end of a push, begun before the payload was known."""
     text = "something touched the arm while the payload was read: the payload is read anew"
-    return Event(time, "contact", text)
+    return PayloadEvent(time, "contact", text)
 
 
-def gap(last: float, time: float) -> Event:
+def gap(last: float, time: float) -> PayloadEvent:
     """No samples between two times."""
     text = f"no samples from {last:.2f} s to {time:.2f} s: friction and low-pass start anew"
-    return Event(time, "gap", text)
+    return PayloadEvent(time, "gap", text)

@@ -107,7 +107,7 @@ class JointSums:
         return float(np.sqrt(square / max(self.seconds, 1e-9))) / (phi[0] * _GRAVITY)
 
 
-def carrying(sums: Sequence[JointSums]) -> Bool[Array, " j"]:
+def loaded_joints(sums: Sequence[JointSums]) -> Bool[Array, " j"]:
     """Which joints carry what the arm holds."""
     loads = np.array([s.load_rms for s in sums])
     out: Array = loads >= _CARRIES * loads.max()

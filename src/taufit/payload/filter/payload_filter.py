@@ -20,12 +20,18 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel
-from taufit.model.intake import intake_of, required_temperature
+from taufit.model.model_stream import intake_of, required_temperature
 from taufit.payload.estimate import PayloadEstimate
-from taufit.payload.filter.arm_rows import ArmRows, Rows
-from taufit.payload.filter.change import Belief, ChangeDetector, Chunk, quick_density
+from taufit.payload.filter.arm_rows import PayloadRowBuilder, PayloadRows
+from taufit.payload.filter.change_detector import (
+    ChangeDetector,
+    ReferenceEstimate,
+    RowBlock,
+    quick_density,
+)
+from taufit.payload.filter.contact_hypothesis import ContactHypothesis
 from taufit.payload.filter.event import (
-    Event,
+    PayloadEvent,
     contact,
     earlier_contact,
     gap,
@@ -33,19 +39,18 @@ from taufit.payload.filter.event import (
     payload_change,
     pick_or_contact,
 )
+from taufit.payload.filter.filter_state import PayloadFilterState
 from taufit.payload.filter.gain_uncertainty import GainUncertainty
-from taufit.payload.filter.grid import Grid
-from taufit.payload.filter.knowledge import Knowledge
 from taufit.payload.filter.lowpass import BANDWIDTH
+from taufit.payload.filter.nuisance_model import NuisanceModel, nuisance_model
 from taufit.payload.filter.posterior import Posterior
-from taufit.payload.filter.rival import Rival
-from taufit.payload.filter.training_coverage import Familiar
-from taufit.payload.filter.unknowns import Unknowns, unknowns
+from taufit.payload.filter.time_grid import TimeGrid
+from taufit.payload.filter.training_coverage import TrainingCoverage
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS
-from taufit.signals.intake import Intake
+from taufit.signals.intake import StreamConditioner
 
-__all__ = ["Event", "PayloadFilter", "Posterior"]
+__all__ = ["PayloadEvent", "PayloadFilter", "Posterior"]
 
 # Seconds after a gap in which the low-pass still holds what was before, times its cut-off.
 _SETTLE = 4.0
@@ -81,7 +86,7 @@ class PayloadFilter:
     ) -> None:
         self.model = model
         self.settings = settings = settings or PayloadSettings()
-        columns = unknowns(model, settings)
+        columns = nuisance_model(model, settings)
         self.joints = model.robot.joints
         # Per joint, which of its columns is friction at low speed.
         self._slow = [
@@ -95,31 +100,31 @@ class PayloadFilter:
         self.cutoff_hz = min(conditioning.cutoff_hz, 0.2 * self.rate_hz)
         gains = GainUncertainty.of(model, settings, gain_std)
         self.gain_std = gains.std
-        self.known = Knowledge(columns, settings, gains, self.step)
-        self._familiar = Familiar.of(model, settings.standstill)
-        self._arm = ArmRows(
+        self.known = PayloadFilterState(columns, settings, gains, self.step)
+        self._familiar = TrainingCoverage.of(model, settings.standstill)
+        self._arm = PayloadRowBuilder(
             model,
             columns,
             rate_hz=self.rate_hz,
             cutoff_hz=self.cutoff_hz,
             standstill=settings.standstill,
         )
-        self.grid = Grid(self.step, self._arm.channels, max(0.1, 3.5 / self.rate_hz))
+        self.grid = TimeGrid(self.step, self._arm.channels, max(0.1, 3.5 / self.rate_hz))
         self._row = np.empty(self._arm.channels)
-        self.intake: Intake | None = None
-        self.events: list[Event] = []
+        self.intake: StreamConditioner | None = None
+        self.events: list[PayloadEvent] = []
         self.time = np.nan
         self.samples = self.cells = 0
         self.template: Any = None
         self.kept: list[tuple[Array, Array, Array]] | None = None
         self.detector = ChangeDetector(max(settings.windows))
-        self._rival: Rival | None = None
+        self._rival: ContactHypothesis | None = None
         # The change of payload whose size is not known yet, and the mass before it.
         self._unmeasured: tuple[int, float] | None = None
         self._restart_stream()
 
     @property
-    def unknowns(self) -> Unknowns:
+    def unknowns(self) -> NuisanceModel:
         """Columns, their prior, noise."""
         return self.known.unknowns
 
@@ -200,7 +205,7 @@ class PayloadFilter:
         # White noise of that density behind the low-pass.
         self.known.cancel_arm(share, own, np.sqrt(own * BANDWIDTH * self.cutoff_hz))
         # Where the template has been, nothing is new.
-        self._familiar = Familiar.everywhere(self.joints)
+        self._familiar = TrainingCoverage.everywhere(self.joints)
 
     def _restart_stream(self) -> None:
         # Whether a change has ended is not known across a gap.
@@ -235,7 +240,7 @@ class PayloadFilter:
         if skip < len(rows):
             self._add(rows.after(skip) if skip else rows)
 
-    def _add(self, rows: Rows) -> None:
+    def _add(self, rows: PayloadRows) -> None:
         weight = self._weight(rows)
         self.known.add(rows, weight)
         if self.settings.detect:
@@ -244,17 +249,17 @@ class PayloadFilter:
             if self.known.faced and self._rival is None:
                 self._look_for_change(chunk.time)
 
-    def _weight(self, rows: Rows) -> Float[Array, "n j"]:
+    def _weight(self, rows: PayloadRows) -> Float[Array, "n j"]:
         """Of each row: at standstill friction is anywhere in its band, for as long as it lasts."""
         u = self.unknowns
         band = (0.5 * u.level + 2.0 * u.rms) ** 2 * 2.0
         weight = 1.0 / (1.0 + band * rows.still / u.density)
         return self._familiar.discounted(weight, rows.position, rows.velocity)
 
-    def _chunk(self, rows: Rows, weight: Float[Array, "n j"]) -> Chunk:
+    def _chunk(self, rows: PayloadRows, weight: Float[Array, "n j"]) -> RowBlock:
         """Rows to look for changes in: in motion only, at standstill friction may do anything."""
         each = [(rows.of(j), weight[:, j]) for j in range(self.joints)]
-        return Chunk(
+        return RowBlock(
             float(rows.time[-1]),
             len(rows) * self.step,
             tuple((own, np.where(w > 0.5, w, 0.0)) for own, w in each),
@@ -272,11 +277,11 @@ class PayloadFilter:
             self.known.take_back(self.detector.chunks)
             self.detector.clear()
             place, light = len(self.events) - 1, self.settings.light
-            self._rival = Rival(time, place, found, belief, light, self.known)
+            self._rival = ContactHypothesis(time, place, found, belief, light, self.known)
             self.known = self.known.anew()
             self._settle()
 
-    def _decide(self, chunk: Chunk) -> None:
+    def _decide(self, chunk: RowBlock) -> None:
         """Whether the last change was a pick or a contact, once that is clear."""
         rival = self._rival
         assert rival is not None
@@ -298,13 +303,13 @@ class PayloadFilter:
         self.detector.clear()
         self._settle()
 
-    def _was_read_in_contact(self, rival: Rival) -> bool:
+    def _was_read_in_contact(self, rival: ContactHypothesis) -> bool:
         """Whether what has changed was no payload but a push while the payload was first read."""
         mass, spread = self.posterior().linear()
         std = float(np.sqrt(spread[0, 0]))
         return rival.kept.readings.ended_contact(rival.time, float(mass[0]), std)
 
-    def _belief(self) -> Belief:
+    def _belief(self) -> ReferenceEstimate:
         """What the last read-out says, column by column."""
         u, known = self.unknowns, self.known
         last = known.last
@@ -316,7 +321,7 @@ class PayloadFilter:
         one_way = [not sums.both_ways for sums in known.sums]
         mass, std = last.mass, last.mass_std
         moments = np.hypot(max(mass, std) * last.centre_std, last.centre * std)
-        return Belief(
+        return ReferenceEstimate(
             [known.explained(j) for j in range(self.joints)],
             np.where(one_way, np.inf, density),
             u.rms * np.sqrt(louder),

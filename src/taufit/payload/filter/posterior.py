@@ -22,7 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.gaussian import Gaussian
 from taufit.core.parameters import PER_LINK
-from taufit.payload.filter.unknowns import Unknowns
+from taufit.payload.filter.nuisance_model import NuisanceModel
 
 try:
     from taufit import _kernel
@@ -100,7 +100,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class FilterInformation:
     """All that is known about payload and arm, before anything is integrated out.
 
     Attributes:
@@ -111,7 +111,7 @@ class Evidence:
         tied: Whether the prior ties joints' own unknowns to those of others.
     """
 
-    unknowns: Unknowns
+    unknowns: NuisanceModel
     prior: Float[Array, "p p"]
     target: Float[Array, " p"]
     squares: Sequence[Float[Array, "_ _"]]
@@ -120,7 +120,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nuisances:
+class NuisancePosterior:
     """How everything else follows from the payload.
 
     Attributes:
@@ -152,13 +152,13 @@ class Nuisances:
         return state, gains
 
 
-def payload_alone(
-    evidence: Evidence,
+def marginalise_nuisances(
+    evidence: FilterInformation,
     phi: Float[Array, " 10"],
     gains: Float[Array, "j j"],
     gain_common: float,
     without: tuple[str, ...] = (),
-) -> tuple[Float[Array, "10 10"], Float[Array, " 10"], Nuisances]:
+) -> tuple[Float[Array, "10 10"], Float[Array, " 10"], NuisancePosterior]:
     """A and A phi_0 of the payload, and how everything else follows from it.
 
     Args:
@@ -202,11 +202,11 @@ def payload_alone(
         share = 1.0 / (1.0 / alike**2 + phi @ line)
         aim = aim - line * (share * float(phi @ aim))
         information = information - np.outer(line, line) * share
-    return information, aim, Nuisances(index, solved * unit[:, None], shared, own)
+    return information, aim, NuisancePosterior(index, solved * unit[:, None], shared, own)
 
 
 def _add(
-    evidence: Evidence,
+    evidence: FilterInformation,
     j: int,
     phi: Float[Array, " 10"],
     shared_by_all: int,
@@ -262,7 +262,9 @@ def _with_gain(square: Float[Array, "k+1 k+1"], phi: Float[Array, " 10"]) -> Arr
     return out
 
 
-def all_but_payload(evidence: Evidence) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
+def marginalise_payload(
+    evidence: FilterInformation,
+) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
     """The reverse: a prior for another payload, with what was learnt about the arm and no gains."""
     total, target = evidence.prior.copy(), evidence.target.copy()
     for square, scale, rows in zip(

@@ -17,7 +17,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
-from taufit.payload.filter.joint_sums import JointSums, carrying
+from taufit.payload.filter.joint_sums import JointSums, loaded_joints
 
 # Speeds beyond those of the training data by this share count half.
 _BEYOND = 0.1
@@ -28,7 +28,7 @@ ENOUGH = 0.6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Familiar:
+class TrainingCoverage:
     """Poses and speeds a model was fitted to, per joint.
 
     Attributes:
@@ -41,12 +41,12 @@ class Familiar:
     fastest: Float[Array, " j"]
 
     @classmethod
-    def everywhere(cls, joints: int) -> Familiar:
+    def everywhere(cls, joints: int) -> TrainingCoverage:
         """Nothing is new."""
         return cls(np.full(joints, -np.inf), np.full(joints, np.inf), np.full(joints, np.inf))
 
     @classmethod
-    def of(cls, model: FittedModel, standstill: float) -> Familiar:
+    def of(cls, model: FittedModel, standstill: float) -> TrainingCoverage:
         """The range of a model's training data, as far as the model says."""
         out = cls.everywhere(model.robot.joints)
         lowest, highest, fastest = out.lowest, out.highest, out.fastest
@@ -74,11 +74,11 @@ class Familiar:
         return weight / (1.0 + (away.max(axis=1) / _AWAY) ** 2)[:, None]
 
 
-def familiar_share(sums: Sequence[JointSums], step: float) -> float:
+def covered_share(sums: Sequence[JointSums], step: float) -> float:
     """Share of the motion, at the joints that carry, within what the model was fitted to."""
     shares = [
         s.seconds / s.moving
-        for s, carries in zip(sums, carrying(sums), strict=True)
+        for s, carries in zip(sums, loaded_joints(sums), strict=True)
         if carries and s.moving > step
     ]
     return float(min([1.0, *shares]))

@@ -11,9 +11,9 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
-from taufit.recording.draft.names import Group, groups, run_column, time_column
-from taufit.recording.draft.numbers import Layout, layout, time_by_numbers, unit_of_step
-from taufit.recording.draft.resting import resting_layout
+from taufit.recording.draft.from_mostly_static import resting_layout
+from taufit.recording.draft.from_names import ColumnGroup, groups, run_column, time_column
+from taufit.recording.draft.from_values import TableLayout, layout, time_by_numbers, unit_of_step
 from taufit.recording.quantity import QUANTITIES
 from taufit.recording.table import Table
 
@@ -123,14 +123,16 @@ def _nothing(table: Table, has_position: bool) -> RecordingError:
     )
 
 
-def _moving(table: Table, group: Group) -> int:
+def _moving(table: Table, group: ColumnGroup) -> int:
     part = table.values[:, list(group.columns)]
     known = np.isfinite(part)
     high, low = np.where(known, part, -np.inf), np.where(known, part, np.inf)
     return int(np.count_nonzero(high.max(axis=0) > low.min(axis=0)))
 
 
-def _pick(found: list[Group], quantity: str, table: Table, joints: int | None) -> Group | None:
+def _pick(
+    found: list[ColumnGroup], quantity: str, table: Table, joints: int | None
+) -> ColumnGroup | None:
     """The group that is measured: of the robot's size, most of it moving, plainly named."""
     candidates = [g for g in found if g.quantity == quantity and not g.commanded]
     candidates = [g for g in candidates if not {"tcp", "digital", "io"} & set(g.aside)]
@@ -141,7 +143,9 @@ def _pick(found: list[Group], quantity: str, table: Table, joints: int | None) -
     return max(candidates, key=lambda g: (_moving(table, g), len(g.columns), -len(g.aside)))
 
 
-def _pick_signal(found: list[Group], position: Group | None, table: Table) -> Group | None:
+def _pick_signal(
+    found: list[ColumnGroup], position: ColumnGroup | None, table: Table
+) -> ColumnGroup | None:
     """Torque where it is measured as such, else current; never an external torque's estimate."""
     if position is None:
         return None
@@ -161,7 +165,9 @@ def _pick_signal(found: list[Group], position: Group | None, table: Table) -> Gr
     return min(fine, key=lambda g: (order[g.quantity], len(g.aside)), default=None)
 
 
-def _around(found: list[Group], position: Group, signal: Group, table: Table) -> list[Group]:
+def _around(
+    found: list[ColumnGroup], position: ColumnGroup, signal: ColumnGroup, table: Table
+) -> list[ColumnGroup]:
     """The other groups that go with the position chosen."""
     out = [position]
     found = [g for g in found if len(g.columns) == len(position.columns)]
@@ -182,7 +188,7 @@ def _around(found: list[Group], position: Group, signal: Group, table: Table) ->
     for quantity, name in wanted.items():
         fine = [g for g in found if g.commanded and g.quantity == quantity]
         if len(fine) == 1:
-            out.append(Group(name, fine[0].columns, True, unit=fine[0].unit, key=fine[0].key))
+            out.append(ColumnGroup(name, fine[0].columns, True, unit=fine[0].unit, key=fine[0].key))
     return out
 
 
@@ -192,7 +198,7 @@ def _from_numbers(
     run: int | None,
     joints: int | None,
     gravity: Gravity | None,
-) -> tuple[tuple[int, str] | None, Layout] | None:
+) -> tuple[tuple[int, str] | None, TableLayout] | None:
     values = _possible(table.values)
     if run is not None:
         values = values[values[:, run] == values[0, run]]
@@ -211,7 +217,7 @@ def _from_numbers(
     return None if found is None else (time, found)
 
 
-def _complete(found: Layout | None) -> bool:
+def _complete(found: TableLayout | None) -> bool:
     """Whether a layout has a velocity and a torque."""
     have = set() if found is None else {group.quantity for group in found.groups}
     return {"velocity", "torque"} <= have
@@ -235,7 +241,7 @@ class _Writer:
     def __init__(
         self,
         table: Table,
-        found: list[Group],
+        found: list[ColumnGroup],
         time: tuple[int, str] | None,
         run: int | None,
         rate: float | None,
@@ -274,7 +280,7 @@ class _Writer:
         return Draft(self.page, tuple(self.reasons), tuple(self.open))
 
     def _measured(
-        self, columns: dict[str, Any], others: list[Group], measured: Group, kind: str
+        self, columns: dict[str, Any], others: list[ColumnGroup], measured: ColumnGroup, kind: str
     ) -> None:
         """The first group of each quantity, the torque channel under its kind."""
         for group in self.found:
@@ -306,7 +312,7 @@ class _Writer:
         self.reasons.append(f"time steps of {step:g} are {unit}")
         return label if unit == "s" else {"columns": label, "unit": unit}
 
-    def _spec(self, group: Group, quantity: str) -> Any:
+    def _spec(self, group: ColumnGroup, quantity: str) -> Any:
         columns = group.columns
         key: Any
         if group.key is not None:
@@ -322,7 +328,7 @@ class _Writer:
             return key
         return {"columns": key, "unit": unit}
 
-    def _unit(self, group: Group, quantity: str) -> str | None:
+    def _unit(self, group: ColumnGroup, quantity: str) -> str | None:
         """Degrees where a named position is too large for radians; velocity goes with it."""
         if quantity not in ("position", "velocity", "commanded_position", "commanded_velocity"):
             return None
@@ -335,14 +341,14 @@ class _Writer:
             return unit
         return f"{unit}/s" if f"{unit}/s" in QUANTITIES["velocity"].units else None
 
-    def _named(self, measured: Group) -> str | None:
+    def _named(self, measured: ColumnGroup) -> str | None:
         """The quantity that the columns' own names say, if they do."""
         if not self.table.names or not self.table.names[measured.columns[0]]:
             return None
         named = [g for g in groups(self.table.names) if g.columns == measured.columns]
         return named[0].quantity if named else None
 
-    def _signal(self, position: Group, measured: Group) -> str:
+    def _signal(self, position: ColumnGroup, measured: ColumnGroup) -> str:
         """torque or current, from the name or from gravity on the nominal arm."""
         named = self._named(measured)
         if named == "torque":
@@ -376,7 +382,7 @@ class _Writer:
         self.reasons.append(f"it is {ratio:.2g} times gravity on the nominal arm: not N m")
         return "current"
 
-    def _targets(self, columns: dict[str, Any], rest: list[Group], kind: str) -> None:
+    def _targets(self, columns: dict[str, Any], rest: list[ColumnGroup], kind: str) -> None:
         """Two further torque-like channels of a nameless file: current is the smaller of them.
 
         A drive makes more newton metres at its joint than it takes amperes. A channel that is named
@@ -388,7 +394,7 @@ class _Writer:
         for group, quantity in zip(order, ("target_current", "target_torque"), strict=True):
             columns[quantity] = self._spec(group, quantity)
 
-    def _names(self, position: Group) -> None:
+    def _names(self, position: ColumnGroup) -> None:
         known = self.table.meta.get("joint_names")
         if isinstance(known, list) and len(known) == len(position.columns):
             self.page["joint_names"] = list(known)

@@ -12,7 +12,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
-from taufit.recording.columns import ColumnMap, Columns, Key, is_pattern
+from taufit.recording.columns import ColumnEntry, ColumnMap, Key, is_pattern
 from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNALS, unit_factor
 
 # No gain, offset or rate of a robot comes near.
@@ -279,7 +279,7 @@ class _Page(MapValues):
             raise self.refuse(f"{where}: {value!r} is not a range of columns from 1.")
         return tuple(range(first, last + 1))
 
-    def entry(self, quantity: Any, value: Any) -> Columns:
+    def entry(self, quantity: Any, value: Any) -> ColumnEntry:
         where = f"columns.{quantity}"
         if quantity not in QUANTITIES:
             close = difflib.get_close_matches(str(quantity), QUANTITIES, n=1)
@@ -307,7 +307,7 @@ class _Page(MapValues):
                 f"{where}.side is for positions, velocities and accelerations; where the torque "
                 "is measured is said by torque_side."
             )
-        return Columns(
+        return ColumnEntry(
             quantity=quantity,
             keys=keys,
             unit=unit,
@@ -329,16 +329,16 @@ class _Page(MapValues):
             raise self.refuse(f"{where}: {error}") from None
         return unit
 
-    def entries(self, value: Any) -> tuple[Columns, ...]:
+    def entries(self, value: Any) -> tuple[ColumnEntry, ...]:
         if isinstance(value, Mapping) and value:
             return tuple(self.entry(quantity, spec) for quantity, spec in value.items())
         if isinstance(value, (list, tuple)) and value:
             return self.from_list(value)
         raise self.refuse("`columns` must say what the columns are, e.g. `position: 2-7`.")
 
-    def from_list(self, items: Sequence[Any]) -> tuple[Columns, ...]:
+    def from_list(self, items: Sequence[Any]) -> tuple[ColumnEntry, ...]:
         """The long form: one line per column, with its joint."""
-        found: dict[str, dict[int, Columns]] = {}
+        found: dict[str, dict[int, ColumnEntry]] = {}
         for number, item in enumerate(items, 1):
             where = f"columns, entry {number}"
             entry, joint = self.list_entry(item, where)
@@ -354,7 +354,7 @@ class _Page(MapValues):
                 found[entry.quantity][joint + step] = one
         return tuple(self.merged(quantity, joints) for quantity, joints in found.items())
 
-    def list_entry(self, item: Any, where: str) -> tuple[Columns, int]:
+    def list_entry(self, item: Any, where: str) -> tuple[ColumnEntry, int]:
         """One line of the long form, and its joint."""
         if not isinstance(item, Mapping):
             raise self.refuse(f"{where} must be {{column: ..., quantity: ...}}, not {item!r}.")
@@ -368,7 +368,7 @@ class _Page(MapValues):
             raise self.refuse(f"{where}: joints are numbered from 1, not {joint!r}.")
         return entry, joint
 
-    def merged(self, quantity: str, joints: dict[int, Columns]) -> Columns:
+    def merged(self, quantity: str, joints: dict[int, ColumnEntry]) -> ColumnEntry:
         """Columns of one quantity, given joint by joint."""
         if sorted(joints) != list(range(1, len(joints) + 1)):
             raise self.refuse(

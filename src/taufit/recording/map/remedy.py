@@ -81,7 +81,7 @@ class Remedy:
         return cls(tuple(map(str, data.get("options", ()))), data.get("robot"), edits)
 
 
-def together(remedies: Iterable[Remedy | None]) -> Remedy | None:
+def combine_remedies(remedies: Iterable[Remedy | None]) -> Remedy | None:
     """All of them in turn, each once; None where there is none."""
     out = None
     for remedy in dict.fromkeys(one for one in remedies if one is not None):
@@ -93,7 +93,7 @@ def _pairs(options: Sequence[str]) -> dict[str, str]:
     return dict(zip(options[::2], options[1::2], strict=True))
 
 
-def edited(page: Mapping[str, Any], edits: Sequence[MapEdit]) -> dict[str, Any]:
+def apply_edits(page: Mapping[str, Any], edits: Sequence[MapEdit]) -> dict[str, Any]:
     """The page of a column map with changes made.
 
     Args:
@@ -187,4 +187,4 @@ def _reordered(columns: Any, order: Sequence[int], quantity: str) -> list[Any]:
     return [keys[k - 1] for k in order]
 
 
-__all__ = ["EVERY", "SIGNAL", "MapEdit", "Remedy", "edited", "together"]
+__all__ = ["EVERY", "SIGNAL", "MapEdit", "Remedy", "apply_edits", "combine_remedies"]

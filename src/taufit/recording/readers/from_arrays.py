@@ -21,14 +21,14 @@ import numpy as np
 from taufit.core.arrays import Array
 from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
-from taufit.core.limits import LARGEST_UNPACKED, check_unpacked, lifted
+from taufit.core.limits import LARGEST_UNPACKED, check_unpacked, limits_are_lifted
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap
+from taufit.recording.decompressed_size import check_mat
 from taufit.recording.finding import Finding
-from taufit.recording.packed_size import check_mat
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table, needs_map
+from taufit.recording.table import Table, column_map_required
 
 META_NAME = "taufit"
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
@@ -96,7 +96,7 @@ def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
         "-c",
         _MAT_CHILD,
         str(path),
-        "0" if lifted() else str(4 * LARGEST_UNPACKED),
+        "0" if limits_are_lifted() else str(4 * LARGEST_UNPACKED),
     ]
     ran = subprocess.run(command, capture_output=True, check=False)
     if ran.returncode == _MAT_IS_HDF5:
@@ -185,7 +185,7 @@ def _recordings(
     if column_map is None and (page is not None or looks_canonical(table.names)):
         return [from_columns(columns, page, str(path))]
     if column_map is None:
-        raise needs_map(table)
+        raise column_map_required(table)
     return assemble(table, column_map)
 
 

@@ -20,8 +20,8 @@ from taufit.core.extras import missing_extra
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
+from taufit.recording.decompressed_size import check_bag
 from taufit.recording.finding import Finding
-from taufit.recording.packed_size import check_bag
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 

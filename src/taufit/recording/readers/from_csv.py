@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from taufit.core.errors import RecordingError
-from taufit.core.limits import lifted
+from taufit.core.limits import limits_are_lifted
 from taufit.core.opened import read_bytes
 from taufit.recording.column_map import ColumnMap
+from taufit.recording.decompressed_size import check_counted, gzip_sizes
 from taufit.recording.finding import Finding
-from taufit.recording.packed_size import check_counted, gzip_sizes
 from taufit.recording.table import Table
 
 META_MARK = "# taufit "
@@ -86,7 +86,7 @@ def _unpack(path: Path, findings: list[Finding]) -> bytes:
     data = read_bytes(path, error=RecordingError)
     if data[:2] != b"\x1f\x8b":
         return data
-    if not lifted():
+    if not limits_are_lifted():
         check_counted(path, data, gzip_sizes)
     # Members one by one, so that a damaged archive still gives what comes before the damage.
     out = bytearray()

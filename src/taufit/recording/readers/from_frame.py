@@ -14,7 +14,7 @@ from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
 from taufit.recording.readers.from_parquet import META_KEY, flat
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table, needs_map
+from taufit.recording.table import Table, column_map_required
 
 
 def is_frame(value: object) -> bool:
@@ -49,7 +49,7 @@ def read_frame(frame: Any, column_map: ColumnMap | None = None) -> list[Recordin
 
         column_map = logger_map(whole)
     if column_map is None:
-        raise needs_map(whole)
+        raise column_map_required(whole)
     return assemble(whole, column_map)
 
 

@@ -17,7 +17,7 @@ from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.finding import Finding
 from taufit.recording.readers.from_parquet import flat, read_numbers
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table, needs_map
+from taufit.recording.table import Table, column_map_required
 
 _STATE = "observation.state"
 # Such datasets seldom hold torques; where they do, it is under one of these names.
@@ -90,7 +90,7 @@ def _own_map(
     joints = len([name for name in table.names if re.fullmatch(re.escape(_STATE) + r"_\d+", name)])
     signal = next((name for name in _SIGNALS if f"{name}_{joints}" in table.names), None)
     if signal is None or "timestamp" not in table.names:
-        raise needs_map(table)
+        raise column_map_required(table)
     columns: dict[str, Any] = {
         "time": "timestamp",
         "position": _STATE + "_{joint}",

@@ -15,7 +15,7 @@ from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text, looks_canonical
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table, needs_map
+from taufit.recording.table import Table, column_map_required
 
 META_KEY = b"taufit"
 _ROWS = 1 << 16
@@ -34,7 +34,7 @@ def read_parquet(
     if column_map is not None:
         return assemble(Table.from_columns(str(path), columns), column_map)
     if page is None and not looks_canonical(tuple(columns)):
-        raise needs_map(Table.from_columns(str(path), columns))
+        raise column_map_required(Table.from_columns(str(path), columns))
     return [from_columns(columns, page, str(path))]
 
 

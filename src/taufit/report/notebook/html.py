@@ -16,7 +16,7 @@ from taufit.report.fit_page import fit_page, model_page
 from taufit.report.page import Section, bullets, page, table
 from taufit.robot import Robot
 from taufit.signals import Samples
-from taufit.workflow import Identification
+from taufit.workflow import IdentificationResult
 
 _POINTS = 2000
 
@@ -110,6 +110,6 @@ PAGES: dict[type, Callable[[Any], str]] = {
     Recording: _recording,
     Samples: _samples,
     FittedModel: lambda model: model_page(model, ()),
-    Identification: fit_page,
+    IdentificationResult: fit_page,
 }
-_HEIGHTS = {Robot: 420, Identification: 760}
+_HEIGHTS = {Robot: 420, IdentificationResult: 760}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.core.statistics import NORMAL_95
-from taufit.model.from_data import known_speed
+from taufit.model.information_share import measured_speed_range
 from taufit.report.model_view import ModelView
 from taufit.report.page import Raw, Section, paragraph, table
 
@@ -52,7 +52,7 @@ def from_data(view: ModelView) -> Section | None:
         (view.joint_label(j), _percent(shares.links[j]), *(_percent(x) for x in shares.terms[j]))
         for j in range(view.joints)
     ]
-    known = known_speed(model)
+    known = measured_speed_range(model)
     more = paragraph(known.words) if known is not None and known.words else ""
     return Section("What came from the data", words + table(heads, rows) + more)
 

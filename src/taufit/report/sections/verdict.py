@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from taufit.report.model_view import ModelView, Run
+from taufit.report.model_view import ModelView, ReportRun
 from taufit.report.page import Section, bullets, cards, table, verdict
 from taufit.validation import verdict as judge
-from taufit.validation.in_detail import stiction_lines
+from taufit.validation.score_breakdown import stiction_lines
 
 
 def verdict_section(view: ModelView) -> Section:
@@ -57,7 +57,7 @@ def _sentence(reasons: Sequence[str]) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _score_table(runs: Sequence[Run]) -> str:
+def _score_table(runs: Sequence[ReportRun]) -> str:
     joints = len(runs[0].score.rmse)
     header = ["recording", *(f"J{i + 1}" for i in range(joints)), "mean"]
     rows: list[list[Any]] = []

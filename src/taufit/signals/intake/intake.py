@@ -18,7 +18,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
-from taufit.signals.intake.sample import Notice, Sample
+from taufit.signals.intake.sample import CleanSample, Notice
 from taufit.signals.intake.screen import HELD, MEASURED, MOVES, Screen
 from taufit.signals.intake.shift import MotionShift
 from taufit.signals.intake.spikes import spike_guard
@@ -39,7 +39,7 @@ _NOTICES_KEPT = 1000
 
 
 @dataclass(slots=True)
-class Counts:
+class StreamCounts:
     """How many samples were pushed, handed on and left out, and why."""
 
     pushed: int = 0
@@ -53,7 +53,7 @@ class Counts:
     clock: int = 0
 
 
-class Intake:
+class StreamConditioner:
     """Raw samples of one robot in, clean samples out.
 
     Args:
@@ -96,7 +96,7 @@ class Intake:
         self._spikes = spike_guard(np.zeros(3 * joints) if floor is None else floor)
         self._choice = VelocityChoice(joints)
         self._shift = MotionShift(delay_s) if delay_s else None
-        self.counts = Counts()
+        self.counts = StreamCounts()
         self.notices: deque[Notice] = deque(maxlen=_NOTICES_KEPT)
         self._said: dict[str, float] = {}
         self._offset, self._period, self._steps = 0.0, 0.0, 0
@@ -106,8 +106,8 @@ class Intake:
         self._warm: Array | None = None
         self._last: tuple[float, Array] | None = None
         # A suspicious sample; one that waits for its neighbour to have a velocity.
-        self._wait: tuple[Sample, Array] | None = None
-        self._open: Sample | None = None
+        self._wait: tuple[CleanSample, Array] | None = None
+        self._open: CleanSample | None = None
 
     @property
     def measured(self) -> Array:
@@ -129,7 +129,7 @@ class Intake:
         torque: Float[Array, " j"],
         temperature: Float[Array, " j"] | None = None,
         commanded: Float[Array, " j"] | None = None,
-    ) -> list[Sample]:
+    ) -> list[CleanSample]:
         """The samples that are clean now: none, this one, or one that waited and this one.
 
         Args:
@@ -160,7 +160,7 @@ class Intake:
             torques *= self._gain
         if self._coupling is not None:
             torques[:] = torques @ self._coupling
-        sample = Sample(
+        sample = CleanSample(
             at,
             row[:joints],
             row[joints : 2 * joints],
@@ -171,9 +171,9 @@ class Intake:
         )
         return self._hand_on(sample, row, out)
 
-    def flush(self) -> list[Sample]:
+    def flush(self) -> list[CleanSample]:
         """What waits for a next sample, without one; what is suspicious is left out."""
-        out: list[Sample] = []
+        out: list[CleanSample] = []
         if self._wait is not None:
             earlier = self._wait[0]
             self._wait = None
@@ -188,7 +188,9 @@ class Intake:
             out += self._shift.flush()
         return out
 
-    def _hand_on(self, sample: Sample, row: Array, out: list[Sample]) -> list[Sample]:
+    def _hand_on(
+        self, sample: CleanSample, row: Array, out: list[CleanSample]
+    ) -> list[CleanSample]:
         if self._wait is not None:
             earlier, values = self._wait
             self._wait = None
@@ -203,7 +205,7 @@ class Intake:
             self._accept(sample, row, out)
         return out
 
-    def _accept(self, sample: Sample, row: Array, out: list[Sample]) -> None:
+    def _accept(self, sample: CleanSample, row: Array, out: list[CleanSample]) -> None:
         """A measurement; where velocity is derived it waits for its other neighbour."""
         self._spikes.accept(sample.time, row)
         self._choice.add(row[: 2 * self.joints])
@@ -215,7 +217,9 @@ class Intake:
         else:
             self._release(sample, None, out)
 
-    def _release(self, sample: Sample, after: Sample | None, out: list[Sample]) -> None:
+    def _release(
+        self, sample: CleanSample, after: CleanSample | None, out: list[CleanSample]
+    ) -> None:
         if self._choice.any:
             there = None if after is None else (after.time, after.position)
             motion = slope(sample.time, sample.position, self._last, there)
@@ -343,7 +347,7 @@ class Intake:
     def _is_gap(self, at: float) -> bool:
         return self._heard is not None and at - self._heard > self.longest
 
-    def _gap(self, at: float) -> list[Sample]:
+    def _gap(self, at: float) -> list[CleanSample]:
         """What waited is handed on; the next sample follows on none."""
         last = self._heard
         assert last is not None

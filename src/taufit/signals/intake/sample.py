@@ -12,7 +12,7 @@ from taufit.core.arrays import Array, Float
 NOTICES = ("spike", "late", "missing", "held", "clock", "gap")
 
 
-class Sample(NamedTuple):
+class CleanSample(NamedTuple):
     """One sample, clean.
 
     Attributes:

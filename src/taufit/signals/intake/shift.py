@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 
 from taufit.core.arrays import Array
-from taufit.signals.intake.sample import Sample
+from taufit.signals.intake.sample import CleanSample
 
 
 class MotionShift:
@@ -25,9 +25,9 @@ class MotionShift:
     def __init__(self, delay_s: float) -> None:
         self.delay_s = delay_s
         self._motion: deque[tuple[float, Array, Array]] = deque()
-        self._waiting: deque[Sample] = deque()
+        self._waiting: deque[CleanSample] = deque()
 
-    def __call__(self, sample: Sample) -> list[Sample]:
+    def __call__(self, sample: CleanSample) -> list[CleanSample]:
         """The samples whose motion is known now."""
         self._motion.append((sample.time, sample.position, sample.velocity))
         self._waiting.append(sample)
@@ -36,14 +36,14 @@ class MotionShift:
             out.append(self._shifted(self._waiting.popleft()))
         return out
 
-    def flush(self) -> list[Sample]:
+    def flush(self) -> list[CleanSample]:
         """Those that wait, with the last motion there is; the next sample follows on none."""
         out = [self._shifted(sample) for sample in self._waiting]
         self._waiting.clear()
         self._motion.clear()
         return out
 
-    def _shifted(self, sample: Sample) -> Sample:
+    def _shifted(self, sample: CleanSample) -> CleanSample:
         when, motion = sample.time - self.delay_s, self._motion
         while len(motion) > 2 and motion[1][0] <= when:
             motion.popleft()

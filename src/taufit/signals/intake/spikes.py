@@ -29,7 +29,7 @@ _BACK = 0.5
 _MEMORY, _FEWEST = 50, 8
 
 
-class NumpyGuard:
+class NumpySpikeDetector:
     """Noise of every channel, and which values are out of its reach.
 
     Args:
@@ -96,7 +96,7 @@ class NumpyGuard:
 
 
 @runtime_checkable
-class SpikeGuard(Protocol):
+class SpikeDetector(Protocol):
     """What `NumpyGuard` does."""
 
     def clear(self) -> None:
@@ -114,10 +114,10 @@ class SpikeGuard(Protocol):
         """This sample is the last one from now on."""
 
 
-def spike_guard(floor: Float[Array, " c"]) -> SpikeGuard:
+def spike_guard(floor: Float[Array, " c"]) -> SpikeDetector:
     """A guard, compiled where there is a compiler."""
     if _kernel is None:
-        return NumpyGuard(floor)
+        return NumpySpikeDetector(floor)
     sigmas, middle = _SIGMAS * _MEAN_TO_STD, _MIDDLE / _FORETOLD
-    guard: SpikeGuard = _kernel.SpikeGuard(floor, sigmas, middle, _BACK, _MEMORY, _FEWEST)
+    guard: SpikeDetector = _kernel.SpikeGuard(floor, sigmas, middle, _BACK, _MEMORY, _FEWEST)
     return guard

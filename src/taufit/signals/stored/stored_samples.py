@@ -26,8 +26,8 @@ from taufit.core.errors import TaufitError
 from taufit.recording.channels import Channels
 from taufit.signals.sample_source import Add, SampleSource, Step, Summary, canonical
 from taufit.signals.samples import Samples
-from taufit.signals.stored.kept import KeptInFiles
-from taufit.signals.stored.results import KeptOfStep, KeptResults, worth_keeping
+from taufit.signals.stored.column_cache import FileColumnCache
+from taufit.signals.stored.result_cache import ResultCache, StepResultCache, is_cacheable
 
 _ALWAYS = ("position", "velocity", "acceleration", "torque", "friction_velocity")
 
@@ -94,7 +94,7 @@ class StoredPart:
             channels=Channels({name: given[name] for name in self.head.channels}),
             **fields,
         )
-        return part.keeping(KeptInFiles(self.path))
+        return part.keeping(FileColumnCache(self.path))
 
 
 def _saved(path: Path, numbers: Array) -> None:
@@ -144,7 +144,7 @@ class StoredSamples(SampleSource):
         store: Store,
         engine: Engine,
         watch: Callable[[], None] | None = None,
-        results: KeptResults | None = None,
+        results: ResultCache | None = None,
     ) -> None:
         self.order = canonical([part.summary.keys[0] for part in parts])
         self.parts = tuple(parts[k] for k in self.order)
@@ -199,9 +199,9 @@ class StoredSamples(SampleSource):
         nodes = [tree(self.summary.keys, parts) for parts in groups]
         return kept.totals(nodes, keys, lambda leaves: self.each(step, parts=leaves), add)
 
-    def _kept(self, *decisive: Any) -> KeptOfStep | None:
+    def _kept(self, *decisive: Any) -> StepResultCache | None:
         """Where results of a step are kept, if they are."""
-        if self._results is None or not worth_keeping(decisive[0]):
+        if self._results is None or not is_cacheable(decisive[0]):
             return None
         return self._results.of_step(*decisive, self._change)
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from taufit.core.arrays import Array, Float
 from taufit.terms.friction.wrapper import Wrapper
-from taufit.terms.term import Shape, Term
+from taufit.terms.term import ShapeParameter, Term
 
-WIDTH = Shape("width", (5e-4, 5e-3, 5e-2), 1e-4, 0.5, "rad/s")
+WIDTH = ShapeParameter("width", (5e-4, 5e-3, 5e-2), 1e-4, 0.5, "rad/s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class FittedWidth(Wrapper):
         return True
 
     @property
-    def own_shapes(self) -> tuple[Shape, ...]:
+    def own_shapes(self) -> tuple[ShapeParameter, ...]:
         return (WIDTH,)
 
     def inside(self, own: Float[Array, " o"]) -> Term:

@@ -12,7 +12,7 @@ from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
 from taufit.terms.friction.parameters import COULOMB, drag
 from taufit.terms.input import TermInput
-from taufit.terms.term import Parameter, Shape
+from taufit.terms.term import Parameter, ShapeParameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,9 @@ class PowerLaw(Friction):
         COULOMB,
         drag(1, nonnegative=True, unit="N m (s/rad)^alpha"),
     )
-    shapes: ClassVar[tuple[Shape, ...]] = (Shape("alpha", (0.3, 0.7, 1.2), 0.05, 1.5, "1"),)
+    shapes: ClassVar[tuple[ShapeParameter, ...]] = (
+        ShapeParameter("alpha", (0.3, 0.7, 1.2), 0.05, 1.5, "1"),
+    )
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity

@@ -180,7 +180,7 @@ def dahl_states(
     if _kernel is not None:
         _kernel.dahl_scan(travel, np.array(widths, float), start, z, out)
         return out, z
-    there, back, turns = legs(np.concatenate([[start], travel[:-1]]), travel)
+    there, back, turns = split_at_reversal(np.concatenate([[start], travel[:-1]]), travel)
     w = np.array(widths, float)
     grown = -np.expm1(-np.abs(there)[:, None] / w)
     decay, pull = 1.0 - grown, grown * np.sign(there)[:, None]
@@ -223,7 +223,7 @@ def dahl_state(travel: Float[Array, " n"], width: float) -> Float[Array, " n"]:
     return dahl_states(travel, (width,))[0][:, 0]
 
 
-def legs(
+def split_at_reversal(
     before: Float[Array, "*n"], after: Float[Array, "*n"]
 ) -> tuple[Float[Array, "*n"], Float[Array, " t"], tuple[Int[Array, " t"], ...]]:
     """The way between two samples: up to a reversal, on from it, and where there is one.

@@ -13,17 +13,17 @@ from taufit.terms.friction.linear import smooth_sign
 from taufit.terms.friction.parameters import COULOMB, STATIC
 from taufit.terms.friction.polynomial import VISCOUS, viscous_columns
 from taufit.terms.input import TermInput
-from taufit.terms.term import Parameter, Shape
+from taufit.terms.term import Parameter, ShapeParameter
 
 # Speeds at which gears leave boundary lubrication lie between a tenth of a degree per second and a
 # few tens of degrees per second; the grid spans that.
 STRIBECK_SHAPES = (
-    Shape("coulomb_velocity", (0.005, 0.02, 0.1), 3e-4, 3.0, "rad/s"),
-    Shape("stribeck_velocity", (0.005, 0.03, 0.2), 3e-4, 3.0, "rad/s"),
+    ShapeParameter("coulomb_velocity", (0.005, 0.02, 0.1), 3e-4, 3.0, "rad/s"),
+    ShapeParameter("stribeck_velocity", (0.005, 0.03, 0.2), 3e-4, 3.0, "rad/s"),
 )
 
 
-def falling(velocity: Float[Array, " n"], speed: float | complex) -> Float[Array, " n"]:
+def stribeck_decay(velocity: Float[Array, " n"], speed: float | complex) -> Float[Array, " n"]:
     """exp(-(v/speed)^2)."""
     return np.exp(-((velocity / speed) ** 2))
 
@@ -40,7 +40,7 @@ class Stribeck(Friction):
     width: float = 0.0
     degree: int = 3
 
-    shapes: ClassVar[tuple[Shape, ...]] = STRIBECK_SHAPES
+    shapes: ClassVar[tuple[ShapeParameter, ...]] = STRIBECK_SHAPES
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -52,8 +52,8 @@ class Stribeck(Friction):
         return np.stack(
             [
                 *viscous_columns(velocity, s, self.degree),
-                s * (1.0 - falling(velocity, shape[0])),
-                s * falling(velocity, shape[1]),
+                s * (1.0 - stribeck_decay(velocity, shape[0])),
+                s * stribeck_decay(velocity, shape[1]),
             ],
             -1,
         )

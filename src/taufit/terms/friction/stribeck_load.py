@@ -12,9 +12,9 @@ from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
 from taufit.terms.friction.parameters import BY_LOAD, COULOMB, STATIC
 from taufit.terms.friction.polynomial import VISCOUS
-from taufit.terms.friction.stribeck import STRIBECK_SHAPES, Stribeck, falling
+from taufit.terms.friction.stribeck import STRIBECK_SHAPES, Stribeck, stribeck_decay
 from taufit.terms.input import TermInput
-from taufit.terms.term import LOAD, Parameter, Shape
+from taufit.terms.term import LOAD, Parameter, ShapeParameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class StribeckLoad(Friction):
     width: float = 0.0
     degree: int = 3
 
-    shapes: ClassVar[tuple[Shape, ...]] = (
+    shapes: ClassVar[tuple[ShapeParameter, ...]] = (
         *STRIBECK_SHAPES,
-        Shape("load_rate", (1e-4, 2e-3, 2e-2), 1e-5, 1.0, "rad/(N m s)"),
+        ShapeParameter("load_rate", (1e-4, 2e-3, 2e-2), 1e-5, 1.0, "rad/(N m s)"),
     )
     needs: ClassVar[frozenset[str]] = frozenset({"velocity", "load"})
 
@@ -75,9 +75,9 @@ class StribeckLoadSmooth(Friction):
     width: float = 0.0
     degree: int = 3
 
-    shapes: ClassVar[tuple[Shape, ...]] = (
+    shapes: ClassVar[tuple[ShapeParameter, ...]] = (
         *STRIBECK_SHAPES,
-        Shape("load_velocity", (0.005, 0.03, 0.2), 3e-4, 3.0, "rad/s"),
+        ShapeParameter("load_velocity", (0.005, 0.03, 0.2), 3e-4, 3.0, "rad/s"),
     )
     needs: ClassVar[frozenset[str]] = frozenset({"velocity", "load"})
 
@@ -103,5 +103,5 @@ class StribeckLoadSmooth(Friction):
         s = smooth_sign(velocity, self.width)
         carried = np.abs(inputs.load) * s
         plain = Stribeck(self.width, self.degree).at(inputs, shape[:2])
-        loaded = np.stack([carried, carried * falling(velocity, shape[2])], -1)
+        loaded = np.stack([carried, carried * stribeck_decay(velocity, shape[2])], -1)
         return np.concatenate([plain, loaded], -1)

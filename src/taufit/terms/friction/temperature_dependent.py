@@ -9,7 +9,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.terms.friction.wrapper import Wrapper
 from taufit.terms.input import TermInput
-from taufit.terms.term import DRAG, SLOPE, Parameter, Shape
+from taufit.terms.term import DRAG, SLOPE, Parameter, ShapeParameter
 
 LAWS = ("linear", "exponential", "arrhenius")
 _KELVIN = 273.15
@@ -72,11 +72,13 @@ class TemperatureDependent(Wrapper):
         )
 
     @property
-    def own_shapes(self) -> tuple[Shape, ...]:
+    def own_shapes(self) -> tuple[ShapeParameter, ...]:
         return {
             "linear": (),
-            "exponential": (Shape("temperature_rate", (0.005, 0.02, 0.06), 1e-4, 0.5, "1/K"),),
-            "arrhenius": (Shape("activation", (500.0, 2000.0, 5000.0), 10.0, 5e4, "K"),),
+            "exponential": (
+                ShapeParameter("temperature_rate", (0.005, 0.02, 0.06), 1e-4, 0.5, "1/K"),
+            ),
+            "arrhenius": (ShapeParameter("activation", (500.0, 2000.0, 5000.0), 10.0, 5e4, "K"),),
         }[self.law]
 
     @property

@@ -13,7 +13,7 @@ from taufit.core.arrays import Array, Float
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import Linear
 from taufit.terms.input import TermInput
-from taufit.terms.term import Parameter, Shape, State, Term
+from taufit.terms.term import Parameter, ShapeParameter, State, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Wrapper(Friction):
         return ()
 
     @property
-    def own_shapes(self) -> tuple[Shape, ...]:
+    def own_shapes(self) -> tuple[ShapeParameter, ...]:
         """Shapes behind those of the model inside."""
         return ()
 
@@ -59,7 +59,7 @@ class Wrapper(Friction):
         return (*self.model.parameters, *self.own_parameters)
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[ShapeParameter, ...]:
         return (*self.model.shapes, *self.own_shapes)
 
     @property

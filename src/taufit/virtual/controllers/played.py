@@ -11,9 +11,9 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.excitation import Motion
-from taufit.sim.payload import Carried
-from taufit.sim.plant import Envelope
-from taufit.sim.stepped import Sample
+from taufit.sim.payload import CarriedPayload
+from taufit.sim.plant import OperatingRange
+from taufit.sim.stepped import ControlSample
 from taufit.sim.twin import Twin
 
 Command = tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]
@@ -36,7 +36,7 @@ class PlayedArm:
         rate_hz: float,
         *,
         seed: int = 0,
-        payload: tuple[Carried, ...] = (),
+        payload: tuple[CarriedPayload, ...] = (),
     ) -> None:
         ends = motion.at(np.array([0.0, motion.duration]))
         if np.abs(ends[0][0] - ends[0][1]).max() > 1e-6 or np.abs(ends[1]).max() > 1e-3:
@@ -49,11 +49,11 @@ class PlayedArm:
             seed=seed,
             payload=payload,
             rate_hz=rate_hz,
-            envelope=Envelope.of_motion(motion, fastest),
+            envelope=OperatingRange.of_motion(motion, fastest),
         )
         self.steps = 0
 
-    def step(self) -> tuple[Sample, Command]:
+    def step(self) -> tuple[ControlSample, Command]:
         """The next sample, and what was commanded then."""
         ticks = self.steps * self.arm.ticks + np.arange(self.arm.ticks)
         at = np.mod(ticks * 1e-3, self.motion.duration)

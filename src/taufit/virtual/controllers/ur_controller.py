@@ -11,8 +11,8 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.dynamics import gravity_torque
 from taufit.sim.loop import TICK
-from taufit.sim.payload import Carried
-from taufit.sim.stepped import Sample
+from taufit.sim.payload import CarriedPayload
+from taufit.sim.stepped import ControlSample
 from taufit.sim.twin import Twin
 from taufit.virtual.controllers.kinematics import Kinematics, from_pose
 from taufit.virtual.controllers.ur_fields import INPUTS, Version, outputs
@@ -52,7 +52,7 @@ class UrController:
         *,
         version: Version = (5, 23, 0, 0),
         seed: int = 0,
-        payload: tuple[Carried, ...] = (),
+        payload: tuple[CarriedPayload, ...] = (),
         home: tuple[float, ...] = HOME,
     ) -> None:
         if twin.robot.joints != 6:
@@ -86,7 +86,7 @@ class UrController:
         self._commanded, self._servo = False, (0.0, 0.0)
         self._followed = [self.target.copy(), np.zeros(6), np.zeros(6)]
         self._functions = functions(self)
-        self.sample: Sample = self._move()
+        self.sample: ControlSample = self._move()
 
     # What programs do.
 
@@ -165,7 +165,7 @@ class UrController:
 
     # One control step.
 
-    def tick(self) -> Sample:
+    def tick(self) -> ControlSample:
         """Let the program act, move the arm; the sample at the beginning of the step."""
         if self.inputs["speed_slider_mask"]:
             self.slider = float(np.clip(self.inputs["speed_slider_fraction"], 0.0, 1.0))
@@ -220,7 +220,7 @@ class UrController:
         self.target, self.target_speed = self._followed[0].copy(), self._followed[1].copy()
         self.target_acceleration = np.zeros(6)
 
-    def _move(self) -> Sample:
+    def _move(self) -> ControlSample:
         """Lead the arm to the target through the servo; the twin takes a row per millisecond."""
         return self.arm.step(*self.follow(round(self.step / TICK)))
 

@@ -19,7 +19,7 @@ def _participant() -> Any:
     return DomainParticipant(int(text))
 
 
-class CycloneListener:
+class CycloneJointStateSubscriber:
     """A subscription to joint states."""
 
     name = "Cyclone DDS"
@@ -96,7 +96,7 @@ def latched_text(topic: str, seconds: float) -> str | None:
     return None
 
 
-class CycloneTalker:
+class CycloneTrajectoryPublisher:
     """A publisher of joint trajectories."""
 
     name = "Cyclone DDS"
@@ -148,7 +148,7 @@ class CycloneTalker:
         self._writer = None
 
 
-class CycloneSpeaker:
+class CycloneMessagePublisher:
     """A publisher of joint states or of text."""
 
     name = "Cyclone DDS"

@@ -10,7 +10,7 @@ from taufit.core.errors import WireError
 from taufit.wire.ros.middleware import JointState, Trajectory
 
 
-class _Node:
+class _RosNode:
     """A node of this process, with a context of its own."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class _Node:
             self._rclpy.shutdown(context=self._context)
 
 
-class RclpyListener(_Node):
+class RclpyJointStateSubscriber(_RosNode):
     """A subscription to joint states."""
 
     def __init__(self, topic: str) -> None:
@@ -85,7 +85,7 @@ def latched_text(topic: str, seconds: float) -> str | None:
     from rclpy.qos import DurabilityPolicy, QoSProfile
     from std_msgs.msg import String
 
-    node, texts = _Node(), list[str]()
+    node, texts = _RosNode(), list[str]()
     profile = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     node._node.create_subscription(String, topic, lambda m: texts.append(m.data), profile)
     end = time.monotonic() + seconds
@@ -95,7 +95,7 @@ def latched_text(topic: str, seconds: float) -> str | None:
     return texts[-1] if texts else None
 
 
-class RclpyTalker(_Node):
+class RclpyTrajectoryPublisher(_RosNode):
     """A publisher of joint trajectories."""
 
     def __init__(self, topic: str) -> None:
@@ -137,7 +137,7 @@ class RclpyTalker(_Node):
         self._executor.spin_once(timeout_sec=0.05)
 
 
-class RclpySpeaker(_Node):
+class RclpyMessagePublisher(_RosNode):
     """A publisher of joint states or of text."""
 
     def __init__(self, topic: str, kind: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from taufit.core.errors import WireError
-from taufit.wire.ros.middleware import JointState, Listener, listener_for
+from taufit.wire.ros.middleware import JointState, JointStateSubscriber, joint_state_subscriber
 from taufit.wire.source import EFFORTS, Block, Description, Gap
 
 # A step this many times the usual one is a gap; publishers' clocks jitter.
@@ -36,7 +36,7 @@ class Ros2JointStates:
         effort: str | None,
         *,
         joints: Sequence[str] | None = None,
-        listener: Listener | None = None,
+        listener: JointStateSubscriber | None = None,
         give_up: float = 30.0,
     ) -> None:
         if effort not in EFFORTS:
@@ -63,7 +63,7 @@ class Ros2JointStates:
     def connect(self) -> Description:
         """Subscribe; the first messages say which joints there are and how fast they come."""
         if self._listener is None:
-            self._listener = listener_for(self.topic)
+            self._listener = joint_state_subscriber(self.topic)
         self.messages.append(f"{self.topic} is read with {self._listener.name}")
         end = time.monotonic() + 10.0
         while len(self._waiting) < 10:

@@ -44,7 +44,7 @@ class Trajectory:
 
 
 @runtime_checkable
-class Listener(Protocol):
+class JointStateSubscriber(Protocol):
     """A subscription to joint states."""
 
     name: str
@@ -57,7 +57,7 @@ class Listener(Protocol):
 
 
 @runtime_checkable
-class Talker(Protocol):
+class TrajectoryPublisher(Protocol):
     """A publisher of joint trajectories."""
 
     name: str
@@ -72,7 +72,7 @@ class Talker(Protocol):
 
 
 @runtime_checkable
-class Speaker(Protocol):
+class MessagePublisher(Protocol):
     """A publisher of joint states or of text."""
 
     name: str
@@ -82,15 +82,15 @@ class Speaker(Protocol):
     def close(self) -> None: ...
 
 
-def speaker_for(topic: str, kind: str) -> Speaker:
+def message_publisher(topic: str, kind: str) -> MessagePublisher:
     """Of messages of a kind, "joint_state" or "text", by what is installed."""
     if has_rclpy():
-        from taufit.wire.ros.by_rclpy import RclpySpeaker
+        from taufit.wire.ros.by_rclpy import RclpyMessagePublisher
 
-        return RclpySpeaker(topic, kind)
-    from taufit.wire.ros.by_cyclone import CycloneSpeaker
+        return RclpyMessagePublisher(topic, kind)
+    from taufit.wire.ros.by_cyclone import CycloneMessagePublisher
 
-    return CycloneSpeaker(topic, kind)
+    return CycloneMessagePublisher(topic, kind)
 
 
 def robot_description(topic: str = "/robot_description", seconds: float = 2.0) -> str | None:
@@ -102,26 +102,26 @@ def robot_description(topic: str = "/robot_description", seconds: float = 2.0) -
     return latched_text(topic, seconds)
 
 
-def listener_for(topic: str) -> Listener:
+def joint_state_subscriber(topic: str) -> JointStateSubscriber:
     """Of joint states, by what is installed."""
     if has_rclpy():
-        from taufit.wire.ros.by_rclpy import RclpyListener
+        from taufit.wire.ros.by_rclpy import RclpyJointStateSubscriber
 
-        return RclpyListener(topic)
-    from taufit.wire.ros.by_cyclone import CycloneListener
+        return RclpyJointStateSubscriber(topic)
+    from taufit.wire.ros.by_cyclone import CycloneJointStateSubscriber
 
-    return CycloneListener(topic)
+    return CycloneJointStateSubscriber(topic)
 
 
-def talker_for(topic: str) -> Talker:
+def trajectory_publisher(topic: str) -> TrajectoryPublisher:
     """Of joint trajectories, by what is installed."""
     if has_rclpy():
-        from taufit.wire.ros.by_rclpy import RclpyTalker
+        from taufit.wire.ros.by_rclpy import RclpyTrajectoryPublisher
 
-        return RclpyTalker(topic)
-    from taufit.wire.ros.by_cyclone import CycloneTalker
+        return RclpyTrajectoryPublisher(topic)
+    from taufit.wire.ros.by_cyclone import CycloneTrajectoryPublisher
 
-    return CycloneTalker(topic)
+    return CycloneTrajectoryPublisher(topic)
 
 
 def has_rclpy() -> bool:

@@ -14,8 +14,8 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import WireError
 from taufit.core.names import yaml_scalar
-from taufit.wire.player import RECORDED, Approach, Notes, Playback, rows
-from taufit.wire.ros.middleware import Talker, Trajectory, talker_for
+from taufit.wire.player import RECORDED, Approach, Playback, PlaybackNotices, rows
+from taufit.wire.ros.middleware import Trajectory, TrajectoryPublisher, trajectory_publisher
 from taufit.wire.source import Block
 
 # Further than this from where the trajectory was within this time, the arm does not follow [rad],
@@ -44,13 +44,13 @@ class Ros2Player:
         approach: Approach,
         *,
         rate_hz: float = 50.0,
-        talker: Talker | None = None,
+        talker: TrajectoryPublisher | None = None,
         heard_within: float = 5.0,
     ) -> None:
         if not topic.startswith("/"):
             raise WireError(f"a topic begins with a slash: --controller /{topic}.")
         self.topic, self.playback, self.names = topic, playback, tuple(names)
-        self.notes = Notes()
+        self.notes = PlaybackNotices()
         self.heard_within = heard_within
         self._talker = talker
         self.approach = approach
@@ -94,7 +94,7 @@ class Ros2Player:
     def prepare(self) -> None:
         """Find the controller."""
         if self._talker is None:
-            self._talker = talker_for(self.topic)
+            self._talker = trajectory_publisher(self.topic)
         if not self._talker.heard(self.heard_within):
             self._over = True
             raise WireError(

@@ -4,7 +4,7 @@
 Dask cluster. Left to others: what the work is.
 """
 
-from taufit.core.compute.engines.engine import Engine, Lost, open_engine, tree
+from taufit.core.compute.engines.engine import Engine, WorkerLost, open_engine, tree
 from taufit.core.compute.engines.processes import Processes
 
-__all__ = ["Engine", "Lost", "Processes", "open_engine", "tree"]
+__all__ = ["Engine", "Processes", "WorkerLost", "open_engine", "tree"]

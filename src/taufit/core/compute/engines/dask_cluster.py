@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from taufit.core.compute.engines.engine import Lost, Node, tree
+from taufit.core.compute.engines.engine import ReductionNode, WorkerLost, tree
 from taufit.core.errors import TaufitError
 from taufit.core.extras import missing_extra
-from taufit.core.threads import blas_held
+from taufit.core.threads import single_blas_thread
 
 # How long a scheduler and its first worker are waited for [s].
 _PATIENCE_S = 20.0
@@ -124,14 +124,14 @@ class DaskCluster:
     ) -> Any:
         """The sum of function(*thing), added up on the cluster along the tree of the keys."""
 
-        def future(node: Node) -> Any:
+        def future(node: ReductionNode) -> Any:
             parts = [self._submitted(function, *things[k]) for k in node.leaves]
             parts += [future(child) for child in node.children]
             return self._submitted(_added, add, *parts)
 
         total = self._result(future(tree(keys)))
         self._look(now=True)
-        if isinstance(total, Lost):
+        if isinstance(total, WorkerLost):
             raise TaufitError(f"the sum could not be made: {total.why}")
         return total
 
@@ -148,7 +148,7 @@ class DaskCluster:
             return future.result()
         except KilledWorker as error:
             self._look(now=True)
-            return Lost(f"every worker that tried it was lost ({error.task})")
+            return WorkerLost(f"every worker that tried it was lost ({error.task})")
 
     def close(self) -> None:
         """Leave the cluster as it is."""
@@ -162,7 +162,7 @@ class DaskCluster:
 
 
 def _bounded(function: Callable[..., Any], *thing: Any) -> Any:
-    with blas_held():
+    with single_blas_thread():
         return function(*thing)
 
 

@@ -13,7 +13,7 @@ _BITS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ReductionNode:
     """Leaves that are summed one after the other, or nodes that are.
 
     Attributes:
@@ -22,7 +22,7 @@ class Node:
     """
 
     leaves: tuple[int, ...] = ()
-    children: tuple[Node, ...] = ()
+    children: tuple[ReductionNode, ...] = ()
 
     def all(self) -> Iterator[int]:
         """Every leaf, in order."""
@@ -31,7 +31,7 @@ class Node:
             yield from child.all()
 
 
-def tree(keys: Sequence[Any], chosen: Sequence[int] | None = None) -> Node:
+def tree(keys: Sequence[Any], chosen: Sequence[int] | None = None) -> ReductionNode:
     """The tree over leaves with these keys, or over some of them.
 
     Args:
@@ -40,24 +40,24 @@ def tree(keys: Sequence[Any], chosen: Sequence[int] | None = None) -> Node:
     """
     which = range(len(keys)) if chosen is None else chosen
     order = sorted(which, key=lambda k: (keys[k], k))
-    return _node([(scattered(keys[k]), k) for k in order], 0)
+    return _node([(hash_key(keys[k]), k) for k in order], 0)
 
 
-def scattered(key: Any) -> int:
+def hash_key(key: Any) -> int:
     """64 bits that say nothing but which key it is."""
     return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest())
 
 
-def _node(leaves: list[tuple[int, int]], depth: int) -> Node:
+def _node(leaves: list[tuple[int, int]], depth: int) -> ReductionNode:
     if len(leaves) <= FAN or depth * _BITS >= 60:
-        return Node(tuple(k for _, k in leaves))
+        return ReductionNode(tuple(k for _, k in leaves))
     groups: list[list[tuple[int, int]]] = [[] for _ in range(FAN)]
     for code, k in leaves:
         groups[code >> (depth * _BITS) & (FAN - 1)].append((code, k))
-    return Node(children=tuple(_node(own, depth + 1) for own in groups if own))
+    return ReductionNode(children=tuple(_node(own, depth + 1) for own in groups if own))
 
 
-def summed(node: Node, results: Iterator[Any], add: Callable[[Any, Any], Any]) -> Any:
+def summed(node: ReductionNode, results: Iterator[Any], add: Callable[[Any, Any], Any]) -> Any:
     """The sum over a node; results come in the order of its leaves."""
     total: Any = None
     for part in node.leaves:
@@ -73,7 +73,7 @@ Function = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class WorkerLost:
     """A result that could not be had: its worker went, and so did those that tried again."""
 
     why: str

@@ -1,0 +1,82 @@
+"""Least squares with friction that physics allows: linear inequalities on the terms.
+
+Coulomb, static and load terms are not negative. The viscous part p(v) = f1 v + f2 v|v| + f3 v^3
+takes energy out at every speed and does not fall with it: p'(v) >= 0 at speeds up to a top speed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.core.arrays import Array, Bool, Float
+from taufit.terms.friction import Friction
+
+_GRID = 25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassivityConstraints:
+    """Coefficients x of a friction model's terms with rows x >= 0.
+
+    Attributes:
+        rows: One per inequality, one column per term.
+    """
+
+    rows: Float[Array, "g k"]
+
+    def holds(self, x: Float[Array, " m"], live: Bool[Array, " k"]) -> bool:
+        """Whether coefficients of the live terms keep every inequality."""
+        values = self.rows[:, live] @ x
+        return bool(np.all(values >= -1e-9 * max(1e-12, float(np.abs(x).max(initial=0.0)))))
+
+    def solve(
+        self, columns: Float[Array, "n m"], y: Float[Array, " n"], live: Bool[Array, " k"]
+    ) -> Float[Array, " m"]:
+        """min |columns x - y| with rows x >= 0, exactly: least distance by NNLS [Lawson1974].
+
+        With columns = Q R and z = R x - Q'y the inequalities are H z >= h; the nearest z to 0 comes
+        from the residual of NNLS on (H'; h') against the last unit vector.
+        """
+        from scipy.optimize import nnls
+
+        # Fewer rows than columns leave some of x to the ridge.
+        lacking = max(0, columns.shape[1] - len(columns))
+        columns, y = np.pad(columns, ((0, lacking), (0, 0))), np.pad(y, (0, lacking))
+        size = np.linalg.norm(columns, axis=0)
+        size[size == 0.0] = 1.0
+        q, r = np.linalg.qr(columns / size)
+        # Columns that nearly coincide are separated by a ridge far below the noise.
+        r = r + 1e-10 * np.eye(len(r))
+        inside = q.T @ y
+        limits = self.rows[:, live] / size
+        limits = limits[np.any(limits != 0, axis=1)]
+        length = np.linalg.norm(limits, axis=1, keepdims=True)
+        h_rows = np.linalg.solve(r.T, (limits / length).T).T
+        h = -h_rows @ inside
+        scale = max(1.0, float(np.abs(h).max(initial=0.0)))
+        stacked = np.vstack([h_rows.T, h[None] / scale])
+        unit = np.zeros(len(stacked))
+        unit[-1] = 1.0
+        dual, _ = nnls(stacked, unit)
+        residual = stacked @ dual - unit
+        z = -residual[:-1] / residual[-1] * scale if residual[-1] != 0 else np.zeros(len(r))
+        return np.linalg.solve(r, z + inside) / size
+
+
+def passive_cone(model: Friction, top_speed: float) -> PassivityConstraints:
+    """Inequalities of a passive friction curve up to a speed."""
+    size = len(model.parameters)
+    rows = [
+        np.eye(size)[i]
+        for i, one in enumerate(model.parameters)
+        if one.nonnegative and not one.power
+    ]
+    powers = np.array([one.power for one in model.parameters])
+    if np.any(powers):
+        for v in np.linspace(0.0, top_speed, _GRID):
+            # d/dv v^p, in units that do not grow with speed.
+            slope = np.where(powers > 0, powers * v ** np.maximum(powers - 1, 0), 0.0)
+            rows.append(slope / np.abs(slope).max())
+    return PassivityConstraints(np.array(rows).reshape(-1, size))

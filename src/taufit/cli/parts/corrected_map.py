@@ -1,0 +1,98 @@
+"""`taufit fit ... --mend MAP`: what is wrong put right in a corrected column map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from taufit.cli.options import RecordingOptions
+    from taufit.recording import Finding
+    from taufit.recording.map.remedy import Remedy
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedMap:
+    """What to type instead, and the corrected map if one was written.
+
+    Attributes:
+        remedy: Of all findings together.
+        map: The file that was written, or None.
+    """
+
+    remedy: Remedy
+    map: Path | None
+
+    @property
+    def words(self) -> str:
+        """The changed parts of the command."""
+        robot, options = self.remedy.robot, list(self.remedy.options)
+        if self.map is not None:
+            options = ["--map", str(self.map), *options]
+        parts = [f"robot {robot}"] if robot else []
+        parts += [" ".join(options)] if options else []
+        if self.remedy.edits and self.map is None:
+            parts.append("a corrected column map (--mend MAP.yaml writes it)")
+        return ", ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        written = {} if self.map is None else {"map_file": str(self.map)}
+        return {**self.remedy.to_dict(), **written}
+
+
+def write_corrected_map(
+    findings: Sequence[Finding],
+    paths: Sequence[Path],
+    source: RecordingOptions,
+    robot: str,
+    output: Path | None,
+) -> CorrectedMap | None:
+    """The remedy of findings, with the corrected map written where it needs one; or None."""
+    from taufit.recording.map.remedy import apply_edits, combine_remedies
+
+    remedy = combine_remedies(f.remedy for f in findings if f.severity != "info")
+    if remedy is None:
+        return None
+    if output is None or not remedy.edits:
+        return CorrectedMap(remedy, None)
+    import yaml
+
+    from taufit.core.files import write_text
+
+    page = apply_edits(_page(paths[0], source, robot), remedy.edits)
+    write_text(output, yaml.safe_dump(page, sort_keys=False, default_flow_style=None))
+    return CorrectedMap(remedy, output)
+
+
+def _page(path: Path, source: RecordingOptions, robot: str) -> Mapping[str, Any]:
+    """The map the recording was read with, or one that reads it as it was read."""
+    from taufit.cli.parts.draft import drafted
+    from taufit.recording.column_map import read_page
+
+    if source.map is not None:
+        return read_page(source.map)
+    draft = drafted(path, robot=robot, topic=source.topic)
+    if draft is not None:
+        return draft.page
+    return _own(replace(source, start=None, end=None).runs(path)[0])
+
+
+def _own(recording: Any) -> dict[str, Any]:
+    """The map of a file in taufit's own form."""
+    from taufit.recording.quantity import QUANTITIES, SIGNALS
+
+    signal = {"A": "current", "N m": "torque"}.get(recording.signal_unit, "signal")
+    columns = {
+        name: f"{spec.prefix}_{{joint}}" if spec.per_joint else spec.prefix
+        for name, spec in QUANTITIES.items()
+        if (name not in SIGNALS or name == signal)
+        and getattr(recording, spec.field, None) is not None
+        and name != "payload"
+    }
+    page: dict[str, Any] = {"columns": columns}
+    if recording.gain is not None and signal != "torque":
+        page["gains"] = recording.gain.tolist()
+    return page

@@ -1,0 +1,251 @@
+"""Normal equations of hypotheses, fold by fold, and what least squares makes of them.
+
+With W the rigid columns, F the columns of each joint's own, and n_j independent rows per joint,
+
+    cost(theta, phi) = sum_j n_j log(|tau_j - W_j theta - F_j phi_j|^2 / |tau_j|^2)
+                       + (theta - theta0)' Q (theta - theta0)
+
+is minimised by weighted least squares, reweighted. Friction that would drive a joint (whose power
+summed over the rows is negative) and rotors of negative inertia are not accepted: their columns
+are left out. Sums over folds add up, so leaving one out is a subtraction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.gaussian import Gaussian, scaled_inverse, unit_diagonal
+
+_ROUNDS = 3
+# Shares below this are noise; to reach one that is smaller still is no evidence.
+FLOOR = 0.01
+# Columns of a joint of its own: friction first, then the rotor, then the offset.
+OWN, DRAG = 8, 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NormalEquations:
+    """Sums over the rows of each fold that belong to each joint.
+
+    Attributes:
+        square: Of the columns with each other: links first, then the joint's own.
+        right: Of the columns with torque.
+        power: Of torque with itself.
+        total: Sum of torque.
+        drag: Of the joint's friction columns with its velocity.
+        count: Rows.
+    """
+
+    square: Float[Array, "f j c c"]
+    right: Float[Array, "f j c"]
+    power: Float[Array, "f j"]
+    total: Float[Array, "f j"]
+    drag: Float[Array, "f j d"]
+    count: Float[Array, "f j"]
+
+    def __sub__(self, other: NormalEquations) -> NormalEquations:
+        return NormalEquations(
+            self.square - other.square,
+            self.right - other.right,
+            self.power - other.power,
+            self.total - other.total,
+            self.drag - other.drag,
+            self.count - other.count,
+        )
+
+    @property
+    def whole(self) -> NormalEquations:
+        """All folds as one."""
+        return NormalEquations(
+            self.square.sum(axis=0, keepdims=True),
+            self.right.sum(axis=0, keepdims=True),
+            self.power.sum(axis=0, keepdims=True),
+            self.total.sum(axis=0, keepdims=True),
+            self.drag.sum(axis=0, keepdims=True),
+            self.count.sum(axis=0, keepdims=True),
+        )
+
+    def fold(self, f: int) -> NormalEquations:
+        """One of them."""
+        one = slice(f, f + 1)
+        return NormalEquations(
+            self.square[one],
+            self.right[one],
+            self.power[one],
+            self.total[one],
+            self.drag[one],
+            self.count[one],
+        )
+
+    @property
+    def spread(self) -> Float[Array, " j"]:
+        """Squared torque about its mean, over all folds."""
+        count = np.maximum(self.count.sum(axis=0), 1.0)
+        return np.maximum(self.power.sum(axis=0) - self.total.sum(axis=0) ** 2 / count, 1e-12)
+
+    def left(self, theta: Float[Array, " p"], phi: Float[Array, "j o"]) -> Float[Array, " j"]:
+        """Squared torque that parameters leave unexplained, over all folds."""
+        x = np.concatenate([np.broadcast_to(theta, (len(phi), len(theta))), phi], axis=1)
+        folded = np.einsum("fjab,jb->ja", self.square, x)
+        linear = np.einsum("fja,ja->j", self.right, x)
+        return np.maximum(self.power.sum(axis=0) - 2.0 * linear + np.sum(x * folded, axis=1), 0.0)
+
+
+def normal_equations(
+    rigid: Float[Array, "n j p"],
+    own: Float[Array, "n j o"],
+    torque: Float[Array, "n j"],
+    velocity: Float[Array, "n j"],
+    keep: Bool[Array, "n j"],
+    fold: Int[Array, " n"],
+    folds: int,
+) -> NormalEquations:
+    """Sums of rows; those that `keep` leaves out of a joint count for nothing."""
+    joints, p = torque.shape[1], rigid.shape[2]
+    c = p + own.shape[2]
+    square, right = np.zeros((folds, joints, c, c)), np.zeros((folds, joints, c))
+    power, total, count = (np.zeros((folds, joints)) for _ in range(3))
+    drag = np.zeros((folds, joints, DRAG))
+    for j in range(joints):
+        # Links before a joint do not load it.
+        first = p * j // joints
+        live = np.arange(first, c)
+        for f in range(folds):
+            rows = np.flatnonzero(keep[:, j] & (fold == f) if folds > 1 else keep[:, j])
+            block = np.concatenate([rigid[rows, j, first:], own[rows, j]], axis=1)
+            y = torque[rows, j]
+            square[f, j, first:, first:], right[f, j, live] = block.T @ block, block.T @ y
+            power[f, j], total[f, j], count[f, j] = float(y @ y), float(y.sum()), len(y)
+            drag[f, j] = velocity[rows, j] @ own[rows, j, :DRAG]
+    return NormalEquations(square, right, power, total, drag, count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NormalSolution:
+    """Parameters, what they leave unexplained (squared, per joint), and their distance from Q;
+    whether the last link was given room for a load.
+    """
+
+    links: Float[Array, " p"]
+    own: Float[Array, "j o"]
+    squares: Float[Array, " j"]
+    distance: float
+    loaded: bool = False
+
+
+def solve(
+    sums: NormalEquations,
+    independent: Float[Array, " j"],
+    priors: Sequence[Float[Array, "p p"]],
+    centre: Float[Array, " p"],
+) -> list[NormalSolution]:
+    """The parameters of least cost, for each Q."""
+    one = sums.whole if len(sums.power) > 1 else sums
+    known: dict[tuple[int, bytes], _Reduced] = {}
+
+    def reduced(j: int, allowed: Bool[Array, " o"]) -> _Reduced:
+        key = (j, allowed.tobytes())
+        if key not in known:
+            known[key] = _reduced(one, j, allowed, len(centre))
+        return known[key]
+
+    return [_solved(one, independent, prior, centre, reduced) for prior in priors]
+
+
+def _solved(
+    one: NormalEquations,
+    independent: Float[Array, " j"],
+    prior: Float[Array, "p p"],
+    centre: Float[Array, " p"],
+    reduced: Callable[[int, Bool[Array, " o"]], _Reduced],
+) -> NormalSolution:
+    spread = one.spread
+    squares = 0.05 * spread
+    joints = len(spread)
+    allowed = np.ones((joints, OWN), bool)
+    theta, phi = centre, np.zeros((joints, OWN))
+    for _ in range(_ROUNDS):
+        each = [reduced(j, allowed[j]) for j in range(joints)]
+        theta, phi = _weighted(each, independent / squares, prior, centre)
+        allowed[np.einsum("jd,jd->j", one.drag[0], phi[:, :DRAG]) < 0.0, :DRAG] = False
+        allowed[phi[:, DRAG] < 0.0, DRAG] = False
+        squares = np.maximum(one.left(theta, phi), FLOOR**2 * spread)
+    distance = float((theta - centre) @ prior @ (theta - centre))
+    return NormalSolution(theta, phi, squares, distance)
+
+
+def covariance(
+    sums: NormalEquations,
+    independent: Float[Array, " j"],
+    prior: Float[Array, "p p"],
+    fitted: NormalSolution,
+) -> Float[Array, "p p"]:
+    """Of the links, with each joint's own columns, as far as they were accepted, beside them."""
+    one = sums.whole
+    square = prior.copy()
+    for j, own in enumerate(fitted.own):
+        reduced = _reduced(one, j, own != 0.0, len(prior))
+        square += independent[j] / fitted.squares[j] * reduced.square
+    return scaled_inverse(square, 1e-10)
+
+
+def residual_lower_bound(sums: NormalEquations) -> Float[Array, " j"]:
+    """What each joint's rows leave unexplained with links of its own: no parameters leave less."""
+    one = sums.whole
+    out = np.zeros(one.power.shape[1])
+    for j in range(len(out)):
+        square, right = one.square[0, j], one.right[0, j]
+        size = np.sqrt(np.maximum(np.diag(square), 1e-300))
+        live = size > 1e-9 * max(float(size.max()), 1e-300)
+        scaled = square[np.ix_(live, live)] / np.outer(size[live], size[live])
+        values, vectors = np.linalg.eigh(scaled)
+        kept = values > 1e-10 * max(float(values[-1]), 1e-300)
+        along = vectors[:, kept].T @ (right[live] / size[live])
+        out[j] = one.power[0, j] - float(np.sum(along**2 / values[kept]))
+    return np.maximum(out, FLOOR**2 * one.spread)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reduced:
+    """A joint's normal equations with its own columns eliminated."""
+
+    square: Float[Array, "p p"]
+    right: Float[Array, " p"]
+    own: Array
+    inverse: Float[Array, "o o"]
+    across: Float[Array, "p o"]
+    target: Float[Array, " o"]
+
+
+def _reduced(one: NormalEquations, j: int, allowed: Bool[Array, " o"], p: int) -> _Reduced:
+    square, target = one.square[0, j], one.right[0, j]
+    own = np.flatnonzero(allowed)
+    s_ff = square[p:, p:][np.ix_(own, own)]
+    scaled, size = unit_diagonal(s_ff, 1e-9)
+    inverse = np.linalg.pinv(scaled) / np.outer(size, size)
+    across, mine = square[:p, p:][:, own], target[p:][own]
+    folded = across @ inverse
+    return _Reduced(
+        square[:p, :p] - folded @ across.T, target[:p] - folded @ mine, own, inverse, across, mine
+    )
+
+
+def _weighted(
+    joints: list[_Reduced],
+    weight: Float[Array, " j"],
+    prior: Float[Array, "p p"],
+    centre: Float[Array, " p"],
+) -> tuple[Float[Array, " p"], Float[Array, "j o"]]:
+    """theta and phi of the weighted least squares."""
+    total = Gaussian.about(centre, prior)
+    for w, one in zip(weight, joints, strict=True):
+        total = total + Gaussian(w * one.square, w * one.right)
+    theta = total.mean(1e-10)
+    phi = np.zeros((len(joints), OWN))
+    for j, one in enumerate(joints):
+        phi[j, one.own] = one.inverse @ (one.target - one.across.T @ theta)
+    return theta, phi

@@ -1,0 +1,106 @@
+"""Advice on units and clocks, tested by the arm before it is given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
+from taufit.diagnosis.hypothesis_test import HypothesisTest
+from taufit.diagnosis.prepare import nominal_gains
+from taufit.recording import Recording
+from taufit.recording.finding import Finding
+from taufit.recording.map.remedy import MapEdit, Remedy
+from taufit.recording.timing import USUAL_HZ, timing
+from taufit.robot import Robot
+from taufit.signals import condition
+from taufit.signals.drive_gains import joint_gains
+
+# Log odds (twice) from which the arm's inertia says which of the two it is.
+_TELLS = 6.0
+# Rates that loggers have, to within this share, are worth this many; rows per second that say
+# something of their own.
+_USUAL, _ODDS, _PER_SECOND = 0.002, 10.0, 2.0
+# Positions in the right unit: the links are as near to the nominal ones as this, and leave this
+# many times what the joints' own columns leave.
+_NEAR, _EXPLAINED = 6.0, 1.4
+
+
+def choose_unit_remedy(robot: Robot, recording: Recording, finding: Finding) -> Finding:
+    """The finding with the one remedy that agrees with the arm's inertia, where that shows it.
+
+    Torque grows with the square of the clock's factor and not with the velocity's unit, so the arm
+    is fitted without the recorded velocity, by the clock as it is and by the other one. A rate that
+    loggers have speaks for the other clock.
+    """
+    factor, remedy = finding.value, finding.remedy
+    if not isinstance(factor, float) or remedy is None:
+        return finding
+    scale = remedy.edits[0].value
+    assert isinstance(scale, float)
+    usual = np.abs(USUAL_HZ * scale / timing(recording.time).nominal_hz - 1.0).min() < _USUAL
+    inertia = _gained(robot, replace(recording, velocity=None), scale)
+    gained = inertia + (_ODDS if usual else 0.0)
+    if abs(gained) < _TELLS:
+        return finding
+    head, text = finding.message.split(": ", 1)
+    if gained > 0.0:
+        more = ", and the arm's inertia fits" if inertia > 0.0 else ""
+        return replace(finding, message=f"{head}: {text.split(',')[0]}{more}")
+    scale = float(f"{1 / factor:.4g}")
+    return replace(
+        finding,
+        message=f"{head}: `scale: {scale:g}` at velocity in the column map makes them agree, and "
+        "the arm's inertia fits the clock as it is",
+        remedy=Remedy(edits=(MapEdit("velocity", "scale", scale),)),
+    )
+
+
+def explained_in_degrees(robot: Robot, recording: Recording) -> bool:
+    """Whether the arm explains the torque if positions are degrees, as far as that can be said."""
+    degrees = replace(recording, position=np.radians(recording.position), velocity=None)
+    evidence = evidence_of(robot, degrees)
+    if evidence is None:
+        return True
+    own = float(np.nanmean(evidence.own_shares()))
+    return evidence.plain.prior < _NEAR and evidence.plain.share < _EXPLAINED * own
+
+
+def _gained(robot: Robot, recording: Recording, factor: float) -> float:
+    """Log odds (twice) of the other clock, zero where nothing can be said.
+
+    Each clock has its own low-pass and acceleration; both are judged by as many rows.
+    """
+    time = recording.time[0] + factor * (recording.time - recording.time[0])
+    plain, other = (evidence_of(robot, one) for one in (recording, replace(recording, time=time)))
+    if plain is None or other is None:
+        return 0.0
+    rows = _PER_SECOND * min(plain.seconds, other.seconds)
+    shares = np.log(plain.plain.shares / other.plain.shares)
+    return float(2.0 * rows * np.nansum(shares) + plain.plain.prior - other.plain.prior)
+
+
+def measured_gains(recording: Recording) -> Float[Array, " j"] | None:
+    """Torque per unit of the signal, given or by the controller's targets; None where unknown."""
+    try:
+        return joint_gains([recording], None)[0][0].value
+    except TaufitError:
+        return None
+
+
+def evidence_of(robot: Robot, recording: Recording) -> HypothesisTest | None:
+    """Of a recording with its gains, or those of the nominal robot where it has none; None where
+    nothing can be said.
+    """
+    if not np.any(robot.parameters) or recording.joints != robot.joints:
+        return None
+    try:
+        measured = measured_gains(recording)
+        gain = nominal_gains(robot, [recording]) if measured is None else measured
+        samples = condition([recording], gains=gain)
+    except TaufitError:
+        return None
+    evidence = HypothesisTest(robot, samples)
+    return evidence if evidence.enough else None

@@ -1,0 +1,132 @@
+"""Coefficients that keep every joint within its limits, whatever a search proposes.
+
+All limits on position, speed, acceleration and jerk are linear in a joint's coefficients c and hold
+at c = 0 (standing at the centre), so the feasible set is star-shaped about 0. With
+
+    g(c) = largest of  value(t) / limit  over times and limits
+
+the map c -> c (1 + g^8)^(-1/8) shrinks any c to where g < 1 and hardly touches small ones. The
+largest is taken smoothly (a p-norm), so the map has an exact derivative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import InfeasibleError
+from taufit.robot import Limits
+
+_KNEE = 8.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotionLimits:
+    """What each joint may do about its centre. Infinite where nothing is asked.
+
+    Attributes:
+        centre: Pose the motion is measured from.
+        below, above: How far each joint may go either way.
+        velocity, acceleration, jerk: Largest magnitudes.
+    """
+
+    centre: Float[Array, " j"]
+    below: Float[Array, " j"]
+    above: Float[Array, " j"]
+    velocity: Float[Array, " j"]
+    acceleration: Float[Array, " j"]
+    jerk: Float[Array, " j"]
+
+    @classmethod
+    def of(
+        cls,
+        limits: Limits,
+        centre: Float[Array, " j"],
+        jerk: Float[Array, " j"] | float = np.inf,
+    ) -> MotionLimits:
+        """Limits seen from a centre pose; refuses what leaves no room, naming it."""
+        joints = len(centre)
+        below, above = centre - limits.lower, limits.upper - centre
+        for i in range(joints):
+            where = f"joint {i + 1}"
+            if not limits.lower[i] < limits.upper[i]:
+                raise InfeasibleError(
+                    f"{where}: the lower position limit {limits.lower[i]:.4g} is not below the "
+                    f"upper one {limits.upper[i]:.4g}."
+                )
+            if not (below[i] > 0 and above[i] > 0):
+                raise InfeasibleError(
+                    f"{where}: the start pose {centre[i]:.4g} is not inside its position limits "
+                    f"[{limits.lower[i]:.4g}, {limits.upper[i]:.4g}]."
+                )
+            for name in ("velocity", "acceleration"):
+                value = getattr(limits, name)[i]
+                if not value > 0:
+                    raise InfeasibleError(f"{where}: the {name} limit {value:.4g} is not positive.")
+        bound = np.broadcast_to(np.asarray(jerk, float), (joints,))
+        if not np.all(bound > 0):
+            raise InfeasibleError("a jerk limit is not positive.")
+        return cls(centre, below, above, limits.velocity, limits.acceleration, bound)
+
+    def ratios(self, moved: Float[Array, "4 n j"]) -> Float[Array, "4 n j"]:
+        """Value over limit, signed, for displacement from the centre, speed, acceleration, jerk."""
+        room = np.where(moved[0] > 0, self.above, self.below)
+        return np.stack(
+            [
+                moved[0] / room,
+                moved[1] / self.velocity,
+                moved[2] / self.acceleration,
+                moved[3] / self.jerk,
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitScaling:
+    """The map from free coefficients to feasible ones, on a grid of times.
+
+    Attributes:
+        envelope: The limits.
+        basis: Position, velocity, acceleration, jerk per unit coefficient, on the grid.
+        sharp: Norm that stands for the largest ratio; the higher, the less room is given away and
+            the rougher the map.
+    """
+
+    envelope: MotionLimits
+    basis: Float[Array, "4 n m"]
+    sharp: float = 60.0
+
+    def apply(
+        self, free: Float[Array, "j m"]
+    ) -> tuple[Float[Array, "j m"], tuple[Float[Array, "j m"], Float[Array, " j"], Array, Array]]:
+        """Feasible coefficients, and what `pull` needs to go back."""
+        moved = self.basis @ free.T
+        ratios = self.envelope.ratios(moved)
+        size = np.abs(ratios)
+        peak = np.maximum(size.max(axis=(0, 1)), 1e-12)
+        powers = (size / peak) ** (self.sharp - 1.0)
+        total = np.sum(powers * (size / peak), axis=(0, 1))
+        gauge = peak * total ** (1.0 / self.sharp)
+        shrink = (1.0 + gauge**_KNEE) ** (-1.0 / _KNEE)
+        # d gauge / d ratio = (ratio/gauge)^(P-1) sign, written without overflow.
+        slope = powers * np.sign(ratios) * total ** (1.0 / self.sharp - 1.0)
+        room = np.where(moved[0] > 0, self.envelope.above, self.envelope.below)
+        slope[0] /= room
+        slope[1] /= self.envelope.velocity
+        slope[2] /= self.envelope.acceleration
+        slope[3] /= self.envelope.jerk
+        steepest = slope.reshape(-1, slope.shape[2]).T @ self.basis.reshape(-1, self.basis.shape[2])
+        return shrink[:, None] * free, (free, shrink, gauge, steepest)
+
+    def pull(
+        self,
+        gradient: Float[Array, "j m"],
+        memory: tuple[Float[Array, "j m"], Float[Array, " j"], Array, Array],
+    ) -> Float[Array, "j m"]:
+        """The gradient with respect to the free coefficients."""
+        free, shrink, gauge, steepest = memory
+        change = -(shrink ** (_KNEE + 1.0)) * gauge ** (_KNEE - 1.0)
+        along = np.sum(gradient * free, axis=1) * change
+        return shrink[:, None] * gradient + along[:, None] * steepest

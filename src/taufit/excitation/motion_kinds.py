@@ -1,0 +1,123 @@
+"""What a motion is for: which columns matter, what is known already, who may be fast."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float, Int
+from taufit.core.errors import InfeasibleError
+from taufit.dynamics.base_parameters import base_parameters
+from taufit.excitation.fourier import Fourier
+from taufit.excitation.motion import Motion
+from taufit.excitation.objective import InformationOf
+from taufit.excitation.sampled import Sampled
+from taufit.excitation.scene import Clearances, Scene
+from taufit.model.torque_model import TorqueModel
+from taufit.robot import Limits, Robot
+from taufit.signals import Samples
+
+
+def payload_columns(model: TorqueModel) -> tuple[Int[Array, " b"], tuple[int, ...]]:
+    """Columns for a payload on a known arm: the last link's ten, with the joints' as nuisance.
+
+    Returns the columns and the positions of mass and first moments among them, which a payload
+    run has to show first.
+    """
+    columns = np.r_[model.layout.link(-1), model.layout.rest]
+    return columns, tuple(range(4))
+
+
+def limit_arm_speed(limits: Limits, arm_speed: float = 0.5) -> Limits:
+    """Joints up to the third slow (half their speed), the wrist free: friction signs of the arm
+    separate and position ripple averages, while the wrist shows the inertia."""
+    factor = np.ones(len(limits.velocity))
+    factor[: min(3, len(factor))] = arm_speed
+    return replace(limits, velocity=limits.velocity * factor)
+
+
+def recorded_motion(samples: Samples) -> Sampled:
+    """The motion a recording shows, so that a next one can be planned around it."""
+    moving = samples.in_motion & (samples.run == samples.run[0])
+    step = max(1, round(samples.rate_hz / 100.0))
+    return Sampled(samples.time[moving][::step], samples.position[moving][::step])
+
+
+def prior_information(
+    model: TorqueModel, motions: list[Motion], columns: Int[Array, " b"] | None = None
+) -> Float[Array, "b b"]:
+    """What earlier motions have shown, as W'W per sample of one of them."""
+    if columns is None:
+        columns = np.asarray(base_parameters(model).columns)
+    information = InformationOf(model, columns, np.ones(model.robot.joints))
+    total = np.zeros((len(columns), len(columns)))
+    for motion in motions:
+        if motion.joints != model.robot.joints:
+            raise InfeasibleError(
+                f"an earlier motion has {motion.joints} joints, the arm {model.robot.joints}."
+            )
+        time = np.linspace(0.0, motion.duration, 1000)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total += information.matrix(*motion.at(time))[0]
+    if not np.isfinite(total).all():
+        raise InfeasibleError("an earlier motion (--after) has speeds beyond all numbers.")
+    return total
+
+
+def warm_up(
+    robot: Robot,
+    limits: Limits,
+    scene: Scene | None = None,
+    *,
+    centre: Float[Array, " j"],
+    minutes: float = 10.0,
+) -> Fourier:
+    """All joints to and fro at up to 70 % of their speed, at different rhythms, for some minutes.
+
+    Swings are made smaller until nothing in the scene is touched.
+    """
+    for share in np.r_[np.arange(1.0, 0.05, -0.05), 0.03]:
+        motion = _swings(robot, limits, centre, minutes, share)
+        if scene is None:
+            return motion
+        q, _, _ = motion.at(np.linspace(0.0, motion.period, 4000))
+        if Clearances(robot, scene).values(q).min(initial=np.inf) >= 0:
+            return motion
+    raise InfeasibleError(
+        "no warm-up about this pose keeps clear of everything. Give another pose with --start."
+    )
+
+
+def _swings(
+    robot: Robot, limits: Limits, centre: Float[Array, " j"], minutes: float, share: float
+) -> Fourier:
+    joints = robot.joints
+    frequency = 0.05
+    harmonics = 6
+    sine, cosine = np.zeros((joints, harmonics)), np.zeros((joints, harmonics))
+    for i in range(joints):
+        k = 2 + i % 4
+        room = min(limits.upper[i] - centre[i], centre[i] - limits.lower[i])
+        w = 2 * np.pi * frequency * k
+        amplitude = (
+            share * 0.7 * min(limits.velocity[i] / w, limits.acceleration[i] / w**2, room) / 2
+        )
+        # Two neighbouring harmonics that cancel in velocity and acceleration at the ends.
+        cosine[i, k - 1] = amplitude
+        cosine[i, k] = -amplitude * (k / (k + 1)) ** 2
+    offset = centre + cosine.sum(1)
+    periods = max(1, round(minutes * 60 * frequency))
+    return Fourier(offset, sine, cosine, frequency, "amplitude", float(periods))
+
+
+def envelope_of(motion: Motion, torque: Float[Array, " j"] | None = None) -> Limits:
+    """The range, speeds and accelerations another motion uses, as limits for a new one."""
+    q, v, a = motion.at(np.linspace(0.0, motion.duration, 20001))
+    return Limits(
+        q.min(0),
+        q.max(0),
+        np.abs(v).max(0),
+        np.abs(a).max(0),
+        np.full(motion.joints, np.inf) if torque is None else torque,
+    )

@@ -1,0 +1,102 @@
+"""What an exported form is worth: torque it leaves unexplained, beside the whole model's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.export.export_format import ExportFormat
+from taufit.model.fitted_model import FittedModel
+from taufit.signals.filtering import lowpass
+from taufit.signals.samples import Samples
+from taufit.validation.score import Score, score
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExportAccuracy:
+    """nrmse of a form and of the model it was made from, on the same samples.
+
+    Attributes:
+        file: What they were tested on.
+        nrmse: Of the form, per joint.
+        model_nrmse: Of the whole model.
+    """
+
+    file: str
+    nrmse: Float[Array, " j"]
+    model_nrmse: Float[Array, " j"]
+
+    @property
+    def mean_nrmse(self) -> float:
+        """Of the form, over the joints whose torque varies."""
+        return _mean(self.nrmse)
+
+    @property
+    def model_mean_nrmse(self) -> float:
+        return _mean(self.model_nrmse)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "file": self.file,
+            "mean_nrmse": self.mean_nrmse,
+            "model_mean_nrmse": self.model_mean_nrmse,
+            "nrmse": self.nrmse.tolist(),
+            "model_nrmse": self.model_nrmse.tolist(),
+        }
+
+
+def accuracy_on_training(model: FittedModel, form: ExportFormat) -> ExportAccuracy | None:
+    """On the training record, from what the model file keeps of it; None where it keeps nothing."""
+    own = model.training.score
+    rmse = form.held(model).rmse
+    if own is None or rmse is None:
+        return None
+    # Joints whose torque does not vary have no ratio.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = own.rmse / own.nrmse
+        return ExportAccuracy(own.file or "training", rmse / spread, own.nrmse)
+
+
+def accuracy_on_samples(
+    model: FittedModel, form: ExportFormat, samples: Samples, file: str
+) -> ExportAccuracy:
+    """On samples conditioned like the training data."""
+    whole = score(model, samples, file=file)
+    held = form.held(model).model
+    if held is not model:
+        own = score(held, samples, file=file)
+    elif form.stepped:
+        own = samplewise_score(model, samples, file)
+    else:
+        own = whole
+    return ExportAccuracy(file, own.nrmse, whole.nrmse)
+
+
+def samplewise_score(model: FittedModel, samples: Samples, file: str) -> Score:
+    """Of a form that is called once per sample with the motion as it was recorded.
+
+    Velocity is the one before the low-pass, acceleration its difference; the torque that comes out
+    goes through the low-pass of the measured one.
+    """
+    torque = np.empty_like(samples.torque)
+    for run in samples.run_slices():
+        velocity = samples.friction_velocity[run]
+        few = len(velocity) < 2
+        change = np.zeros_like(velocity) if few else np.gradient(velocity, axis=0)
+        torque[run] = model.torque(
+            samples.position[run],
+            velocity,
+            change * samples.rate_hz,
+            temperature=None if samples.temperature is None else samples.temperature[run],
+            step=1.0 / samples.rate_hz,
+        )
+    return score(model, samples, predicted=lowpass(samples, torque), file=file)
+
+
+def _mean(nrmse: Float[Array, " j"]) -> float:
+    known = nrmse[np.isfinite(nrmse)]
+    return float(np.mean(known)) if len(known) else float("nan")

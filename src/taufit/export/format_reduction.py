@@ -1,0 +1,266 @@
+"""A model as a format holds it: exactly, refitted to the format's terms, or without the rest.
+
+Training rows are kept in the model file as triangles over simple terms, so the refit needs no
+recording: the format's own least squares,
+
+    min |y - W_format x|^2      over physically possible x,
+
+with links that stay near the model's where the data do not ask for others (where the format lacks
+rotor inertia or offsets, links have to carry what those did), and friction that stays near the
+model's curve at speeds of which training says little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.core.parameters import joint_parameter
+from taufit.estimators import ConsistentSdp
+from taufit.fitting.fit_samples import solve_rows
+from taufit.model.fitted_model import FittedModel
+from taufit.model.torque_model import TorqueModel
+from taufit.regression.simple_terms import RowsOfTraining
+from taufit.terms import (
+    CONSERVATIVE,
+    DISSIPATIVE,
+    TERMS,
+    Term,
+    TermInput,
+    friction_model,
+    needs,
+    steady_friction_model,
+    sum_of,
+    usual_channels,
+)
+from taufit.terms.friction import Friction
+
+# Weights of the model's links in a refit, in units of one squared noise level: near them where
+# the format has all that turns and pushes, free to move where it lacks rotors or offsets, which
+# links then stand in for. Training rows that the model's friction curve counts for, per speed.
+# Chosen on other arms than the benchmark's (an LWR4, a TX40 and an xMate).
+NEAR = 100.0
+FREE = 0.1
+CURVE_ROWS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class FormatTerms:
+    """What a format has besides links.
+
+    Attributes:
+        friction: Its friction at the joints.
+        rotor_inertia: Whether joints have rotor inertia.
+        offset: Whether joints have a constant torque.
+        mounting: Whether it knows the direction of gravity.
+        terms: Names of further terms that it holds.
+    """
+
+    friction: Friction
+    rotor_inertia: bool
+    offset: bool
+    mounting: bool
+    terms: tuple[str, ...] = ()
+
+    def further(self, model: FittedModel) -> tuple[Term, ...]:
+        """The model's further terms that the format holds."""
+        held = {TERMS[name] for name in self.terms}
+        return tuple(term for term in model.terms if type(term) in held)
+
+
+URDF_TERMS = FormatTerms(
+    friction_model("linear"), rotor_inertia=False, offset=False, mounting=False
+)
+MJCF_TERMS = FormatTerms(
+    friction_model("polynomial"), rotor_inertia=True, offset=True, mounting=True, terms=("spring",)
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReducedModel:
+    """A model as a format holds it.
+
+    Attributes:
+        model: With the format's terms alone; what the format's files say.
+        dropped: A phrase for each part of the whole model that is not among them.
+        refitted: Whether the terms kept were fitted anew, to make up for that.
+        rmse: On the training rows per joint, or None where those are not known [N m].
+    """
+
+    model: FittedModel
+    dropped: tuple[str, ...] = ()
+    refitted: bool = False
+    rmse: Float[Array, " j"] | None = None
+
+
+def keep_all_terms(model: FittedModel) -> ReducedModel:
+    """Of a format that holds everything."""
+    score = model.training.score
+    return ReducedModel(model, rmse=None if score is None else score.rmse)
+
+
+@lru_cache(maxsize=8)
+def reduce_to_format(model: FittedModel, terms: FormatTerms) -> ReducedModel:
+    """The model in a format's terms."""
+    robot = model.robot
+    flat = replace(robot, drives=replace(robot.drives, coupling=np.eye(robot.joints)))
+    structure = TorqueModel(
+        flat, terms.friction, terms.rotor_inertia, terms.offset, terms=terms.further(model)
+    )
+    copied = structure.with_values(_copied(model, structure))
+    record = model.training.simple_terms
+    rows = None if record is None else RowsOfTraining(record, structure, model.terms)
+    dropped = _dropped(model, terms, rows)
+    missing = [part for part in dropped if not part.startswith("the mounting")]
+    refitted = bool(missing) and rows is not None
+    if refitted and rows is not None:
+        lacks = any(model.has(name) and not structure.has(name) for name in ("rotor", "offset"))
+        speeds = _rated(model)
+        # Simulators take friction that falls with speed for a drive.
+        estimator = ConsistentSdp(
+            prior_weight=FREE if lacks else NEAR, speeds=tuple(speeds), rising=True
+        )
+        _lean_on_curve(rows, model, structure)
+        solution, _, _ = solve_rows(rows, structure, estimator)
+        copied = structure.with_values(solution.values)
+    form = replace(copied, training=model.training)
+    rmse = None if rows is None else rows.rmse(form.values)
+    return ReducedModel(form, dropped, refitted, rmse)
+
+
+def _copied(model: FittedModel, structure: TorqueModel) -> Float[Array, " p"]:
+    """Links, rotors and offsets as they are; friction as near as the terms come to it."""
+    own, layout = model.layout.split(model.values), structure.layout
+    out = np.zeros(layout.size)
+    out[layout.links] = own.links.ravel()
+    if structure.has("rotor"):
+        out[layout.of("rotor")] = np.maximum(own.rotors, 0.0)
+    if structure.has("offset"):
+        out[layout.of("offset")] = own.offsets
+    out[layout.of_kind(DISSIPATIVE)] = _nearest_friction(model, structure).ravel()
+    for i in np.flatnonzero(layout.of_kind(CONSERVATIVE)):
+        out[i] = model.values[model.layout.index(layout.names[i])]
+    return out
+
+
+def _curve(
+    model: FittedModel, target: Term, joint: int, speeds: Float[Array, " m"]
+) -> tuple[Float[Array, "n k"], Float[Array, " n"]]:
+    """The target's columns at speeds in both directions, and the model's steady friction there."""
+    v = np.concatenate([-speeds, speeds])
+    zero, warm = np.zeros_like(v), np.full_like(v, model.typical_temperature[joint])
+    inputs = TermInput(v, zero, zero, warm, v)
+    columns = target.columns(inputs, np.empty(0))
+    own = model.layout.split(model.values).drive[joint]
+    steady = steady_friction_model(model.term_sum.of_joint(joint))
+    inputs = TermInput(v, zero, zero, warm, v, channels=usual_channels(model.term_sum, v))
+    return columns, steady.columns(inputs, model.joint_shape[joint]) @ own
+
+
+def _seen(model: FittedModel) -> Float[Array, " j"]:
+    """The fastest that friction was seen at, or else rated speed [rad/s]."""
+    top, span = _rated(model), model.training.ranges.velocity
+    return np.maximum(top if span is None else np.minimum(top, span.largest), 1e-3)
+
+
+def _lean_on_curve(rows: RowsOfTraining, model: FittedModel, structure: TorqueModel) -> None:
+    """Rows that say what the model says of steady friction.
+
+    Straight friction is told about speeds that were seen, where it has to be good. Powers of speed
+    that fit there may run away beyond, so they are told about all speeds up to the rated one.
+    """
+    target = structure.friction
+    assert target is not None
+    straight = all(one.power < 2 for one in target.parameters)
+    fastest = _seen(model) if straight else _rated(model)
+    for j in range(model.robot.joints):
+        columns, torque = _curve(model, target, j, np.linspace(0.05, 1.0, 10) * fastest[j])
+        names = tuple(joint_parameter(j, term.name) for term in target.parameters)
+        scale = np.sqrt(CURVE_ROWS)
+        rows.with_rows(j, names, scale * columns, scale * torque)
+
+
+def _nearest_friction(model: FittedModel, structure: TorqueModel) -> Float[Array, "j k"]:
+    """Least squares over the speeds of training, or else up to rated speed, without load.
+
+    Exact where the model's friction has no other terms.
+    """
+    target = structure.friction
+    assert target is not None
+    fastest, out = _seen(model), []
+    for j in range(model.robot.joints):
+        columns, torque = _curve(model, target, j, np.linspace(0.02, 1.0, 50) * fastest[j])
+        found = np.linalg.lstsq(columns, torque, rcond=None)[0]
+        least = [0.0 if term.nonnegative else -np.inf for term in target.parameters]
+        rounded = np.where(np.abs(found) < 1e-12 * max(np.abs(torque).max(), 1.0), 0.0, found)
+        out.append(np.maximum(rounded, least))
+    return np.array(out)
+
+
+def _rated(model: FittedModel) -> Float[Array, " j"]:
+    """Speeds up to which friction must take energy [rad/s]."""
+    span = model.training.ranges.velocity
+    seen = np.ones(model.robot.joints) if span is None else 2.0 * span.largest
+    limit = model.robot.limits.velocity
+    return np.where(np.isfinite(limit), limit, np.maximum(seen, 1e-3))
+
+
+def _ways_of_friction(model: FittedModel) -> list[str]:
+    """What no format's friction does, whatever its terms are called."""
+    out = []
+    if needs(model.term_sum, "temperature"):
+        warm = ", ".join(f"{t:.3g}" for t in model.typical_temperature)
+        out.append(f"how friction follows temperature (taken at {warm} degC)")
+    if model.friction is not None and model.friction.smooth:
+        out.append("the speed over which friction changes its sign")
+    return out
+
+
+def _dropped(
+    model: FittedModel, terms: FormatTerms, rows: RowsOfTraining | None
+) -> tuple[str, ...]:
+    """What the terms do not span, each with its torque in training."""
+    out = []
+    record, score = model.training.simple_terms, model.training.score
+    spread = None if score is None else score.rmse / score.nrmse
+    own = model.layout.split(model.values)
+
+    def told(size: Float[Array, " j"] | None, most: str) -> str:
+        if size is None:
+            return f"(up to {most})"
+        j = int(np.argmax(size))
+        share = ""
+        if spread is not None and np.isfinite(spread[j]) and spread[j] > 0.0:
+            share = f", {100.0 * size[j] / spread[j]:.2g} % of its torque"
+        return f"(up to {most}; in training {size[j]:.2g} N m rms on joint {j + 1}{share})"
+
+    further = sum_of(terms.friction, *terms.further(model)).parameters
+    held_names = {(one.name, one.unit) for one in further}
+    for k, (one, kind, _) in enumerate(model.layout.drive_entries):
+        column = own.drive[:, k]
+        if (one.name, one.unit) in held_names:
+            continue
+        if np.max(np.abs(column), initial=0.0) > 1e-6:
+            size = None if record is None else record.effect[:, k]
+            most = f"{np.max(np.abs(column)):.3g} {one.unit}"
+            what = "friction" if kind == DISSIPATIVE else str(kind)
+            out.append(f"{what} term {one.name!r} {told(size, most)}")
+    out += _ways_of_friction(model)
+    if np.any(own.rotors) and not terms.rotor_inertia:
+        size = None
+        if rows is not None:
+            names = model.names[model.layout.of("rotor")]
+            each = [rows.size(name, j) for j, name in enumerate(names)]
+            size = np.array(each) * own.rotors
+        out.append(f"rotor inertias {told(size, f'{np.max(own.rotors):.3g} kg m^2')}")
+    if np.any(own.offsets) and not terms.offset:
+        size = None if rows is None else np.abs(own.offsets)
+        out.append(f"torque offsets {told(size, f'{np.max(np.abs(own.offsets)):.3g} N m')}")
+    if not np.array_equal(model.robot.drives.coupling, np.eye(model.robot.joints)):
+        out.append("the coupling of motors (friction and rotors act at the joints)")
+    if np.any(model.robot.mounting) and not terms.mounting:
+        out.append("the mounting (URDF has no gravity direction)")
+    return tuple(out)

@@ -1,0 +1,101 @@
+"""Joints that turn one way only: their Coulomb friction and their offset are one column.
+
+Where a joint never reverses, sign(v) is constant and no torque tells friction from offset. One of
+the two is then held at zero, the other carries their sum, and neither is known by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.dynamics import inverse_dynamics
+from taufit.model.torque_model import TorqueModel
+from taufit.recording.finding import Finding
+from taufit.signals.samples import Samples
+from taufit.terms import BREAKAWAY, CONSTANT, LEVEL, MEMORY
+
+# Less of its travel than this in the other direction does not tell friction from offset.
+_BACK = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class ConfoundedTerms:
+    """Attributes:
+    joints: Counted from 0, that turn one way.
+    dropped: Parameters held at zero.
+    tied: Parameters that are known only in their sum.
+    """
+
+    joints: tuple[int, ...]
+    dropped: tuple[str, ...]
+    tied: tuple[str, ...]
+
+    @property
+    def warnings(self) -> list[str]:
+        """One sentence for all such joints."""
+        return [_sentence(self.joints)] if self.joints else []
+
+
+def _sentence(joints: tuple[int, ...]) -> str:
+    listed = ", ".join(str(j + 1) for j in joints)
+    return (
+        f"joint {listed} turns one way only: its Coulomb friction and its torque offset are "
+        "one column, known only in their sum (standard deviation infinite). Add a recording "
+        "in which it turns back and forth."
+    )
+
+
+def one_way_findings(samples: Samples) -> list[Finding]:
+    """One finding per joint that turns one way only, all with the same sentence."""
+    joints = unidirectional_joints(samples)
+    return [Finding("one_way_joint", "warning", _sentence(joints), joint=j + 1) for j in joints]
+
+
+def unidirectional_joints(samples: Samples) -> tuple[int, ...]:
+    """Joints whose travel in one direction is below 1 % of all."""
+    out = []
+    for j in range(samples.joints):
+        rows = samples.keep[:, j] & samples.in_motion
+        v = samples.velocity[rows, j]
+        total = float(np.sum(np.abs(v)))
+        if total > 0.0 and min(np.sum(v[v > 0]), -np.sum(v[v < 0])) < _BACK * total:
+            out.append(j)
+    return tuple(out)
+
+
+def confounded_terms(model: TorqueModel, samples: Samples) -> ConfoundedTerms:
+    """What cannot be separated on this motion, and what is held at zero for it."""
+    layout = model.layout
+    steady = layout.of_group(LEVEL, MEMORY, BREAKAWAY)
+    if not steady.any():
+        return ConfoundedTerms((), (), ())
+    joints = unidirectional_joints(samples)
+    names, owner = np.array(layout.names), np.asarray(layout.owner)
+    dropped: list[str] = []
+    tied: list[str] = []
+    for j in joints:
+        friction: list[str] = names[steady & (owner == j)].tolist()
+        offset: list[str] = names[layout.of_kind(CONSTANT) & (owner == j)].tolist()
+        tied += [*friction, *offset]
+        if offset:
+            # Friction opposes motion: where the constant part drives it, it is an offset.
+            dropped += offset if _resists(model, samples, j) else friction
+    return ConfoundedTerms(joints, tuple(dropped), tuple(tied))
+
+
+def _resists(model: TorqueModel, samples: Samples, j: int) -> bool:
+    """Whether the torque that inertia and gravity do not explain has the sign of the motion."""
+    rows = np.flatnonzero(samples.keep[:, j] & samples.in_motion)
+    rows = rows[:: max(1, len(rows) // 2000)]
+    v: Float[Array, " n"] = samples.velocity[rows, j]
+    rigid: Array = np.zeros(len(rows))
+    if np.any(model.robot.parameters):
+        motion = (samples.position[rows], samples.velocity[rows], samples.acceleration[rows])
+        rigid = inverse_dynamics(model.robot, *motion)[:, j]
+    columns = np.column_stack([rigid, v, np.ones(len(rows))])
+    size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+    solution = np.linalg.lstsq(columns / size, samples.torque[rows, j], rcond=1e-8)[0] / size
+    return bool(solution[2] * np.sum(v) >= 0.0)

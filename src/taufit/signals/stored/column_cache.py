@@ -1,0 +1,84 @@
+"""Columns made from samples that are wanted again with every pass over them.
+
+Most friction columns depend on the motion alone, and a fit passes over its samples many times. What
+was made once is kept beside the samples: in memory where they are in memory, in files where they
+are in files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+
+# In memory columns of no more samples than this are kept, of the friction models used last.
+_MOST_SAMPLES, _MOST_MODELS = 2**17, 2
+# In files nothing is kept where it would leave less room than this [bytes].
+_ROOM = 2 * 2**30
+
+
+class ColumnCache:
+    """Columns in memory, by a text that says how they were made."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Array] = {}
+
+    def get(self, key: str, make: Callable[[], Float[Array, "k j n"]]) -> Float[Array, "k j n"]:
+        """The columns of a key, made where they are not at hand. They must not be written to."""
+        made = self._made.pop(key, None)
+        if made is None:
+            made = make()
+            made.flags.writeable = False
+        if made.shape[-1] <= _MOST_SAMPLES:
+            self._made[key] = made
+        while len(self._made) > _MOST_MODELS:
+            del self._made[next(iter(self._made))]
+        return made
+
+    def __getstate__(self) -> tuple[()]:
+        # Another process makes its own.
+        return ()
+
+    def __setstate__(self, state: tuple[()]) -> None:
+        self._made = {}
+
+
+class FileColumnCache(ColumnCache):
+    """Columns in files beside those of a part.
+
+    Args:
+        path: Of the part's numbers.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def get(self, key: str, make: Callable[[], Float[Array, "k j n"]]) -> Float[Array, "k j n"]:
+        name = hashlib.sha256(key.encode()).hexdigest()[:16]
+        path = self._path.with_suffix(f".{name}.npy")
+        if path.exists():
+            made: Array = np.load(path, mmap_mode="r")
+            return made.view(np.ndarray)
+        made = make()
+        try:
+            if shutil.disk_usage(path.parent).free > made.nbytes + _ROOM:
+                partial = path.with_suffix(".partial.npy")
+                np.save(partial, made)
+                os.replace(partial, path)
+        except OSError:
+            pass  # without room they are made again with every pass
+        return made
+
+    def __getstate__(self) -> tuple[Path]:  # type: ignore[override]
+        return (self._path,)
+
+    def __setstate__(self, state: tuple[Path]) -> None:  # type: ignore[override]
+        super().__init__()
+        (self._path,) = state

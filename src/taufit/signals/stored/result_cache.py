@@ -1,0 +1,132 @@
+"""What passes over parts found, kept for the next fit.
+
+A pass is a step applied to every part. Its result on a part is decided by the step, with all the
+parameters in it, and by the part's content; sums over parts by those. Both are found again by a
+digest of what decides them, so nothing that is found can be another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from taufit.core.compute.cache import MISSING, Cache, digest
+from taufit.core.compute.engines.engine import ReductionNode
+
+Made = Callable[[Sequence[int]], Iterator[Any]]
+
+
+def is_cacheable(step: Any) -> bool:
+    """Whether a step's results are small; steps that hand out samples say that theirs are not."""
+    inner = getattr(step, "step", None)
+    return bool(getattr(step, "small", True)) and (inner is None or is_cacheable(inner))
+
+
+class ResultCache:
+    """Results of one way to condition recordings.
+
+    Args:
+        cache: Where they lie.
+        context: What decides how recordings are conditioned.
+    """
+
+    def __init__(self, cache: Cache, *context: Any) -> None:
+        self.cache, self._context = cache, cache.key(*context)
+
+    def of_step(self, *decisive: Any) -> StepResultCache | None:
+        """Results of a step; None where a step cannot be told from others by its content."""
+        try:
+            return StepResultCache(self.cache, self.cache.key(*decisive))
+        except TypeError:
+            return None
+
+    def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
+        """What results are kept for, where `value` is near it; else `value`, from now on."""
+        try:
+            key = digest(self._context, name)
+        except TypeError:
+            return value
+        known = self.cache.get(key)
+        if known is not MISSING and near(value, known):
+            return known
+        self.cache.put(key, value)
+        return value
+
+
+class StepResultCache:
+    """Results of one step.
+
+    Args:
+        cache: Where they lie.
+        step: Digest of the step.
+    """
+
+    def __init__(self, cache: Cache, step: bytes) -> None:
+        self._cache, self._step = cache, step
+
+    def of(self, *decisive: Any) -> bytes:
+        """Key of the result on something."""
+        return digest(self._step, *decisive)
+
+    def filled(self, keys: Sequence[bytes], make: Made) -> Iterator[Any]:
+        """The results of keys, in order; those that are not there are made, together."""
+        there = self._cache.there(keys)
+        missing = [i for i, key in enumerate(keys) if key not in there]
+        made = make(missing) if missing else iter(())
+        for i, (key, value) in enumerate(self._cache.in_order(keys, there)):
+            if value is MISSING:
+                # One that is there and damaged is made by itself.
+                value = next(made if key not in there else make([i]))
+                self._cache.put(key, value)
+            yield value
+
+    def totals(
+        self,
+        nodes: Sequence[ReductionNode],
+        keys: Sequence[bytes],
+        each: Callable[[Sequence[int]], Iterator[Any]],
+        add: Callable[[Any, Any], Any],
+    ) -> list[Any]:
+        """The sum over each tree; sums over branches that have not changed are found, not made."""
+        known: dict[ReductionNode, bytes] = {}
+        missing: list[int] = []
+        for node in nodes:
+            self._look(node, keys, known, missing)
+        if missing:
+            # Made together, so that all workers have something to do; each is kept by `each`.
+            for _ in each(missing):
+                pass
+        return [self._sum(node, known, each, add) for node in nodes]
+
+    def _look(
+        self,
+        node: ReductionNode,
+        keys: Sequence[bytes],
+        known: dict[ReductionNode, bytes],
+        missing: list[int],
+    ) -> None:
+        known[node] = self.of("sum", *(keys[k] for k in node.all()))
+        if self._cache.there([known[node]]):
+            return
+        missing += node.leaves
+        for child in node.children:
+            self._look(child, keys, known, missing)
+
+    def _sum(
+        self,
+        node: ReductionNode,
+        known: dict[ReductionNode, bytes],
+        each: Callable[[Sequence[int]], Iterator[Any]],
+        add: Callable[[Any, Any], Any],
+    ) -> Any:
+        value = self._cache.get(known[node]) if node in known else MISSING
+        if value is not MISSING:
+            return value
+        total: Any = None
+        parts = each(node.leaves) if node.leaves else iter(())
+        branches = (self._sum(child, known, each, add) for child in node.children)
+        for number, part in enumerate([*parts, *branches]):
+            total = part if number == 0 else add(total, part)
+        if node in known:
+            self._cache.put(known[node], total)
+        return total

@@ -1,0 +1,95 @@
+"""Temperature-dependent friction where samples are gone through part by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.core.errors import RecordingError
+from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import ThermalState
+from taufit.signals.sample_source import SamplesInMemory, SampleSource
+from taufit.signals.samples import Samples
+from taufit.signals.stored.stored_samples import StoredSamples
+from taufit.temperature.apply import with_temperature_law
+from taufit.temperature.temperature_slopes import repaired_temperature
+
+# A law is chosen on so many runs, evenly spread from the coldest to the warmest, of so many
+# samples each.
+_RUNS, _SECTION = 16, 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TemperatureLawFit:
+    """A model whose friction follows temperature, or the model as it was.
+
+    Attributes:
+        model: Friction may follow temperature.
+        source: Samples with temperatures that can be used.
+        law: "none" where friction does not follow temperature.
+        dropped: Slopes that are held at zero.
+        findings: What the user should know.
+        thermal: Heat stores where temperature was estimated.
+    """
+
+    model: TorqueModel
+    source: SampleSource
+    law: str = "none"
+    dropped: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+    thermal: ThermalState | None = None
+
+
+def with_temperature_law_by_parts(
+    model: TorqueModel, source: SampleSource, choice: str
+) -> TemperatureLawFit:
+    """The law of temperature that the samples support.
+
+    Samples in files are judged by sections of runs from the coldest to the warmest; estimating
+    temperatures from heat needs all of them in memory, and refuses more than that should hold.
+    """
+    stored = isinstance(source, StoredSamples)
+    if stored and (choice == "none" or (choice == "auto" and source.head.temperature is None)):
+        return TemperatureLawFit(model, source)
+    if not stored or choice == "thermal-model" or source.head.temperature is None:
+        found = with_temperature_law(
+            model,
+            source.at_once("temperature estimated from heat") if stored else source.gathered(),
+            choice,
+        )
+        return TemperatureLawFit(
+            found.model,
+            SamplesInMemory(found.samples),
+            found.law,
+            found.dropped,
+            tuple(found.findings),
+            found.thermal,
+        )
+    found = with_temperature_law(model, _coldest_to_warmest(source), choice)
+    if found.law != "none":
+        assert isinstance(source, StoredSamples)
+        source = source.changed(_repaired)
+    return TemperatureLawFit(found.model, source, found.law, found.dropped, tuple(found.findings))
+
+
+def _coldest_to_warmest(source: SampleSource) -> Samples:
+    """Sections of runs that together see all temperatures."""
+    assert isinstance(source, StoredSamples)
+    warm = [float(np.mean(part.summary.extents["temperature"].high)) for part in source.parts]
+    order = np.argsort(warm, kind="stable")
+    chosen = np.unique(np.linspace(0, len(order) - 1, min(_RUNS, len(order))).round().astype(int))
+    parts = []
+    for k in order[chosen].tolist():
+        part = source.part(k)
+        middle = len(part) // 2
+        first = max(0, middle - _SECTION // 2)
+        parts.append(part.rows(slice(first, first + _SECTION)))
+    if not parts:
+        raise RecordingError("there is no recording to fit.")
+    return Samples.joined(parts)
+
+
+def _repaired(part: Samples) -> Samples:
+    """A part without spikes in its temperatures."""
+    return part.with_channels(temperature=repaired_temperature(part)[0])

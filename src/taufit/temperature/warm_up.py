@@ -1,0 +1,113 @@
+"""What warming up changes, joint by joint: friction, and torque along a motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.model.fitted_model import FittedModel
+from taufit.model.predict import predicted_torque
+from taufit.signals.samples import Samples
+from taufit.temperature.temperature_slopes import friction_at
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WarmUp:
+    """From cold to warm.
+
+    Attributes:
+        cold, warm: Temperatures compared [degC].
+        viscous: Change of viscous friction [%].
+        mean, largest: Change of torque along a motion [N m].
+        at_speed_limit: Change of viscous torque at each joint's speed limit [N m]; NaN without one.
+        share: That in percent of the joint's torque limit; NaN without one.
+    """
+
+    cold: Float[Array, " j"]
+    warm: Float[Array, " j"]
+    viscous: Float[Array, " j"]
+    mean: Float[Array, " j"]
+    largest: Float[Array, " j"]
+    at_speed_limit: Float[Array, " j"]
+    share: Float[Array, " j"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; None where there is no limit."""
+        return {
+            "cold_degc": self.cold.tolist(),
+            "warm_degc": self.warm.tolist(),
+            "viscous_percent": self.viscous.tolist(),
+            "mean_torque": self.mean.tolist(),
+            "largest_torque": self.largest.tolist(),
+            "torque_at_speed_limit": _known(self.at_speed_limit),
+            "percent_of_torque_limit": _known(self.share),
+        }
+
+
+def warm_up(
+    model: FittedModel,
+    samples: Samples,
+    cold: Float[Array, " j"] | None = None,
+    warm: Float[Array, " j"] | None = None,
+) -> WarmUp | None:
+    """What a model whose friction follows temperature says about warming up; None without.
+
+    Args:
+        model: Fitted.
+        samples: A motion along which torque is compared.
+        cold, warm: Temperatures to compare [degC]; by default the training data's extremes.
+    """
+    if not follows_temperature(model):
+        return None
+    span = model.training.ranges.temperature
+    assert span is not None
+    cold = span.low if cold is None else cold
+    warm = span.high if warm is None else warm
+    before, after = friction_at(model, cold)[0], friction_at(model, warm)[0]
+    limits = model.robot.limits
+    speed, torque = (
+        np.where(np.isfinite(x) & (x > 0.0), x, np.nan) for x in (limits.velocity, limits.torque)
+    )
+    fast = np.abs(after - before) * speed
+    return WarmUp(
+        cold,
+        warm,
+        100.0 * (after / before - 1.0),
+        *torque_change(model, samples, cold, warm),
+        fast,
+        100.0 * fast / torque,
+    )
+
+
+def follows_temperature(model: FittedModel) -> bool:
+    """Whether viscous friction follows temperatures that training had."""
+    friction = model.friction
+    return (
+        friction is not None
+        and bool(friction.law)
+        and any(one.power == 1 for one in friction.parameters)
+        and model.training.ranges.temperature is not None
+    )
+
+
+def torque_change(
+    model: FittedModel,
+    samples: Samples,
+    cold: Float[Array, " j"],
+    warm: Float[Array, " j"],
+) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+    """Mean and largest change of torque along a motion when every joint goes from cold to warm."""
+    shape = samples.position.shape
+    torque = [
+        predicted_torque(model, samples.with_channels(temperature=np.broadcast_to(t, shape).copy()))
+        for t in (cold, warm)
+    ]
+    change = np.abs(torque[1] - torque[0])[samples.in_motion]
+    return change.mean(axis=0), change.max(axis=0)
+
+
+def _known(values: Float[Array, " j"]) -> list[float | None]:
+    return [float(x) if np.isfinite(x) else None for x in values]

@@ -1,0 +1,119 @@
+"""One RTDE connection: requests answered, recipes agreed, data frames received and sent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from taufit.core.errors import WireError
+from taufit.wire import rtde
+from taufit.wire.tcp_connection import TcpConnection
+
+
+class RtdeConnection:
+    """A connection that speaks RTDE version 2.
+
+    Args:
+        host, port: Of the controller.
+        text: Called with the body of every text message.
+
+    Attributes:
+        version: Of the controller's software.
+        waiting: Data frames that came before somebody asked for them.
+    """
+
+    def __init__(self, host: str, port: int, text: Callable[[bytes], None]) -> None:
+        self._line, self._frames, self._text = TcpConnection(host, port), rtde.Frames(), text
+        self.name = self._line.name
+        self.waiting: list[bytes] = []
+        try:
+            if not rtde.read_accepted(self.ask(rtde.PROTOCOL, (rtde.VERSION).to_bytes(2, "big"))):
+                raise WireError(f"{self.name} does not speak RTDE version {rtde.VERSION}.")
+            self.version = rtde.read_version_answer(self.ask(rtde.URCONTROL))
+        except WireError:
+            self.close()
+            raise
+
+    @property
+    def fastest(self) -> float:
+        """Control steps per second."""
+        return 125.0 if self.version[0] < 5 else 500.0
+
+    def ask(self, kind: int, body: bytes = b"") -> bytes:
+        """Send a request; the body of its answer."""
+        self._line.send(rtde.frame(kind, body))
+        end = time.monotonic() + 5.0
+        answer: bytes | None = None
+        while answer is None:
+            left = end - time.monotonic()
+            if left <= 0.0:
+                raise WireError(f"{self.name} does not answer an RTDE request.")
+            for got, found in self._frames.feed(self._line.receive(left)):
+                if got == rtde.TEXT:
+                    self._text(found)
+                elif got == rtde.DATA:
+                    self.waiting.append(found)
+                elif got == kind and answer is None:
+                    answer = found
+        return answer
+
+    def outputs(self, rate_hz: float, names: Sequence[str]) -> rtde.Recipe:
+        """Ask for variables; unknown ones have a type of NOT_FOUND, and then nothing is agreed."""
+        request = rtde.outputs_request(rate_hz, names)[rtde.HEADER.size :]
+        return self._recipe(names, self.ask(rtde.OUTPUTS, request))
+
+    def inputs(self, names: Sequence[str]) -> rtde.Recipe:
+        """Ask to write variables; raises where the controller or another client objects."""
+        request = rtde.inputs_request(names)[rtde.HEADER.size :]
+        recipe = self._recipe(names, self.ask(rtde.INPUTS, request))
+        taken = [n for n, kind in zip(names, recipe.types, strict=True) if kind == rtde.IN_USE]
+        if taken:
+            raise WireError(
+                f"{self.name}: another client writes {', '.join(taken)} already; end it first."
+            )
+        if recipe.number == 0 or any(kind not in rtde.TYPES for kind in recipe.types):
+            raise WireError(f"{self.name} does not let {', '.join(names)} be written.")
+        return recipe
+
+    def _recipe(self, names: Sequence[str], answer: bytes) -> rtde.Recipe:
+        number, types = rtde.read_types_answer(answer)
+        if len(types) != len(names):
+            raise WireError(f"{self.name} answers with {len(types)} types.")
+        return rtde.Recipe(number, tuple(names), tuple(types))
+
+    def start(self, recipe: rtde.Recipe) -> None:
+        """Have the controller send."""
+        if not rtde.read_accepted(self.ask(rtde.START)):
+            raise WireError(f"{self.name} refuses to start sending.")
+        if any(len(body) != recipe.size for body in self.waiting):
+            raise WireError(f"{self.name} sends data of another size than agreed.")
+
+    def receive(self, recipe: rtde.Recipe, seconds: float, *, gather: float = 0.0) -> list[bytes]:
+        """Bodies of the data frames that arrive within `seconds`."""
+        if not self.waiting:
+            for kind, body in self._frames.feed(self._line.receive(seconds, gather=gather)):
+                if kind == rtde.DATA:
+                    self.waiting.append(body)
+                elif kind == rtde.TEXT:
+                    self._text(body)
+        sound = next(
+            (i for i, body in enumerate(self.waiting) if len(body) != recipe.size),
+            len(self.waiting),
+        )
+        if sound == 0 and self.waiting:
+            raise WireError(
+                f"the size of the data changed mid-stream ({len(self.waiting[0])} bytes, expected "
+                f"{recipe.size})"
+            )
+        # What came before a frame of another size is handed over; the next call raises.
+        bodies, self.waiting = self.waiting[:sound], self.waiting[sound:]
+        return bodies
+
+    def write(self, recipe: rtde.Recipe, values: Mapping[str, Any]) -> None:
+        """Send values of inputs; they take effect together."""
+        self._line.send(rtde.frame(rtde.DATA, recipe.pack(values)))
+
+    def close(self) -> None:
+        """Hang up; the controller stops sending and lets go of the inputs."""
+        self._line.close()

@@ -1,0 +1,62 @@
+"""Torque signs that were not recorded: found first, then fitted like any others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from taufit.core.errors import RecordingError, TaufitError
+from taufit.estimators import Estimator
+from taufit.fitting.friction_prior import FrictionPrior
+from taufit.model.torque_model import TorqueModel
+from taufit.regression.estimate import Estimate
+from taufit.signals.sample_source import SampleSource
+from taufit.signs.tree import nominal_bounds
+from taufit.signs.unknown_signs import (
+    FoundSigns,
+    SignHint,
+    find_signs,
+    find_signs_by_tree,
+    fit_found,
+)
+
+
+def found_signs(
+    model: TorqueModel,
+    source: SampleSource,
+    hints: Sequence[SignHint],
+    method: str = "exact",
+) -> FoundSigns:
+    """Torque signs of samples that were recorded without them."""
+    signed = source.head.signed
+    if signed is None or np.all(signed):
+        raise RecordingError(
+            "signs of single segments were given, but the torque carries its sign everywhere. "
+            "Leave them out, or say that signs are unknown (--torque-signs unknown)."
+        )
+    # The search looks at all samples at once.
+    samples = source.at_once("the search for torque signs")
+    if method != "tree":
+        return find_signs(model, samples, hints=hints)
+    if hints:
+        raise TaufitError(
+            "the tree search takes no signs of single segments: leave them out, or use the "
+            "exact method."
+        )
+    return find_signs_by_tree(model, samples, bounds=nominal_bounds(model))
+
+
+def fit_with_signs(
+    model: TorqueModel,
+    signs: FoundSigns,
+    estimator: Estimator | None,
+    dropped: tuple[str, ...],
+    expected: FrictionPrior | None,
+) -> Estimate:
+    """The fit to torque whose signs were found."""
+    try:
+        return fit_found(model, signs, estimator, dropped=dropped, known=expected)
+    except RecordingError as error:
+        # Uncertain signs are the likely reason why nothing fits them.
+        raise RecordingError("\n".join([str(error), *signs.warnings])) from None
