@@ -22,7 +22,7 @@ from taufit.core.ending import temporary_folder
 from taufit.core.files import replacing
 if sys.argv[3] == "python":
     sys.modules["taufit._kernel"] = None
-process.settle()
+process.configure_process()
 with process.stoppable(patient=sys.argv[3] == "patient"):
     with temporary_folder() as folder, replacing(sys.argv[1]) as place:
         (folder / "inner").mkdir()

@@ -66,7 +66,7 @@ def commands():
 def test_a_verb_has_all_options_of_a_group_or_none_of_them(group):
     """Where a verb reads recordings, it reads them as every other verb does."""
     names = {field.name for field in fields(group)}
-    marker = {"RecordingOptions": "map", "RobotOptions": "tip", "LimitOptions": "max_nrmse"}
+    marker = {"RecordingOptions": "map", "RobotOptions": "tip", "AcceptanceOptions": "max_nrmse"}
     users = 0
     for verb, command in commands():
         own = {parameter.name for parameter in command.params}
