@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         known_gains as known_gains,
     )
     from taufit.signals.filtering import lowpass as lowpass, zero_phase as zero_phase
-    from taufit.signals.quality import quality_report as quality_report
+    from taufit.signals.quality_report import quality_report as quality_report
     from taufit.signals.samples import Samples as Samples
 
 lazy_room(__name__)

@@ -13,7 +13,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
-from taufit.signals.recursive import butterworth, filter_sections, resting_state
+from taufit.signals.recursive_filter import butterworth, filter_sections, resting_state
 from taufit.signals.samples import Samples
 
 try:
@@ -53,41 +53,41 @@ def zero_phase(
     if _kernel is not None and not periodic and n > 1:
         # All columns side by side: the recursion of one does not wait for the others.
         sections, state = _butterworth(rate_hz, cutoff_hz)
-        pad = min(_settled(rate_hz, cutoff_hz), n - 1)
+        pad = min(_padding_length(rate_hz, cutoff_hz), n - 1)
         _kernel.zero_phase(flat, sections, state, pad, out)
         return out.reshape(signal.shape)
     # Few columns at a time keep the work in the cache.
     width = max(1, 100_000 // n)
     for start in range(0, flat.shape[1], width):
         columns = slice(start, start + width)
-        out[:, columns] = _filtered(flat[:, columns], rate_hz, cutoff_hz, periodic)
+        out[:, columns] = _filter_columns(flat[:, columns], rate_hz, cutoff_hz, periodic)
     return out.reshape(signal.shape)
 
 
-def _filtered(
+def _filter_columns(
     columns: Float[Array, "n c"], rate_hz: float, cutoff_hz: float, periodic: bool
 ) -> Float[Array, "n c"]:
     n = len(columns)
     # Channels become rows: the recursion then runs along contiguous memory.
     rows = np.ascontiguousarray(columns.T)
     sections, state = _butterworth(rate_hz, cutoff_hz)
-    settle = _settled(rate_hz, cutoff_hz)
+    padding = _padding_length(rate_hz, cutoff_hz)
     if periodic:
-        pad = 2 * settle
-        ahead = np.arange(-pad, n + pad) % n
-        out = _forward_backward(sections, state, rows[:, ahead])[:, pad : pad + n]
+        pad = 2 * padding
+        periodic_index = np.arange(-pad, n + pad) % n
+        out = _forward_backward(sections, state, rows[:, periodic_index])[:, pad : pad + n]
     elif n < 2:
         out = rows
     else:
-        pad = min(settle, n - 1)
+        pad = min(padding, n - 1)
         before = 2.0 * rows[:, :1] - rows[:, pad:0:-1]
         after = 2.0 * rows[:, -1:] - rows[:, -2 : -2 - pad : -1]
-        longer = np.concatenate([before, rows, after], axis=1)
-        out = _forward_backward(sections, state, longer)[:, pad : pad + n]
+        padded = np.concatenate([before, rows, after], axis=1)
+        out = _forward_backward(sections, state, padded)[:, pad : pad + n]
     return out.T
 
 
-def _settled(rate_hz: float, cutoff_hz: float) -> int:
+def _padding_length(rate_hz: float, cutoff_hz: float) -> int:
     """Samples over which the filter is run in beyond each end."""
     return int(np.ceil(settling_time(cutoff_hz) * 4 * rate_hz))
 
@@ -138,8 +138,8 @@ def dilate_mask(
     if reach < 1 or not mask.any():
         return np.array(mask)
     if periodic:
-        ahead = np.arange(-reach, n + reach) % n
-        return dilate_mask(mask[ahead], rate_hz, reach_s)[reach : reach + n]
+        periodic_index = np.arange(-reach, n + reach) % n
+        return dilate_mask(mask[periodic_index], rate_hz, reach_s)[reach : reach + n]
     counts = np.zeros((n + 2 * reach + 1, *mask.shape[1:]), np.int32)
     counts[reach + 1 : reach + 1 + n] = np.cumsum(mask, axis=0, dtype=np.int32)
     counts[reach + 1 + n :] = counts[reach + n]

@@ -12,7 +12,7 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.views import NotebookDisplay, draw
 from taufit.recording.channels import Channels
-from taufit.signals.stored.column_cache import ColumnCache
+from taufit.signals.storage.column_cache import ColumnCache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,8 +49,8 @@ class Samples(NotebookDisplay):
         delay_s: By how much torque was recorded later than motion; already compensated.
         reason: Why this cut-off, in words.
         findings: What was noticed and done on the way.
-        kept: Where columns made from the motion are kept for the next time, or None.
-        kept_of: Position and velocity that they were made from.
+        column_cache: Where columns made from the motion are kept for the next time, or None.
+        cached_motion: Position and velocity that they were made from.
 
     Example:
         >>> import taufit
@@ -83,8 +83,8 @@ class Samples(NotebookDisplay):
     delay_s: float = 0.0
     reason: str = ""
     findings: tuple[Any, ...] = ()
-    kept: ColumnCache | None = field(default=None, repr=False)
-    kept_of: tuple[Any, ...] = field(default=(), repr=False)
+    column_cache: ColumnCache | None = field(default=None, repr=False)
+    cached_motion: tuple[Any, ...] = field(default=(), repr=False)
 
     @property
     def temperature(self) -> Float[Array, "n j"] | None:
@@ -95,18 +95,19 @@ class Samples(NotebookDisplay):
         """Copy with some channels exchanged or added; None removes one."""
         return replace(self, channels=self.channels.replace(**channels))
 
-    def keeping(self, kept: ColumnCache | None = None) -> Samples:
+    def with_column_cache(self, cache: ColumnCache | None = None) -> Samples:
         """The same, with a place for columns made from its motion."""
         motion = (self.position, self.friction_velocity)
-        return replace(self, kept=kept or ColumnCache(), kept_of=motion)
+        return replace(self, column_cache=cache or ColumnCache(), cached_motion=motion)
 
     @property
-    def keeper(self) -> ColumnCache | None:
+    def valid_column_cache(self) -> ColumnCache | None:
         """The place for columns made from this very motion; None where there is none."""
-        same = len(self.kept_of) == 2 and (
-            self.kept_of[0] is self.position and self.kept_of[1] is self.friction_velocity
+        same = len(self.cached_motion) == 2 and (
+            self.cached_motion[0] is self.position
+            and self.cached_motion[1] is self.friction_velocity
         )
-        return self.kept if same else None
+        return self.column_cache if same else None
 
     def __repr__(self) -> str:
         return f"Samples({len(self)} at {self.rate_hz:g} Hz, low-pass {self.cutoff_hz:g} Hz)"
@@ -132,26 +133,26 @@ class Samples(NotebookDisplay):
         edges = np.concatenate([[0], np.flatnonzero(np.diff(self.run)) + 1, [len(self)]])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
 
-    def rows(self, chosen: Any) -> Samples:
+    def rows(self, selection: Any) -> Samples:
         """The samples at an index, slice or mask; whole runs only, if they are filtered again."""
         values: dict[str, Any] = {
-            name: None if getattr(self, name) is None else getattr(self, name)[chosen]
+            name: None if getattr(self, name) is None else getattr(self, name)[selection]
             for name in _PER_SAMPLE
         }
-        channels = self.channels.rows(chosen)
-        return replace(self, channels=channels, kept=None, kept_of=(), **values)
+        channels = self.channels.rows(selection)
+        return replace(self, channels=channels, column_cache=None, cached_motion=(), **values)
 
     def head(self) -> Samples:
         """The same without any sample: rate, cut-off, gains, names; it holds on to no array."""
-        none = self.rows(slice(0, 0))
+        empty = self.rows(slice(0, 0))
         values: dict[str, Any] = {
-            name: None if getattr(none, name) is None else getattr(none, name).copy()
+            name: None if getattr(empty, name) is None else getattr(empty, name).copy()
             for name in _PER_SAMPLE
         }
-        return replace(none, channels=none.channels.map(np.copy), **values)
+        return replace(empty, channels=empty.channels.map(np.copy), **values)
 
     @classmethod
-    def joined(cls, parts: Sequence[Samples]) -> Samples:
+    def concatenate(cls, parts: Sequence[Samples]) -> Samples:
         """Several samples of one robot, run after run; grid and low-pass must agree."""
         first = parts[0]
         if len(parts) == 1:
@@ -159,7 +160,7 @@ class Samples(NotebookDisplay):
         if len({(p.joints, p.rate_hz, p.cutoff_hz, p.periodic) for p in parts}) > 1:
             raise ValueError("samples join only with equal joints, grid and low-pass")
         values: dict[str, Any] = {
-            name: _stacked([getattr(part, name) for part in parts], np.concatenate)
+            name: _stack([getattr(part, name) for part in parts], np.concatenate)
             for name in _PER_SAMPLE - {"run", "motion"}
         }
         values["motion"] = np.concatenate([part.in_motion for part in parts])
@@ -167,12 +168,12 @@ class Samples(NotebookDisplay):
         values["run"] = np.concatenate([p.run + s for p, s in zip(parts, starts, strict=True)])
         for name in ("names", "findings"):
             values[name] = tuple(chain.from_iterable(getattr(part, name) for part in parts))
-        noise = _stacked([part.noise for part in parts])
+        noise = _stack([part.noise for part in parts])
         if noise is not None:
             weights = [float(len(part)) for part in parts]
             values["noise"] = np.sqrt(weights @ noise**2 / np.sum(weights))
         values["channels"] = Channels.joined([part.channels for part in parts])
-        return replace(first, kept=None, kept_of=(), **values)
+        return replace(first, column_cache=None, cached_motion=(), **values)
 
     @classmethod
     def from_arrays(
@@ -215,9 +216,9 @@ _PER_SAMPLE = frozenset(
 )
 
 
-def _stacked(
+def _stack(
     columns: Sequence[Array | None], stack: Callable[[Sequence[Array]], Array] = np.stack
 ) -> Array | None:
     """Columns together; None where one is missing."""
-    known = [column for column in columns if column is not None]
-    return stack(known) if len(known) == len(columns) else None
+    present = [column for column in columns if column is not None]
+    return stack(present) if len(present) == len(columns) else None

@@ -19,7 +19,7 @@ class UniformRun:
     time: Since the recording's first sample [s].
     position: Of the joints.
     velocity: As measured, or the derivative of the position.
-    measured: Per joint, whether `velocity` was measured.
+    velocity_measured: Per joint, whether `velocity` was measured.
     acceleration: As measured, or None.
     torque: At the joints [N m].
     signed: Per joint, whether `torque` carries its sign.
@@ -33,7 +33,7 @@ class UniformRun:
     time: Float[Array, " n"]
     position: Float[Array, "n j"]
     velocity: Float[Array, "n j"]
-    measured: Bool[Array, " j"]
+    velocity_measured: Bool[Array, " j"]
     acceleration: Float[Array, "n j"] | None
     torque: Float[Array, "n j"]
     signed: Bool[Array, " j"]
@@ -43,20 +43,20 @@ class UniformRun:
     velocity_noise: Float[Array, " j"]
     findings: tuple[Finding, ...] = ()
 
-    def shifted(self, delay_s: float) -> UniformRun:
+    def with_motion_delay(self, delay_s: float) -> UniformRun:
         """The same run with its motion `delay_s` later, where torque lags by that much."""
         if delay_s == 0.0:
             return self
-        at = self.time - delay_s
+        shifted_time = self.time - delay_s
 
-        def later(columns: Float[Array, "n j"]) -> Float[Array, "n j"]:
-            return interpolate(self.time, columns, at)
+        def shift(columns: Float[Array, "n j"]) -> Float[Array, "n j"]:
+            return interpolate(self.time, columns, shifted_time)
 
         return replace(
             self,
-            position=later(self.position),
-            velocity=later(self.velocity),
-            acceleration=None if self.acceleration is None else later(self.acceleration),
+            position=shift(self.position),
+            velocity=shift(self.velocity),
+            acceleration=None if self.acceleration is None else shift(self.acceleration),
         )
 
     def friction_velocity(self, delay_s: Float[Array, " j"]) -> Float[Array, "n j"]:

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 
 from taufit.core.arrays import Array
-from taufit.signals.intake.sample import CleanSample
+from taufit.signals.stream.sample import CleanSample
 
 
 class MotionShift:
@@ -33,26 +33,28 @@ class MotionShift:
         self._waiting.append(sample)
         newest, out = sample.time, []
         while self._waiting and self._waiting[0].time - self.delay_s <= newest:
-            out.append(self._shifted(self._waiting.popleft()))
+            out.append(self._shift(self._waiting.popleft()))
         return out
 
     def flush(self) -> list[CleanSample]:
         """Those that wait, with the last motion there is; the next sample follows on none."""
-        out = [self._shifted(sample) for sample in self._waiting]
+        out = [self._shift(sample) for sample in self._waiting]
         self._waiting.clear()
         self._motion.clear()
         return out
 
-    def _shifted(self, sample: CleanSample) -> CleanSample:
-        when, motion = sample.time - self.delay_s, self._motion
-        while len(motion) > 2 and motion[1][0] <= when:
+    def _shift(self, sample: CleanSample) -> CleanSample:
+        motion_time, motion = sample.time - self.delay_s, self._motion
+        while len(motion) > 2 and motion[1][0] <= motion_time:
             motion.popleft()
         i = 0
-        while i < len(motion) - 2 and motion[i + 1][0] <= when:
+        while i < len(motion) - 2 and motion[i + 1][0] <= motion_time:
             i += 1
         first, second = motion[i], motion[min(i + 1, len(motion) - 1)]
         width = second[0] - first[0]
-        share = float(np.clip((when - first[0]) / width, 0.0, 1.0)) if width > 0.0 else 0.0
-        position = first[1] + share * (second[1] - first[1])
-        velocity = first[2] + share * (second[2] - first[2])
+        fraction = (
+            float(np.clip((motion_time - first[0]) / width, 0.0, 1.0)) if width > 0.0 else 0.0
+        )
+        position = first[1] + fraction * (second[1] - first[1])
+        velocity = first[2] + fraction * (second[2] - first[2])
         return sample._replace(position=position, velocity=velocity)

@@ -18,24 +18,24 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
-from taufit.signals.intake.sample import CleanSample, Notice
-from taufit.signals.intake.screen import HELD, MEASURED, MOVES, Screen
-from taufit.signals.intake.shift import MotionShift
-from taufit.signals.intake.spikes import spike_guard
-from taufit.signals.intake.velocities import VelocityChoice, slope
-from taufit.signals.resampling import MERGE
+from taufit.signals.resampling import MERGE_FRACTION
+from taufit.signals.stream.motion_shift import MotionShift
+from taufit.signals.stream.row_screen import HELD, MEASURED, MOVES, Screen
+from taufit.signals.stream.sample import CleanSample, Notice
+from taufit.signals.stream.spike_detector import spike_detector
+from taufit.signals.stream.velocity_selection import VelocitySelection, three_point_slope
 
 # A step in time longer than this is a gap [s].
 GAP_S = 0.1
 # A notice of one kind is given at most once in this time [s].
-_SAY_AGAIN_S = 1.0
+_NOTICE_INTERVAL_S = 1.0
 # Stamps in order among themselves, all before the last: the clock has started anew.
-_NEW_CLOCK = 5
+_CLOCK_RESTART_SAMPLES = 5
 # So many gaps with no two samples between them, or values missing in a row: no robot is heard.
-_HOPELESS, _NOTHING = 20, 500
+_MAX_ISOLATED_GAPS, _MAX_INVALID_SAMPLES = 20, 500
 # Steps after which the period of the samples is known.
-_PERIOD_KNOWN = 10
-_NOTICES_KEPT = 1000
+_MIN_PERIOD_STEPS = 10
+_MAX_NOTICES = 1000
 
 
 @dataclass(slots=True)
@@ -64,9 +64,9 @@ class StreamConditioner:
         delay_s: By which motion is delayed to meet the torque.
         floor: Deviations of position, velocity and torque, channel after channel, below which
             nothing is a spike.
-        largest: Magnitudes of the same channels beyond which a value is no measurement.
+        maximum: Magnitudes of the same channels beyond which a value is no measurement.
         standstill: Slower than this nothing moves [rad/s or m/s].
-        longest: A step in time longer than this is a gap [s].
+        max_gap_s: A step in time longer than this is a gap [s].
 
     Attributes:
         counts: What happened so far.
@@ -82,42 +82,42 @@ class StreamConditioner:
         coupling: Float[Array, "j j"] | None = None,
         delay_s: float = 0.0,
         floor: Float[Array, " c"] | None = None,
-        largest: Float[Array, " c"] | None = None,
+        maximum: Float[Array, " c"] | None = None,
         standstill: float = 0.02,
-        longest: float = GAP_S,
+        max_gap_s: float = GAP_S,
     ) -> None:
-        self.joints, self.robot, self.longest = joints, robot, longest
+        self.joints, self.robot, self.max_gap_s = joints, robot, max_gap_s
         self._shape = (joints,)
         self._gain = None if gain is None else np.asarray(gain, float)
         self._coupling = None if coupling is None else np.asarray(coupling, float)
         self._standstill = standstill
-        self._largest = np.full(3 * joints, 1e12) if largest is None else np.array(largest, float)
-        self._screen = Screen(self._largest, standstill)
-        self._spikes = spike_guard(np.zeros(3 * joints) if floor is None else floor)
-        self._choice = VelocityChoice(joints)
+        self._maximum = np.full(3 * joints, 1e12) if maximum is None else np.array(maximum, float)
+        self._screen = Screen(self._maximum, standstill)
+        self._spikes = spike_detector(np.zeros(3 * joints) if floor is None else floor)
+        self._velocity_selection = VelocitySelection(joints)
         self._shift = MotionShift(delay_s) if delay_s else None
         self.counts = StreamCounts()
-        self.notices: deque[Notice] = deque(maxlen=_NOTICES_KEPT)
-        self._said: dict[str, float] = {}
+        self.notices: deque[Notice] = deque(maxlen=_MAX_NOTICES)
+        self._notice_times: dict[str, float] = {}
         self._offset, self._period, self._steps = 0.0, 0.0, 0
-        self._back: list[float] = []
-        self._lonely = self._nothing = 0
-        self._heard: float | None = None
-        self._warm: Array | None = None
-        self._last: tuple[float, Array] | None = None
+        self._backward_times: list[float] = []
+        self._isolated_gaps = self._invalid_count = 0
+        self._last_time: float | None = None
+        self._last_temperature: Array | None = None
+        self._previous: tuple[float, Array] | None = None
         # A suspicious sample; one that waits for its neighbour to have a velocity.
-        self._wait: tuple[CleanSample, Array] | None = None
-        self._open: CleanSample | None = None
+        self._suspect: tuple[CleanSample, Array] | None = None
+        self._pending: CleanSample | None = None
 
     @property
-    def measured(self) -> Array:
+    def velocity_measured(self) -> Array:
         """Joints that have a velocity of their own."""
-        return ~self._choice.lacking
+        return ~self._velocity_selection.lacking
 
     @property
-    def derived(self) -> Array:
+    def velocity_derived(self) -> Array:
         """Joints whose velocity is taken from position."""
-        return self._choice.derived
+        return self._velocity_selection.derived
 
     # ---- one sample ----------------------------------------------------------------------------
 
@@ -142,65 +142,65 @@ class StreamConditioner:
         """
         self.counts.pushed += 1
         row = self._row(position, velocity, torque)
-        looks = self._screen.look(row)
-        if not looks & MEASURED or not abs(time) < 1e12:
-            self._missing(row)
-            self._say("missing", time, "a sample lacks a value or has an impossible one")
+        flags = self._screen.look(row)
+        if not flags & MEASURED or not abs(time) < 1e12:
+            self._count_invalid(row)
+            self._notify("missing", time, "a sample lacks a value or has an impossible one")
             return []
-        self._nothing = 0
-        at = self._in_order(time, row, looks)
-        if at is None:
+        self._invalid_count = 0
+        clean_time = self._in_order(time, row, flags)
+        if clean_time is None:
             return []
-        out = self._gap(at) if self._is_gap(at) else []
+        out = self._gap(clean_time) if self._is_gap(clean_time) else []
         joints = self.joints
-        torques = row[2 * joints :]
+        joint_torque = row[2 * joints :]
         self._screen.hold(row)
-        self._heard = at
+        self._last_time = clean_time
         if self._gain is not None:
-            torques *= self._gain
+            joint_torque *= self._gain
         if self._coupling is not None:
-            torques[:] = torques @ self._coupling
+            joint_torque[:] = joint_torque @ self._coupling
         sample = CleanSample(
-            at,
+            clean_time,
             row[:joints],
             row[joints : 2 * joints],
-            torques,
+            joint_torque,
             self._temperature(temperature),
             commanded,
             self.counts.pushed - 1,
         )
-        return self._hand_on(sample, row, out)
+        return self._check_spikes(sample, row, out)
 
     def flush(self) -> list[CleanSample]:
         """What waits for a next sample, without one; what is suspicious is left out."""
         out: list[CleanSample] = []
-        if self._wait is not None:
-            earlier = self._wait[0]
-            self._wait = None
+        if self._suspect is not None:
+            earlier = self._suspect[0]
+            self._suspect = None
             text = (
                 f"the sample at {earlier.time:.3f} s is far from those before it and the last one"
             )
-            self._say("spike", earlier.time, text)
-        if self._open is not None:
-            self._release(self._open, None, out)
-            self._open = None
+            self._notify("spike", earlier.time, text)
+        if self._pending is not None:
+            self._release(self._pending, None, out)
+            self._pending = None
         if self._shift is not None:
             out += self._shift.flush()
         return out
 
-    def _hand_on(
+    def _check_spikes(
         self, sample: CleanSample, row: Array, out: list[CleanSample]
     ) -> list[CleanSample]:
-        if self._wait is not None:
-            earlier, values = self._wait
-            self._wait = None
+        if self._suspect is not None:
+            earlier, values = self._suspect
+            self._suspect = None
             if self._spikes.is_spike(earlier.time, values, sample.time, row):
                 text = f"a sample at {earlier.time:.3f} s has a value far from its neighbours"
-                self._say("spike", earlier.time, text)
+                self._notify("spike", earlier.time, text)
             else:
                 self._accept(earlier, values, out)
         if self._spikes.suspicious(sample.time, row):
-            self._wait = (sample, row)
+            self._suspect = (sample, row)
         else:
             self._accept(sample, row, out)
         return out
@@ -208,24 +208,24 @@ class StreamConditioner:
     def _accept(self, sample: CleanSample, row: Array, out: list[CleanSample]) -> None:
         """A measurement; where velocity is derived it waits for its other neighbour."""
         self._spikes.accept(sample.time, row)
-        self._choice.add(row[: 2 * self.joints])
-        if self._open is not None:
-            self._release(self._open, sample, out)
-            self._open = None
-        if self._choice.any:
-            self._open = sample
+        self._velocity_selection.add(row[: 2 * self.joints])
+        if self._pending is not None:
+            self._release(self._pending, sample, out)
+            self._pending = None
+        if self._velocity_selection.any_derived:
+            self._pending = sample
         else:
             self._release(sample, None, out)
 
     def _release(
         self, sample: CleanSample, after: CleanSample | None, out: list[CleanSample]
     ) -> None:
-        if self._choice.any:
-            there = None if after is None else (after.time, after.position)
-            motion = slope(sample.time, sample.position, self._last, there)
-            velocity = np.where(self._choice.derived, motion, sample.velocity)
+        if self._velocity_selection.any_derived:
+            next_motion = None if after is None else (after.time, after.position)
+            motion = three_point_slope(sample.time, sample.position, self._previous, next_motion)
+            velocity = np.where(self._velocity_selection.derived, motion, sample.velocity)
             sample = sample._replace(velocity=velocity)
-        self._last = (sample.time, sample.position)
+        self._previous = (sample.time, sample.position)
         self.counts.taken += 1
         if self._shift is None:
             out.append(sample)
@@ -245,126 +245,148 @@ class StreamConditioner:
         row[2 * joints :] = self._values(torque, "torques")
         if velocity is None:
             row[joints : 2 * joints] = 0.0
-            if self._choice.measured:
-                self._choice.unmeasured(np.ones(joints, bool))
+            if self._velocity_selection.measured:
+                self._velocity_selection.mark_unmeasured(np.ones(joints, bool))
             return row
-        speeds = self._values(velocity, "velocities")
-        if self.counts.pushed == 1 and np.isnan(speeds).any():
-            self._choice.unmeasured(np.isnan(speeds))
-        row[joints : 2 * joints] = speeds if self._choice.measured else self._choice.known(speeds)
+        velocities = self._values(velocity, "velocities")
+        if self.counts.pushed == 1 and np.isnan(velocities).any():
+            self._velocity_selection.mark_unmeasured(np.isnan(velocities))
+        row[joints : 2 * joints] = (
+            velocities
+            if self._velocity_selection.measured
+            else self._velocity_selection.fill_unmeasured(velocities)
+        )
         return row
 
-    def _values(self, values: Array, what: str) -> Array:
-        found = np.asarray(values, float)
-        if found.shape != self._shape:
-            count = found.shape[0] if found.ndim == 1 else f"an array of shape {found.shape}"
+    def _values(self, values: Array, channel_name: str) -> Array:
+        array = np.asarray(values, float)
+        if array.shape != self._shape:
+            count = array.shape[0] if array.ndim == 1 else f"an array of shape {array.shape}"
             raise RecordingError(
-                f"expected {what} of {self.joints} joints ({self.robot}), found {count}. Give the "
+                f"expected {channel_name} of {self.joints} joints ({self.robot}), found {count}. "
+                "Give the "
                 "model of the robot that is connected, its joints in the model's order."
             )
-        return found
+        return array
 
     def _temperature(self, temperature: Array | None) -> Array | None:
         """Temperatures change slowly: a missing one is the last; a joint without any has zero."""
         if temperature is None:
             return None
-        found = self._values(temperature, "temperatures")
-        lacking = ~(np.abs(found) < 1e4)
-        if lacking.any():
-            found = np.where(lacking, 0.0 if self._warm is None else self._warm, found)
-        self._warm = found
-        return found
+        current = self._values(temperature, "temperatures")
+        is_missing = ~(np.abs(current) < 1e4)
+        if is_missing.any():
+            current = np.where(
+                is_missing,
+                0.0 if self._last_temperature is None else self._last_temperature,
+                current,
+            )
+        self._last_temperature = current
+        return current
 
-    def _missing(self, row: Array) -> None:
+    def _count_invalid(self, row: Array) -> None:
         """Refuse a line on which no sample is a measurement."""
-        self._nothing += 1
-        if self._nothing < _NOTHING:
+        self._invalid_count += 1
+        if self._invalid_count < _MAX_INVALID_SAMPLES:
             return
-        inside = np.abs(row) < self._largest
+        inside = np.abs(row) < self._maximum
         channel = int(np.argmin(inside)) if not inside.all() else -1
         if channel < 0:
-            what = "time stamps are missing"
+            problem = "time stamps are missing"
         else:
             name = ("position", "velocity", "torque")[channel // self.joints]
-            value, most = row[channel], self._largest[channel]
-            what = f"the {name} of joint {channel % self.joints + 1} is {value:.4g}"
-            what += f", beyond {most:.3g}" if np.isfinite(value) else ""
+            value, limit = row[channel], self._maximum[channel]
+            problem = f"the {name} of joint {channel % self.joints + 1} is {value:.4g}"
+            problem += f", beyond {limit:.3g}" if np.isfinite(value) else ""
         raise RecordingError(
-            f"{self._nothing} samples in a row are no measurements: {what}. Check units, the "
+            f"{self._invalid_count} samples in a row are no measurements: {problem}. Check units, "
+            "the "
             "order of the joints and the connection."
         )
 
-    def _in_order(self, time: float, row: Array, looks: int) -> float | None:
+    def _in_order(self, time: float, row: Array, flags: int) -> float | None:
         """The sample's time after the last one's; None where it is not later, or says nothing."""
-        at = float(time) + self._offset
-        last = self._heard
+        shifted_time = float(time) + self._offset
+        last = self._last_time
         if last is None:
-            return at
-        step = at - last
+            return shifted_time
+        step = shifted_time - last
         if step <= 0.0:
-            return self._late(at, step)
-        self._back.clear()
-        if looks & HELD and (looks & MOVES or self._moves(row, step)):
-            self._say("held", at, "torques repeat to the last digit while the arm moves")
+            return self._handle_backward_time(shifted_time, step)
+        self._backward_times.clear()
+        if flags & HELD and (flags & MOVES or self._has_moved(row, step)):
+            self._notify(
+                "held", shifted_time, "torques repeat to the last digit while the arm moves"
+            )
             return None
-        if self._steps >= _PERIOD_KNOWN and step < MERGE * self._period:
+        if self._steps >= _MIN_PERIOD_STEPS and step < MERGE_FRACTION * self._period:
             self.counts.repeated += 1
             return None
-        if step <= self.longest:
+        if step <= self.max_gap_s:
             self._steps += 1
             self._period += (step - self._period) / min(self._steps, 100)
-        return at
+        return shifted_time
 
-    def _moves(self, row: Array, step: float) -> bool:
+    def _has_moved(self, row: Array, step: float) -> bool:
         """Whether a joint without a velocity of its own has moved since the last sample."""
-        if self._last is None or not self._choice.lacking.any():
+        if self._previous is None or not self._velocity_selection.lacking.any():
             return False
-        way = np.abs(row[: self.joints] - self._last[1])
-        return float(np.where(self._choice.lacking, way / step, 0.0).max()) > self._standstill
+        travel = np.abs(row[: self.joints] - self._previous[1])
+        return (
+            float(np.where(self._velocity_selection.lacking, travel / step, 0.0).max())
+            > self._standstill
+        )
 
-    def _late(self, at: float, step: float) -> float | None:
+    def _handle_backward_time(self, sample_time: float, step: float) -> float | None:
         """A stamp at or before the last one: repeated, late, or of a clock that began anew."""
         if step == 0.0:
             self.counts.repeated += 1
             return None
-        if step >= -self.longest:
-            self._say("late", at, f"a sample came {-step:.3f} s after a newer one")
-            self._back.clear()
+        if step >= -self.max_gap_s:
+            self._notify("late", sample_time, f"a sample came {-step:.3f} s after a newer one")
+            self._backward_times.clear()
             return None
-        if self._back and at <= self._back[-1]:
-            self._back.clear()
-        self._back.append(at)
-        if len(self._back) < _NEW_CLOCK:
-            self._say("late", at, f"a sample came {-step:.3f} s after a newer one")
+        if self._backward_times and sample_time <= self._backward_times[-1]:
+            self._backward_times.clear()
+        self._backward_times.append(sample_time)
+        if len(self._backward_times) < _CLOCK_RESTART_SAMPLES:
+            self._notify("late", sample_time, f"a sample came {-step:.3f} s after a newer one")
             return None
-        assert self._heard is not None
-        now = self._heard + max(self._period, at - self._back[0], 2.0 * self.longest)
-        self._offset += now - at
-        self._back.clear()
-        self._say("clock", now, f"time jumped back by {-step:.2f} s: it goes on from {now:.2f} s")
-        return now
+        assert self._last_time is not None
+        resumed_time = self._last_time + max(
+            self._period, sample_time - self._backward_times[0], 2.0 * self.max_gap_s
+        )
+        self._offset += resumed_time - sample_time
+        self._backward_times.clear()
+        self._notify(
+            "clock",
+            resumed_time,
+            f"time jumped back by {-step:.2f} s: it goes on from {resumed_time:.2f} s",
+        )
+        return resumed_time
 
     def _is_gap(self, at: float) -> bool:
-        return self._heard is not None and at - self._heard > self.longest
+        return self._last_time is not None and at - self._last_time > self.max_gap_s
 
     def _gap(self, at: float) -> list[CleanSample]:
         """What waited is handed on; the next sample follows on none."""
-        last = self._heard
+        last = self._last_time
         assert last is not None
         out = self.flush()
         self._spikes.clear()
-        self._last = None
-        self._say("gap", at, f"no samples from {last:.2f} s to {at:.2f} s")
-        self._lonely = self._lonely + 1 if self._steps < _PERIOD_KNOWN else 0
-        if self._lonely >= _HOPELESS:
+        self._previous = None
+        self._notify("gap", at, f"no samples from {last:.2f} s to {at:.2f} s")
+        self._isolated_gaps = self._isolated_gaps + 1 if self._steps < _MIN_PERIOD_STEPS else 0
+        if self._isolated_gaps >= _MAX_ISOLATED_GAPS:
             raise RecordingError(
-                f"samples are {at - last:.3g} s apart; at most {self.longest:.2g} s are needed to "
+                f"samples are {at - last:.3g} s apart; at most {self.max_gap_s:.2g} s are needed "
+                "to "
                 "follow the motion. Check that time is in seconds, or record faster."
             )
         return out
 
-    def _say(self, kind: str, time: float, text: str) -> None:
+    def _notify(self, kind: str, time: float, text: str) -> None:
         setattr(self.counts, kind, getattr(self.counts, kind) + 1)
-        if kind == "gap" or time - self._said.get(kind, -np.inf) >= _SAY_AGAIN_S:
-            self._said[kind] = time
+        if kind == "gap" or time - self._notice_times.get(kind, -np.inf) >= _NOTICE_INTERVAL_S:
+            self._notice_times[kind] = time
             self.notices.append(Notice(time, kind, text))

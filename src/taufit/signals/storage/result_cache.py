@@ -13,7 +13,7 @@ from typing import Any
 from taufit.core.compute.cache import MISSING, Cache, digest
 from taufit.core.compute.engines.engine import ReductionNode
 
-Made = Callable[[Sequence[int]], Iterator[Any]]
+ComputeMissing = Callable[[Sequence[int]], Iterator[Any]]
 
 
 def is_cacheable(step: Any) -> bool:
@@ -33,22 +33,22 @@ class ResultCache:
     def __init__(self, cache: Cache, *context: Any) -> None:
         self.cache, self._context = cache, cache.key(*context)
 
-    def of_step(self, *decisive: Any) -> StepResultCache | None:
+    def for_step(self, *key_data: Any) -> StepResultCache | None:
         """Results of a step; None where a step cannot be told from others by its content."""
         try:
-            return StepResultCache(self.cache, self.cache.key(*decisive))
+            return StepResultCache(self.cache, self.cache.key(*key_data))
         except TypeError:
             return None
 
-    def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
+    def reuse_if_close(self, name: Any, value: Any, is_close: Callable[[Any, Any], bool]) -> Any:
         """What results are kept for, where `value` is near it; else `value`, from now on."""
         try:
             key = digest(self._context, name)
         except TypeError:
             return value
-        known = self.cache.get(key)
-        if known is not MISSING and near(value, known):
-            return known
+        cached = self.cache.get(key)
+        if cached is not MISSING and is_close(value, cached):
+            return cached
         self.cache.put(key, value)
         return value
 
@@ -64,19 +64,19 @@ class StepResultCache:
     def __init__(self, cache: Cache, step: bytes) -> None:
         self._cache, self._step = cache, step
 
-    def of(self, *decisive: Any) -> bytes:
+    def key(self, *key_data: Any) -> bytes:
         """Key of the result on something."""
-        return digest(self._step, *decisive)
+        return digest(self._step, *key_data)
 
-    def filled(self, keys: Sequence[bytes], make: Made) -> Iterator[Any]:
+    def get_or_compute(self, keys: Sequence[bytes], compute: ComputeMissing) -> Iterator[Any]:
         """The results of keys, in order; those that are not there are made, together."""
-        there = self._cache.there(keys)
-        missing = [i for i, key in enumerate(keys) if key not in there]
-        made = make(missing) if missing else iter(())
-        for i, (key, value) in enumerate(self._cache.in_order(keys, there)):
+        stored_keys = self._cache.there(keys)
+        missing = [i for i, key in enumerate(keys) if key not in stored_keys]
+        computed = compute(missing) if missing else iter(())
+        for i, (key, value) in enumerate(self._cache.in_order(keys, stored_keys)):
             if value is MISSING:
                 # One that is there and damaged is made by itself.
-                value = next(made if key not in there else make([i]))
+                value = next(computed if key not in stored_keys else compute([i]))
                 self._cache.put(key, value)
             yield value
 
@@ -84,49 +84,49 @@ class StepResultCache:
         self,
         nodes: Sequence[ReductionNode],
         keys: Sequence[bytes],
-        each: Callable[[Sequence[int]], Iterator[Any]],
+        map_parts: Callable[[Sequence[int]], Iterator[Any]],
         add: Callable[[Any, Any], Any],
     ) -> list[Any]:
         """The sum over each tree; sums over branches that have not changed are found, not made."""
-        known: dict[ReductionNode, bytes] = {}
+        node_keys: dict[ReductionNode, bytes] = {}
         missing: list[int] = []
         for node in nodes:
-            self._look(node, keys, known, missing)
+            self._find_missing(node, keys, node_keys, missing)
         if missing:
             # Made together, so that all workers have something to do; each is kept by `each`.
-            for _ in each(missing):
+            for _ in map_parts(missing):
                 pass
-        return [self._sum(node, known, each, add) for node in nodes]
+        return [self._sum(node, node_keys, map_parts, add) for node in nodes]
 
-    def _look(
+    def _find_missing(
         self,
         node: ReductionNode,
         keys: Sequence[bytes],
-        known: dict[ReductionNode, bytes],
+        node_keys: dict[ReductionNode, bytes],
         missing: list[int],
     ) -> None:
-        known[node] = self.of("sum", *(keys[k] for k in node.all()))
-        if self._cache.there([known[node]]):
+        node_keys[node] = self.key("sum", *(keys[k] for k in node.all()))
+        if self._cache.there([node_keys[node]]):
             return
         missing += node.leaves
         for child in node.children:
-            self._look(child, keys, known, missing)
+            self._find_missing(child, keys, node_keys, missing)
 
     def _sum(
         self,
         node: ReductionNode,
-        known: dict[ReductionNode, bytes],
-        each: Callable[[Sequence[int]], Iterator[Any]],
+        node_keys: dict[ReductionNode, bytes],
+        map_parts: Callable[[Sequence[int]], Iterator[Any]],
         add: Callable[[Any, Any], Any],
     ) -> Any:
-        value = self._cache.get(known[node]) if node in known else MISSING
+        value = self._cache.get(node_keys[node]) if node in node_keys else MISSING
         if value is not MISSING:
             return value
         total: Any = None
-        parts = each(node.leaves) if node.leaves else iter(())
-        branches = (self._sum(child, known, each, add) for child in node.children)
+        parts = map_parts(node.leaves) if node.leaves else iter(())
+        branches = (self._sum(child, node_keys, map_parts, add) for child in node.children)
         for number, part in enumerate([*parts, *branches]):
             total = part if number == 0 else add(total, part)
-        if node in known:
-            self._cache.put(known[node], total)
+        if node in node_keys:
+            self._cache.put(node_keys[node], total)
         return total

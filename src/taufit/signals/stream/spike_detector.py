@@ -22,11 +22,11 @@ except ImportError:  # no compiler when this was installed
 _SIGMAS = 6.0
 # Mean magnitude of normal noise to its standard deviation; the error of a value foretold by a line
 # through two noisy ones, over their noise; the same for the middle of three.
-_MEAN_TO_STD, _FORETOLD, _MIDDLE = 1.2533, 6.0**0.5, 1.5**0.5
+_MEAN_TO_STD, _EXTRAPOLATION, _MIDDLE = 1.2533, 6.0**0.5, 1.5**0.5
 # A channel is back where it was when it differs by less than this share of the spike.
-_BACK = 0.5
+_RETURN_FRACTION = 0.5
 # Samples over which a channel's noise is averaged, and before which it is not known at all.
-_MEMORY, _FEWEST = 50, 8
+_MEMORY, _MIN_SAMPLES = 50, 8
 
 
 class NumpySpikeDetector:
@@ -36,7 +36,7 @@ class NumpySpikeDetector:
         floor: Deviations below this are no spikes, per channel.
     """
 
-    __slots__ = ("_asked", "_count", "_known", "_scale", "_slope", "_time", "_value", "floor")
+    __slots__ = ("_count", "_query", "_query_error", "_scale", "_slope", "_time", "_value", "floor")
 
     def __init__(self, floor: Float[Array, " c"]) -> None:
         self.floor = floor
@@ -50,13 +50,13 @@ class NumpySpikeDetector:
         self._slope: Array | None = None
         self._time = 0.0
         # The values asked about last, and how far they were off.
-        self._asked: Array | None = None
-        self._known: Array | None = None
+        self._query: Array | None = None
+        self._query_error: Array | None = None
 
     def suspicious(self, time: float, values: Float[Array, " c"]) -> bool:
         """Whether a value is far from where its channel was going."""
         error = self._error(time, values)
-        if error is None or self._count < _FEWEST:
+        if error is None or self._count < _MIN_SAMPLES:
             return False
         reach = np.maximum(self.floor, (_SIGMAS * _MEAN_TO_STD) * self._scale)
         return bool((error > reach).any())
@@ -68,11 +68,11 @@ class NumpySpikeDetector:
         before = self._value
         if before is None:
             return False
-        share = (time - self._time) / (later - self._time)
-        off = np.abs(values - before - share * (after - before))
-        noise = (_SIGMAS * _MEAN_TO_STD * _MIDDLE / _FORETOLD) * self._scale
-        far = off > np.maximum(self.floor, noise)
-        return bool((far & (np.abs(after - before) < _BACK * off)).any())
+        fraction = (time - self._time) / (later - self._time)
+        deviation = np.abs(values - before - fraction * (after - before))
+        noise = (_SIGMAS * _MEAN_TO_STD * _MIDDLE / _EXTRAPOLATION) * self._scale
+        is_far = deviation > np.maximum(self.floor, noise)
+        return bool((is_far & (np.abs(after - before) < _RETURN_FRACTION * deviation)).any())
 
     def accept(self, time: float, values: Float[Array, " c"]) -> None:
         """This sample is the last one from now on."""
@@ -84,15 +84,15 @@ class NumpySpikeDetector:
             self._scale += (error - self._scale) / min(self._count, _MEMORY)
         if self._value is not None:
             self._slope = (values - self._value) / (time - self._time)
-        self._value, self._time, self._asked = values, time, None
+        self._value, self._time, self._query = values, time, None
 
     def _error(self, time: float, values: Float[Array, " c"]) -> Array | None:
         if self._value is None or self._slope is None:
             return None
-        if self._asked is not values:
-            self._asked = values
-            self._known = np.abs(values - self._value - (time - self._time) * self._slope)
-        return self._known
+        if self._query is not values:
+            self._query = values
+            self._query_error = np.abs(values - self._value - (time - self._time) * self._slope)
+        return self._query_error
 
 
 @runtime_checkable
@@ -114,10 +114,12 @@ class SpikeDetector(Protocol):
         """This sample is the last one from now on."""
 
 
-def spike_guard(floor: Float[Array, " c"]) -> SpikeDetector:
+def spike_detector(floor: Float[Array, " c"]) -> SpikeDetector:
     """A guard, compiled where there is a compiler."""
     if _kernel is None:
         return NumpySpikeDetector(floor)
-    sigmas, middle = _SIGMAS * _MEAN_TO_STD, _MIDDLE / _FORETOLD
-    guard: SpikeDetector = _kernel.SpikeGuard(floor, sigmas, middle, _BACK, _MEMORY, _FEWEST)
-    return guard
+    sigmas, middle = _SIGMAS * _MEAN_TO_STD, _MIDDLE / _EXTRAPOLATION
+    detector: SpikeDetector = _kernel.SpikeGuard(
+        floor, sigmas, middle, _RETURN_FRACTION, _MEMORY, _MIN_SAMPLES
+    )
+    return detector

@@ -7,20 +7,23 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 
 # Slower than this nothing counts as moving [rad/s or m/s].
-SLOWEST = 1e-3
+STANDSTILL_SPEED = 1e-3
 # Travel after which friction has forgotten which way it was strained before [rad or m].
-_FORGOTTEN = 3e-3
+_BREAKAWAY_TRAVEL = 3e-3
 # Joints that start later than this after the first one are not waited for [s].
-_TOGETHER_S = 1.0
+_START_WINDOW_S = 1.0
 
 
 def speed_threshold(
     velocity: Float[Array, "n j"], noise: Float[Array, " j"] | float = 0.0
 ) -> Float[Array, " j"]:
     """Above what speed a joint moves: 1 mrad/s, 0.1 % of its top speed or 4 sigma of its noise."""
-    top = np.max(np.abs(velocity), axis=0, initial=0.0)
+    max_speed = np.max(np.abs(velocity), axis=0, initial=0.0)
     return np.asarray(
-        np.maximum(SLOWEST, np.maximum(1e-3 * top, 4.0 * np.broadcast_to(noise, top.shape)))
+        np.maximum(
+            STANDSTILL_SPEED,
+            np.maximum(1e-3 * max_speed, 4.0 * np.broadcast_to(noise, max_speed.shape)),
+        )
     )
 
 
@@ -40,7 +43,7 @@ def motion_mask(
         threshold = speed_threshold(velocity)
     moving = np.any(np.abs(velocity) > threshold, axis=1)
     moving = _fill(moving, int(pause_s * rate_hz))
-    moving = ~_fill_inside(~moving, max(2, int(0.05 * rate_hz)))
+    moving = ~_fill_with_ends(~moving, max(2, int(0.05 * rate_hz)))
     margin = round(margin_s * rate_hz)
     if margin > 0:
         for start, stop in intervals(moving):
@@ -53,14 +56,14 @@ def standing_mask(
     rate_hz: float,
     *,
     threshold: Float[Array, " j"] | None = None,
-    lasting_s: float = 0.25,
+    min_duration_s: float = 0.25,
 ) -> Bool[Array, "n j"]:
-    """Per joint, rows in which it stands still for at least `lasting_s`."""
+    """Per joint, rows in which it stands still for at least `min_duration_s`."""
     if threshold is None:
         threshold = speed_threshold(velocity)
-    still = np.abs(velocity) <= threshold
-    shortest = max(1, int(lasting_s * rate_hz))
-    return np.stack([~_fill(~column, shortest, ends=True) for column in still.T], axis=1)
+    is_slow = np.abs(velocity) <= threshold
+    min_samples = max(1, int(min_duration_s * rate_hz))
+    return np.stack([~_fill(~column, min_samples, ends=True) for column in is_slow.T], axis=1)
 
 
 def after_breakaway(
@@ -76,13 +79,13 @@ def after_breakaway(
     if not moving or moving[0][0] == 0:
         return motion
     start, stop = moving[0]
-    stop = min(stop, start + round(_TOGETHER_S * rate_hz))
-    away = np.abs(position[start:stop] - position[start]) > _FORGOTTEN
-    waited = away.any(axis=0)
-    if not waited.any():
+    stop = min(stop, start + round(_START_WINDOW_S * rate_hz))
+    has_travelled = np.abs(position[start:stop] - position[start]) > _BREAKAWAY_TRAVEL
+    starting_joints = has_travelled.any(axis=0)
+    if not starting_joints.any():
         return motion
     out = motion.copy()
-    out[start : start + int(away.argmax(axis=0)[waited].max())] = False
+    out[start : start + int(has_travelled.argmax(axis=0)[starting_joints].max())] = False
     return out
 
 
@@ -92,16 +95,16 @@ def intervals(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _fill(mask: Bool[Array, " n"], shortest: int, *, ends: bool = False) -> Bool[Array, " n"]:
-    """False intervals shorter than `shortest` between True ones become True."""
+def _fill(mask: Bool[Array, " n"], min_length: int, *, ends: bool = False) -> Bool[Array, " n"]:
+    """False intervals shorter than `min_length` between True ones become True."""
     out = np.array(mask)
     for start, stop in intervals(~mask):
-        inside = start > 0 and stop < len(mask)
-        if stop - start < shortest and (inside or ends):
+        is_inside = start > 0 and stop < len(mask)
+        if stop - start < min_length and (is_inside or ends):
             out[start:stop] = True
     return out
 
 
-def _fill_inside(mask: Bool[Array, " n"], shortest: int) -> Bool[Array, " n"]:
+def _fill_with_ends(mask: Bool[Array, " n"], min_length: int) -> Bool[Array, " n"]:
     """As `_fill`, at the ends too."""
-    return _fill(mask, shortest, ends=True)
+    return _fill(mask, min_length, ends=True)

@@ -5,7 +5,7 @@ time, torque at the joints in newton metres, motion shifted to meet it, without 
 what is no measurement. Recordings go through the same class, so a file and a stream say the same.
 """
 
-from taufit.signals.intake.intake import StreamConditioner, StreamCounts
-from taufit.signals.intake.sample import NOTICES, CleanSample, Notice
+from taufit.signals.stream.conditioner import StreamConditioner, StreamCounts
+from taufit.signals.stream.sample import NOTICES, CleanSample, Notice
 
 __all__ = ["NOTICES", "CleanSample", "Notice", "StreamConditioner", "StreamCounts"]

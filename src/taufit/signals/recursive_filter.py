@@ -30,8 +30,8 @@ def butterworth(order: int, cutoff_hz: float, rate_hz: float) -> Float[Array, "s
     z = (2.0 * rate_hz + poles) / (2.0 * rate_hz - poles)
     a1, a2 = -2.0 * z.real, np.abs(z) ** 2
     gain = (1.0 + a1 + a2) / 4.0
-    one = np.ones_like(a1)
-    return np.stack([gain, 2.0 * gain, gain, one, a1, a2], -1)
+    unit = np.ones_like(a1)
+    return np.stack([gain, 2.0 * gain, gain, unit, a1, a2], -1)
 
 
 def resting_state(sections: Float[Array, "s 6"]) -> Float[Array, "s 2"]:
@@ -51,16 +51,18 @@ def filter_rows(
     b, a = np.ascontiguousarray(b, float), np.ascontiguousarray(a, float)
     rows = np.ascontiguousarray(rows, float)
     order = len(b) - 1
-    own = np.zeros((len(rows), order)) if state is None else np.array(state, float, order="C")
+    final_state = (
+        np.zeros((len(rows), order)) if state is None else np.array(state, float, order="C")
+    )
     if _kernel is not None:
         out = np.empty_like(rows)
-        _kernel.recursive_filter(b, a, rows, out, own)
-        return out, own
+        _kernel.recursive_filter(b, a, rows, out, final_state)
+        return out, final_state
     from scipy.signal import lfilter
 
     if order == 0:
-        return b[0] * rows, own
-    filtered, state = lfilter(b, a, rows, axis=1, zi=own)
+        return b[0] * rows, final_state
+    filtered, state = lfilter(b, a, rows, axis=1, zi=final_state)
     return filtered, state
 
 

@@ -18,35 +18,35 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 
 # In memory columns of no more samples than this are kept, of the friction models used last.
-_MOST_SAMPLES, _MOST_MODELS = 2**17, 2
+_MAX_SAMPLES, _MAX_MODELS = 2**17, 2
 # In files nothing is kept where it would leave less room than this [bytes].
-_ROOM = 2 * 2**30
+_MIN_FREE_BYTES = 2 * 2**30
 
 
 class ColumnCache:
     """Columns in memory, by a text that says how they were made."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Array] = {}
+        self._columns: dict[str, Array] = {}
 
     def get(self, key: str, make: Callable[[], Float[Array, "k j n"]]) -> Float[Array, "k j n"]:
         """The columns of a key, made where they are not at hand. They must not be written to."""
-        made = self._made.pop(key, None)
-        if made is None:
-            made = make()
-            made.flags.writeable = False
-        if made.shape[-1] <= _MOST_SAMPLES:
-            self._made[key] = made
-        while len(self._made) > _MOST_MODELS:
-            del self._made[next(iter(self._made))]
-        return made
+        columns = self._columns.pop(key, None)
+        if columns is None:
+            columns = make()
+            columns.flags.writeable = False
+        if columns.shape[-1] <= _MAX_SAMPLES:
+            self._columns[key] = columns
+        while len(self._columns) > _MAX_MODELS:
+            del self._columns[next(iter(self._columns))]
+        return columns
 
     def __getstate__(self) -> tuple[()]:
         # Another process makes its own.
         return ()
 
     def __setstate__(self, state: tuple[()]) -> None:
-        self._made = {}
+        self._columns = {}
 
 
 class FileColumnCache(ColumnCache):
@@ -64,17 +64,17 @@ class FileColumnCache(ColumnCache):
         name = hashlib.sha256(key.encode()).hexdigest()[:16]
         path = self._path.with_suffix(f".{name}.npy")
         if path.exists():
-            made: Array = np.load(path, mmap_mode="r")
-            return made.view(np.ndarray)
-        made = make()
+            columns: Array = np.load(path, mmap_mode="r")
+            return columns.view(np.ndarray)
+        columns = make()
         try:
-            if shutil.disk_usage(path.parent).free > made.nbytes + _ROOM:
+            if shutil.disk_usage(path.parent).free > columns.nbytes + _MIN_FREE_BYTES:
                 partial = path.with_suffix(".partial.npy")
-                np.save(partial, made)
+                np.save(partial, columns)
                 os.replace(partial, path)
         except OSError:
             pass  # without room they are made again with every pass
-        return made
+        return columns
 
     def __getstate__(self) -> tuple[Path]:  # type: ignore[override]
         return (self._path,)

@@ -13,19 +13,19 @@ from taufit.recording.channels import Channels
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import slow_channels
 from taufit.recording.timing import Timing
-from taufit.signals.clean import CleanRecording
+from taufit.signals.cleaning import CleanRecording
 from taufit.signals.differentiation import DIFFERENTIATIONS
 from taufit.signals.filtering import settling_time
-from taufit.signals.noise import noise_std, too_noisy
-from taufit.signals.resampling import decimate, grid_rate, interpolate, long_gaps, split_at_gaps
+from taufit.signals.noise import is_velocity_too_noisy, noise_std
+from taufit.signals.resampling import decimate, grid_rate, in_long_gap, interpolate, split_at_gaps
 from taufit.signals.uniform_run import UniformRun
 
 # Faster than this the grid need not be: the low-pass leaves nothing up there, and every later step
 # costs in proportion. A cut-off above 25 Hz raises it to ten times the cut-off.
-FASTEST_HZ = 250.0
+MAX_RATE_HZ = 250.0
 
 # A step up to this many periods is bridged whatever the cut-off.
-_BRIDGE_PERIODS = 3.5
+_MAX_GAP_PERIODS = 3.5
 
 # The five-point difference turns white position noise s into 0.95 s rate.
 _DERIVED_NOISE = 0.95
@@ -34,31 +34,33 @@ _DERIVED_NOISE = 0.95
 def common_rate(recordings: Sequence[CleanRecording], cutoff: float) -> float:
     """The rate of the slowest logger, each divided by a whole number where it is faster than needed
     for a low-pass at `cutoff` (infinite for none)."""
-    fastest = max(FASTEST_HZ, 10.0 * cutoff) if np.isfinite(cutoff) else FASTEST_HZ
-    return min(_own_rate(one.clock, fastest) for one in recordings)
+    max_rate = max(MAX_RATE_HZ, 10.0 * cutoff) if np.isfinite(cutoff) else MAX_RATE_HZ
+    return min(_decimated_rate(recording.timing, max_rate) for recording in recordings)
 
 
-def _own_rate(clock: Timing, fastest: float) -> float:
-    rate = grid_rate(clock)
-    return float(rate / max(1.0, np.ceil(rate / fastest - 1e-9)))
+def _decimated_rate(timing: Timing, max_rate: float) -> float:
+    rate = grid_rate(timing)
+    return float(rate / max(1.0, np.ceil(rate / max_rate - 1e-9)))
 
 
-def check_cutoff(recordings: Sequence[CleanRecording], cutoff: float, rate_hz: float) -> None:
+def require_valid_cutoff(
+    recordings: Sequence[CleanRecording], cutoff: float, rate_hz: float
+) -> None:
     """Refuse a cut-off (finite) that is not below half the rate."""
     if not np.isfinite(cutoff):
         return
-    for one in recordings:
-        slowest = min(one.clock.nominal_hz, rate_hz)
-        if cutoff >= 0.5 * slowest:
+    for recording in recordings:
+        lowest_rate = min(recording.timing.nominal_hz, rate_hz)
+        if cutoff >= 0.5 * lowest_rate:
             raise RecordingError(
-                f"a cut-off of {cutoff:g} Hz is not below half the rate of {one.name} "
-                f"({slowest:.4g} Hz recorded or asked for). Choose one below "
-                f"{0.4 * slowest:.3g} Hz."
+                f"a cut-off of {cutoff:g} Hz is not below half the rate of {recording.name} "
+                f"({lowest_rate:.4g} Hz recorded or asked for). Choose one below "
+                f"{0.4 * lowest_rate:.3g} Hz."
             )
 
 
-def on_grid(
-    recording: CleanRecording, rate_hz: float, cutoff: float, *, derived: bool = False
+def resample(
+    recording: CleanRecording, rate_hz: float, cutoff: float, *, derive_velocity: bool = False
 ) -> list[UniformRun]:
     """Its uninterrupted intervals on the grid.
 
@@ -66,37 +68,39 @@ def on_grid(
         recording: Clean.
         rate_hz: Of the grid.
         cutoff: Of the low-pass to come, which decides how long a gap may be bridged [Hz].
-        derived: Differentiate position even where velocity was measured.
+        derive_velocity: Differentiate position even where velocity was measured.
     """
-    clock = recording.clock
-    period = 1.0 / clock.nominal_hz
-    longest = max(_BRIDGE_PERIODS * period, 0.25 / (cutoff if np.isfinite(cutoff) else 10.0))
-    factor = max(1, round(grid_rate(clock) / rate_hz))
-    shortest = max(20, int(np.ceil(2.0 * settling_time(cutoff) * rate_hz)))
-    measured = recording.measured & (not derived)
+    timing = recording.timing
+    period = 1.0 / timing.nominal_hz
+    max_gap_s = max(_MAX_GAP_PERIODS * period, 0.25 / (cutoff if np.isfinite(cutoff) else 10.0))
+    factor = max(1, round(grid_rate(timing) / rate_hz))
+    min_samples = max(20, int(np.ceil(2.0 * settling_time(cutoff) * rate_hz)))
+    measured = recording.has_velocity & (not derive_velocity)
     runs: list[UniformRun] = []
-    cuts = short = 0
+    cuts = too_short = 0
     for section in recording.sections:
-        intervals = split_at_gaps(section.time, longest)
+        intervals = split_at_gaps(section.time, max_gap_s)
         cuts += len(intervals) - 1
         for interval in intervals:
             stamps = section.time[interval]
-            fine = np.arange(int((stamps[-1] - stamps[0]) * factor * rate_hz * (1 + 1e-12)) + 1)
-            if len(fine) // factor < shortest:
-                short += 1
+            fine_time = np.arange(
+                int((stamps[-1] - stamps[0]) * factor * rate_hz * (1 + 1e-12)) + 1
+            )
+            if len(fine_time) // factor < min_samples:
+                too_short += 1
                 continue
-            fine = stamps[0] + fine / (factor * rate_hz)
+            fine_time = stamps[0] + fine_time / (factor * rate_hz)
             part = section.columns[interval]
             noise = noise_std(part[:, : 3 * recording.joints])
-            at = fine[::factor]
+            grid_time = fine_time[::factor]
             runs.append(
-                _uniform(
+                _uniform_run(
                     recording,
-                    at - section.time[0],
-                    decimate(interpolate(stamps, part, fine), factor),
-                    _bridges(stamps, section.missing[interval], at, longest),
+                    grid_time - section.time[0],
+                    decimate(interpolate(stamps, part, fine_time), factor),
+                    _long_gap_mask(stamps, section.missing[interval], grid_time, max_gap_s),
                     measured,
-                    noise=noise / np.sqrt(max(1.0, clock.nominal_hz / rate_hz)),
+                    noise=noise / np.sqrt(max(1.0, timing.nominal_hz / rate_hz)),
                     rate_hz=rate_hz,
                 )
             )
@@ -104,7 +108,8 @@ def on_grid(
         count = sum(len(section.time) for section in recording.sections)
         raise RecordingError(
             f"{recording.name} is too short: {count} samples give no interval of "
-            f"{shortest / rate_hz:.2g} s, which a {cutoff:g} Hz low-pass needs to settle. Record "
+            f"{min_samples / rate_hz:.2g} s, which a {cutoff:g} Hz low-pass needs to settle. "
+            "Record "
             "longer, or raise the cut-off."
         )
     findings = list(recording.findings)
@@ -113,36 +118,36 @@ def on_grid(
             Finding(
                 "gap",
                 "warning",
-                f"{cuts} gaps in {recording.name} are longer than {1e3 * longest:.0f} ms",
+                f"{cuts} gaps in {recording.name} are longer than {1e3 * max_gap_s:.0f} ms",
                 f"cut there into {len(runs)} runs"
-                + (f"; {short} too short to filter were left out" if short else ""),
+                + (f"; {too_short} too short to filter were left out" if too_short else ""),
             )
         )
     return [replace(run, findings=tuple(findings) if k == 0 else ()) for k, run in enumerate(runs)]
 
 
-def _bridges(
+def _long_gap_mask(
     stamps: Float[Array, " m"],
-    lacking: Bool[Array, "m j"],
-    at: Float[Array, " n"],
-    longest: float,
+    is_missing: Bool[Array, "m j"],
+    grid_time: Float[Array, " n"],
+    max_gap_s: float,
 ) -> Bool[Array, "n j"]:
     """Per joint, where missing values were bridged over too long a time."""
-    out = np.zeros((len(at), lacking.shape[1]), bool)
-    for j in np.flatnonzero(lacking.any(axis=0)):
-        there = stamps[~lacking[:, j]]
-        out[:, j] = True if len(there) < 2 else long_gaps(there, at, longest)
-        if len(there):
-            out[:, j] |= (at < there[0]) | (at > there[-1])
+    out = np.zeros((len(grid_time), is_missing.shape[1]), bool)
+    for j in np.flatnonzero(is_missing.any(axis=0)):
+        valid_time = stamps[~is_missing[:, j]]
+        out[:, j] = True if len(valid_time) < 2 else in_long_gap(valid_time, grid_time, max_gap_s)
+        if len(valid_time):
+            out[:, j] |= (grid_time < valid_time[0]) | (grid_time > valid_time[-1])
     return out
 
 
-def _uniform(
+def _uniform_run(
     recording: CleanRecording,
     time: Float[Array, " n"],
     grid: Float[Array, "n c"],
     bad: Bool[Array, "n j"],
-    measured: Bool[Array, " j"],
+    has_velocity: Bool[Array, " j"],
     *,
     noise: Float[Array, " k"],
     rate_hz: float,
@@ -150,17 +155,19 @@ def _uniform(
     j = recording.joints
     position, velocity, torque = grid[:, :j], grid[:, j : 2 * j], grid[:, 2 * j : 3 * j]
     velocity_noise = noise[j : 2 * j]
-    measured = measured & ~too_noisy(velocity_noise, noise[:j])
-    if not measured.all():
+    has_velocity = has_velocity & ~is_velocity_too_noisy(velocity_noise, noise[:j])
+    if not has_velocity.all():
         slope = DIFFERENTIATIONS["central"](position, rate_hz, np.inf, False)
-        velocity = np.where(measured, velocity, slope)
-        velocity_noise = np.where(measured, velocity_noise, _DERIVED_NOISE * noise[:j] * rate_hz)
+        velocity = np.where(has_velocity, velocity, slope)
+        velocity_noise = np.where(
+            has_velocity, velocity_noise, _DERIVED_NOISE * noise[:j] * rate_hz
+        )
     return UniformRun(
         name=recording.name,
         time=time,
         position=position,
         velocity=velocity,
-        measured=measured,
+        velocity_measured=has_velocity,
         acceleration=recording.channel("acceleration", grid),
         torque=torque,
         signed=recording.signed,

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
-from taufit.signals.noise import noise_std, too_noisy
+from taufit.signals.noise import is_velocity_too_noisy, noise_std
 
 # Samples after which noise is judged for the first time, and from then on again.
-_FIRST, _BLOCK = 64, 128
+_FIRST_BLOCK, _BLOCK = 64, 128
 # Blocks over which it is averaged.
 _MEMORY = 10
 # A measured velocity that was too noisy counts again when it is this much quieter.
-_QUIETER = 2.0
+_RETURN_RATIO = 2.0
 
 
-class VelocityChoice:
+class VelocitySelection:
     """Per joint, whether velocity is taken from position: decided from the samples so far.
 
     Args:
@@ -23,12 +23,21 @@ class VelocityChoice:
 
     Attributes:
         derived: Joints whose velocity comes from position.
-        any: Whether there are such joints.
+        any_derived: Whether there are such joints.
         lacking: Joints without a velocity of their own.
         measured: Whether all joints have a velocity of their own.
     """
 
-    __slots__ = ("_blocks", "_filled", "_power", "_rows", "any", "derived", "lacking", "measured")
+    __slots__ = (
+        "_blocks",
+        "_filled",
+        "_power",
+        "_rows",
+        "any_derived",
+        "derived",
+        "lacking",
+        "measured",
+    )
 
     def __init__(self, joints: int) -> None:
         self._rows = np.empty((_BLOCK, 2 * joints))
@@ -37,16 +46,16 @@ class VelocityChoice:
         self.lacking = np.zeros(joints, bool)
         self.measured = True
         self.derived: Bool[Array, " j"] = np.zeros(joints, bool)
-        self.any = False
+        self.any_derived = False
 
-    def unmeasured(self, joints: Bool[Array, " j"]) -> None:
+    def mark_unmeasured(self, joints: Bool[Array, " j"]) -> None:
         """These joints have no velocity of their own."""
         self.lacking = joints
         self.measured = not joints.any()
         self.derived = self.derived | joints
-        self.any = bool(self.derived.any())
+        self.any_derived = bool(self.derived.any())
 
-    def known(self, velocity: Float[Array, " j"]) -> Float[Array, " j"]:
+    def fill_unmeasured(self, velocity: Float[Array, " j"]) -> Float[Array, " j"]:
         """Measured velocities, zero where there are none."""
         return np.where(self.lacking, 0.0, velocity)
 
@@ -54,10 +63,10 @@ class VelocityChoice:
         """Position and velocity of the newest sample, side by side."""
         self._rows[self._filled] = motion
         self._filled += 1
-        if self._filled >= (_FIRST if self._blocks == 0 else _BLOCK):
-            self._judge()
+        if self._filled >= (_FIRST_BLOCK if self._blocks == 0 else _BLOCK):
+            self._update()
 
-    def _judge(self) -> None:
+    def _update(self) -> None:
         joints = len(self.derived)
         self._blocks += 1
         power = noise_std(self._rows[: self._filled]) ** 2
@@ -65,13 +74,13 @@ class VelocityChoice:
         self._power += (power - self._power) / min(self._blocks, _MEMORY)
         noise = np.sqrt(self._power)
         position, velocity = noise[:joints], noise[joints:]
-        worse = too_noisy(velocity, position)
-        better = ~too_noisy(_QUIETER * velocity, position)
+        worse = is_velocity_too_noisy(velocity, position)
+        better = ~is_velocity_too_noisy(_RETURN_RATIO * velocity, position)
         self.derived = np.where(better, False, self.derived | worse) | self.lacking
-        self.any = bool(self.derived.any())
+        self.any_derived = bool(self.derived.any())
 
 
-def slope(
+def three_point_slope(
     time: float,
     value: Float[Array, " j"],
     before: tuple[float, Array] | None,
@@ -84,8 +93,8 @@ def slope(
     if before is None and after is None:
         return np.zeros_like(value)
     if before is None or after is None:
-        other, there = before or after  # type: ignore[misc]
-        return (value - there) / (time - other)
+        neighbour_time, neighbour_value = before or after  # type: ignore[misc]
+        return (value - neighbour_value) / (time - neighbour_time)
     back, ahead = time - before[0], after[0] - time
     backward, forward = (value - before[1]) / back, (after[1] - value) / ahead
     return np.asarray((ahead * backward + back * forward) / (back + ahead))
