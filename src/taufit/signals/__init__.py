@@ -1,6 +1,6 @@
-"""From what was measured to what can be fitted. In: a `Recording`. Out: `Samples`.
+"""Conditioning: from measured channels to uniform samples. In: a `Recording`. Out: `Samples`.
 
-Left to others: models of torque (dynamics, friction).
+Not here: models of torque (dynamics, terms).
 """
 
 from typing import TYPE_CHECKING

@@ -1,9 +1,9 @@
-"""One cleaning for batch and stream: a recording in order of time, without impossible values.
+"""Cleaning of recordings, for batch and stream: time-ordered samples without invalid values.
 
-Order of the steps: shapes and stamps are checked, the signal becomes torque at the joints (gains,
-then coupling), what is no measurement becomes nan, time is cut where it jumps back, short holes are
-bridged, single spikes are replaced, and samples that share a stamp are averaged. `condition` puts
-the result on a grid; the payload stream takes it sample by sample.
+Steps: check shapes and time stamps; convert the signal to joint torque (gains, then coupling); set
+invalid values to nan; split where time jumps back; interpolate short gaps; replace single spikes;
+average samples with equal time stamps. `condition` resamples the result to a uniform grid; the
+payload stream takes it sample by sample.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from taufit.signals.noise import is_velocity_too_noisy, noise_std
 from taufit.signals.outliers import find_outliers, interpolate_outliers
 from taufit.signals.resampling import merge_close_samples, monotonic_intervals
 
-# Nothing an arm does is larger, in any unit.
+# Magnitudes above this are not measurements, in any unit.
 _LARGEST = 1e12
 
-# A spike is at least this large: 1 mrad, a few times the slowest motion, any torque.
+# Minimum size of a spike in position, velocity and torque [rad, rad/s, N m].
 _MIN_SPIKE = (1e-3, 5 * STANDSTILL_SPEED, 0.0)
 
 
@@ -37,9 +37,10 @@ class MonotonicSection:
     """Samples between two jumps of time.
 
     Attributes:
-        time: Strictly rising stamps [s].
+        time: Strictly increasing time stamps [s].
         columns: Every channel of every joint, channel after channel.
-        missing: Per joint, where position, velocity or torque was bridged because it was missing.
+        missing: Per joint, samples at which position, velocity or torque was interpolated because
+            it was missing.
     """
 
     time: Float[Array, " n"]
@@ -49,18 +50,19 @@ class MonotonicSection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CleanRecording:
-    """A recording in order of time, without impossible values, torque in newton metres.
+    """Time-ordered recording without invalid values; torque in N m.
 
     Attributes:
-        name: For messages.
-        timing: Of the longest section.
-        sections: At least one.
-        channels: What `Section.columns` holds, one block of `joints` columns each: "position",
-            "velocity" (zero where it was not measured), "torque", then what else was recorded.
-        joints: How many.
-        has_velocity: Per joint, whether velocity was measured.
-        signed: Per joint, whether torque carries its sign.
-        findings: What was cleaned.
+        name: Recording name, used in messages.
+        timing: Sampling statistics of the longest section.
+        sections: Sections with increasing time; at least one.
+        channels: Names of the blocks of `joints` columns in `MonotonicSection.columns`:
+            "position", "velocity" (zero if not measured), "torque", then further recorded
+            channels.
+        joints: Number of joints.
+        has_velocity: Per joint, True if velocity was measured.
+        signed: Per joint, True if torque has a sign.
+        findings: Findings about cleaned values.
     """
 
     name: str
@@ -73,14 +75,16 @@ class CleanRecording:
     findings: tuple[Finding, ...]
 
     def channel(self, name: str, columns: Float[Array, "n c"]) -> Float[Array, "n j"] | None:
-        """The columns of one channel; None where it was not recorded."""
+        """Columns of one channel; None if it was not recorded."""
         if name not in self.channels:
             return None
         start = self.channels.index(name) * self.joints
         return columns[:, start : start + self.joints]
 
     def section_velocity(self, section: MonotonicSection) -> Float[Array, "n j"]:
-        """At the section's own stamps; derived from position where that tells more."""
+        """Velocity at the time stamps of a section; differentiated position for joints whose
+        measured velocity is missing or too noisy.
+        """
         j = self.joints
         position, velocity = section.columns[:, :j], section.columns[:, j : 2 * j]
         noise = noise_std(section.columns[:, : 2 * j])
@@ -100,14 +104,14 @@ def clean(
     outliers: bool = True,
     extra: Sequence[str] | None = None,
 ) -> CleanRecording:
-    """Clean columns at their own time stamps.
+    """Clean the columns of a recording at their original time stamps.
 
     Args:
-        recording: As it was read.
-        gains: Joint torque per unit of its signal.
-        outliers: Replace single impossible samples.
-        extra: Further quantities of the recording to carry along, where it has them; by default
-            acceleration and every channel that changes slowly.
+        recording: Recording as read from file.
+        gains: Joint torque per unit of the recorded signal.
+        outliers: Replace single spikes.
+        extra: Further channels to include if recorded. Default: acceleration and every slow
+            channel.
     """
     extra = ("acceleration", *slow_channels()) if extra is None else extra
     name, joints = recording.name, recording.joints
@@ -164,7 +168,7 @@ def clean(
 
 @dataclass(slots=True)
 class _CleaningCounts:
-    """How much was cleaned."""
+    """Numbers of cleaned values."""
 
     missing: int = 0
     backwards: int = 0
@@ -214,7 +218,7 @@ class _CleaningCounts:
 
 
 def check_channels(recording: Recording, extra: Sequence[str] = ()) -> None:
-    """Refuse a recording whose columns do not belong together, or that lacks one altogether."""
+    """Raise a `RecordingError` if channels have different shapes or one has no values."""
     name, time = recording.name, np.asarray(recording.time, float)
     _check_shapes(recording, name, ("position", "signal", "velocity", *extra))
     _forward_steps(time[_has_time_stamp(time, name)], name)
@@ -276,7 +280,7 @@ def _channels(
             continue
         values = _measurements(getattr(recording, field))
         if field in slow_channels():
-            # Joints without a sensor are known by their constant zero.
+            # Joints without a sensor get a constant zero.
             values = np.where(np.isnan(values).all(axis=0), 0.0, values)
         elif not np.isfinite(values).any(axis=0).all():
             continue
@@ -288,7 +292,7 @@ def _channels(
 def joint_torque(
     recording: Recording, gains: Gains, signed: Bool[Array, " j"], name: str
 ) -> Float[Array, "n j"]:
-    """tau = C' (K s) with signal s, gains K and coupling C."""
+    """Joint torque tau = C' (K s) with signal s, gains K and coupling C."""
     torque = _require_measurements(recording.signal, name, "torque") * gains.value
     if not signed.all():
         torque = np.where(signed, torque, np.abs(torque))
@@ -306,9 +310,9 @@ def joint_torque(
 
 
 def _measurements(values: Float[Array, "n j"]) -> Float[Array, "n j"]:
-    """The values, with nan for everything that is no measurement."""
+    """Copy of the values with nan for invalid ones."""
     out = np.asarray(values, float)
-    # Comparisons with nan are false, so this also sees what is missing.
+    # Comparisons with nan are false, so this condition also detects missing values.
     if not (out.max() < _LARGEST and out.min() > -_LARGEST):
         out = np.array(out)
         out[~(np.abs(out) < _LARGEST)] = np.nan
@@ -318,7 +322,7 @@ def _measurements(values: Float[Array, "n j"]) -> Float[Array, "n j"]:
 def _require_measurements(
     values: Float[Array, "n j"], name: str, quantity: str
 ) -> Float[Array, "n j"]:
-    """Measurements of which every joint has some."""
+    """Valid measurements; raises if a joint has none."""
     out = _measurements(values)
     empty = ~np.isfinite(out).any(axis=0)
     if empty.any():
@@ -336,7 +340,7 @@ def _remove_spikes(
     signed: Bool[Array, " j"],
     counts: _CleaningCounts,
 ) -> Float[Array, "n c"]:
-    """Single spikes of position, velocity and torque replaced from their neighbours."""
+    """Replace single spikes of position, velocity and torque by interpolation."""
     joints = len(signed)
     spikes = np.zeros(columns.shape, bool)
     for k, min_size in enumerate(_MIN_SPIKE):

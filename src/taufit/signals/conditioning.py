@@ -1,4 +1,4 @@
-"""Recording -> Samples: one grid, one low-pass, derivatives, and which rows belong in a fit."""
+"""Conditioning of recordings: uniform grid, low-pass, derivatives, selection of rows for a fit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from taufit.signals.uniform_run import UniformRun
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Smoothing:
-    """What is done to one run on its grid; attributes as the arguments of `condition`."""
+    """Settings of the filters for one run; attributes as the arguments of `condition`."""
 
     rate_hz: float
     cutoff_hz: float
@@ -44,12 +44,12 @@ class _Smoothing:
     periodic: bool
 
     def smooth(self, columns: Float[Array, "n c"], hz: float | None = None) -> Float[Array, "n c"]:
-        """Through the zero-phase low-pass."""
+        """Apply the zero-phase low-pass."""
         cutoff = self.cutoff_hz if hz is None else hz
         return zero_phase(columns, self.rate_hz, cutoff, periodic=self.periodic)
 
     def differentiate(self, columns: Float[Array, "n c"]) -> Float[Array, "n c"]:
-        """Differentiated in time."""
+        """Time derivative by the selected method."""
         method = DIFFERENTIATIONS[self.differentiation]
         return method(columns, self.rate_hz, self.cutoff_hz, self.periodic)
 
@@ -72,38 +72,35 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
     average_periods: bool = False,
     gains: Gains | Float[Array, " j"] | None = None,
 ) -> Samples:
-    """Turn what was measured into what can be fitted.
+    """Condition recordings: uniform grid, low-pass, derivatives, rows for a fit.
 
-    Time stamps are taken as they came: values move to a uniform grid by local cubic interpolation,
-    spikes are bridged, and position, velocity, acceleration and torque pass the same zero-phase
-    low-pass (Butterworth, order 4, run forwards and backwards). A step in time too long to bridge
-    cuts the run; nothing is filtered across the cut. Rows in motion are marked in `motion`, rows
-    that belong in a fit in `keep`.
+    Values are resampled from their time stamps to a uniform grid by local cubic interpolation,
+    spikes are interpolated, and position, velocity, acceleration and torque pass the same
+    zero-phase low-pass (Butterworth, order 4, forwards and backwards). Long gaps split a run;
+    filters do not cross them. `motion` marks samples in motion, `keep` rows to be fitted.
 
     Args:
-        recording: One, or several of the same robot (each stays a run of its own).
-        cutoff_hz: Of the low-pass; "auto" reads it from the spectrum and says why in
-            `Samples.reason`; None for no low-pass.
-        rate_hz: Of the grid. By default the logger's own rate, at most 250 Hz (faster recordings
-            are decimated by a whole number, with a filter against aliasing), or ten times the
-            cut-off where that is more.
+        recording: One recording, or several of the same robot (each becomes a run).
+        cutoff_hz: Cut-off of the low-pass [Hz]; lower values remove noise and fast dynamics.
+            "auto" estimates it from the spectrum (see `Samples.reason`); None for no low-pass.
+        rate_hz: Rate of the grid [Hz]. Default: the recorded rate, at most 250 Hz (faster
+            recordings are decimated by an integer factor with an anti-aliasing filter), or ten
+            times the cut-off if that is more.
         differentiation: "central", "savgol" or "fourier".
-        delay_s: By how much torque was recorded later than the motion it belongs to; the motion is
-            shifted to meet it. "auto" estimates it.
-        friction_delay_s: By how much `friction_velocity` lags behind on top of that; one number or
-            one per joint.
-        velocity: "auto" uses the measured velocity where there is one, unless it is far noisier
-            than what position tells; "derived" always differentiates the position.
+        delay_s: Delay of torque behind motion [s]; motion is shifted by it. "auto" estimates it.
+        friction_delay_s: Additional delay of `friction_velocity` [s]; one number or one per joint.
+        velocity: "auto" uses measured velocity unless it is much noisier than differentiated
+            position; "derived" always differentiates position.
         acceleration: "derived" from the velocity, or "measured" as recorded.
-        friction_cutoff_hz: Low-pass of `friction_velocity`. By default none where velocity was
-            measured, five times the cut-off where it had to be derived from position.
-        trim: Leave rest out of `motion` and, per joint, standstill out of `keep`.
-        margin_s: Rest kept before and after each motion.
-        dead_zone: Speed below which a joint's rows are left out of `keep`, widened by the filter;
-            one number or one per joint [rad/s].
-        outliers: Bridge single impossible samples.
+        friction_cutoff_hz: Low-pass of `friction_velocity` [Hz]. Default: none for measured
+            velocity, five times the cut-off for differentiated position.
+        trim: Exclude standstill from `motion` and, per joint, from `keep`.
+        margin_s: Time before and after each motion that still counts as motion [s].
+        dead_zone: Speed below which rows of a joint are excluded from `keep`, extended by the
+            filter's settling time [rad/s]; one number or one per joint.
+        outliers: Interpolate single spikes.
         average_periods: Fold a periodic motion onto one averaged period.
-        gains: Joint torque per unit of the recorded signal, instead of the recording's own.
+        gains: Joint torque per unit of the recorded signal; overrides those of the recording.
 
     Example:
         >>> import taufit
@@ -164,7 +161,7 @@ def _grid(
     cutoff_hz: float | Literal["auto"] | None,
     rate_hz: float | None,
 ) -> tuple[float, float]:
-    """Cut-off and rate of the grid as asked for, or as the recordings allow."""
+    """Cut-off and grid rate [Hz], validated, with defaults from the recordings."""
     cutoff = 10.0 if cutoff_hz == "auto" else np.inf if cutoff_hz is None else float(cutoff_hz)
     if not cutoff > 0:
         raise RecordingError(f"a cut-off of {cutoff:g} Hz makes no sense; give a positive one.")
@@ -202,7 +199,7 @@ def _require_motion(samples: Samples, recordings: Sequence[Recording]) -> None:
 
 
 def _joint_count(recordings: Sequence[Recording]) -> int:
-    """How many joints all of them have."""
+    """Number of joints, which must be equal in all recordings."""
     if not recordings:
         raise RecordingError("there is no recording to condition.")
     joints = recordings[0].joints
@@ -216,7 +213,7 @@ def _joint_count(recordings: Sequence[Recording]) -> int:
 
 
 def _average_periods(runs: list[UniformRun], rate_hz: float) -> tuple[list[UniformRun], float]:
-    """Every run as one averaged period, all on the grid that divides it evenly."""
+    """Average each run over its periods, on a grid that divides the period evenly."""
     periods = []
     for run in runs:
         moving = motion_mask(run.velocity, rate_hz, threshold=_threshold(run))
@@ -242,7 +239,7 @@ def _threshold(run: UniformRun) -> Float[Array, " j"]:
 
 
 def _samples(run: UniformRun, smoothing: _Smoothing) -> Samples:
-    """One run through the low-pass, with its derivatives and the rows that belong in a fit."""
+    """Filter and differentiate one run and select the rows for a fit."""
     rate_hz, cutoff = smoothing.rate_hz, smoothing.cutoff_hz
     position, velocity, torque = (
         smoothing.smooth(c) for c in (run.position, run.velocity, run.torque)
@@ -294,9 +291,9 @@ def _rows(
     friction_velocity: Float[Array, "n j"],
     smoothing: _Smoothing,
 ) -> tuple[Bool[Array, " n"], Bool[Array, "n j"]]:
-    """Rows in motion, and per joint the rows that belong in a fit."""
+    """Mask of samples in motion and, per joint, of rows to be fitted."""
     rate_hz, cutoff, n = smoothing.rate_hz, smoothing.cutoff_hz, len(run.time)
-    # The low-pass leaves this much of white noise; 2 fc / rate is its share of the band.
+    # Factor by which the low-pass reduces the std of white noise: sqrt(2 fc / rate).
     noise_factor = min(1.0, np.sqrt(2.0 * cutoff / rate_hz)) if np.isfinite(cutoff) else 1.0
     raw_threshold = speed_threshold(run.velocity, run.velocity_noise)
     is_clear = run.velocity_measured & (
@@ -316,7 +313,7 @@ def _rows(
         standing = standing_mask(speed, rate_hz, threshold=threshold)
         keep &= ~dilate_mask(standing, rate_hz, reach)
     if not smoothing.periodic:
-        # At rest the continuation beyond the end is exact; in motion it is a guess.
+        # Padding beyond the ends is exact at standstill only.
         edge = int(np.ceil(settling_time(cutoff) * rate_hz))
         moving = np.any(np.abs(speed) > threshold, axis=1)
         if moving[: edge // 4].any():

@@ -1,4 +1,4 @@
-"""By how much torque is recorded later than the motion it belongs to."""
+"""Delay of recorded torque behind recorded motion."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from taufit.signals.filtering import settling_time, zero_phase
 from taufit.signals.motion_intervals import motion_mask
 from taufit.signals.resampling import interpolate
 
-# Joints whose own delays differ by more do not have one in common [s].
+# Largest difference between joint delays for a common delay [s].
 _MAX_DIFFERENCE_S = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delay:
-    """How much later torque is than motion.
+    """Delay of torque behind motion.
 
     Attributes:
-        seconds: Over all joints, rounded to 0.1 ms.
-        joints: Joint by joint; nan where none stands out.
-        reason: How it was found, in words.
+        seconds: Common delay of all joints, rounded to 0.1 ms [s].
+        joints: Delay per joint [s]; nan if undetermined.
+        reason: Explanation for users.
     """
 
     seconds: float
@@ -41,21 +41,22 @@ Run = tuple[Float[Array, "_ j"], Float[Array, "_ j"], Float[Array, "_ j"]]
 def estimate_delay(
     runs: Sequence[Run], rate_hz: float, *, cutoff_hz: float = 20.0, max_delay_s: float = 0.06
 ) -> Delay:
-    """Delay of torque behind motion, without a model of the arm.
+    """Estimate the delay of torque behind motion, without a robot model.
 
-    Torque is regressed on what any arm's torque is made of: accelerations, products of velocities,
-    sines and cosines of sums of neighbouring joint angles, friction. The delay d is where
+    Torque is regressed on generic robot terms: accelerations, products of velocities, sines and
+    cosines of sums of neighbouring joint angles, friction. The delay d minimises
 
         sum over joints of  n log |tau(t + d) - best fit of X(t)|^2
 
-    is smallest; a parabola through the neighbours gives fractions of the grid's step.
+    with parabolic interpolation between grid steps.
 
     Args:
         runs: Position, velocity and torque on the uniform grid, unfiltered.
-        rate_hz: Of the grid.
-        cutoff_hz: Of the low-pass put on both sides, at most a fifth of the rate; friction's steps
-            show the delay best, so it may be higher than for a fit.
-        max_delay_s: Delays from -longest/3 to longest are tried."""
+        rate_hz: Rate of the grid [Hz].
+        cutoff_hz: Cut-off of the low-pass on both sides [Hz], at most a fifth of the rate. May be
+            higher than for a fit, since steps of friction show the delay best.
+        max_delay_s: Delays from -longest/3 to longest are tried.
+    """
     cutoff = min(cutoff_hz, 0.2 * rate_hz)
     lags = np.arange(-max_delay_s / 3, max_delay_s + 1e-9, 0.002)
     columns, advanced_torque = [], []
@@ -117,7 +118,7 @@ def estimate_delay(
 
 
 def _find_minimum(lags: Float[Array, " d"], cost: Float[Array, " d"]) -> float:
-    """Where the cost is smallest, between the lags tried; nan at the ends of their range."""
+    """Location of the minimum, interpolated between lags; nan at the ends of the range."""
     best = int(np.argmin(cost))
     if best in (0, len(lags) - 1):
         return np.nan
@@ -128,7 +129,7 @@ def _find_minimum(lags: Float[Array, " d"], cost: Float[Array, " d"]) -> float:
 def tracking_delay(
     commanded: Float[Array, "n j"], measured: Float[Array, "n j"], rate_hz: float
 ) -> float:
-    """By how much the measured position lags the commanded one, in closed form [s].
+    """Delay of measured position behind commanded position, in closed form [s].
 
     With q_m(t) = q_c(t - d) + b to first order, d = -sum v_c (q_m - q_c - b) / sum v_c^2, improved
     by Newton's method on the shifted command; b is a constant offset per joint.
@@ -153,7 +154,7 @@ def _advance(
     lags: Float[Array, " d"],
     rows: Int[Array, " m"],
 ) -> Float[Array, "d m j"]:
-    """x(t + d) for every lag, by a turn of phase.
+    """Signal x(t + d) for every lag d, by phase shift in the Fourier domain.
 
     Interpolation would weaken noise more between the samples than on them, and so prefer lags of
     half a step.

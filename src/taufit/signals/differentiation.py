@@ -1,4 +1,4 @@
-"""Derivatives on a uniform grid, each named as the literature names it."""
+"""Differentiation on a uniform grid: central differences, Savitzky-Golay, Fourier."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def central(
 def savgol(
     signal: Float[Array, "n j"], rate_hz: float, cutoff_hz: float, periodic: bool = False
 ) -> Float[Array, "n j"]:
-    """Slope of a cubic fitted around each sample over half a period of the cut-off (at least 5)."""
+    """Savitzky-Golay slope: cubic over half a period of the cut-off (at least five samples)."""
     from scipy.signal import savgol_filter
 
     window = 5 if not np.isfinite(cutoff_hz) else max(5, int(0.25 * rate_hz / cutoff_hz) * 2 + 1)
@@ -56,8 +56,8 @@ def fourier(
 ) -> Float[Array, "n j"]:
     """Multiplication by i w in the Fourier domain: exact for band-limited periodic motion.
 
-    A run that is not one period is continued by its mirror image, which is right where it starts
-    and ends at rest.
+    A run that is not periodic is continued by its mirror image, exact if it starts and ends at
+    standstill.
     """
     n = len(signal)
     if n < 2:

@@ -1,11 +1,11 @@
-"""Joint torque per ampere: given, read from the controller, or found with a known mass.
+"""Drive gains: joint torque per ampere, given, read from the controller, or from a known mass.
 
-A controller that logs both its target moment m and its target current i shows its own drive gains
-K = m / i wherever a joint stands still. In motion the target current also carries a friction term,
+A controller that logs target moment m and target current i shows its drive gain K = m / i at
+standstill. In motion the target current also contains a friction term,
 
     i = m / K + sign(v) f(|v|),
 
-so there K comes from a regression and is worth about one per cent.
+so K comes from a regression, with about 1 % uncertainty.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from taufit.recording.finding import Finding
 from taufit.signals.filtering import dilate_mask
 from taufit.signals.motion_intervals import STANDSTILL_SPEED
 
-# A gain known worse than this from standstill is not used.
+# Largest relative std of a gain from standstill that is used.
 _MAX_STANDSTILL_STD = 0.01
-# How well the regression in motion has been seen to agree with standstill, 1 sigma.
+# Relative std of the regression in motion against standstill.
 _MOTION_STD = 0.015
-# The controller's constant is that of the drive's type; the drive at hand differs from it.
+# Relative std between drives of one type; the controller's constant is that of the type.
 _TYPE_STD = 0.01
-# Gains of one drive size agree this well between standstill and motion.
+# Largest relative difference between standstill and motion for drives of one size.
 _SAME_SIZE_TOLERANCE = 0.03
-# Printed tables come without an uncertainty, and drives of one type differ from unit to unit.
+# Relative std of published gains, which come without uncertainty.
 _TABLE_STD = 0.05
 
 
@@ -39,10 +39,10 @@ class Gains:
     """Joint torque per unit of the recorded signal, gear included.
 
     Attributes:
-        value: Per joint [N m per A].
+        value: Drive gain per joint [N m/A].
         std: Standard deviation of `value`.
-        source: Where each joint's value comes from, in words.
-        findings: What the user should know about them.
+        source: Origin of each joint's value, for messages.
+        findings: Findings about the gains for the user.
     """
 
     value: Float[Array, " j"]
@@ -52,7 +52,7 @@ class Gains:
 
     @property
     def is_torque(self) -> bool:
-        """Whether the signal is a joint torque already."""
+        """Whether the signal already is joint torque (gain 1, no uncertainty)."""
         return bool(np.all(self.value == 1.0) and not np.any(self.std))
 
     @classmethod
@@ -84,7 +84,7 @@ KNOWN_GAINS: dict[str, Gains] = {
 
 
 def known_gains(name: str) -> Gains:
-    """A printed set by name, e.g. "ur10_xu2024"."""
+    """Published drive gains by name, e.g. "ur10_xu2024"."""
     if name not in KNOWN_GAINS:
         raise RecordingError(
             f"no drive gains are known by the name {name!r}; there are {', '.join(KNOWN_GAINS)}."
@@ -107,15 +107,14 @@ def _recordings_with_targets(recordings: Sequence[Recording]) -> list[Recording]
 
 
 def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
-    """Drive gains from the controller's own target moment and target current.
+    """Estimate drive gains from the controller's target moment and target current.
 
-    Per joint, over the rows in which that joint stands still (other joints may move, which is what
-    shows a vertical first axis): K = sum m i / sum i^2. Where a joint never carries load at
-    standstill, K is taken from the joint whose gain agrees with the regression in motion, or from
-    that regression itself; `findings` says so and `std` is larger.
+    Per joint, over samples in which it stands still (others may move): K = sum m i / sum i^2. For a
+    joint without load at standstill, K is that of the joint whose gain agrees with the regression
+    in motion, or the regression's value; then `findings` has a warning and `std` is larger.
 
     Args:
-        recording: One, or several of the same robot, whose evidence is pooled.
+        recording: One recording, or several of the same robot, which are pooled.
     """
     usable = _recordings_with_targets(
         [recording] if isinstance(recording, Recording) else list(recording)
@@ -181,7 +180,7 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
 def joint_gains(
     recordings: Sequence[Recording], gains: Gains | Float[Array, " j"] | None
 ) -> tuple[list[Gains], tuple[Finding, ...]]:
-    """The gains of each recording: asked for, its own, or pooled from the controllers' targets."""
+    """Gains of each recording: the argument, those of its column map, or controller targets."""
     if gains is not None:
         fixed = gains if isinstance(gains, Gains) else Gains.from_values(np.asarray(gains, float))
         if len(fixed.value) != recordings[0].joints:
@@ -210,7 +209,8 @@ def joint_gains(
 
 
 def _at_standstill(recordings: Sequence[Recording], j: int) -> tuple[float, float]:
-    """K and its standard deviation where joint j stands still; nan without any load.
+    """Gain K and its std at standstill of joint j, averaged over recordings by inverse variance;
+    nan if there is no load.
 
     Recordings are weighted by what each of them tells.
     """
@@ -218,7 +218,7 @@ def _at_standstill(recordings: Sequence[Recording], j: int) -> tuple[float, floa
     for recording in recordings:
         speed = np.abs(np.nan_to_num(_velocity(recording, j), nan=np.inf))
         rate = 1.0 / max(float(np.median(np.diff(recording.time))), 1e-6)
-        # The controller's target starts before the joint does, and the log is a cycle late.
+        # The controller's target changes before the joint moves, and the log is one cycle late.
         standing = ~dilate_mask(~(speed <= STANDSTILL_SPEED), rate, 0.25)
         assert recording.target_current is not None and recording.target_torque is not None
         i, m = recording.target_current[standing, j], recording.target_torque[standing, j]
@@ -275,7 +275,7 @@ def _in_motion(recordings: Sequence[Recording], j: int) -> tuple[float, float]:
 def _joint_of_same_size(
     measured_gains: Float[Array, " s"], moving_gain: float, joint: int, joints: list[int]
 ) -> int | None:
-    """The joint whose measured gain the one in motion agrees with; the nearest of several."""
+    """Nearest joint whose measured gain agrees with the gain in motion; None if there is none."""
     if not np.isfinite(moving_gain):
         return None
     similar_joints = [
@@ -287,8 +287,8 @@ def _joint_of_same_size(
 
 
 def _velocity(recording: Recording, j: int) -> Float[Array, " n"]:
-    """As recorded, or the slope of the position over two tenths of a second: the last digit of an
-    encoder is no motion.
+    """Recorded velocity of a joint, or the slope of its position over 0.2 s, which suppresses
+    encoder quantisation.
     """
     if recording.velocity is not None and np.isfinite(recording.velocity[:, j]).any():
         return np.asarray(recording.velocity[:, j], float)
@@ -300,7 +300,7 @@ def _velocity(recording: Recording, j: int) -> Float[Array, " n"]:
 
 
 def _resolution(x: Float[Array, " n"]) -> float:
-    """The last decimal a logger printed; zero for numbers that were never printed."""
+    """Last decimal digit printed by the logger; zero for binary data."""
     size = max(float(np.abs(x).max(initial=0.0)), 1e-300)
     for digits in range(10):
         scaled = x * 10.0**digits

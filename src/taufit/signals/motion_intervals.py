@@ -1,4 +1,4 @@
-"""When the arm moves and when it stands."""
+"""Intervals of motion and standstill."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 
-# Slower than this nothing counts as moving [rad/s or m/s].
+# Speed below which a joint stands still [rad/s or m/s].
 STANDSTILL_SPEED = 1e-3
-# Travel after which friction has forgotten which way it was strained before [rad or m].
+# Travel after which pre-sliding friction no longer depends on the motion before [rad or m].
 _BREAKAWAY_TRAVEL = 3e-3
-# Joints that start later than this after the first one are not waited for [s].
+# Joints that start later than this after the first one are ignored [s].
 _START_WINDOW_S = 1.0
 
 
 def speed_threshold(
     velocity: Float[Array, "n j"], noise: Float[Array, " j"] | float = 0.0
 ) -> Float[Array, " j"]:
-    """Above what speed a joint moves: 1 mrad/s, 0.1 % of its top speed or 4 sigma of its noise."""
+    """Speed above which a joint moves: 1 mrad/s, 0.1 % of its top speed or 4 sigma of noise."""
     max_speed = np.max(np.abs(velocity), axis=0, initial=0.0)
     return np.asarray(
         np.maximum(
@@ -35,9 +35,9 @@ def motion_mask(
     pause_s: float = 0.3,
     margin_s: float = 0.0,
 ) -> Bool[Array, " n"]:
-    """Whether any joint moves; pauses shorter than `pause_s` belong to the motion.
+    """Samples in which any joint moves; pauses shorter than `pause_s` count as motion.
 
-    Blips that are no longer than two samples, or shorter than 50 ms, are not motion.
+    Motion of at most two samples, or shorter than 50 ms, is ignored.
     """
     if threshold is None:
         threshold = speed_threshold(velocity)
@@ -58,7 +58,7 @@ def standing_mask(
     threshold: Float[Array, " j"] | None = None,
     min_duration_s: float = 0.25,
 ) -> Bool[Array, "n j"]:
-    """Per joint, rows in which it stands still for at least `min_duration_s`."""
+    """Per joint, samples at standstill for at least `min_duration_s`."""
     if threshold is None:
         threshold = speed_threshold(velocity)
     is_slow = np.abs(velocity) <= threshold
@@ -69,11 +69,11 @@ def standing_mask(
 def after_breakaway(
     position: Float[Array, "n j"], motion: Bool[Array, " n"], rate_hz: float
 ) -> Bool[Array, " n"]:
-    """The rows in motion without the start of a run, where friction depends on what was before it.
+    """Samples in motion without the start of a run, where friction depends on earlier motion.
 
-    At rest friction may be anything up to breakaway, in either direction: whatever the approach and
-    the controller left. Nothing recorded later says how much, until each joint that sets off has
-    travelled far enough. A run that is in motion at its first sample has no such start.
+    At standstill friction may have any value within the stiction band. It is determined only after
+    each
+    starting joint has travelled far enough. Runs that begin in motion are not shortened.
     """
     moving = intervals(motion)
     if not moving or moving[0][0] == 0:
@@ -90,13 +90,13 @@ def after_breakaway(
 
 
 def intervals(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
-    """(first, past the last) of every interval of True."""
+    """(start, stop) indices of every interval of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _fill(mask: Bool[Array, " n"], min_length: int, *, ends: bool = False) -> Bool[Array, " n"]:
-    """False intervals shorter than `min_length` between True ones become True."""
+    """Set False intervals shorter than `min_length` between True ones to True."""
     out = np.array(mask)
     for start, stop in intervals(~mask):
         is_inside = start > 0 and stop < len(mask)
@@ -106,5 +106,5 @@ def _fill(mask: Bool[Array, " n"], min_length: int, *, ends: bool = False) -> Bo
 
 
 def _fill_with_ends(mask: Bool[Array, " n"], min_length: int) -> Bool[Array, " n"]:
-    """As `_fill`, at the ends too."""
+    """Same as `_fill`, also at the ends."""
     return _fill(mask, min_length, ends=True)

@@ -1,4 +1,4 @@
-"""How noisy a channel is, from what no motion can explain: differences of neighbouring samples."""
+"""Noise level of a channel, from differences of neighbouring samples."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 
 _ORDERS = (2, 3, 4)
-# Sections that judge a recording of more rows than this as well as all of it.
+# Longer recordings are sampled in chunks: rows per chunk, number of chunks, rows from which on.
 _CHUNK, _CHUNKS, _MAX_ROWS = 1_000, 5, 20_000
-# Motions of arms end there [Hz]; how much worse than derived a measured velocity may be.
+# Bandwidth of robot motion [Hz]; largest noise ratio of measured to differentiated velocity.
 _BAND_HZ, _MAX_NOISE_RATIO = 10.0, 3.0
-# Of a normal distribution clipped at 3 sigma this part of the standard deviation is left.
+# Clipping level [std], and std of a normal distribution clipped there.
 _CLIP, _CLIPPED_STD = 3.0, 0.98658
 
 
@@ -22,13 +22,13 @@ def noise_std(
 ) -> Float[Array, " c"]:
     """Standard deviation of white noise on each column.
 
-    The k-th difference of white noise with variance s^2 has variance (2k choose k) s^2, while
-    motion much slower than the sampling all but vanishes in it. Low orders let more of the motion
-    through, high ones more of a step; as both only add, the smallest of three orders counts.
+    The k-th difference of white noise with variance s^2 has variance (2k choose k) s^2, while slow
+    motion nearly vanishes. Low orders pass more of the motion, high ones more of a step; both only
+    add, so the smallest of three orders is used.
 
     Args:
-        columns: Neighbouring rows are neighbouring samples.
-        selected: Rows to judge by; all by default.
+        columns: Uniformly sampled channels.
+        selected: Rows to use; default all.
     """
     n = len(columns)
     if n <= 2 * max(_ORDERS):
@@ -58,10 +58,10 @@ def noise_std(
 def is_velocity_too_noisy(
     velocity_noise: Float[Array, " j"], position_noise: Float[Array, " j"]
 ) -> Bool[Array, " j"]:
-    """Joints whose velocity is better derived from position than taken as measured.
+    """Joints whose velocity is better obtained by differentiating position.
 
-    Over a band of f hertz white position noise s makes as much of acceleration as white velocity
-    noise 2 pi f sqrt(3/5) s does. A measured velocity counts unless it is several times worse.
+    Over a band of f Hz white position noise s causes the same acceleration noise as white velocity
+    noise 2 pi f sqrt(3/5) s. Measured velocity is used unless it is several times worse.
     """
     return np.asarray(
         velocity_noise > _MAX_NOISE_RATIO * 2.0 * np.pi * _BAND_HZ * np.sqrt(0.6) * position_noise
@@ -69,7 +69,7 @@ def is_velocity_too_noisy(
 
 
 def _clipped_std(magnitude: Float[Array, "n c"]) -> Float[Array, " c"]:
-    """Standard deviation without what lies beyond 3 sigma: steps and spikes.
+    """Standard deviation without values above 3 sigma (steps and spikes).
 
     A channel too coarsely quantised to start from its median uses its mean square.
     """

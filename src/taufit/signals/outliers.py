@@ -1,4 +1,4 @@
-"""Single samples that cannot be: found by the running median, replaced from their neighbours."""
+"""Outliers: detection by running median (Hampel filter), replacement by interpolation."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _HALF_WINDOW = 3
 def find_outliers(
     columns: Float[Array, "n c"], sigmas: float = 6.0, min_deviation: float = 0.0
 ) -> Bool[Array, "n c"]:
-    """Samples far from the median of the seven around them (Hampel).
+    """Find samples far from the median of the seven samples around them (Hampel filter).
 
-    Far means beyond `sigmas` robust standard deviations of those seven and of the whole column's
-    noise, beyond 2 % of the column's range and 0.5 % of the widest column's: steps, such as
-    friction at a reversal, peaks of a smooth motion and the last digit of a standing joint pass.
+    Far means above `sigmas` robust standard deviations of those seven and of the column's noise,
+    2 % of the column's range and 0.5 % of the widest column's range. Steps (friction at a
+    reversal), peaks of smooth motion and quantisation at standstill are not outliers.
 
     Args:
-        columns: Of one quantity.
-        sigmas: How far is too far.
-        min_deviation: Deviations below this are never outliers, in the columns' unit.
+        columns: Columns of one quantity.
+        sigmas: Detection level in robust standard deviations; larger values find fewer outliers.
+        min_deviation: Smaller deviations are never outliers, in the columns' unit.
     """
     n = len(columns)
     is_outlier = np.zeros(columns.shape, bool)
@@ -53,7 +53,7 @@ def find_outliers(
 def interpolate_outliers(
     time: Float[Array, " n"], columns: Float[Array, "n c"], bad: Bool[Array, "n c"]
 ) -> Float[Array, "n c"]:
-    """Bad samples on the straight line between the good ones around them."""
+    """Replace bad samples by linear interpolation between good ones."""
     if not bad.any():
         return columns
     out = np.array(columns)

@@ -1,4 +1,4 @@
-"""What a user should know about a recording before fitting anything to it."""
+"""Quality report of a recording before fitting."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from taufit.signals.noise import noise_std
 from taufit.signals.resampling import grid_rate, interpolate
 from taufit.signals.samples import Samples
 
-# Jitter above this part of a period is worth a warning.
+# Jitter that gives a warning, as a fraction of the period.
 _JITTER = 0.05
 
 
 def quality_report(
     recording: Recording, robot: Robot | None = None, samples: Samples | None = None
 ) -> tuple[Finding, ...]:
-    """Everything noticed about a recording, and what `condition` does about it.
+    """Report all findings about a recording and their handling by `condition`.
 
-    The reader's findings come first, then: rate and jitter, gaps, saturated, frozen and missing
-    channels, units, rest and motion, repetition, joints that only move together, drive gains,
-    delay, noise. What needs a model of the arm (excitation per base parameter, sign against
-    gravity) is reported by `validation.excitation`.
+    Order: the reader's findings, rate and jitter, gaps, saturated, frozen and missing channels,
+    units, standstill and motion, periodicity, joints that only move together, drive gains, delay,
+    noise. Findings that need a model (excitation per base parameter, torque sign against gravity)
+    are reported by `validation.excitation`.
 
     Args:
-        recording: As it was read.
-        robot: For its torque limits, where units are judged.
-        samples: The same recording conditioned, where that was done already.
+        recording: Recording as read from file.
+        robot: Robot whose torque limits are used to check units.
+        samples: Conditioned samples of the recording, if available.
     """
     recording, order = _in_order(recording)
     if len(recording) < 5:
@@ -87,7 +87,7 @@ def quality_report(
 
 
 def _in_order(recording: Recording) -> tuple[Recording, list[Finding]]:
-    """The recording with strictly increasing time; readers see to that, other sources may not."""
+    """Recording with strictly increasing time stamps, and a finding if it was reordered."""
     time = np.asarray(recording.time, float)
     order = np.flatnonzero(np.abs(time) < 1e12)
     order = order[np.argsort(time[order], kind="stable")]
@@ -112,14 +112,14 @@ def _report_cutoff(recording: Recording) -> float | None:
 
 
 def _motion_mask(recording: Recording, samples: Samples) -> Bool[Array, " n"]:
-    """When anything moves: by measured speed where that is clear of noise, else by the smooth."""
+    """Samples in motion, by measured speed if it is clear of noise, else by filtered speed."""
     raw_velocity = _speed_on_grid(recording, samples)
     noise = noise_std(raw_velocity)
     raw_threshold = speed_threshold(raw_velocity, noise)
     is_clear = raw_threshold <= np.maximum(
         5.0 * STANDSTILL_SPEED, 0.01 * np.abs(raw_velocity).max(axis=0, initial=0.0)
     )
-    # White noise loses what lies above the cut-off.
+    # Factor by which the low-pass reduces the std of white noise.
     noise_factor = min(1.0, np.sqrt(2.0 * samples.cutoff_hz / samples.rate_hz))
     speed = np.where(is_clear, raw_velocity, samples.velocity)
     threshold = np.where(
@@ -129,7 +129,7 @@ def _motion_mask(recording: Recording, samples: Samples) -> Bool[Array, " n"]:
 
 
 def _speed_on_grid(recording: Recording, samples: Samples) -> Float[Array, "n j"]:
-    """Measured velocity where there is one: at rest it is zero at once, a filtered one fades."""
+    """Unfiltered velocity if measured (it is zero at standstill), else filtered velocity."""
     if recording.velocity is None or len(set(samples.names)) != len(samples.run_slices()):
         return samples.velocity
     return samples.friction_velocity if samples.cutoff_hz < np.inf else samples.velocity
@@ -168,7 +168,7 @@ def _sampling_findings(recording: Recording, known_kinds: set[str]) -> list[Find
 
 
 def _motion_findings(samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
-    """When it moves, when it rests, and whether it repeats."""
+    """Findings about motion, standstill and periodicity."""
     if not moving.any():
         return [
             Finding(
@@ -230,7 +230,7 @@ def _motion_findings(samples: Samples, moving: Bool[Array, " n"]) -> list[Findin
 
 
 def _saturation_findings(signal: Float[Array, " n"], joint: int) -> list[Finding]:
-    """Limits that a signal is held at."""
+    """Findings about limits at which a signal stays."""
     findings = []
     for limit, side in ((signal.max(), "highest"), (signal.min(), "lowest")):
         is_at_limit = signal == limit
@@ -252,7 +252,7 @@ def _saturation_findings(signal: Float[Array, " n"], joint: int) -> list[Finding
 
 
 def _channel_findings(recording: Recording, known_kinds: set[str]) -> list[Finding]:
-    """Channels that are missing, frozen, or stand at their limit."""
+    """Findings about missing, frozen and saturated channels."""
     findings = []
     signal, position = np.asarray(recording.signal), np.asarray(recording.position)
     for j in range(recording.joints):
@@ -304,7 +304,7 @@ def _channel_findings(recording: Recording, known_kinds: set[str]) -> list[Findi
 
 
 def _coupled_motion_findings(samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
-    """Joints whose motion is the same signal: a fit cannot tell their parameters apart."""
+    """Findings about joints with equal motion, whose parameters are confounded."""
     if np.count_nonzero(moving) < 50:
         return []
     velocity = samples.velocity[moving]
@@ -333,7 +333,7 @@ def _coupled_motion_findings(samples: Samples, moving: Bool[Array, " n"]) -> lis
 
 
 def _unit_findings(recording: Recording, robot: Robot | None) -> list[Finding]:
-    """Signals that cannot be what they are called."""
+    """Findings about signals with implausible units."""
     findings = []
     signal = np.abs(np.nan_to_num(recording.signal))
     high_signal = np.percentile(signal, 99.0, axis=0)

@@ -1,4 +1,4 @@
-"""A clean recording on a uniform grid: one `UniformRun` per uninterrupted section."""
+"""Resampling of a clean recording to a uniform grid: one `UniformRun` per uninterrupted section."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from taufit.signals.noise import is_velocity_too_noisy, noise_std
 from taufit.signals.resampling import decimate, grid_rate, in_long_gap, interpolate, split_at_gaps
 from taufit.signals.uniform_run import UniformRun
 
-# Faster than this the grid need not be: the low-pass leaves nothing up there, and every later step
-# costs in proportion. A cut-off above 25 Hz raises it to ten times the cut-off.
+# Largest default rate of the grid [Hz]; ten times the cut-off if that is more. The low-pass removes
+# higher frequencies, and the cost of later steps is proportional to the rate.
 MAX_RATE_HZ = 250.0
 
-# A step up to this many periods is bridged whatever the cut-off.
+# Gaps up to this many sampling periods are interpolated at any cut-off.
 _MAX_GAP_PERIODS = 3.5
 
-# The five-point difference turns white position noise s into 0.95 s rate.
+# Velocity noise of the five-point difference: 0.95 s rate for position noise s.
 _DERIVED_NOISE = 0.95
 
 
 def common_rate(recordings: Sequence[CleanRecording], cutoff: float) -> float:
-    """The rate of the slowest logger, each divided by a whole number where it is faster than needed
-    for a low-pass at `cutoff` (infinite for none)."""
+    """Grid rate for several recordings: the lowest of their rates, each decimated by an integer if
+    faster than needed for a low-pass at `cutoff` (infinite for none).
+    """
     max_rate = max(MAX_RATE_HZ, 10.0 * cutoff) if np.isfinite(cutoff) else MAX_RATE_HZ
     return min(_decimated_rate(recording.timing, max_rate) for recording in recordings)
 
@@ -46,7 +47,7 @@ def _decimated_rate(timing: Timing, max_rate: float) -> float:
 def require_valid_cutoff(
     recordings: Sequence[CleanRecording], cutoff: float, rate_hz: float
 ) -> None:
-    """Refuse a cut-off (finite) that is not below half the rate."""
+    """Raise a `RecordingError` if the cut-off is not below half the rate."""
     if not np.isfinite(cutoff):
         return
     for recording in recordings:
@@ -62,13 +63,14 @@ def require_valid_cutoff(
 def resample(
     recording: CleanRecording, rate_hz: float, cutoff: float, *, derive_velocity: bool = False
 ) -> list[UniformRun]:
-    """Its uninterrupted intervals on the grid.
+    """Resample the uninterrupted intervals of a recording to a uniform grid.
 
     Args:
-        recording: Clean.
-        rate_hz: Of the grid.
-        cutoff: Of the low-pass to come, which decides how long a gap may be bridged [Hz].
-        derive_velocity: Differentiate position even where velocity was measured.
+        recording: Clean recording.
+        rate_hz: Rate of the grid [Hz].
+        cutoff: Cut-off of the low-pass applied later [Hz]; a lower one allows longer gaps to be
+            interpolated.
+        derive_velocity: Differentiate position even if velocity was measured.
     """
     timing = recording.timing
     period = 1.0 / timing.nominal_hz
@@ -132,7 +134,7 @@ def _long_gap_mask(
     grid_time: Float[Array, " n"],
     max_gap_s: float,
 ) -> Bool[Array, "n j"]:
-    """Per joint, where missing values were bridged over too long a time."""
+    """Per joint, grid samples inside gaps of missing values that are too long to interpolate."""
     out = np.zeros((len(grid_time), is_missing.shape[1]), bool)
     for j in np.flatnonzero(is_missing.any(axis=0)):
         valid_time = stamps[~is_missing[:, j]]

@@ -14,19 +14,21 @@ from taufit.signals.resampling import interpolate
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UniformRun:
-    """Attributes:
-    name: Of the recording.
-    time: Since the recording's first sample [s].
-    position: Of the joints.
-    velocity: As measured, or the derivative of the position.
-    velocity_measured: Per joint, whether `velocity` was measured.
-    acceleration: As measured, or None.
-    torque: At the joints [N m].
-    signed: Per joint, whether `torque` carries its sign.
-    channels: Slow sensors, such as temperatures.
-    bad: Per joint, rows that bridge missing data.
-    torque_noise, velocity_noise: Standard deviations per sample of the grid.
-    findings: What happened on the way here.
+    """Uninterrupted run on a uniform grid, unfiltered.
+
+    Attributes:
+        name: Name of the recording.
+        time: Time since the first sample of the recording [s].
+        position: Joint positions.
+        velocity: Measured velocity, or differentiated position.
+        measured: Per joint, whether `velocity` was measured.
+        acceleration: Measured acceleration, or None.
+        torque: Joint torque [N m].
+        signed: Per joint, whether `torque` has a sign.
+        channels: Slow channels, such as temperatures.
+        bad: Per joint, rows interpolated over missing data.
+        torque_noise, velocity_noise: Standard deviations of white noise on the grid.
+        findings: Findings of cleaning and resampling.
     """
 
     name: str
@@ -44,7 +46,7 @@ class UniformRun:
     findings: tuple[Finding, ...] = ()
 
     def with_motion_delay(self, delay_s: float) -> UniformRun:
-        """The same run with its motion `delay_s` later, where torque lags by that much."""
+        """Copy with its motion delayed by `delay_s` [s]."""
         if delay_s == 0.0:
             return self
         shifted_time = self.time - delay_s
@@ -60,7 +62,7 @@ class UniformRun:
         )
 
     def friction_velocity(self, delay_s: Float[Array, " j"]) -> Float[Array, "n j"]:
-        """The velocity, each joint's `delay_s` later."""
+        """Velocity delayed by `delay_s` of each joint [s]."""
         if not np.any(delay_s):
             return self.velocity
         return np.concatenate(

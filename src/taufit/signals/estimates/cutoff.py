@@ -1,4 +1,4 @@
-"""A cut-off from the spectrum: the signal that is lost balances the noise that is left."""
+"""Cut-off frequency from the spectrum: trade-off between lost signal and remaining noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def choose_cutoff(
     torques: Sequence[Float[Array, "_ j"]],
     rate_hz: float,
 ) -> tuple[float, str]:
-    """The cut-off of the zero-phase low-pass with the smallest expected error, and why.
+    """Cut-off of the zero-phase low-pass with the smallest expected error, and its reason.
 
     With signal S(f) and noise N(f) in the spectrum of acceleration or torque, a filter of gain H(f)
     leaves the mean square error
@@ -25,13 +25,13 @@ def choose_cutoff(
         E = sum (1 - H)^2 S + H^2 N.
 
     N is the level in the upper part of the spectrum (from velocity to acceleration it grows with
-    f^2), S what stands out of it at least twofold. E, relative to the signal, is summed over
+    f^2), S the spectrum above twice that level. E, relative to the signal, is summed over
     acceleration and torque of every moving joint.
 
     Args:
-        velocities: On the uniform grid, before any low-pass, run by run.
-        torques: Likewise.
-        rate_hz: Of the grid.
+        velocities: Velocity per run on the uniform grid, unfiltered.
+        torques: Torque per run on the uniform grid, unfiltered.
+        rate_hz: Rate of the grid [Hz].
     """
     frequency, velocity_spectrum = _spectrum(velocities, rate_hz)
     _, torque_spectrum = _spectrum(torques, rate_hz)
@@ -49,10 +49,10 @@ def choose_cutoff(
         * omega2
     )
     torque = np.where(torque_spectrum > 2.0 * torque_noise, torque_spectrum - torque_noise, 0.0)
-    # Offsets and the slow change of gravity pass any filter; they only hide the rest.
+    # Offsets and slow gravity torque pass any filter and would dominate the sum.
     torque = np.where(frequency[:, None] < 0.05, 0.0, torque)
 
-    # Far above the motion, what stands out of the noise is vibration no rigid arm explains.
+    # Power above the noise, far above the motion's frequencies, is vibration of flexible parts.
     cumulative_power = np.cumsum(
         np.where(velocity_spectrum > 2.0 * velocity_noise, velocity_spectrum, 0.0)[:, moving].sum(
             axis=1
@@ -75,7 +75,7 @@ def choose_cutoff(
         relative = (signal_loss @ signal + noise_gain @ noise)[:, joints_used] / total[joints_used]
         error += relative.sum(axis=1)
     cutoff = float(candidates[int(np.argmin(error))])
-    # Rounded to two digits: the minimum is flat, and a file should not look finer than it is.
+    # Two digits suffice, since the minimum is flat.
     digits = 1 - int(np.floor(np.log10(cutoff)))
     cutoff = min(round(cutoff, digits), highest)
 

@@ -1,4 +1,4 @@
-"""Motion that repeats: its period, and the average of its periods."""
+"""Periodic motion: its period, and the average over periods."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from taufit.signals.motion_intervals import intervals, motion_mask
 from taufit.signals.resampling import interpolate
 from taufit.signals.uniform_run import UniformRun
 
-# Prime factors a transform is quick with.
+# Prime factors of lengths with a fast Fourier transform.
 _FACTORS = (2, 3, 5)
 
 
 @lru_cache(maxsize=256)
 def fast_length(minimum: int) -> int:
-    """The smallest length from `minimum` on that has no prime factor above 5."""
+    """Smallest length >= `minimum` without prime factors above 5."""
     length = max(int(minimum), 1)
     while True:
         cofactor = length
@@ -36,14 +36,14 @@ def fast_length(minimum: int) -> int:
 def find_period(
     velocity: Float[Array, "n j"], rate_hz: float, *, min_period_s: float = 0.5
 ) -> float | None:
-    """The period of a motion [s], or None where it does not repeat at least once.
+    """Period of a motion [s]; None if it does not repeat.
 
     For lag L the mismatch
 
         d(L) = sum |x(t + L) - x(t)|^2 / sum (|x(t + L)|^2 + |x(t)|^2)
 
-    is 0 for a period and 1 for unrelated motion. The shortest lag with a minimum below 0.15 counts,
-    if half of all instants repeat within 1 % of the power: starting and stopping may differ.
+    is 0 for a period and 1 for unrelated motion. The shortest lag with a minimum below 0.15 is the
+    period if half of all samples repeat within 1 % of the power; start and stop may differ.
     """
     n = len(velocity)
     max_speed = np.max(np.abs(velocity), axis=0, initial=0.0)
@@ -65,7 +65,7 @@ def find_period(
         mismatch_power = np.sum(np.square(x[best:] - x[:-best]), axis=1)
         if np.median(mismatch_power) > 0.01 * 2.0 * power[n] / n:
             continue
-        # One Newton step over the instants that repeat; starting and stopping would bend it.
+        # One Newton step over the samples that repeat, without start and stop.
         repeats = mismatch_power <= 4.0 * np.median(mismatch_power) + 1e-6 * power[n] / n
         slope = (
             0.5 * np.gradient(x, axis=0)[best:][repeats]
@@ -78,10 +78,9 @@ def find_period(
 
 
 def fold(run: UniformRun, period_s: float, count: int) -> UniformRun:
-    """One period of `count` samples: the mean over whole periods that agree.
+    """Average a run over its periods: one period of `count` samples.
 
-    As many whole periods as the motion holds, placed where they repeat best; fewer where they would
-    still take in its start or stop.
+    Uses as many whole periods as agree, starting where they repeat best.
     """
     rate = (len(run.time) - 1) / (run.time[-1] - run.time[0])
     start, stop = max(
@@ -95,7 +94,7 @@ def fold(run: UniformRun, period_s: float, count: int) -> UniformRun:
     power = np.mean(np.sum(np.square(speed[start:stop]), axis=1))
 
     def best_start(periods: int) -> tuple[float, float]:
-        """How far these periods lie apart where they agree best, and where that starts."""
+        """Smallest variance between this many periods, and the start time that gives it [s]."""
         candidates = []
         for begin in np.linspace(first, max(first, last - periods * period_s), 41):
             instants = begin + phase[::8] + period_s * np.arange(periods)[:, None]

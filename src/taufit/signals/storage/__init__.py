@@ -1,5 +1,5 @@
-"""What is kept between passes. In: conditioned parts and their friction columns. Out: the same,
-from memory or from files.
+"""Storage of conditioned parts and cached results between passes.
 
-Left to others: how parts come about (signals).
+In: conditioned parts and their friction columns. Out: the same, from memory or files. Not here:
+conditioning (signals).
 """

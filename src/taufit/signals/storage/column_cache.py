@@ -1,8 +1,8 @@
-"""Columns made from samples that are wanted again with every pass over them.
+"""Cache of friction columns computed from samples.
 
-Most friction columns depend on the motion alone, and a fit passes over its samples many times. What
-was made once is kept beside the samples: in memory where they are in memory, in files where they
-are in files.
+Most friction columns depend on the motion only, and a fit passes over its samples many times.
+Columns
+are cached with the samples: in memory or in files.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 
-# In memory columns of no more samples than this are kept, of the friction models used last.
+# Limits of the cache in memory: samples per entry, number of friction models.
 _MAX_SAMPLES, _MAX_MODELS = 2**17, 2
-# In files nothing is kept where it would leave less room than this [bytes].
+# Free disk space that must remain [bytes].
 _MIN_FREE_BYTES = 2 * 2**30
 
 
 class ColumnCache:
-    """Columns in memory, by a text that says how they were made."""
+    """Columns in memory, by a text that describes their computation."""
 
     def __init__(self) -> None:
         self._columns: dict[str, Array] = {}
 
     def get(self, key: str, make: Callable[[], Float[Array, "k j n"]]) -> Float[Array, "k j n"]:
-        """The columns of a key, made where they are not at hand. They must not be written to."""
+        """Columns of a key, computed if not cached; read-only."""
         columns = self._columns.pop(key, None)
         if columns is None:
             columns = make()
@@ -42,7 +42,7 @@ class ColumnCache:
         return columns
 
     def __getstate__(self) -> tuple[()]:
-        # Another process makes its own.
+        # Another process computes its columns.
         return ()
 
     def __setstate__(self, state: tuple[()]) -> None:
@@ -50,10 +50,10 @@ class ColumnCache:
 
 
 class FileColumnCache(ColumnCache):
-    """Columns in files beside those of a part.
+    """Columns in files next to those of a part.
 
     Args:
-        path: Of the part's numbers.
+        path: File of the part's arrays.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,8 +1,8 @@
-"""What passes over parts found, kept for the next fit.
+"""Cache of results of passes over parts.
 
-A pass is a step applied to every part. Its result on a part is decided by the step, with all the
-parameters in it, and by the part's content; sums over parts by those. Both are found again by a
-digest of what decides them, so nothing that is found can be another's.
+A pass applies a step to every part. A result is determined by the step with its parameters and by
+the
+content of the part, a sum by those of its parts; the cache key is a digest of both.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ ComputeMissing = Callable[[Sequence[int]], Iterator[Any]]
 
 
 def is_cacheable(step: Any) -> bool:
-    """Whether a step's results are small; steps that hand out samples say that theirs are not."""
+    """Whether the results of a step are small; steps that return samples set `small` to False."""
     inner = getattr(step, "step", None)
     return bool(getattr(step, "small", True)) and (inner is None or is_cacheable(inner))
 
 
 class ResultCache:
-    """Results of one way to condition recordings.
+    """Results for one set of conditioning settings.
 
     Args:
-        cache: Where they lie.
-        context: What decides how recordings are conditioned.
+        cache: Storage of the results.
+        context: Settings that determine conditioning.
     """
 
     def __init__(self, cache: Cache, *context: Any) -> None:
         self.cache, self._context = cache, cache.key(*context)
 
     def for_step(self, *key_data: Any) -> StepResultCache | None:
-        """Results of a step; None where a step cannot be told from others by its content."""
+        """Cache of the results of one step; None if the step has no digest."""
         try:
             return StepResultCache(self.cache, self.cache.key(*key_data))
         except TypeError:
             return None
 
     def reuse_if_close(self, name: Any, value: Any, is_close: Callable[[Any, Any], bool]) -> Any:
-        """What results are kept for, where `value` is near it; else `value`, from now on."""
+        """Return the cached value if `value` is close to it; else store and return `value`."""
         try:
             key = digest(self._context, name)
         except TypeError:
@@ -54,10 +54,10 @@ class ResultCache:
 
 
 class StepResultCache:
-    """Results of one step.
+    """Cached results of one step.
 
     Args:
-        cache: Where they lie.
+        cache: Storage of the results.
         step: Digest of the step.
     """
 
@@ -65,17 +65,17 @@ class StepResultCache:
         self._cache, self._step = cache, step
 
     def key(self, *key_data: Any) -> bytes:
-        """Key of the result on something."""
+        """Key of a result."""
         return digest(self._step, *key_data)
 
     def get_or_compute(self, keys: Sequence[bytes], compute: ComputeMissing) -> Iterator[Any]:
-        """The results of keys, in order; those that are not there are made, together."""
+        """Iterate the results of keys, in order; missing ones are computed together."""
         stored_keys = self._cache.there(keys)
         missing = [i for i, key in enumerate(keys) if key not in stored_keys]
         computed = compute(missing) if missing else iter(())
         for i, (key, value) in enumerate(self._cache.in_order(keys, stored_keys)):
             if value is MISSING:
-                # One that is there and damaged is made by itself.
+                # A damaged entry is computed again.
                 value = next(computed if key not in stored_keys else compute([i]))
                 self._cache.put(key, value)
             yield value
@@ -87,13 +87,13 @@ class StepResultCache:
         map_parts: Callable[[Sequence[int]], Iterator[Any]],
         add: Callable[[Any, Any], Any],
     ) -> list[Any]:
-        """The sum over each tree; sums over branches that have not changed are found, not made."""
+        """Sum over each tree; sums over unchanged branches are cached."""
         node_keys: dict[ReductionNode, bytes] = {}
         missing: list[int] = []
         for node in nodes:
             self._find_missing(node, keys, node_keys, missing)
         if missing:
-            # Made together, so that all workers have something to do; each is kept by `each`.
+            # Computed together, to keep all workers busy; `map_parts` stores the results.
             for _ in map_parts(missing):
                 pass
         return [self._sum(node, node_keys, map_parts, add) for node in nodes]

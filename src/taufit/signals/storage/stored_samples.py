@@ -1,7 +1,8 @@
-"""Conditioned samples in files, for passes over more than memory should hold.
+"""Conditioned samples in files, for recordings larger than memory.
 
-Each part is one array (quantity, sample, joint) of doubles and one of flags, mapped into memory
-while it is worked on.
+Each part has one array (quantity, sample, joint) of doubles and one of flags, memory-mapped while
+in
+use.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ _STORED_FIELDS = ("position", "velocity", "acceleration", "torque", "friction_ve
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredPart:
-    """One part in its files.
+    """Part in its files.
 
     Attributes:
-        path: Of the numbers; flags lie beside them.
-        quantities: What the numbers are, in order.
+        path: File of the values; flags are in a file next to it.
+        quantities: Names of the stored quantities, in order.
         start: Time of the first sample [s].
-        head: Everything but the samples.
-        summary: Of the samples.
-        key: Of the recording's content and all that was done to it; b"" where nobody asked.
-        rewrite: Writes the files where they are not there any more.
+        head: Samples without rows.
+        summary: Summary of the samples.
+        key: Digest of the recording's content and the conditioning settings; b"" without cache.
+        rewrite: Function that writes the files again if they were removed.
     """
 
     path: Path
@@ -74,7 +75,7 @@ class StoredPart:
         return cls(path, tuple(values), float(part.time[0]), head, SampleSummary.from_samples(part))
 
     def samples(self) -> Samples:
-        """The part, its numbers read as they are used."""
+        """Samples of the part, memory-mapped."""
         if self.rewrite is not None and not self.path.exists():
             self.rewrite()
         numbers = np.load(self.path, mmap_mode="r")
@@ -100,7 +101,7 @@ class StoredPart:
 
 
 def _save(path: Path, numbers: Array) -> None:
-    """Whole or not at all: another process may be looking for it."""
+    """Save atomically, since another process may read the file."""
     partial = path.with_suffix(f".{os.getpid()}.partial.npy")
     np.save(partial, numbers)
     os.replace(partial, path)
@@ -116,7 +117,7 @@ def _remove_folder(folder: Path) -> None:
 
 
 class PartStore:
-    """A folder of parts that goes when nobody needs it any more."""
+    """Folder of parts, removed when no longer referenced."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="taufit-"))
@@ -128,15 +129,15 @@ class PartStore:
 
 
 class StoredSamples(SampleSource):
-    """Parts in files.
+    """Source of parts in files.
 
     Args:
-        parts: As the recordings were given.
-        head: What they share.
-        store: The folder they lie in; it lasts as long as this does.
-        engine: That shares passes among workers.
+        parts: Parts in the order of the recordings.
+        head: Samples without rows, shared by all parts.
+        store: Folder of the parts; it exists as long as this object.
+        engine: Engine that distributes passes to workers.
         callback: Called after each part of each pass.
-        results: What earlier passes found, where that is kept.
+        results: Cache of earlier results, or None.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class StoredSamples(SampleSource):
         self._transform: Callable[[Samples], Samples] | None = None
 
     def with_transform(self, transform: Callable[[Samples], Samples]) -> StoredSamples:
-        """The same source, with every part changed on its way to a step."""
+        """Copy of the source with a transform applied to every part before a step."""
         source = copy(self)
         source._transform = transform
         return source
@@ -202,7 +203,7 @@ class StoredSamples(SampleSource):
         return cache.totals(nodes, keys, lambda leaves: self.map_parts(step, parts=leaves), add)
 
     def _step_cache(self, *key_data: Any) -> StepResultCache | None:
-        """Where results of a step are kept, if they are."""
+        """Result cache of a step; None if its results are not cached."""
         if self._results is None or not is_cacheable(key_data[0]):
             return None
         return self._results.for_step(*key_data, self._transform)

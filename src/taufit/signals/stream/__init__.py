@@ -1,8 +1,8 @@
-"""Samples of a robot that is on, one by one: what comes in raw goes out clean.
+"""Stream conditioning: raw samples of a running robot in, clean samples out, one by one.
 
-In: time stamps, positions, velocities and the torque channel as they come. Out: samples in order of
-time, torque at the joints in newton metres, motion shifted to meet it, without spikes and without
-what is no measurement. Recordings go through the same class, so a file and a stream say the same.
+In: time stamps, positions, velocities and the torque channel as received. Out: time-ordered samples
+with joint torque [N m], motion shifted by the model's delay, without spikes and invalid values.
+Recordings use the same class, so files and streams give equal results.
 """
 
 from taufit.signals.stream.conditioner import StreamConditioner, StreamCounts

@@ -1,12 +1,11 @@
-"""Raw samples in, clean ones out, causally.
+"""Causal conditioning of a sample stream.
 
-Order of the steps: shapes are checked; what lacks a value, is impossible or repeats the torques
-before to the last digit in motion is left out; late and repeated stamps are left out; the signal
-becomes torque at the joints (gains, then coupling); single spikes are left out; velocity is taken
-from position where that tells more; motion is shifted by the model's delay. A sample that is left
-out is bridged by whoever puts samples on a grid.
+Steps: check shapes; drop samples with missing or invalid values, samples in motion that repeat the
+previous torques exactly, and samples with late or repeated time stamps; convert the signal to joint
+torque (gains, then coupling); drop spikes; differentiate position for joints without a good
+velocity; shift motion by the model's delay. Dropped samples are interpolated by later resampling.
 
-A sample waits for the next one only where it is suspicious or velocity is derived from position.
+A sample waits for the next one only if it is a suspected spike or its velocity is derived.
 """
 
 from __future__ import annotations
@@ -25,22 +24,23 @@ from taufit.signals.stream.sample import CleanSample, Notice
 from taufit.signals.stream.spike_detector import spike_detector
 from taufit.signals.stream.velocity_selection import VelocitySelection, three_point_slope
 
-# A step in time longer than this is a gap [s].
+# Time steps above this are gaps [s].
 GAP_S = 0.1
-# A notice of one kind is given at most once in this time [s].
+# Minimum time between two notices of one kind [s].
 _NOTICE_INTERVAL_S = 1.0
-# Stamps in order among themselves, all before the last: the clock has started anew.
+# Number of consecutive earlier time stamps after which the clock counts as restarted.
 _CLOCK_RESTART_SAMPLES = 5
-# So many gaps with no two samples between them, or values missing in a row: no robot is heard.
+# Consecutive gaps without samples between them, and invalid samples, after which an error is
+# raised.
 _MAX_ISOLATED_GAPS, _MAX_INVALID_SAMPLES = 20, 500
-# Steps after which the period of the samples is known.
+# Time steps after which the sampling period is known.
 _MIN_PERIOD_STEPS = 10
 _MAX_NOTICES = 1000
 
 
 @dataclass(slots=True)
 class StreamCounts:
-    """How many samples were pushed, handed on and left out, and why."""
+    """Numbers of samples received, passed on and dropped, by reason."""
 
     pushed: int = 0
     taken: int = 0
@@ -54,23 +54,22 @@ class StreamCounts:
 
 
 class StreamConditioner:
-    """Raw samples of one robot in, clean samples out.
+    """Conditions a stream of raw samples of one robot.
 
     Args:
-        joints: How many the robot has.
-        robot: Its name, for messages.
-        gain: Joint torque per unit of the torque channel, or None where it is in newton metres.
+        joints: Number of joints.
+        robot: Name of the robot, used in messages.
+        gain: Joint torque per unit of the torque channel; None if it is in N m.
         coupling: C with motor positions q_m = C q, or None for one motor per joint.
-        delay_s: By which motion is delayed to meet the torque.
-        floor: Deviations of position, velocity and torque, channel after channel, below which
-            nothing is a spike.
-        maximum: Magnitudes of the same channels beyond which a value is no measurement.
-        standstill: Slower than this nothing moves [rad/s or m/s].
-        max_gap_s: A step in time longer than this is a gap [s].
+        delay_s: Delay of motion to align it with the torque [s].
+        floor: Minimum size of a spike in position, velocity and torque, channel after channel.
+        maximum: Largest valid magnitudes of the same channels.
+        standstill: Speed below which a joint stands still [rad/s or m/s].
+        max_gap_s: Time steps above this are gaps [s].
 
     Attributes:
-        counts: What happened so far.
-        notices: The last of them in words; who has read them may clear them.
+        counts: Sample counts so far.
+        notices: Latest notices; may be cleared by the reader.
     """
 
     def __init__(  # noqa: PLR0913 - one keyword for each property of the robot's line
@@ -111,12 +110,12 @@ class StreamConditioner:
 
     @property
     def velocity_measured(self) -> Array:
-        """Joints that have a velocity of their own."""
+        """Joints with measured velocity."""
         return ~self._velocity_selection.lacking
 
     @property
     def velocity_derived(self) -> Array:
-        """Joints whose velocity is taken from position."""
+        """Joints whose velocity is differentiated position."""
         return self._velocity_selection.derived
 
     # ---- one sample ----------------------------------------------------------------------------
@@ -130,15 +129,15 @@ class StreamConditioner:
         temperature: Float[Array, " j"] | None = None,
         commanded: Float[Array, " j"] | None = None,
     ) -> list[CleanSample]:
-        """The samples that are clean now: none, this one, or one that waited and this one.
+        """Process a raw sample; return the samples that are clean now (none, one or several).
 
         Args:
-            time: Its stamp [s].
-            position: Of the joints [rad or m].
-            velocity: Of the joints, or None (or nan per joint) where it is not measured.
-            torque: The torque channel, in the unit the gains are for.
-            temperature: Of the joints [degC], or None.
-            commanded: Commanded velocity, or None.
+            time: Time stamp [s].
+            position: Joint positions [rad or m].
+            velocity: Joint velocities; None (or nan per joint) if not measured.
+            torque: Torque channel, in the unit of the gains.
+            temperature: Joint temperatures [degC], or None.
+            commanded: Commanded joint velocities, or None.
         """
         self.counts.pushed += 1
         row = self._row(position, velocity, torque)
@@ -172,7 +171,7 @@ class StreamConditioner:
         return self._check_spikes(sample, row, out)
 
     def flush(self) -> list[CleanSample]:
-        """What waits for a next sample, without one; what is suspicious is left out."""
+        """Return pending samples without waiting for the next one; a suspected spike is dropped."""
         out: list[CleanSample] = []
         if self._suspect is not None:
             earlier = self._suspect[0]
@@ -206,7 +205,7 @@ class StreamConditioner:
         return out
 
     def _accept(self, sample: CleanSample, row: Array, out: list[CleanSample]) -> None:
-        """A measurement; where velocity is derived it waits for its other neighbour."""
+        """Accept a valid sample; if velocity is derived it waits for the next sample."""
         self._spikes.accept(sample.time, row)
         self._velocity_selection.add(row[: 2 * self.joints])
         if self._pending is not None:
@@ -232,12 +231,12 @@ class StreamConditioner:
         else:
             out += self._shift(sample)
 
-    # ---- what is no measurement ----------------------------------------------------------------
+    # ---- invalid samples ------------------------------------------------------------------------
 
     def _row(self, position: Array, velocity: Array | None, torque: Array) -> Float[Array, " c"]:
-        """The three channels side by side; zero where velocity is not measured.
+        """Position, velocity and torque side by side; zero velocity for joints without it.
 
-        Joints whose velocity the first sample lacks have none.
+        Velocity counts as not measured for joints whose first sample lacks it.
         """
         joints = self.joints
         row = np.empty(3 * joints)
@@ -270,7 +269,7 @@ class StreamConditioner:
         return array
 
     def _temperature(self, temperature: Array | None) -> Array | None:
-        """Temperatures change slowly: a missing one is the last; a joint without any has zero."""
+        """Temperatures with missing values replaced by the last ones (zero before the first)."""
         if temperature is None:
             return None
         current = self._values(temperature, "temperatures")
@@ -285,7 +284,7 @@ class StreamConditioner:
         return current
 
     def _count_invalid(self, row: Array) -> None:
-        """Refuse a line on which no sample is a measurement."""
+        """Raise a `RecordingError` after too many invalid samples in a row."""
         self._invalid_count += 1
         if self._invalid_count < _MAX_INVALID_SAMPLES:
             return
@@ -305,7 +304,7 @@ class StreamConditioner:
         )
 
     def _in_order(self, time: float, row: Array, flags: int) -> float | None:
-        """The sample's time after the last one's; None where it is not later, or says nothing."""
+        """Time of the sample if it is after the last one; None if it is to be dropped."""
         shifted_time = float(time) + self._offset
         last = self._last_time
         if last is None:
@@ -328,7 +327,7 @@ class StreamConditioner:
         return shifted_time
 
     def _has_moved(self, row: Array, step: float) -> bool:
-        """Whether a joint without a velocity of its own has moved since the last sample."""
+        """Whether a joint without measured velocity has moved since the last sample."""
         if self._previous is None or not self._velocity_selection.lacking.any():
             return False
         travel = np.abs(row[: self.joints] - self._previous[1])
@@ -338,7 +337,7 @@ class StreamConditioner:
         )
 
     def _handle_backward_time(self, sample_time: float, step: float) -> float | None:
-        """A stamp at or before the last one: repeated, late, or of a clock that began anew."""
+        """Handle a time stamp at or before the last one: repeated, late, or clock restart."""
         if step == 0.0:
             self.counts.repeated += 1
             return None
@@ -369,7 +368,7 @@ class StreamConditioner:
         return self._last_time is not None and at - self._last_time > self.max_gap_s
 
     def _gap(self, at: float) -> list[CleanSample]:
-        """What waited is handed on; the next sample follows on none."""
+        """Return the pending samples and restart spike detection and differentiation."""
         last = self._last_time
         assert last is not None
         out = self.flush()

@@ -1,4 +1,4 @@
-"""Motion shifted in time to meet the torque: a model's delay, sample by sample."""
+"""Shift of motion by the model's delay, sample by sample."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from taufit.signals.stream.sample import CleanSample
 
 
 class MotionShift:
-    """Position and velocity of a delay ago with the torque of now.
+    """Aligns motion with torque by the model's delay.
 
-    With a positive delay that is what has been; with a negative one samples wait until the motion
-    that belongs to their torque has come. Before the first sample the arm is where it was then.
+    A positive delay uses earlier motion; with a negative one samples wait for later motion. Before
+    the first sample the robot stands at its first position.
 
     Args:
-        delay_s: By which motion is delayed [s].
+        delay_s: Delay of motion [s].
     """
 
     __slots__ = ("_motion", "_waiting", "delay_s")
@@ -28,7 +28,7 @@ class MotionShift:
         self._waiting: deque[CleanSample] = deque()
 
     def __call__(self, sample: CleanSample) -> list[CleanSample]:
-        """The samples whose motion is known now."""
+        """Add a sample; return the samples whose shifted motion is available."""
         self._motion.append((sample.time, sample.position, sample.velocity))
         self._waiting.append(sample)
         newest, out = sample.time, []
@@ -37,7 +37,7 @@ class MotionShift:
         return out
 
     def flush(self) -> list[CleanSample]:
-        """Those that wait, with the last motion there is; the next sample follows on none."""
+        """Return waiting samples with the last motion available, and restart."""
         out = [self._shift(sample) for sample in self._waiting]
         self._waiting.clear()
         self._motion.clear()

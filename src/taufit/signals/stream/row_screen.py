@@ -1,4 +1,4 @@
-"""Whether a row of values can be a measurement: inside its bounds, and not just held."""
+"""Validity check of raw samples: values within limits, torques not frozen."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# Bits of what `look` says.
+# Flags returned by `look`.
 MEASURED, HELD, MOVES = 1, 2, 4
 
 
 class NumpyScreen:
-    """Looks at positions, velocities and torques side by side.
+    """Checks positions, velocities and torques of a sample.
 
     Args:
-        maximum: Magnitudes beyond which a value is no measurement.
-        standstill: Slower than this nothing moves [rad/s or m/s].
+        maximum: Largest valid magnitude of each channel.
+        standstill: Speed below which a joint stands still [rad/s or m/s].
     """
 
     def __init__(self, maximum: Float[Array, " c"], standstill: float) -> None:
@@ -28,9 +28,10 @@ class NumpyScreen:
         self._last_torque: Array | None = None
 
     def look(self, row: Float[Array, " c"]) -> int:
-        """MEASURED where all values are inside, HELD where torques are those held, MOVES in motion.
+        """Flags of a sample: MEASURED if all values are valid, HELD if torques equal the stored
+        ones, MOVES if a joint moves.
 
-        A value that is missing is not inside: comparisons with nan are false.
+        Missing values are invalid, since comparisons with nan are false.
         """
         joints = len(self._maximum) // 3
         out = MEASURED if bool((np.abs(row) < self._maximum).all()) else 0
@@ -41,7 +42,7 @@ class NumpyScreen:
         return out
 
     def hold(self, row: Float[Array, " c"]) -> None:
-        """Remember the torques of a row."""
+        """Store the torques of a sample for comparison with the next one."""
         self._last_torque = row[2 * (len(self._maximum) // 3) :].copy()
 
 

@@ -1,4 +1,4 @@
-"""What an intake hands on: one clean sample, and what it noticed on the way."""
+"""Clean samples and notices of the stream conditioner."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import NamedTuple
 
 from taufit.core.arrays import Array, Float
 
-# Kinds of notices: a single impossible value; a sample older than the last; one that lacks a value;
-# one that repeats torques to the last digit while the arm moves; a clock that has started anew; no
-# samples for longer than friction and low-pass remember.
+# Kinds of notices: spike; time stamp before the last one; missing value; torques repeated exactly
+# in
+# motion; restarted clock; no samples for longer than the memory of friction and low-pass.
 NOTICES = ("spike", "late", "missing", "held", "clock", "gap")
 
 
 class CleanSample(NamedTuple):
-    """One sample, clean.
+    """Conditioned sample.
 
     Attributes:
-        time: [s], rising.
-        position, velocity: Of the joints, when the torque was felt.
-        torque: Of the joints [N m].
-        temperature: Of the joints [degC], or None.
-        commanded: Commanded velocity, or None.
-        number: How many samples had been pushed before it.
+        time: Time [s], increasing.
+        position, velocity: Joint motion at the time of the torque.
+        torque: Joint torques [N m].
+        temperature: Joint temperatures [degC], or None.
+        commanded: Commanded joint velocities, or None.
+        number: Number of samples received before it.
     """
 
     time: float
@@ -34,12 +34,12 @@ class CleanSample(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """Something about the samples that a user should know.
+    """Message to the user about the samples.
 
     Attributes:
-        time: Of the sample [s].
+        time: Time of the sample [s].
         kind: One of `NOTICES`.
-        text: In words.
+        text: Message text.
     """
 
     time: float

@@ -1,8 +1,8 @@
-"""Single values that cannot be, found as samples come.
+"""Detection of single spikes in a sample stream.
 
-A value is suspicious when it is far from the line through the two samples before it. Whether it is
-a spike the next sample decides: after a spike the channel is back where it was, after a step (a
-reversal of friction, a push) it stays. So only suspicious samples wait, for one sample.
+A value is suspicious if it is far from the line through the two previous samples. The next sample
+decides: after a spike the channel returns to its previous level, after a step (friction reversal,
+push) it does not. So only suspicious samples wait, for one sample.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# Beyond so many standard deviations of the channel's own noise.
+# Detection level in standard deviations of the channel's noise.
 _SIGMAS = 6.0
-# Mean magnitude of normal noise to its standard deviation; the error of a value foretold by a line
-# through two noisy ones, over their noise; the same for the middle of three.
+# Ratio of std to mean magnitude of normal noise; error std of linear extrapolation from two noisy
+# values, and of interpolation at the middle of three, relative to the noise.
 _MEAN_TO_STD, _EXTRAPOLATION, _MIDDLE = 1.2533, 6.0**0.5, 1.5**0.5
-# A channel is back where it was when it differs by less than this share of the spike.
+# A channel has returned if it differs by less than this fraction of the spike.
 _RETURN_FRACTION = 0.5
-# Samples over which a channel's noise is averaged, and before which it is not known at all.
+# Samples over which noise is averaged, and minimum number for an estimate.
 _MEMORY, _MIN_SAMPLES = 50, 8
 
 
 class NumpySpikeDetector:
-    """Noise of every channel, and which values are out of its reach.
+    """Tracks the noise of every channel and detects values outside it.
 
     Args:
-        floor: Deviations below this are no spikes, per channel.
+        floor: Minimum size of a spike per channel.
     """
 
     __slots__ = ("_count", "_query", "_query_error", "_scale", "_slope", "_time", "_value", "floor")
@@ -45,16 +45,16 @@ class NumpySpikeDetector:
         self.clear()
 
     def clear(self) -> None:
-        """The next sample follows on none; the noise of the channels stays known."""
+        """Forget the previous samples; the noise estimates stay."""
         self._value: Array | None = None
         self._slope: Array | None = None
         self._time = 0.0
-        # The values asked about last, and how far they were off.
+        # Values of the last query and their extrapolation error.
         self._query: Array | None = None
         self._query_error: Array | None = None
 
     def suspicious(self, time: float, values: Float[Array, " c"]) -> bool:
-        """Whether a value is far from where its channel was going."""
+        """Whether a value is far from linear extrapolation of its channel."""
         error = self._error(time, values)
         if error is None or self._count < _MIN_SAMPLES:
             return False
@@ -64,7 +64,7 @@ class NumpySpikeDetector:
     def is_spike(
         self, time: float, values: Float[Array, " c"], later: float, after: Float[Array, " c"]
     ) -> bool:
-        """Whether a suspicious sample is off the line from the last one to the next, and alone."""
+        """Whether a suspicious sample is off the line between its neighbours, which agree."""
         before = self._value
         if before is None:
             return False
@@ -75,7 +75,7 @@ class NumpySpikeDetector:
         return bool((is_far & (np.abs(after - before) < _RETURN_FRACTION * deviation)).any())
 
     def accept(self, time: float, values: Float[Array, " c"]) -> None:
-        """This sample is the last one from now on."""
+        """Add a valid sample."""
         error = self._error(time, values)
         if error is not None:
             self._count += 1
@@ -97,25 +97,25 @@ class NumpySpikeDetector:
 
 @runtime_checkable
 class SpikeDetector(Protocol):
-    """What `NumpyGuard` does."""
+    """Interface of `NumpySpikeDetector`."""
 
     def clear(self) -> None:
-        """The next sample follows on none."""
+        """Forget the previous samples."""
 
     def suspicious(self, time: float, values: Float[Array, " c"]) -> bool:
-        """Whether a value is far from where its channel was going."""
+        """Whether a value is far from linear extrapolation of its channel."""
 
     def is_spike(
         self, time: float, values: Float[Array, " c"], later: float, after: Float[Array, " c"]
     ) -> bool:
-        """Whether a suspicious sample is off, and alone."""
+        """Whether a suspicious sample is off the line between its neighbours, which agree."""
 
     def accept(self, time: float, values: Float[Array, " c"]) -> None:
-        """This sample is the last one from now on."""
+        """Add a valid sample."""
 
 
 def spike_detector(floor: Float[Array, " c"]) -> SpikeDetector:
-    """A guard, compiled where there is a compiler."""
+    """Create a spike detector, compiled if the kernel is installed."""
     if _kernel is None:
         return NumpySpikeDetector(floor)
     sigmas, middle = _SIGMAS * _MEAN_TO_STD, _MIDDLE / _EXTRAPOLATION

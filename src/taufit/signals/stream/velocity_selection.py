@@ -1,4 +1,4 @@
-"""Velocity where it is not measured, or measured worse than position gives it."""
+"""Selection between measured velocity and differentiated position, per joint."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 from taufit.signals.noise import is_velocity_too_noisy, noise_std
 
-# Samples after which noise is judged for the first time, and from then on again.
+# Samples before the first noise estimate, and between further ones.
 _FIRST_BLOCK, _BLOCK = 64, 128
-# Blocks over which it is averaged.
+# Number of blocks in the average.
 _MEMORY = 10
-# A measured velocity that was too noisy counts again when it is this much quieter.
+# Noise ratio below the limit at which measured velocity is used again.
 _RETURN_RATIO = 2.0
 
 
 class VelocitySelection:
-    """Per joint, whether velocity is taken from position: decided from the samples so far.
+    """Per joint, decides from the samples so far whether velocity is differentiated position.
 
     Args:
-        joints: How many.
+        joints: Number of joints.
 
     Attributes:
-        derived: Joints whose velocity comes from position.
+        derived: Joints whose velocity is differentiated position.
         any_derived: Whether there are such joints.
-        lacking: Joints without a velocity of their own.
-        measured: Whether all joints have a velocity of their own.
+        lacking: Joints without measured velocity.
+        measured: Whether velocity of all joints is measured.
     """
 
     __slots__ = (
@@ -49,18 +49,18 @@ class VelocitySelection:
         self.any_derived = False
 
     def mark_unmeasured(self, joints: Bool[Array, " j"]) -> None:
-        """These joints have no velocity of their own."""
+        """Mark joints as having no measured velocity."""
         self.lacking = joints
         self.measured = not joints.any()
         self.derived = self.derived | joints
         self.any_derived = bool(self.derived.any())
 
     def fill_unmeasured(self, velocity: Float[Array, " j"]) -> Float[Array, " j"]:
-        """Measured velocities, zero where there are none."""
+        """Measured velocities, zero for joints without."""
         return np.where(self.lacking, 0.0, velocity)
 
     def add(self, motion: Float[Array, " c"]) -> None:
-        """Position and velocity of the newest sample, side by side."""
+        """Add position and velocity of the newest sample, side by side."""
         self._rows[self._filled] = motion
         self._filled += 1
         if self._filled >= (_FIRST_BLOCK if self._blocks == 0 else _BLOCK):
@@ -86,9 +86,9 @@ def three_point_slope(
     before: tuple[float, Array] | None,
     after: tuple[float, Array] | None,
 ) -> Float[Array, " j"]:
-    """Derivative at the middle of three samples, of second order for any steps.
+    """Derivative at the middle of three samples, second order for unequal steps.
 
-    With one neighbour it is the difference to that, with none zero.
+    With one neighbour it is the one-sided difference, without any zero.
     """
     if before is None and after is None:
         return np.zeros_like(value)
