@@ -46,9 +46,9 @@ class Channels(Mapping[str, Any]):
         """Copy with a function applied to the values of every channel."""
         return Channels({name: function(values) for name, values in self.arrays.items()})
 
-    def rows(self, chosen: Any) -> Channels:
+    def rows(self, selection: Any) -> Channels:
         """Channels at some samples: an index, slice or mask."""
-        return self.map(lambda values: values[chosen])
+        return self.map(lambda values: values[selection])
 
     @staticmethod
     def unit(name: str) -> str:
@@ -56,7 +56,7 @@ class Channels(Mapping[str, Any]):
         return next(iter(QUANTITIES[name].units)) if name in QUANTITIES else ""
 
     @staticmethod
-    def joined(parts: list[Channels]) -> Channels:
+    def concatenate(parts: list[Channels]) -> Channels:
         """Channels of several runs, one after the other; those that every run has."""
         common = [name for name in parts[0] if all(name in part for part in parts)]
         return Channels({name: np.concatenate([part[name] for part in parts]) for name in common})

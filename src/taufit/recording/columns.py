@@ -83,7 +83,7 @@ class ColumnMap:
     gravity_removed: bool = False
     notes: str | None = None
 
-    def of(self, quantity: str) -> ColumnEntry | None:
+    def entry(self, quantity: str) -> ColumnEntry | None:
         """The entry of one quantity, or None."""
         return next((entry for entry in self.columns if entry.quantity == quantity), None)
 
@@ -101,10 +101,10 @@ def is_pattern(key: Key) -> bool:
 def locate(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...] | None:
     """Indices (from 0) of an entry's columns in a file; None where an optional one is absent."""
     if len(entry.keys) == 1 and is_pattern(entry.keys[0]):
-        found = _match(entry, names, source)
-        if found or entry.optional:
-            return found or None
-        raise _missing(entry, str(entry.keys[0]), names, source)
+        matches = _match_pattern(entry, names, source)
+        if matches or entry.optional:
+            return matches or None
+        raise _missing_column_error(entry, str(entry.keys[0]), names, source)
     indices: list[int] = []
     for key in entry.keys:
         if isinstance(key, int):
@@ -114,44 +114,47 @@ def locate(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, 
         if index is None:
             if entry.optional:
                 return None
-            raise _missing(entry, key, names, source)
+            raise _missing_column_error(entry, key, names, source)
         indices.append(index)
     return tuple(indices)
 
 
-def _match(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...]:
+def _match_pattern(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...]:
     """Columns of a pattern, joint after joint; a hole in the numbers is an error."""
     pattern = str(entry.keys[0])
     parts = re.split(r"(\{joint0?\})", pattern)
-    first = 0 if "{joint0}" in parts else 1
+    first_number = 0 if "{joint0}" in parts else 1
     regex = "".join(
         "(\\d+)" if part in ("{joint}", "{joint0}") else re.escape(part) for part in parts
     )
-    found = {}
+    index_by_joint = {}
     for index, name in enumerate(names):
         match = re.fullmatch(regex, name)
         if match and match[1] == str(int(match[1])) and len(set(match.groups())) == 1:
-            found[int(match[1]) - first] = index
-    joints = sorted(found)
+            index_by_joint[int(match[1]) - first_number] = index
+    joints = sorted(index_by_joint)
     if joints != list(range(len(joints))):
-        have = ", ".join(names[found[joint]] for joint in joints)
+        existing = ", ".join(names[index_by_joint[joint]] for joint in joints)
         raise RecordingError(
-            f"{source} has {have} for {entry.quantity} ({pattern}): joints are numbered from "
-            f"{first} without holes. Give the columns one by one in the column map."
+            f"{source} has {existing} for {entry.quantity} ({pattern}): joints are numbered from "
+            f"{first_number} without holes. Give the columns one by one in the column map."
         )
-    return tuple(found[joint] for joint in joints)
+    return tuple(index_by_joint[joint] for joint in joints)
 
 
-def _missing(entry: ColumnEntry, key: Key, names: Sequence[str], source: str) -> RecordingError:
-    named = [name for name in names if name]
+def _missing_column_error(
+    entry: ColumnEntry, key: Key, names: Sequence[str], source: str
+) -> RecordingError:
+    nonempty = [name for name in names if name]
     if isinstance(key, int):
-        found = f"the file has {len(names)} columns"
-    elif named:
-        shown = ", ".join(named[:40]) + (", ..." if len(named) > 40 else "")
-        found = f"the file has {shown}"
+        available = f"the file has {len(names)} columns"
+    elif nonempty:
+        name_text = ", ".join(nonempty[:40]) + (", ..." if len(nonempty) > 40 else "")
+        available = f"the file has {name_text}"
     else:
-        found = "the file has no header; give columns by number"
+        available = "the file has no header; give columns by number"
     return RecordingError(
-        f"{source} has no column {key!r} for {entry.quantity}; {found}. Correct the column map, "
+        f"{source} has no column {key!r} for {entry.quantity}; {available}. Correct the column "
+        "map, "
         "or mark the entry `optional: true`."
     )

@@ -73,14 +73,14 @@ class Finding:
         return cls(**{"kind": "unknown", "message": "", **fields})
 
 
-def ranges(rows: tuple[int, ...], most: int = 12) -> str:
+def format_ranges(rows: tuple[int, ...], max_ranges: int = 12) -> str:
     """(1, 2, 3, 7) as "1-3, 7"; long lists end in how many more there are."""
-    spans: list[list[int]] = []
+    intervals: list[list[int]] = []
     for row in sorted(rows):
-        if spans and row == spans[-1][1] + 1:
-            spans[-1][1] = row
+        if intervals and row == intervals[-1][1] + 1:
+            intervals[-1][1] = row
         else:
-            spans.append([row, row])
-    texts = [str(a) if a == b else f"{a}-{b}" for a, b in spans[:most]]
-    hidden = sum(b - a + 1 for a, b in spans[most:])
-    return ", ".join(texts) + (f" and {hidden} more" if hidden else "")
+            intervals.append([row, row])
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in intervals[:max_ranges]]
+    omitted = sum(b - a + 1 for a, b in intervals[max_ranges:])
+    return ", ".join(texts) + (f" and {omitted} more" if omitted else "")

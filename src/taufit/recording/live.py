@@ -122,14 +122,14 @@ class RecordingWriter:
         time: float,
         position: Float[Array, " j"] | Sequence[float],
         signal: Float[Array, " j"] | Sequence[float],
-        **more: Float[Array, " j"] | Sequence[float],
+        **further: Float[Array, " j"] | Sequence[float],
     ) -> None:
-        """One sample. `more` must hold every field named when the writer was made."""
-        given = {"position": position, "signal": signal, **more}
-        self._check(given)
+        """One sample. `further` must hold every field named when the writer was made."""
+        fields = {"position": position, "signal": signal, **further}
+        self._check(fields)
         numbers = [float(time)]
         for name in self._order:
-            values = [float(x) for x in given[name]]
+            values = [float(x) for x in fields[name]]
             if len(values) != self.joints:
                 raise RecordingError(f"{name} has {len(values)} numbers for {self.joints} joints.")
             numbers += values
@@ -140,24 +140,24 @@ class RecordingWriter:
         time: Float[Array, " n"],
         position: Float[Array, "n j"],
         signal: Float[Array, "n j"],
-        **more: Float[Array, "n j"],
+        **further: Float[Array, "n j"],
     ) -> None:
         """Several samples at once; fields as for `append`."""
-        given = {"position": position, "signal": signal, **more}
-        self._check(given)
-        for name, values in given.items():
+        fields = {"position": position, "signal": signal, **further}
+        self._check(fields)
+        for name, values in fields.items():
             if np.shape(values) != (len(time), self.joints):
                 raise RecordingError(
                     f"{name} has the shape {np.shape(values)}; expected {len(time)} rows of "
                     f"{self.joints} joints."
                 )
-        parts = [np.asarray(time, float)[:, None], *(given[name] for name in self._order)]
+        parts = [np.asarray(time, float)[:, None], *(fields[name] for name in self._order)]
         self._add(np.hstack(parts).astype("<f8").tobytes())
 
-    def _check(self, given: dict[str, Any]) -> None:
-        if given.keys() != set(self.fields):
+    def _check(self, fields: dict[str, Any]) -> None:
+        if fields.keys() != set(self.fields):
             raise RecordingError(
-                f"a sample needs {', '.join(self.fields)}; it has {', '.join(given)}."
+                f"a sample needs {', '.join(self.fields)}; it has {', '.join(fields)}."
             )
 
     def _add(self, data: bytes) -> None:
@@ -277,9 +277,9 @@ def compact(
     """Turn a live recording into Parquet; the live file is left where it is."""
     (recording,) = read_live(Path(live))
     # It is finished now: that its writer was still at work is no longer of interest.
-    kept = tuple(f for f in recording.findings if f.kind != "unfinished")
+    reader_findings = tuple(f for f in recording.findings if f.kind != "unfinished")
     recording = replace(
-        recording, findings=(*kept, *findings), meta={**recording.meta, **(meta or {})}
+        recording, findings=(*reader_findings, *findings), meta={**recording.meta, **(meta or {})}
     )
     write_parquet(recording, path)
     return recording
@@ -292,7 +292,7 @@ def read_live(path: Path, column_map: ColumnMap | None = None) -> list[Recording
     data = read_bytes(path, error=RecordingError)
     if not data:
         raise RecordingError(f"{path} was started but holds no samples yet.")
-    page, names, blocks, left = _batches(data, str(path))
+    page, names, blocks, damaged_bytes = _batches(data, str(path))
     if not blocks:
         raise RecordingError(f"{path} was started but holds no samples yet.")
     values = np.concatenate(blocks, axis=1)
@@ -302,8 +302,8 @@ def read_live(path: Path, column_map: ColumnMap | None = None) -> list[Recording
         page["provenance"] = {"started": started, **page["provenance"]}
     recording = from_columns(columns, page, str(path))
     message = f"the recording was not finished; {values.shape[1]} samples were flushed"
-    if left:
-        message += f" and a batch of {left} bytes is cut short or changed"
+    if damaged_bytes:
+        message += f" and a batch of {damaged_bytes} bytes is cut short or changed"
     unfinished = Finding(
         "unfinished",
         "warning",

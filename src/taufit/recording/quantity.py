@@ -125,12 +125,12 @@ _SPELLINGS = {
 def unit_factor(quantity: str, unit: str) -> float:
     """SI per `unit`, or an error that lists the units this quantity has."""
     units = QUANTITIES[quantity].units
-    spelled = _SPELLINGS.get(unit, unit)
-    for short, long in (("degrees/", "deg/"), ("°/", "deg/")):
-        spelled = spelled.replace(short, long)
-    if spelled not in units:
+    unit_name = _SPELLINGS.get(unit, unit)
+    for alias, canonical in (("degrees/", "deg/"), ("°/", "deg/")):
+        unit_name = unit_name.replace(alias, canonical)
+    if unit_name not in units:
         raise RecordingError(
             f"unit {unit!r} is not known for {quantity}: use one of "
             f"{', '.join(name or '(none)' for name in units)}."
         )
-    return units[spelled]
+    return units[unit_name]

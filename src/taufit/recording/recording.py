@@ -164,15 +164,15 @@ class Recording(NotebookDisplay):
 
 
 def _with_clean_names(meta: dict[str, Any]) -> dict[str, Any]:
-    named = {k: meta[k] for k in ("robot", "joint_names") if meta.get(k) is not None}
-    clean = {key: _clean(value) for key, value in named.items()}
-    return meta if clean == named else {**meta, **clean}
+    names = {k: meta[k] for k in ("robot", "joint_names") if meta.get(k) is not None}
+    cleaned = {key: _clean_names(value) for key, value in names.items()}
+    return meta if cleaned == names else {**meta, **cleaned}
 
 
-def _clean(value: Any) -> Any:
+def _clean_names(value: Any) -> Any:
     """Names from a file, without what would act on a terminal."""
     if isinstance(value, str):
         return clean_name(value)
     if isinstance(value, (list, tuple)):
-        return [_clean(item) for item in value]
+        return [_clean_names(item) for item in value]
     return value

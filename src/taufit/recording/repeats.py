@@ -13,7 +13,7 @@ from pathlib import Path
 
 # So much of both ends of a file tells most recordings apart [bytes].
 _ENDS = 2**16
-_Test = Callable[[Path], Hashable]
+_FileKey = Callable[[Path], Hashable]
 
 
 def repeated_files(paths: Iterable[Path]) -> dict[int, int]:
@@ -25,14 +25,16 @@ def repeated_files(paths: Iterable[Path]) -> dict[int, int]:
         Number of the repeat -> number of the first with that content.
     """
     paths = list(paths)
-    tests: tuple[_Test, ...] = (_size, _ends, _content)
+    file_keys: tuple[_FileKey, ...] = (_size, _ends, _content)
     groups = [list(range(len(paths)))]
-    for test in tests:
-        groups = [part for group in groups for part in _parted(group, paths, test) if len(part) > 1]
+    for key in file_keys:
+        groups = [
+            part for group in groups for part in _split_group(group, paths, key) if len(part) > 1
+        ]
     return {k: group[0] for group in groups for k in group[1:]}
 
 
-def _parted(group: list[int], paths: list[Path], test: _Test) -> list[list[int]]:
+def _split_group(group: list[int], paths: list[Path], key: _FileKey) -> list[list[int]]:
     parts: dict[Hashable, list[int]] = {}
     results: dict[tuple[int, int], Hashable] = {}
     for k in group:
@@ -40,7 +42,7 @@ def _parted(group: list[int], paths: list[Path], test: _Test) -> list[list[int]]
             status = os.stat(paths[k])
             inode = status.st_dev, status.st_ino
             if inode not in results:
-                results[inode] = test(paths[k])
+                results[inode] = key(paths[k])
         except OSError:
             continue  # reading it says why it cannot be read
         parts.setdefault(results[inode], []).append(k)

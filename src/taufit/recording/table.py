@@ -36,11 +36,11 @@ class Table:
     findings: tuple[Finding, ...] = ()
 
     @classmethod
-    def from_columns(cls, source: str, columns: dict[str, Array], **more: Any) -> Table:
+    def from_columns(cls, source: str, columns: dict[str, Array], **further: Any) -> Table:
         """A table of named columns of equal length."""
         values = np.column_stack([np.asarray(column, float) for column in columns.values()])
         rows = np.arange(1, len(values) + 1)
-        return cls(source, tuple(columns), values, rows, **more)
+        return cls(source, tuple(columns), values, rows, **further)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -59,9 +59,9 @@ class ColumnMapRequiredError(RecordingError):
 def column_map_required(table: Table) -> ColumnMapRequiredError:
     """Why a table alone is not enough, with the command that drafts a map for it."""
     labels = table.labels
-    shown = ", ".join(labels[:40]) + (", ..." if len(labels) > 40 else "")
+    label_text = ", ".join(labels[:40]) + (", ..." if len(labels) > 40 else "")
     return ColumnMapRequiredError(
-        f"{table.source} does not say what its columns are ({shown}). Give a column map with "
+        f"{table.source} does not say what its columns are ({label_text}). Give a column map with "
         f"--map FILE.yaml (map=...). `taufit convert {table.source} --draft map.yaml` writes one "
         "from the names and numbers of the columns; then add --map map.yaml.",
         table,

@@ -68,9 +68,9 @@ def timing(time: Float[Array, " n"]) -> Timing:
     if not len(steps):
         return Timing(0.0, 0.0, 0.0, 0.0, 0.0, np.zeros(0, int), 0, 0.0)
     period = float(np.median(steps))
-    usual = USUAL_HZ[np.argmin(np.abs(USUAL_HZ * period - 1))]
-    if abs(usual * period - 1) < 0.02:
-        period = 1 / float(usual)
+    usual_rate = USUAL_HZ[np.argmin(np.abs(USUAL_HZ * period - 1))]
+    if abs(usual_rate * period - 1) < 0.02:
+        period = 1 / float(usual_rate)
     gap = steps > GAP_STEPS * period
     duration = float(time[-1] - time[0])
     if not (period > 0.0 and duration > 0.0):

@@ -10,7 +10,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
-from taufit.recording.row_checks import rows_of
+from taufit.recording.row_checks import select_rows
 from taufit.recording.timing import timing
 from taufit.robot import Robot
 from taufit.signals.conditioning import condition
@@ -103,7 +103,7 @@ def _in_order(recording: Recording) -> tuple[Recording, list[Finding]]:
         "judged in order of time, each stamp once",
         value=dropped,
     )
-    return rows_of(recording, order), [finding]
+    return select_rows(recording, order), [finding]
 
 
 def _report_cutoff(recording: Recording) -> float | None:

@@ -24,26 +24,26 @@ LOGGERS = (
 
 
 @cache
-def _map(name: str) -> ColumnMap:
+def _read_logger_map(name: str) -> ColumnMap:
     return read_map(Path(__file__).parent / f"{name}.yaml")
 
 
 def logger_map(table: Table) -> ColumnMap | None:
     """The shipped map whose columns the table has, all of them and equally many, or None."""
     for name in LOGGERS:
-        column_map = _map(name)
-        if _fits(column_map, table.names):
+        column_map = _read_logger_map(name)
+        if _matches_columns(column_map, table.names):
             return column_map
     return None
 
 
-def _fits(column_map: ColumnMap, names: Sequence[str]) -> bool:
+def _matches_columns(column_map: ColumnMap, names: Sequence[str]) -> bool:
     counts = set()
     for entry in column_map.columns:
         try:
-            found = locate(entry, names, "")
+            indices = locate(entry, names, "")
         except RecordingError:
             return False
-        if found is not None and len(found) > 1:
-            counts.add(len(found))
+        if indices is not None and len(indices) > 1:
+            counts.add(len(indices))
     return len(counts) == 1

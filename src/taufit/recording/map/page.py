@@ -25,17 +25,17 @@ class MapValues:
     def __init__(self, source: str) -> None:
         self.source = source
 
-    def refuse(self, text: str) -> RecordingError:
+    def error(self, text: str) -> RecordingError:
         """The error to raise."""
         return RecordingError(f"{self.source}: {text}")
 
-    def known(self, data: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
+    def require_known_keys(self, data: Mapping[str, Any], keys: Sequence[str], path: str) -> None:
         """Refuse keys that are not known."""
         for key in data:
             if key not in keys:
-                close = difflib.get_close_matches(str(key), keys, n=1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise self.refuse(f"{where} has no key {key!r}; it knows {', '.join(keys)}.{hint}")
+                similar = difflib.get_close_matches(str(key), keys, n=1)
+                hint = f" Did you mean {similar[0]!r}?" if similar else ""
+                raise self.error(f"{path} has no key {key!r}; it knows {', '.join(keys)}.{hint}")
 
     def number(self, value: Any, where: str) -> float:
         """A finite number, also as text or as a ratio such as 1798/7."""
@@ -47,16 +47,16 @@ class MapValues:
             except (ValueError, ZeroDivisionError):
                 value = None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.refuse(f"{where} must be a number, not {value!r}.")
+            raise self.error(f"{where} must be a number, not {value!r}.")
         if not abs(value) < _LARGEST:
-            raise self.refuse(f"{where} must be finite, not {value!r}.")
+            raise self.error(f"{where} must be finite, not {value!r}.")
         return float(value)
 
     def numbers(self, value: Any, where: str) -> tuple[float, ...]:
         """One or several numbers."""
         items = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
         if not len(items):
-            raise self.refuse(f"{where} is empty.")
+            raise self.error(f"{where} is empty.")
         return tuple(self.number(item, where) for item in items)
 
     def array(self, value: Any, where: str) -> Float[Array, " j"] | None:
@@ -67,19 +67,19 @@ class MapValues:
         """Text, or None."""
         if value is None or isinstance(value, str):
             return value
-        raise self.refuse(f"{where} must be text, not {value!r}.")
+        raise self.error(f"{where} must be text, not {value!r}.")
 
     def flag(self, value: Any, where: str) -> bool:
         """True or false."""
         if isinstance(value, bool):
             return value
-        raise self.refuse(f"{where} must be true or false, not {value!r}.")
+        raise self.error(f"{where} must be true or false, not {value!r}.")
 
     def choice(self, value: Any, choices: Sequence[str], where: str) -> str:
         """One of the choices."""
         if value in choices:
             return str(value)
-        raise self.refuse(f"{where} must be {' or '.join(choices)}, not {value!r}.")
+        raise self.error(f"{where} must be {' or '.join(choices)}, not {value!r}.")
 
 
 _ENTRY_KEYS = ("columns", "unit", "sign", "scale", "offset", "side", "optional")
@@ -109,60 +109,60 @@ _DELIMITERS = {"comma": ",", "tab": "\t", "semicolon": ";", "space": " ", "white
 
 def parse_map(data: Mapping[str, Any], source: str) -> ColumnMap:
     """The map in `data`, which came from `source`."""
-    read = _Page(source)
-    read.known(data, _MAP_KEYS, "the map")
-    columns = read.entries(data.get("columns"))
-    rate = read.positive(data.get("rate_hz"), "rate_hz")
-    read.check_quantities([entry.quantity for entry in columns], rate)
-    ratio = read.nonzero(data.get("gear_ratio"), "gear_ratio")
+    reader = _MapReader(source)
+    reader.require_known_keys(data, _MAP_KEYS, "the map")
+    columns = reader.entries(data.get("columns"))
+    rate = reader.positive(data.get("rate_hz"), "rate_hz")
+    reader.require_quantities([entry.quantity for entry in columns], rate)
+    ratio = reader.nonzero(data.get("gear_ratio"), "gear_ratio")
     if ratio is None and any(entry.side == "motor" for entry in columns):
-        raise read.refuse("a motion on the motor's side (`side: motor`) needs gear_ratio.")
-    gains, gains_std = read.gains(data.get("gains"))
+        raise reader.error("a motion on the motor's side (`side: motor`) needs gear_ratio.")
+    gains, gains_std = reader.gains(data.get("gains"))
     mounting = data.get("mounting")
     return ColumnMap(
         source=source,
         columns=columns,
-        robot=read.text(data.get("robot"), "robot"),
+        robot=reader.text(data.get("robot"), "robot"),
         mounting=None if mounting is None else str(mounting),
-        joint_names=read.names(data.get("joint_names")),
+        joint_names=reader.names(data.get("joint_names")),
         gains=gains,
         gains_std=gains_std,
         gear_ratio=ratio,
-        torque_constant=read.array(data.get("torque_constant"), "torque_constant"),
-        torque_side=read.optional_choice(data, "torque_side", ("motor", "link")),
-        signed=read.signed(data.get("signed", True)),
-        coupling=read.coupling(data.get("coupling")),
-        payload=read.payload(data.get("known_payload")),
-        header=None if data.get("header") is None else read.flag(data["header"], "header"),
-        delimiter=read.delimiter(data.get("delimiter")),
-        decimal=read.optional_choice(data, "decimal", (".", ",")),
-        skip_rows=read.count(data.get("skip_rows", 0), "skip_rows"),
+        torque_constant=reader.array(data.get("torque_constant"), "torque_constant"),
+        torque_side=reader.optional_choice(data, "torque_side", ("motor", "link")),
+        signed=reader.signed(data.get("signed", True)),
+        coupling=reader.coupling(data.get("coupling")),
+        payload=reader.payload(data.get("known_payload")),
+        header=None if data.get("header") is None else reader.flag(data["header"], "header"),
+        delimiter=reader.delimiter(data.get("delimiter")),
+        decimal=reader.optional_choice(data, "decimal", (".", ",")),
+        skip_rows=reader.count(data.get("skip_rows", 0), "skip_rows"),
         rate_hz=rate,
-        gravity_removed=read.flag(data.get("gravity_removed", False), "gravity_removed"),
-        notes=read.text(data.get("notes"), "notes"),
+        gravity_removed=reader.flag(data.get("gravity_removed", False), "gravity_removed"),
+        notes=reader.text(data.get("notes"), "notes"),
     )
 
 
 def column_keys(value: Any) -> tuple[Key, ...]:
     """Columns as a map names them, one by one: 3, "3-8", "q{joint}", "name", or a list of them."""
-    return _Page("map").keys(value, "columns")
+    return _MapReader("map").keys(value, "columns")
 
 
-class _Page(MapValues):
+class _MapReader(MapValues):
     """The keys of one map, each with its own rules."""
 
-    def check_quantities(self, given: Sequence[str], rate: float | None) -> None:
+    def require_quantities(self, quantities: Sequence[str], rate: float | None) -> None:
         """Position, exactly one torque channel, and time or a rate."""
-        signals = [name for name in given if name in SIGNALS]
-        if "position" not in given:
-            raise self.refuse("`columns` names no position.")
+        signals = [name for name in quantities if name in SIGNALS]
+        if "position" not in quantities:
+            raise self.error("`columns` names no position.")
         if len(signals) != 1:
-            raise self.refuse(
+            raise self.error(
                 "`columns` must name exactly one torque channel: current, torque, or signal (raw "
                 f"numbers); it names {', '.join(signals) or 'none'}."
             )
-        if "time" not in given and rate is None:
-            raise self.refuse(
+        if "time" not in quantities and rate is None:
+            raise self.error(
                 "`columns` names no time; where a file has none, give rate_hz. `taufit convert "
                 "FILE --draft MAP.yaml` finds it where position and velocity are recorded."
             )
@@ -173,21 +173,21 @@ class _Page(MapValues):
             return None
         number = self.number(value, where)
         if number <= 0:
-            raise self.refuse(f"{where} must be positive, not {number:g}.")
+            raise self.error(f"{where} must be positive, not {number:g}.")
         return number
 
     def nonzero(self, value: Any, where: str) -> Float[Array, " j"] | None:
         """Numbers that are not zero, or None."""
         numbers = self.array(value, where)
         if numbers is not None and (numbers == 0).any():
-            raise self.refuse(f"{where} must not be zero.")
+            raise self.error(f"{where} must not be zero.")
         return numbers
 
     def count(self, value: Any, where: str) -> int:
         """A whole number, zero or more."""
         number = self.number(value, where)
         if number < 0 or number != int(number):
-            raise self.refuse(f"{where} must be a whole number, not {number:g}.")
+            raise self.error(f"{where} must be a whole number, not {number:g}.")
         return int(number)
 
     def optional_choice(
@@ -200,16 +200,16 @@ class _Page(MapValues):
         """Gains in numbers, "auto" or "unknown", and their standard deviations."""
         std = None
         if isinstance(value, Mapping):
-            self.known(value, ("value", "std"), "gains")
+            self.require_known_keys(value, ("value", "std"), "gains")
             if "value" not in value:
-                raise self.refuse("gains has no value.")
+                raise self.error("gains has no value.")
             std = self.array(value.get("std"), "gains.std")
             if std is not None and (std < 0).any():
-                raise self.refuse("gains.std must not be negative.")
+                raise self.error("gains.std must not be negative.")
             value = value["value"]
         if isinstance(value, str):
             if value not in ("auto", "unknown"):
-                raise self.refuse(f"gains must be numbers, auto or unknown, not {value!r}.")
+                raise self.error(f"gains must be numbers, auto or unknown, not {value!r}.")
             return value, std
         return self.nonzero(value, "gains"), std
 
@@ -224,20 +224,20 @@ class _Page(MapValues):
         if value is None:
             return None
         if not isinstance(value, (list, tuple)):
-            raise self.refuse("coupling must be a square matrix, one row per motor.")
+            raise self.error("coupling must be a square matrix, one row per motor.")
         rows = [self.numbers(row, "coupling") for row in value]
         if any(len(row) != len(rows) for row in rows):
-            raise self.refuse("coupling must be a square matrix, one row per motor.")
+            raise self.error("coupling must be a square matrix, one row per motor.")
         matrix = np.array(rows)
         if np.linalg.cond(matrix) > 1e8:
-            raise self.refuse("coupling cannot be inverted, so motors do not tell the joints.")
+            raise self.error("coupling cannot be inverted, so motors do not tell the joints.")
         return matrix
 
     def payload(self, value: Any) -> float | None:
         """A mass that is not negative, or None."""
         mass = None if value is None else self.number(value, "known_payload")
         if mass is not None and mass < 0:
-            raise self.refuse(f"known_payload must not be negative, not {mass:g}.")
+            raise self.error(f"known_payload must not be negative, not {mass:g}.")
         return mass
 
     def delimiter(self, value: Any) -> str | None:
@@ -245,7 +245,7 @@ class _Page(MapValues):
         text = self.text(value, "delimiter")
         text = _DELIMITERS.get(text or "", text)
         if text is not None and len(text) != 1:
-            raise self.refuse(f"delimiter must be one character or {', '.join(_DELIMITERS)}.")
+            raise self.error(f"delimiter must be one character or {', '.join(_DELIMITERS)}.")
         return text
 
     def names(self, value: Any) -> tuple[str, ...] | None:
@@ -253,58 +253,58 @@ class _Page(MapValues):
         if value is None:
             return None
         if not isinstance(value, (list, tuple)) or not all(isinstance(n, str) for n in value):
-            raise self.refuse("joint_names must be a list of names.")
+            raise self.error("joint_names must be a list of names.")
         return tuple(value)
 
     def keys(self, value: Any, where: str) -> tuple[Key, ...]:
         """Column keys: 3, "3-8", "q{joint}", "name", or a list of them."""
         if isinstance(value, (list, tuple)):
-            found = tuple(key for item in value for key in self.keys(item, where))
-            if not found:
-                raise self.refuse(f"{where} names no column.")
-            if len(found) > 1 and any(is_pattern(key) for key in found):
-                raise self.refuse(f"{where}: a pattern with {{joint}} stands alone, not in a list.")
-            return found
+            keys = tuple(key for item in value for key in self.keys(item, where))
+            if not keys:
+                raise self.error(f"{where} names no column.")
+            if len(keys) > 1 and any(is_pattern(key) for key in keys):
+                raise self.error(f"{where}: a pattern with {{joint}} stands alone, not in a list.")
+            return keys
         if isinstance(value, int) and not isinstance(value, bool):
             if value < 1:
-                raise self.refuse(f"{where}: columns are numbered from 1, not {value}.")
+                raise self.error(f"{where}: columns are numbered from 1, not {value}.")
             return (value,)
         if not isinstance(value, str) or not value.strip():
-            raise self.refuse(f"{where} must be a column number or name, not {value!r}.")
-        span = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", value)
-        if span is None:
+            raise self.error(f"{where} must be a column number or name, not {value!r}.")
+        column_range = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", value)
+        if column_range is None:
             return (value,)
-        first, last = int(span[1]), int(span[2])
+        first, last = int(column_range[1]), int(column_range[2])
         if not 1 <= first <= last <= 100_000:
-            raise self.refuse(f"{where}: {value!r} is not a range of columns from 1.")
+            raise self.error(f"{where}: {value!r} is not a range of columns from 1.")
         return tuple(range(first, last + 1))
 
     def entry(self, quantity: Any, value: Any) -> ColumnEntry:
-        where = f"columns.{quantity}"
+        path = f"columns.{quantity}"
         if quantity not in QUANTITIES:
-            close = difflib.get_close_matches(str(quantity), QUANTITIES, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise self.refuse(
+            similar = difflib.get_close_matches(str(quantity), QUANTITIES, n=1)
+            hint = f" Did you mean {similar[0]!r}?" if similar else ""
+            raise self.error(
                 f"there is no quantity {quantity!r}; there are {', '.join(QUANTITIES)}.{hint}"
             )
         data = value if isinstance(value, Mapping) else {"columns": value}
-        self.known(data, _ENTRY_KEYS, where)
+        self.require_known_keys(data, _ENTRY_KEYS, path)
         if "columns" not in data:
-            raise self.refuse(f"{where} does not say which columns.")
-        keys = self.keys(data["columns"], f"{where}.columns")
+            raise self.error(f"{path} does not say which columns.")
+        keys = self.keys(data["columns"], f"{path}.columns")
         if not QUANTITIES[quantity].per_joint and (len(keys) != 1 or is_pattern(keys[0])):
-            raise self.refuse(f"{where} is one column, not one per joint.")
-        unit = self.unit(quantity, data.get("unit"), where)
-        sign = self.numbers(data.get("sign", 1), f"{where}.sign")
+            raise self.error(f"{path} is one column, not one per joint.")
+        unit = self.unit(quantity, data.get("unit"), path)
+        sign = self.numbers(data.get("sign", 1), f"{path}.sign")
         if any(abs(x) != 1 for x in sign):
-            raise self.refuse(f"{where}.sign must be 1 or -1; use scale for other factors.")
-        scale = self.numbers(data.get("scale", 1), f"{where}.scale")
+            raise self.error(f"{path}.sign must be 1 or -1; use scale for other factors.")
+        scale = self.numbers(data.get("scale", 1), f"{path}.scale")
         if any(x == 0 for x in scale):
-            raise self.refuse(f"{where}.scale must not be zero.")
-        side = self.choice(data.get("side", "joint"), ("joint", "motor"), f"{where}.side")
+            raise self.error(f"{path}.scale must not be zero.")
+        side = self.choice(data.get("side", "joint"), ("joint", "motor"), f"{path}.side")
         if side == "motor" and quantity not in MOTIONS:
-            raise self.refuse(
-                f"{where}.side is for positions, velocities and accelerations; where the torque "
+            raise self.error(
+                f"{path}.side is for positions, velocities and accelerations; where the torque "
                 "is measured is said by torque_side."
             )
         return ColumnEntry(
@@ -313,9 +313,9 @@ class _Page(MapValues):
             unit=unit,
             sign=sign,
             scale=scale,
-            offset=self.numbers(data.get("offset", 0), f"{where}.offset"),
+            offset=self.numbers(data.get("offset", 0), f"{path}.offset"),
             side=side,
-            optional=self.flag(data.get("optional", False), f"{where}.optional"),
+            optional=self.flag(data.get("optional", False), f"{path}.optional"),
         )
 
     def unit(self, quantity: str, value: Any, where: str) -> str:
@@ -326,7 +326,7 @@ class _Page(MapValues):
         try:
             unit_factor(quantity, unit)
         except RecordingError as error:
-            raise self.refuse(f"{where}: {error}") from None
+            raise self.error(f"{where}: {error}") from None
         return unit
 
     def entries(self, value: Any) -> tuple[ColumnEntry, ...]:
@@ -334,51 +334,49 @@ class _Page(MapValues):
             return tuple(self.entry(quantity, spec) for quantity, spec in value.items())
         if isinstance(value, (list, tuple)) and value:
             return self.from_list(value)
-        raise self.refuse("`columns` must say what the columns are, e.g. `position: 2-7`.")
+        raise self.error("`columns` must say what the columns are, e.g. `position: 2-7`.")
 
     def from_list(self, items: Sequence[Any]) -> tuple[ColumnEntry, ...]:
         """The long form: one line per column, with its joint."""
-        found: dict[str, dict[int, ColumnEntry]] = {}
+        entries: dict[str, dict[int, ColumnEntry]] = {}
         for number, item in enumerate(items, 1):
-            where = f"columns, entry {number}"
-            entry, joint = self.list_entry(item, where)
+            path = f"columns, entry {number}"
+            entry, joint = self.list_entry(item, path)
             if len(entry.keys) == 1 and not is_pattern(entry.keys[0]):
-                many = [entry]
+                joint_entries = [entry]
             else:
-                many = [replace(entry, keys=(key,)) for key in entry.keys]
-            for step, one in enumerate(many):
-                if joint + step in found.setdefault(entry.quantity, {}):
-                    raise self.refuse(
-                        f"{where}: {entry.quantity} of joint {joint + step} is twice."
-                    )
-                found[entry.quantity][joint + step] = one
-        return tuple(self.merged(quantity, joints) for quantity, joints in found.items())
+                joint_entries = [replace(entry, keys=(key,)) for key in entry.keys]
+            for step, joint_entry in enumerate(joint_entries):
+                if joint + step in entries.setdefault(entry.quantity, {}):
+                    raise self.error(f"{path}: {entry.quantity} of joint {joint + step} is twice.")
+                entries[entry.quantity][joint + step] = joint_entry
+        return tuple(self.merge_joints(quantity, joints) for quantity, joints in entries.items())
 
-    def list_entry(self, item: Any, where: str) -> tuple[ColumnEntry, int]:
+    def list_entry(self, item: Any, path: str) -> tuple[ColumnEntry, int]:
         """One line of the long form, and its joint."""
         if not isinstance(item, Mapping):
-            raise self.refuse(f"{where} must be {{column: ..., quantity: ...}}, not {item!r}.")
-        self.known(item, _LIST_KEYS, where)
+            raise self.error(f"{path} must be {{column: ..., quantity: ...}}, not {item!r}.")
+        self.require_known_keys(item, _LIST_KEYS, path)
         if "column" not in item or "quantity" not in item:
-            raise self.refuse(f"{where} needs `column` and `quantity`.")
-        rest = {key: item[key] for key in _ENTRY_KEYS[1:] if key in item}
-        entry = self.entry(item["quantity"], {"columns": item["column"], **rest})
+            raise self.error(f"{path} needs `column` and `quantity`.")
+        settings = {key: item[key] for key in _ENTRY_KEYS[1:] if key in item}
+        entry = self.entry(item["quantity"], {"columns": item["column"], **settings})
         joint = item.get("joint", 1)
         if isinstance(joint, bool) or not isinstance(joint, int) or joint < 1:
-            raise self.refuse(f"{where}: joints are numbered from 1, not {joint!r}.")
+            raise self.error(f"{path}: joints are numbered from 1, not {joint!r}.")
         return entry, joint
 
-    def merged(self, quantity: str, joints: dict[int, ColumnEntry]) -> ColumnEntry:
+    def merge_joints(self, quantity: str, joints: dict[int, ColumnEntry]) -> ColumnEntry:
         """Columns of one quantity, given joint by joint."""
         if sorted(joints) != list(range(1, len(joints) + 1)):
-            raise self.refuse(
+            raise self.error(
                 f"{quantity} is given for joints {sorted(joints)}; joints are numbered from 1 "
                 "without holes."
             )
         parts = [joints[joint] for joint in sorted(joints)]
         for name in ("unit", "side"):
             if len({getattr(part, name) for part in parts}) > 1:
-                raise self.refuse(f"{quantity} has more than one {name}; use scale instead.")
+                raise self.error(f"{quantity} has more than one {name}; use scale instead.")
         return replace(
             parts[0],
             keys=tuple(key for part in parts for key in part.keys),

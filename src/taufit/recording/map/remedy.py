@@ -11,7 +11,7 @@ from taufit.recording.quantity import QUANTITIES, SIGNALS
 
 Value = str | float | bool | tuple[float, ...] | None
 # Every quantity with one column per joint.
-EVERY = "every"
+ALL_QUANTITIES = "every"
 SIGNAL = "signal"
 
 
@@ -54,7 +54,7 @@ class Remedy:
 
     def __add__(self, other: Remedy) -> Remedy:
         """One after the other; of an option given twice the later value holds."""
-        pairs = _pairs(self.options) | _pairs(other.options)
+        pairs = _option_pairs(self.options) | _option_pairs(other.options)
         options = tuple(word for pair in pairs.items() for word in pair)
         return Remedy(options, other.robot or self.robot, (*self.edits, *other.edits))
 
@@ -72,11 +72,11 @@ class Remedy:
         """Inverse of `to_dict`."""
         edits = tuple(
             MapEdit(
-                str(one["quantity"]),
-                str(one["key"]),
-                tuple(one["value"]) if isinstance(one.get("value"), list) else one.get("value"),
+                str(edit["quantity"]),
+                str(edit["key"]),
+                tuple(edit["value"]) if isinstance(edit.get("value"), list) else edit.get("value"),
             )
-            for one in data.get("map", ())
+            for edit in data.get("map", ())
         )
         return cls(tuple(map(str, data.get("options", ()))), data.get("robot"), edits)
 
@@ -84,12 +84,12 @@ class Remedy:
 def combine_remedies(remedies: Iterable[Remedy | None]) -> Remedy | None:
     """All of them in turn, each once; None where there is none."""
     out = None
-    for remedy in dict.fromkeys(one for one in remedies if one is not None):
+    for remedy in dict.fromkeys(candidate for candidate in remedies if candidate is not None):
         out = remedy if out is None else out + remedy
     return out
 
 
-def _pairs(options: Sequence[str]) -> dict[str, str]:
+def _option_pairs(options: Sequence[str]) -> dict[str, str]:
     return dict(zip(options[::2], options[1::2], strict=True))
 
 
@@ -119,58 +119,58 @@ def apply_edits(page: Mapping[str, Any], edits: Sequence[MapEdit]) -> dict[str, 
             # Without a time column the rate is the clock.
             assert isinstance(edit.value, float)
             out["rate_hz"] = float(f"{float(out['rate_hz']) / edit.value:.6g}")
-        for quantity in _meant(edit.quantity, out["columns"]):
+        for quantity in _affected_entries(edit.quantity, out["columns"]):
             if edit.key == "drop":
                 del out["columns"][quantity]
             else:
-                _change(out["columns"][quantity], edit, quantity)
+                _apply_edit(out["columns"][quantity], edit, quantity)
     return out
 
 
-def _meant(quantity: str, columns: Mapping[str, Any]) -> list[str]:
+def _affected_entries(quantity: str, columns: Mapping[str, Any]) -> list[str]:
     """The entries an edit is about, of those there are."""
-    if quantity == EVERY:
+    if quantity == ALL_QUANTITIES:
         return [name for name in columns if name in QUANTITIES and QUANTITIES[name].per_joint]
-    wanted = SIGNALS if quantity == SIGNAL else (quantity,)
-    return [name for name in columns if name in wanted]
+    names = SIGNALS if quantity == SIGNAL else (quantity,)
+    return [name for name in columns if name in names]
 
 
-def _change(entry: dict[str, Any], edit: MapEdit, quantity: str) -> None:
+def _apply_edit(entry: dict[str, Any], edit: MapEdit, quantity: str) -> None:
     value = edit.value
     if edit.key == "order":
         assert isinstance(value, tuple)
-        entry["columns"] = _reordered(entry["columns"], [int(k) for k in value], quantity)
+        entry["columns"] = _reorder(entry["columns"], [int(k) for k in value], quantity)
         for key in ("sign", "scale", "offset"):
-            own = entry.get(key)
-            if isinstance(own, (list, tuple)):
-                entry[key] = [own[int(k) - 1] for k in value]
+            current = entry.get(key)
+            if isinstance(current, (list, tuple)):
+                entry[key] = [current[int(k) - 1] for k in value]
     elif edit.key in ("sign", "scale", "offset"):
         assert isinstance(value, (int, float, tuple))
-        entry[edit.key] = _combined(entry.get(edit.key), value, edit.key == "offset")
+        entry[edit.key] = _combine(entry.get(edit.key), value, edit.key == "offset")
         if edit.key != "offset" and "offset" in entry:
             # What is changed is the value after its offset was added.
-            entry["offset"] = _combined(entry["offset"], value, False)
+            entry["offset"] = _combine(entry["offset"], value, False)
         if edit.key == "sign":
-            entry[edit.key] = _whole(entry[edit.key])
+            entry[edit.key] = _to_integers(entry[edit.key])
     else:
         entry[edit.key] = value
 
 
-def _combined(own: Any, value: float | tuple[float, ...], added: bool) -> float | list[float]:
-    own = (0.0 if added else 1.0) if own is None else own
-    first = [float(x) for x in (own if isinstance(own, (list, tuple)) else [own])]
+def _combine(current: Any, value: float | tuple[float, ...], is_sum: bool) -> float | list[float]:
+    current = (0.0 if is_sum else 1.0) if current is None else current
+    first = [float(x) for x in (current if isinstance(current, (list, tuple)) else [current])]
     second = [float(x) for x in (value if isinstance(value, tuple) else [value])]
     count = max(len(first), len(second))
     first, second = (x * count if len(x) == 1 else x for x in (first, second))
-    out = [a + b if added else a * b for a, b in zip(first, second, strict=True)]
+    out = [a + b if is_sum else a * b for a, b in zip(first, second, strict=True)]
     return out if count > 1 else out[0]
 
 
-def _whole(value: float | list[float]) -> Any:
+def _to_integers(value: float | list[float]) -> Any:
     return [int(x) for x in value] if isinstance(value, list) else int(value)
 
 
-def _reordered(columns: Any, order: Sequence[int], quantity: str) -> list[Any]:
+def _reorder(columns: Any, order: Sequence[int], quantity: str) -> list[Any]:
     """The columns of an entry in another order, one by one."""
     from taufit.recording.columns import is_pattern
     from taufit.recording.map.page import column_keys
@@ -187,4 +187,4 @@ def _reordered(columns: Any, order: Sequence[int], quantity: str) -> list[Any]:
     return [keys[k - 1] for k in order]
 
 
-__all__ = ["EVERY", "SIGNAL", "MapEdit", "Remedy", "apply_edits", "combine_remedies"]
+__all__ = ["ALL_QUANTITIES", "SIGNAL", "MapEdit", "Remedy", "apply_edits", "combine_remedies"]

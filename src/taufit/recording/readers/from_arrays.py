@@ -23,9 +23,9 @@ from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
 from taufit.core.limits import LARGEST_UNPACKED, check_unpacked, limits_are_lifted
 from taufit.recording.assemble import assemble
-from taufit.recording.canonical import from_columns, from_text, looks_canonical
+from taufit.recording.canonical import from_columns, from_text, has_canonical_names
 from taufit.recording.column_map import ColumnMap
-from taufit.recording.decompressed_size import check_mat
+from taufit.recording.decompressed_size import require_mat_size
 from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table, column_map_required
@@ -88,7 +88,7 @@ def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
         raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from None
     if _HDF5_MARK in (head[:8], head[512:520]):
         return read_hdf5(path, column_map)
-    check_mat(path)
+    require_mat_size(path)
     # SciPy's reader can bring the whole process down over a damaged file, so it gets its own.
     command = [
         sys.executable,
@@ -98,14 +98,14 @@ def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
         str(path),
         "0" if limits_are_lifted() else str(4 * LARGEST_UNPACKED),
     ]
-    ran = subprocess.run(command, capture_output=True, check=False)
-    if ran.returncode == _MAT_IS_HDF5:
+    process = subprocess.run(command, capture_output=True, check=False)
+    if process.returncode == _MAT_IS_HDF5:
         return read_hdf5(path, column_map)
-    if ran.returncode != 0:
-        lines = ran.stderr.decode(errors="replace").strip().splitlines()
-        reason = lines[-1][:200] if lines and ran.returncode > 0 else "the file is damaged"
+    if process.returncode != 0:
+        lines = process.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1][:200] if lines and process.returncode > 0 else "the file is damaged"
         raise RecordingError(f"{path} cannot be read as .mat: {reason}.")
-    with np.load(io.BytesIO(ran.stdout), allow_pickle=False) as archive:
+    with np.load(io.BytesIO(process.stdout), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     return _recordings(arrays, None, path, column_map)
 
@@ -153,21 +153,21 @@ def read_hdf5(path: Path, column_map: ColumnMap | None = None) -> list[Recording
         raise missing_extra("hdf5", f"{path} is HDF5; reading it") from None
     arrays: dict[str, Array] = {}
 
-    chosen: dict[str, Any] = {}
+    datasets: dict[str, Any] = {}
 
     def visit(name: str, item: Any) -> None:
         if not isinstance(item, h5py.Dataset) or item.external or item.is_virtual:
             # What lies in other files is not this recording.
             return
         if item.dtype.kind in "fiub" and item.ndim in (1, 2):
-            chosen[name.strip("/").replace("/", ".")] = item
+            datasets[name.strip("/").replace("/", ".")] = item
 
     try:
         with h5py.File(path, "r") as file:
             file.visititems(visit)
-            needed = 8 * sum(int(item.size) for item in chosen.values())
-            check_unpacked(path, needed, path.stat().st_size, error=RecordingError)
-            for name, item in chosen.items():
+            size_bytes = 8 * sum(int(item.size) for item in datasets.values())
+            check_unpacked(path, size_bytes, path.stat().st_size, error=RecordingError)
+            for name, item in datasets.items():
                 arrays[name] = np.asarray(item[()], float)
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise RecordingError(f"{path} cannot be read as HDF5: {str(error)[:200]}.") from None
@@ -182,7 +182,7 @@ def _recordings(
 ) -> list[Recording]:
     table = tabulate(arrays, str(path))
     columns = {name: table.values[:, i] for i, name in enumerate(table.names)}
-    if column_map is None and (page is not None or looks_canonical(table.names)):
+    if column_map is None and (page is not None or has_canonical_names(table.names)):
         return [from_columns(columns, page, str(path))]
     if column_map is None:
         raise column_map_required(table)
@@ -198,11 +198,11 @@ def tabulate(arrays: dict[str, Array], source: str) -> Table:
     # Most arrays agree on the number of samples; among equals the longest is it.
     length = max(lengths, key=lambda n: (lengths[n], n))
     columns: dict[str, Array] = {}
-    left_out = []
+    unread = []
     for name, array in arrays.items():
         array = np.squeeze(array)
         if array.dtype.kind not in "fiub" or length not in array.shape or array.ndim > 2:
-            left_out.append(name)
+            unread.append(name)
             continue
         array = array.astype(float)
         if array.ndim == 1:
@@ -218,12 +218,12 @@ def tabulate(arrays: dict[str, Array], source: str) -> Table:
     if not columns:
         raise RecordingError(f"{source} holds no arrays of numbers.")
     findings: tuple[Finding, ...] = ()
-    if left_out:
+    if unread:
         findings = (
             Finding(
                 "unread_columns",
                 "info",
-                f"{', '.join(left_out[:20])} have another length than {length} samples",
+                f"{', '.join(unread[:20])} have another length than {length} samples",
                 "not read",
             ),
         )

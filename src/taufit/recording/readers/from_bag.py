@@ -21,7 +21,7 @@ from taufit.core.names import clean_name
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
-from taufit.recording.decompressed_size import check_bag
+from taufit.recording.decompressed_size import require_bag_size
 from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
@@ -30,7 +30,7 @@ from taufit.recording.table import Table
 META_TOPIC = "/taufit/recording"
 SAMPLES_TOPIC = "/taufit/samples"
 STATE_TOPIC = "/joint_states"
-EFFORTS = {
+TORQUE_KINDS = {
     "torque": "N m at the joint",
     "current": "A",
     "torque_without_gravity": "N m at the joint, gravity subtracted by the controller",
@@ -43,7 +43,7 @@ def read_bag(
     column_map: ColumnMap | None = None,
     *,
     topic: str | None = None,
-    effort: str | None = None,
+    torque_kind: str | None = None,
 ) -> list[Recording]:
     """The joint states of a bag.
 
@@ -52,19 +52,20 @@ def read_bag(
 
     Args:
         topic: Of the joint states, where the bag has several.
-        effort: What `effort` holds: "torque" (N m), "current" (A), "torque_without_gravity" (N m,
+        torque_kind: What `torque_kind` holds: "torque" (N m), "current" (A),
+            "torque_without_gravity" (N m,
             gravity subtracted by the controller) or "raw".
     """
-    if effort is not None and effort not in EFFORTS:
-        raise RecordingError(f"effort {effort!r} is not known: use {', '.join(EFFORTS)}.")
+    if torque_kind is not None and torque_kind not in TORQUE_KINDS:
+        raise RecordingError(f"effort {torque_kind!r} is not known: use {', '.join(TORQUE_KINDS)}.")
     order = column_map.joint_names if column_map else None
-    states, own = _messages(path, topic, order is None and column_map is None)
-    if own is not None:
-        return [own]
+    states, taufit_recording = _messages(path, topic, order is None and column_map is None)
+    if taufit_recording is not None:
+        return [taufit_recording]
     table = _table(states, path, order)
     if column_map is not None:
         return assemble(table, column_map)
-    return [_without_map(table, effort)]
+    return [_without_map(table, torque_kind)]
 
 
 def bag_table(path: Path, topic: str | None = None) -> Table:
@@ -73,10 +74,14 @@ def bag_table(path: Path, topic: str | None = None) -> Table:
     return _table(states, path, None)
 
 
-def _without_map(table: Table, effort: str | None) -> Recording:
+def _without_map(table: Table, torque_kind: str | None) -> Recording:
     names = set(table.names)
-    known = {"torque": "torque", "current": "current", "torque_without_gravity": "torque"}
-    quantity = known.get(effort or "", "signal")
+    quantity_by_kind = {
+        "torque": "torque",
+        "current": "current",
+        "torque_without_gravity": "torque",
+    }
+    quantity = quantity_by_kind.get(torque_kind or "", "signal")
     columns = {"time": "time", "position": "position_{joint}", quantity: "effort_{joint}"}
     if "effort_1" not in names:
         raise RecordingError(
@@ -87,24 +92,26 @@ def _without_map(table: Table, effort: str | None) -> Recording:
     page: dict[str, Any] = {"columns": columns, "joint_names": table.meta["joint_names"]}
     if quantity == "torque":
         page["gains"] = 1
-    if effort == "torque_without_gravity":
+    if torque_kind == "torque_without_gravity":
         page["gravity_removed"] = True
-    if effort == "current":
+    if torque_kind == "current":
         page["gains"] = "unknown"
     (recording,) = assemble(table, read_map(page))
-    if effort is not None:
+    if torque_kind is not None:
         return recording
     remark = Finding(
         "effort_unit",
         "warning",
         "nothing in a JointState says whether effort is N m, A or something else",
-        f"kept as raw numbers; say --effort {'|'.join(EFFORTS)} (effort=...)",
+        f"kept as raw numbers; say --effort {'|'.join(TORQUE_KINDS)} (effort=...)",
     )
     findings = tuple(f for f in recording.findings if f.kind != "gain_unknown")
     return replace(recording, findings=(*findings, remark))
 
 
-def _messages(path: Path, topic: str | None, own: bool) -> tuple[list[Any], Recording | None]:
+def _messages(
+    path: Path, topic: str | None, allow_taufit: bool
+) -> tuple[list[Any], Recording | None]:
     """(time stamp [ns], JointState) of one topic; or the recording a bag of ours holds."""
     try:
         from rosbags.highlevel import AnyReader
@@ -113,18 +120,20 @@ def _messages(path: Path, topic: str | None, own: bool) -> tuple[list[Any], Reco
         raise missing_extra("ros", f"{path} is a ROS bag; reading it") from None
     store = get_typestore(Stores.ROS1_NOETIC if path.suffix == ".bag" else Stores.ROS2_HUMBLE)
     try:
-        check_bag(path)
+        require_bag_size(path)
         with AnyReader([path], default_typestore=store) as reader:
             topics = {
                 c.topic for c in reader.connections if c.msgtype == "sensor_msgs/msg/JointState"
             }
-            if own and META_TOPIC in {c.topic for c in reader.connections}:
-                return [], _own(reader, path)
-            chosen = _choose(topics, topic, path, {c.topic for c in reader.connections})
-            links = [c for c in reader.connections if c.topic == chosen]
+            if allow_taufit and META_TOPIC in {c.topic for c in reader.connections}:
+                return [], _read_taufit_bag(reader, path)
+            selected_topic = _choose_topic(
+                topics, topic, path, {c.topic for c in reader.connections}
+            )
+            connections = [c for c in reader.connections if c.topic == selected_topic]
             return [
-                (stamp, reader.deserialize(raw, link.msgtype))
-                for link, stamp, raw in reader.messages(links)
+                (stamp, reader.deserialize(raw, connection.msgtype))
+                for connection, stamp, raw in reader.messages(connections)
             ], None
     except RecordingError:
         raise
@@ -136,15 +145,15 @@ def _messages(path: Path, topic: str | None, own: bool) -> tuple[list[Any], Reco
         ) from None
 
 
-def _choose(topics: set[str], topic: str | None, path: Path, everything: set[str]) -> str:
+def _choose_topic(topics: set[str], topic: str | None, path: Path, all_topics: set[str]) -> str:
     if topic is not None:
         if topic not in topics:
-            have = ", ".join(sorted(topics)) or "none"
-            raise RecordingError(f"{path} has no joint states on {topic}; it has {have}.")
+            available = ", ".join(sorted(topics)) or "none"
+            raise RecordingError(f"{path} has no joint states on {topic}; it has {available}.")
         return topic
     if not topics:
-        have = ", ".join(sorted(everything)[:20]) or "no topics"
-        raise RecordingError(f"{path} has no sensor_msgs/JointState; it has {have}.")
+        available = ", ".join(sorted(all_topics)[:20]) or "no topics"
+        raise RecordingError(f"{path} has no sensor_msgs/JointState; it has {available}.")
     if len(topics) > 1:
         raise RecordingError(
             f"{path} has joint states on {', '.join(sorted(topics))}; say which with topic=..., "
@@ -153,20 +162,20 @@ def _choose(topics: set[str], topic: str | None, path: Path, everything: set[str
     return next(iter(topics))
 
 
-def _own(reader: Any, path: Path) -> Recording:
+def _read_taufit_bag(reader: Any, path: Path) -> Recording:
     """A recording as `to_bag` wrote it, exactly."""
-    links = {c.topic: c for c in reader.connections}
-    missing = [t for t in (META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC) if t not in links]
+    connections = {c.topic: c for c in reader.connections}
+    missing = [t for t in (META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC) if t not in connections]
     if missing:
         raise RecordingError(f"{path} was written by taufit but lacks {', '.join(missing)}.")
     text, samples, states = None, [], []
-    for link, _, raw in reader.messages(
-        [links[t] for t in (META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC)]
+    for connection, _, raw in reader.messages(
+        [connections[t] for t in (META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC)]
     ):
-        message = reader.deserialize(raw, link.msgtype)
-        if link.topic == META_TOPIC:
+        message = reader.deserialize(raw, connection.msgtype)
+        if connection.topic == META_TOPIC:
             text = message.data
-        elif link.topic == SAMPLES_TOPIC:
+        elif connection.topic == SAMPLES_TOPIC:
             samples.append(message.data)
         else:
             states.append(np.concatenate([message.position, message.velocity, message.effort]))
@@ -179,18 +188,18 @@ def _own(reader: Any, path: Path) -> Recording:
             f"{path} is incomplete: {len(states)} joint states for {len(samples)} samples."
         )
     values = np.column_stack([np.array(samples, float), np.array(states, float)])
-    return from_columns(_laid_out(values, layout, path), page, str(path))
+    return from_columns(_arrange_columns(values, layout, path), page, str(path))
 
 
-def _laid_out(
+def _arrange_columns(
     values: Float[Array, "n c"], layout: dict[str, Any], path: Path
 ) -> dict[str, Float[Array, " n"]]:
     """Columns by name, in the order that the metadata give."""
     order = [str(name) for name in layout.get("columns", [])]
-    places, width = layout.get("at", []), values.shape[1]
-    if sorted(places) != list(range(width)) or len(order) != width:
+    positions, width = layout.get("at", []), values.shape[1]
+    if sorted(positions) != list(range(width)) or len(order) != width:
         raise RecordingError(f"{path}: its metadata does not fit its messages.")
-    return {name: values[:, at] for name, at in zip(order, places, strict=True)}
+    return {name: values[:, position] for name, position in zip(order, positions, strict=True)}
 
 
 def _joints(
@@ -202,41 +211,51 @@ def _joints(
         raise RecordingError(f"{path}: its joint states name no joints.")
     if len(set(joints)) != len(joints):
         raise RecordingError(f"{path}: its joint states name a joint twice: {', '.join(joints)}.")
-    every = sorted({name for names in name_sets for name in names})
-    unknown = [name for name in joints if name not in every]
+    all_names = sorted({name for names in name_sets for name in names})
+    unknown = [name for name in joints if name not in all_names]
     if unknown:
         raise RecordingError(
-            f"{path} has no joint {', '.join(unknown)}; it has {', '.join(every)}."
+            f"{path} has no joint {', '.join(unknown)}; it has {', '.join(all_names)}."
         )
     return joints
 
 
 def _joint_findings(
-    joints: list[str], every: list[str], lacking: int, messages: int, *, sorts: bool
+    joints: list[str],
+    all_names: list[str],
+    incomplete: int,
+    messages: int,
+    *,
+    order_is_default: bool,
 ) -> list[Finding]:
     """What the names say: joints left out, messages left out, an order that is the alphabet's."""
     findings = []
-    other = sorted(set(every) - set(joints))
-    if lacking:
+    unread_joints = sorted(set(all_names) - set(joints))
+    if incomplete:
         findings.append(
             Finding(
                 "other_joints",
                 "info",
-                f"{lacking} of {messages} joint states lack some of {', '.join(joints)}"
-                + (f" (they name {', '.join(other[:12])})" if other else ""),
+                f"{incomplete} of {messages} joint states lack some of {', '.join(joints)}"
+                + (f" (they name {', '.join(unread_joints[:12])})" if unread_joints else ""),
                 "messages left out",
             )
         )
-    elif other:
+    elif unread_joints:
         findings.append(
             Finding(
                 "other_joints",
                 "info",
-                f"joints {', '.join(other[:12])} are not asked for",
+                f"joints {', '.join(unread_joints[:12])} are not asked for",
                 "not read",
             )
         )
-    if sorts and len(joints) > 2 and joints == sorted(joints) and not _numbered(joints):
+    if (
+        order_is_default
+        and len(joints) > 2
+        and joints == sorted(joints)
+        and not _is_numbered(joints)
+    ):
         findings.append(
             Finding(
                 "joint_order",
@@ -249,19 +268,19 @@ def _joint_findings(
     return findings
 
 
-def _numbers(
-    states: list[Any], name: str, places: dict[tuple[str, ...], list[int]]
+def _joint_values(
+    states: list[Any], name: str, indices_by_names: dict[tuple[str, ...], list[int]]
 ) -> Float[Array, "n j"]:
     """One quantity of joint states, joint by joint; NaN in messages that have not all of it."""
-    values = np.full((len(states), len(next(iter(places.values())))), np.nan)
+    values = np.full((len(states), len(next(iter(indices_by_names.values())))), np.nan)
     for row, (_, message) in zip(values, states, strict=True):
         numbers = getattr(message, name)
         if len(numbers) == len(message.name):
-            row[:] = numbers[places[tuple(message.name)]]
+            row[:] = numbers[indices_by_names[tuple(message.name)]]
     return values
 
 
-def _stamps(states: list[Any], path: Path, findings: list[Finding]) -> Int[Array, " n"]:
+def _time_stamps(states: list[Any], path: Path, findings: list[Finding]) -> Int[Array, " n"]:
     """Time of joint states [ns]: from their header, or of reception where the header has none."""
     headers = np.array([m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for _, m in states])
     headless = np.count_nonzero(headers == 0)
@@ -290,26 +309,28 @@ def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Tabl
         raise RecordingError(f"{path} has no joint states.")
     name_sets = Counter(tuple(message.name) for _, message in states)
     joints = _joints(name_sets, path, order)
-    every = sorted({*()}.union(*name_sets))
-    full = [names for names in name_sets if set(joints) <= set(names)]
-    places = {names: [names.index(joint) for joint in joints] for names in full}
-    used = [state for state in states if tuple(state[1].name) in places]
+    all_names = sorted({*()}.union(*name_sets))
+    complete = [names for names in name_sets if set(joints) <= set(names)]
+    indices_by_names = {names: [names.index(joint) for joint in joints] for names in complete}
+    used = [state for state in states if tuple(state[1].name) in indices_by_names]
     if not used:
         raise RecordingError(f"{path}: no joint state has all of {', '.join(joints)}.")
     dropped = len(states) - len(used)
-    findings = _joint_findings(joints, every, dropped, len(states), sorts=order is None)
-    stamps = _stamps(used, path, findings)
+    findings = _joint_findings(
+        joints, all_names, dropped, len(states), order_is_default=order is None
+    )
+    stamps = _time_stamps(used, path, findings)
     start = int(stamps[0])
     columns: dict[str, Any] = {"time": (stamps - start) / 1e9}
     for name in ("position", "velocity", "effort"):
-        part = _numbers(used, name, places)
-        if np.isfinite(part).any() or name == "position":
-            columns.update({f"{name}_{i + 1}": own for i, own in enumerate(part.T)})
+        values = _joint_values(used, name, indices_by_names)
+        if np.isfinite(values).any() or name == "position":
+            columns.update({f"{name}_{i + 1}": column for i, column in enumerate(values.T)})
     meta = {"joint_names": joints, "start_time_ns": start}
     return Table.from_columns(str(path), columns, meta=meta, findings=tuple(findings))
 
 
-def _numbered(joints: list[str]) -> bool:
+def _is_numbered(joints: list[str]) -> bool:
     """joint_1, joint_2, ...: the alphabet's order is the arm's."""
     digits = ["".join(c for c in name if c.isdigit()) for name in joints]
     return all(digits) and [int(d) for d in digits] == sorted(int(d) for d in digits)

@@ -12,7 +12,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.core.limits import check_unpacked
 from taufit.recording.assemble import assemble
-from taufit.recording.canonical import from_columns, from_text, looks_canonical
+from taufit.recording.canonical import from_columns, from_text, has_canonical_names
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table, column_map_required
@@ -33,7 +33,7 @@ def read_parquet(
         page = {key: value for key, value in page.items() if key != "checksum"}
     if column_map is not None:
         return assemble(Table.from_columns(str(path), columns), column_map)
-    if page is None and not looks_canonical(tuple(columns)):
+    if page is None and not has_canonical_names(tuple(columns)):
         raise column_map_required(Table.from_columns(str(path), columns))
     return [from_columns(columns, page, str(path))]
 
@@ -64,7 +64,7 @@ def _columns(
             buffer = 0 if rows is None else _BUFFER
             opened = pq.ParquetFile(file, page_checksum_verification=True, buffer_size=buffer)
             table = read_numbers(opened, path, rows)
-        columns = {name: flat(table.column(name), name) for name in table.column_names}
+        columns = {name: numeric_columns(table.column(name), name) for name in table.column_names}
     except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
         raise RecordingError(
             f"{path} cannot be read as Parquet: {str(error)[:200]}. A file whose writer was "
@@ -86,36 +86,36 @@ def read_numbers(file: Any, path: Path, rows: tuple[int, int] | None = None) -> 
     import pyarrow as pa
 
     schema = file.schema_arrow
-    wanted = [field.name for field in schema if _is_number(field.type)]
-    packed = path.stat().st_size
+    names = [field.name for field in schema if _is_number(field.type)]
+    compressed = path.stat().st_size
     first, last = (0, file.metadata.num_rows) if rows is None else rows
-    check_unpacked(path, 8 * (last - first) * len(wanted), packed, error=RecordingError)
-    batches, unpacked = [], 0
-    for batch in _batches(file, wanted, first, last):
-        unpacked += batch.nbytes
-        check_unpacked(path, unpacked, packed, error=RecordingError, so_far=True)
+    check_unpacked(path, 8 * (last - first) * len(names), compressed, error=RecordingError)
+    batches, decompressed = [], 0
+    for batch in _batches(file, names, first, last):
+        decompressed += batch.nbytes
+        check_unpacked(path, decompressed, compressed, error=RecordingError, so_far=True)
         batches.append(batch)
     if not batches:
-        return schema.empty_table().select(wanted)
+        return schema.empty_table().select(names)
     return pa.Table.from_batches(batches).replace_schema_metadata(schema.metadata)
 
 
-def _batches(file: Any, wanted: list[str], first: int, last: int) -> Iterator[Any]:
+def _batches(file: Any, names: list[str], first: int, last: int) -> Iterator[Any]:
     """Rows first <= i < last; row groups before them are not read."""
     sizes = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
     ends = np.cumsum([0, *sizes])
     groups = [g for g in range(len(sizes)) if ends[g] < last and ends[g + 1] > first]
     if not groups:
         return
-    at = int(ends[groups[0]])
+    row_offset = int(ends[groups[0]])
     for batch in file.iter_batches(
-        batch_size=_ROWS, row_groups=groups, columns=wanted, use_threads=False
+        batch_size=_ROWS, row_groups=groups, columns=names, use_threads=False
     ):
-        low, high = max(first - at, 0), min(last - at, len(batch))
+        low, high = max(first - row_offset, 0), min(last - row_offset, len(batch))
         if low < high:
             yield batch if high - low == len(batch) else batch.slice(low, high - low)
-        at += len(batch)
-        if at >= last:
+        row_offset += len(batch)
+        if row_offset >= last:
             return
 
 
@@ -134,7 +134,7 @@ def _is_number(kind: Any) -> bool:
     )
 
 
-def _flat_lists(lists: list[Any], name: str) -> dict[str, Any]:
+def _list_columns(lists: list[Any], name: str) -> dict[str, Any]:
     width = len(lists[0]) if lists and lists[0] is not None else 0
     if not width or any(item is None or len(item) != width for item in lists):
         return {}
@@ -142,14 +142,14 @@ def _flat_lists(lists: list[Any], name: str) -> dict[str, Any]:
     return {f"{name}_{i + 1}": values[:, i] for i in range(width)}
 
 
-def flat(column: Any, name: str) -> dict[str, Any]:
+def numeric_columns(column: Any, name: str) -> dict[str, Any]:
     """Numbers of an Arrow column by name; lists of equal length become name_1, name_2, ..."""
     import pyarrow as pa
 
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         numbers = pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)
-        return _flat_lists(column.to_pylist(), name) if numbers else {}
+        return _list_columns(column.to_pylist(), name) if numbers else {}
     if pa.types.is_float64(kind) and column.null_count == 0:
         return {name: _doubles(column)}
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):

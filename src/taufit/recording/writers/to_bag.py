@@ -55,16 +55,16 @@ def _write(recording: Recording, bag: Path) -> None:
     prefix = {"A": "current", "N m": "torque"}.get(recording.signal_unit, "signal")
     prefixes = ("q", prefix) if velocity is None else ("q", "v", prefix)
     in_state = [f"{name}_{i + 1}" for name in prefixes for i in range(j)]
-    beside = [name for name in columns if name not in in_state]
-    places = {name: i for i, name in enumerate([*beside, *in_state])}
-    page["bag"] = {"columns": list(columns), "at": [places[name] for name in columns]}
+    extra_columns = [name for name in columns if name not in in_state]
+    positions = {name: i for i, name in enumerate([*extra_columns, *in_state])}
+    page["bag"] = {"columns": list(columns), "at": [positions[name] for name in columns]}
     names = recording.meta.get("joint_names") or [joint_name(i) for i in range(j)]
     start = int(recording.meta.get("start_time_ns", 0))
     stamps = start + np.round((recording.time - recording.time[0]) * 1e9).astype(np.int64)
-    side = np.column_stack([columns[name] for name in beside])
-    speeds = np.zeros((len(stamps), 0)) if velocity is None else velocity
+    extra_values = np.column_stack([columns[name] for name in extra_columns])
+    velocities = np.zeros((len(stamps), 0)) if velocity is None else velocity
     with Writer(bag, version=8, storage_plugin=StoragePlugin.MCAP) as writer:
-        links = {
+        connections = {
             topic: writer.add_connection(topic, kind.__msgtype__, typestore=store)
             for topic, kind in (
                 (META_TOPIC, Text),
@@ -75,13 +75,13 @@ def _write(recording: Recording, bag: Path) -> None:
 
         def put(topic: str, stamp: int, message: object) -> None:
             raw = store.serialize_cdr(message, message.__msgtype__)  # type: ignore[attr-defined]
-            writer.write(links[topic], stamp, raw)
+            writer.write(connections[topic], stamp, raw)
 
         put(META_TOPIC, int(stamps[0]), Text(to_text(page)))
         layout = Layout([], 0)
         for i, stamp in enumerate(stamps.tolist()):
             header = Header(Time(stamp // 10**9, stamp % 10**9), "")
-            numbers = (recording.position[i], speeds[i], recording.signal[i])
+            numbers = (recording.position[i], velocities[i], recording.signal[i])
             state = State(header, list(names), *map(np.ascontiguousarray, numbers))
             put(STATE_TOPIC, stamp, state)
-            put(SAMPLES_TOPIC, stamp, Numbers(layout, side[i]))
+            put(SAMPLES_TOPIC, stamp, Numbers(layout, extra_values[i]))

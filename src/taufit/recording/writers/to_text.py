@@ -29,8 +29,8 @@ def write_csv(recording: Recording, path: str | os.PathLike[str]) -> None:
         text.write(separator.join(map(repr, row)) + "\n")
     data = text.getvalue().encode()
     with replacing(path) as temporary:
-        packed = str(path).lower().endswith(".gz")
-        temporary.write_bytes(gzip.compress(data, 6, mtime=0) if packed else data)
+        compress = str(path).lower().endswith(".gz")
+        temporary.write_bytes(gzip.compress(data, 6, mtime=0) if compress else data)
 
 
 def write_npz(recording: Recording, path: str | os.PathLike[str]) -> None:
