@@ -12,6 +12,7 @@ import numpy as np
 
 from taufit.core.errors import RecordingError
 from taufit.core.lazy import Registry
+from taufit.core.names import renamed_keywords
 from taufit.core.opened import require_file
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
@@ -28,6 +29,7 @@ _Reader = Callable[..., list[Recording]]
 _BAGS = (".mcap", ".bag", ".db3")
 
 
+@renamed_keywords(map="column_map", effort="torque_kind")
 def read_recording(
     path: str | os.PathLike[str] | Frame,
     *,
@@ -91,6 +93,7 @@ def read_recording(
     return recordings[0]
 
 
+@renamed_keywords(map="column_map", effort="torque_kind")
 def read_recordings(
     path: str | os.PathLike[str] | Frame,
     *,
