@@ -1,6 +1,6 @@
-"""What was measured. In: a file a robot or a logger wrote. Out: a `Recording`, row by row credible.
+"""Recordings: reading, checking and writing measured data. In: a file. Out: a `Recording`.
 
-Left to others: resampling, filtering, derivatives and gains (signals).
+Not here: resampling, filtering, derivatives and gains (signals).
 """
 
 from typing import TYPE_CHECKING

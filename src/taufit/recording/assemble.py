@@ -1,4 +1,4 @@
-"""Table + column map -> Recording: units, sides, gains; then the screening of its rows."""
+"""Table + column map -> Recording: units, torque side, gains, row checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from taufit.recording.table import Table
 
 
 def assemble(table: Table, column_map: ColumnMap, *, name: str = "") -> list[Recording]:
-    """One recording per run of a table, in the order in which the runs first appear."""
+    """Create one recording per run of a table, in the order in which runs first appear."""
     raw, column_indices, findings = _quantities(table, column_map)
     run = raw.pop("run", None)
     if run is None:
@@ -54,7 +54,7 @@ def assemble(table: Table, column_map: ColumnMap, *, name: str = "") -> list[Rec
 def _quantities(
     table: Table, column_map: ColumnMap
 ) -> tuple[dict[str, Float[Array, "n c"]], dict[str, list[int]], list[Finding]]:
-    """Every quantity of the map in SI, which columns it came from, and what was missing."""
+    """All quantities of the map in SI, their column indices, and findings."""
     findings = list(table.findings)
     raw: dict[str, Float[Array, "n c"]] = {}
     column_indices: dict[str, list[int]] = {}
@@ -109,7 +109,7 @@ def _quantities(
 def _to_si(
     cells: Float[Array, "n c"], entry: ColumnEntry, column_map: ColumnMap
 ) -> Float[Array, "n c"]:
-    """sign * scale * unit * cell, from the motor's side to the joint's, + offset."""
+    """Convert cells to SI at the joint: sign * scale * unit * cell, gear and coupling, + offset."""
     width = cells.shape[1]
 
     def per_joint(values: Any, key: str) -> Float[Array, " c"]:
@@ -128,7 +128,7 @@ def _to_si(
         if entry.unit == "K":
             values = values - 273.15
         if entry.side == "motor":
-            # q_m / N are the motors referred to their joints, and those are C q.
+            # q_m / N are motor positions referred to the joints, which equal C q.
             values = values / per_joint(column_map.gear_ratio, "gear_ratio")
             coupling = _coupling_matrix(column_map, width)
             if coupling is not None:
@@ -151,7 +151,7 @@ def _coupling_matrix(column_map: ColumnMap, joints: int) -> Float[Array, "j j"] 
 _SINGLE_COLUMN = ("time", "payload")
 
 
-def _signed_joints(column_map: ColumnMap, joints: int) -> Bool[Array, " j"]:
+def _sign_mask(column_map: ColumnMap, joints: int) -> Bool[Array, " j"]:
     signed = np.asarray(column_map.signed)
     if signed.ndim and len(signed) != joints:
         raise RecordingError(
@@ -161,7 +161,7 @@ def _signed_joints(column_map: ColumnMap, joints: int) -> Bool[Array, " j"]:
 
 
 def _synthesise_time(column_map: ColumnMap, count: int) -> tuple[Float[Array, " n"], str]:
-    """Time of a file that has none, and a note for its page."""
+    """Time stamps of a file without time column, and a note for its metadata."""
     rate = column_map.rate_hz
     assert rate is not None
     return np.arange(count) / rate, f"synthesised at {rate:g} Hz"
@@ -170,7 +170,7 @@ def _synthesise_time(column_map: ColumnMap, count: int) -> tuple[Float[Array, " 
 def _bad_cells(
     table: Table, rows: Array, column_indices: Mapping[str, list[int]]
 ) -> list[tuple[int, int, str]]:
-    """Cells of these rows and of columns in use that could not be read."""
+    """Unreadable cells of these rows, in the columns in use."""
     if not table.bad_cells:
         return []
     used, row_numbers = {-1}.union(*column_indices.values()), set(table.rows[rows].tolist())
@@ -220,7 +220,7 @@ def _recording(
         **fields,
         signal_unit=SIGNAL_UNITS[signal],
         torque_source=torque_source,
-        signed=_signed_joints(column_map, joints),
+        signed=_sign_mask(column_map, joints),
         gain=gain,
         gain_std=gain_std,
         coupling=_coupling_matrix(column_map, joints),
@@ -244,7 +244,7 @@ def _recording(
 
 
 def _meta(table: Table, column_map: ColumnMap, joints: int) -> dict[str, Any]:
-    """What the file and the map say about the recording as a whole."""
+    """Metadata of the recording from the file and the column map."""
     meta: dict[str, Any] = {**table.meta, "file": table.source.rsplit("/", 1)[-1]}
     if column_map.source != "map":
         meta["map"] = column_map.source.rsplit("/", 1)[-1]
@@ -270,7 +270,8 @@ def _meta(table: Table, column_map: ColumnMap, joints: int) -> dict[str, Any]:
 
 
 def _gain(column_map: ColumnMap, signal: str, joints: int) -> tuple[Any, Any, str, list[Finding]]:
-    """Joint torque per unit of signal, its deviation, the torque's source, and what was assumed."""
+    """Joint torque per unit of signal, its std, the torque source, and findings about
+    assumptions."""
 
     def per_joint(values: Any, key: str) -> Float[Array, " j"]:
         values = np.asarray(values, float).ravel()

@@ -1,8 +1,8 @@
-"""taufit's own form of a recording: named columns and one JSON page, whatever the container.
+"""taufit's file format of a recording: named columns and JSON metadata, in any container.
 
 Columns are t, then one per joint counted from 1: q_1, v_1, a_1, q_cmd_1, v_cmd_1, a_cmd_1,
 current_1 or torque_1 or signal_1, target_current_1, target_torque_1, temperature_1; and payload
-where it is known. SI units throughout.
+if known. SI units.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _per_joint() -> tuple[str, ...]:
 
 
 def to_columns(recording: Recording) -> tuple[dict[str, Float[Array, " n"]], dict[str, Any]]:
-    """The columns and the JSON page of a recording."""
+    """Columns and JSON metadata of a recording."""
     unit = next((name for name, u in SIGNAL_UNITS.items() if u == recording.signal_unit), "signal")
     columns = {"t": np.ascontiguousarray(recording.time, float)}
     for name in _per_joint():
@@ -50,7 +50,7 @@ def to_columns(recording: Recording) -> tuple[dict[str, Float[Array, " n"]], dic
 
 
 def describe(recording: Recording) -> dict[str, Any]:
-    """The JSON page: everything about a recording but its columns."""
+    """JSON metadata of a recording: everything except its columns."""
 
     def to_list(values: Array | None) -> Any:
         return None if values is None else np.asarray(values).tolist()
@@ -91,7 +91,7 @@ def checksum(columns: dict[str, Float[Array, " n"]]) -> int:
 
 
 def has_canonical_names(names: tuple[str, ...] | list[str]) -> bool:
-    """Whether columns are named as ours are."""
+    """Whether columns are named as in taufit's files."""
     names = list(names)
     signal = any(f"{QUANTITIES[name].prefix}_1" in names for name in SIGNALS)
     return "t" in names and "q_1" in names and signal
@@ -100,7 +100,7 @@ def has_canonical_names(names: tuple[str, ...] | list[str]) -> bool:
 def from_columns(
     columns: dict[str, Float[Array, " n"]], page: dict[str, Any] | None, source: str
 ) -> Recording:
-    """Inverse of `to_columns`; what was changed since, or was never ours, is screened again."""
+    """Inverse of `to_columns`; rows are checked again if the checksum differs."""
     names = tuple(columns)
     signals = _signals(names, source)
     joints = sum(re.fullmatch(r"q_\d+", name) is not None for name in names)
@@ -115,7 +115,7 @@ def from_columns(
         **_fields(columns, labels, source),
         signal_unit=SIGNAL_UNITS[signals[0]],
         findings=(
-            *_stored_findings(page, source),
+            *_findings_from_metadata(page, source),
             *_new_findings(page, intact, [name for name in names if name not in known_names]),
         ),
         **_page_fields(page or {}, joints, signals[0], source),
@@ -138,11 +138,11 @@ def from_columns(
 
 
 def _signals(names: tuple[str, ...], source: str) -> list[str]:
-    """The torque channel of columns as taufit names them."""
+    """Torque channel among canonical column names."""
     if not has_canonical_names(names):
         raise RecordingError(
             f"{source} has no columns t, q_1, ... and current_1 or torque_1 as taufit writes them "
-            f"(it has {', '.join(names[:20]) or 'none'}). Give a column map: map=..., --map."
+            f"(it has {', '.join(names[:20]) or 'none'}). Give a column map: column_map=..., --map."
         )
     signals = [name for name in SIGNALS if f"{QUANTITIES[name].prefix}_1" in names]
     if len(signals) != 1:
@@ -156,7 +156,7 @@ def _signals(names: tuple[str, ...], source: str) -> list[str]:
 def _fields(
     columns: dict[str, Float[Array, " n"]], labels: dict[str, list[str]], source: str
 ) -> dict[str, Any]:
-    """Columns of every quantity that the file has, joint by joint."""
+    """Arrays (n, j) of every quantity in the file."""
     fields = {}
     for name, joint_columns in labels.items():
         missing = [column for column in joint_columns if column not in columns]
@@ -169,13 +169,13 @@ def _fields(
 
 
 def _new_findings(page: dict[str, Any] | None, intact: bool, extra: list[str]) -> list[Finding]:
-    """Metadata that is gone, numbers that were changed, columns that are not read."""
+    """Findings about missing metadata, changed values and unread columns."""
     findings = []
     if page is None:
         text = "the file's columns are taufit's but its metadata is gone"
         action = "SI units and a signed motor-side signal are assumed; gains are unknown"
         findings.append(Finding("metadata", "warning", text, action))
-    # A live recording has no checksum: its rows were never looked at.
+    # A live recording has no checksum: its rows have not been checked.
     elif not intact and "checksum" in page:
         text = "the numbers are not those taufit wrote (the checksum differs)"
         findings.append(Finding("changed", "warning", text, "all rows were screened again"))
@@ -224,7 +224,7 @@ def _require_version(page: dict[str, Any], source: str) -> None:
 
 
 def _page_fields(page: dict[str, Any], joints: int, signal: str, source: str) -> dict[str, Any]:
-    """What the JSON page says, checked: it may have been written by anybody."""
+    """Fields from the JSON metadata, validated, since the file is untrusted."""
     if page:
         _require_version(page, source)
     default = "motor_current" if signal == "current" else "motor_torque"
@@ -252,8 +252,8 @@ def _page_fields(page: dict[str, Any], joints: int, signal: str, source: str) ->
     return result
 
 
-def _stored_findings(page: dict[str, Any] | None, source: str) -> list[Finding]:
-    """Findings of whoever read the run first."""
+def _findings_from_metadata(page: dict[str, Any] | None, source: str) -> list[Finding]:
+    """Findings stored in the metadata."""
     stored = (page or {}).get("findings") or []
     try:
         return [Finding.from_dict(item) for item in stored]
@@ -262,12 +262,12 @@ def _stored_findings(page: dict[str, Any] | None, source: str) -> list[Finding]:
 
 
 def to_text(page: dict[str, Any]) -> str:
-    """The page as one line of JSON that carries its own checksum."""
+    """Metadata as one line of JSON with a checksum."""
     return json.dumps({**page, "seal": _seal(page)}, default=str)
 
 
 def from_text(text: str | bytes, source: str) -> dict[str, Any]:
-    """Inverse of `to_text`; a page somebody edited is read and flagged."""
+    """Inverse of `to_text`; edited metadata are read and reported."""
     page = parse_json(text, f"the metadata of {source}", "intact", error=RecordingError)
     if not isinstance(page, dict):
         raise RecordingError(f"{source}: its metadata is damaged and cannot be read.")

@@ -1,4 +1,4 @@
-"""Further quantities of a recording by name: temperatures, commands, targets, other sensors."""
+"""Further channels of a recording by name: temperatures, commands, targets, other sensors."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from taufit.recording.quantity import QUANTITIES
 class Channels(Mapping[str, Any]):
     """Values by channel name, one column per joint, in the SI unit of the channel.
 
-    A channel is an entry of `QUANTITIES` that is neither time, motion nor torque signal. Whoever
-    carries channels carries all of them, so a further sensor is one entry there.
+    A channel is an entry of `QUANTITIES` that is neither time, motion nor torque signal. All
+    channels are passed on together, so a new sensor needs one entry there only.
 
     Attributes:
         arrays: Values (n, j) by name; absent channels are not listed.
@@ -57,7 +57,7 @@ class Channels(Mapping[str, Any]):
 
     @staticmethod
     def concatenate(parts: list[Channels]) -> Channels:
-        """Channels of several runs, one after the other; those that every run has."""
+        """Concatenate the channels that all runs have."""
         common = [name for name in parts[0] if all(name in part for part in parts)]
         return Channels({name: np.concatenate([part[name] for part in parts]) for name in common})
 
@@ -70,6 +70,6 @@ class Channels(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.arrays)
 
-    # Arrays have no single truth value: two channels are equal where they are the same object.
+    # Arrays have no single truth value: equality of channels is identity.
     __eq__ = object.__eq__
     __hash__ = object.__hash__

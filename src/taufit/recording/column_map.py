@@ -1,4 +1,4 @@
-"""What the columns of a file are: a small YAML page the user writes once per logger.
+"""Column map: YAML description of the columns of a file, written once per logger.
 
 robot: my_arm
 columns:
@@ -19,11 +19,11 @@ from typing import Any
 from taufit.core.errors import RecordingError
 from taufit.core.plain_data import parse_yaml, read_text
 from taufit.recording.columns import ColumnEntry, ColumnMap, locate
-from taufit.recording.map.page import parse_map
+from taufit.recording.map.parser import parse_map
 
 
 def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> ColumnMap:
-    """A column map from a YAML file, from data of the same shape, or as it is."""
+    """Read a column map from a YAML file or a mapping; a `ColumnMap` is returned as it is."""
     if isinstance(source, ColumnMap):
         return source
     if isinstance(source, Mapping):
@@ -36,7 +36,7 @@ def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> 
 
 
 def read_page(source: str | os.PathLike[str]) -> Mapping[str, Any]:
-    """A column map's file, or the shipped one of that name, as data."""
+    """Content of a column map file, or of the shipped one of that name."""
     path = _find_map(Path(source))
     try:
         path.stat()
@@ -55,7 +55,7 @@ def read_page(source: str | os.PathLike[str]) -> Mapping[str, Any]:
 
 
 def shipped_maps() -> dict[str, Path]:
-    """Maps by name: those of common loggers in the package, and examples/columns of a checkout."""
+    """Column maps by name: common loggers in the package, and examples/columns of a checkout."""
     module_path = Path(__file__).resolve()
     folders = [folder / "examples" / "columns" for folder in (module_path.parents[3], Path.cwd())]
     checkout_maps = {
@@ -67,7 +67,7 @@ def shipped_maps() -> dict[str, Path]:
 
 
 def _find_map(path: Path) -> Path:
-    """The map itself, or the shipped one of that bare name."""
+    """Path of the map, or of the shipped one of that name."""
     if path.exists():
         return path
     yaml_path = path if path.suffix in (".yaml", ".yml") else path.with_name(path.name + ".yaml")

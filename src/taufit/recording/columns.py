@@ -1,4 +1,4 @@
-"""Where the quantities of a recording are in a file: the noun a column map is read into."""
+"""Column map: locations, units and signs of the quantities in a file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Key = int | str
 
 @dataclass(frozen=True, slots=True)
 class ColumnEntry:
-    """Where one quantity is and how it becomes SI: value = sign * scale * unit * cell + offset.
+    """Location of one quantity and its conversion: value = sign * scale * unit * cell + offset.
 
     Attributes:
         quantity: One of `QUANTITIES`.
         keys: Column numbers from 1 or names, joint after joint; or one pattern with {joint}
             (counts from 1) or {joint0} (counts from 0).
-        unit: Of the file.
+        unit: Unit in the file.
         sign, scale, offset: One number, or one per joint; the offset is in SI.
-        side: "motor" where a motion is the motor's own, before gear and coupling.
+        side: "motor" for motor motion, before gear and coupling; else "joint".
         optional: Whether a file may lack these columns.
     """
 
@@ -39,25 +39,24 @@ class ColumnEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnMap:
-    """Everything a file of numbers does not say about itself.
+    """Description of the columns of a file and of the robot that was recorded.
 
     Attributes:
-        source: Where the map was read from, for messages.
+        source: Origin of the map, used in messages.
         columns: One entry per quantity.
-        robot, mounting, joint_names: Of the arm, or None.
-        gains: Joint torque per unit of signal, "auto" (found later from the controller's own
-            target torque and current), "unknown" (fit in the signal's own unit), or None where the
-            file does not need or say it.
-        gains_std: Their standard deviation, or None.
+        robot, mounting, joint_names: Properties of the robot, or None.
+        gains: Joint torque per unit of signal; "auto" (estimated from the controller's target
+            torque and current), "unknown" (fit in the signal's unit), or None if not needed.
+        gains_std: Standard deviation of the gains, or None.
         gear_ratio: Motor turns per joint turn, sign included, or None.
-        torque_constant: Motor torque per ampere, or None.
-        torque_side: "motor" where the signal is taken before the gear and contains the drive's
-            friction, "link" behind it, None to take what the quantity suggests.
-        signed: Whether the signal carries its sign, one value or one per joint.
+        torque_constant: Motor torque per ampere [N m/A], or None.
+        torque_side: "motor" if the signal is taken before the gear and contains the drive's
+            friction, "link" after it, None for the default of the quantity.
+        signed: Whether the signal has a sign; one value or one per joint.
         coupling: C with q_m = C q, motors referred to their joints, or None.
-        payload: Mass the robot carried [kg], or None.
-        header, delimiter, decimal, skip_rows: Of text files; None is found out.
-        rate_hz: Sampling rate of files without a time column.
+        payload: Payload mass [kg], or None.
+        header, delimiter, decimal, skip_rows: Layout of text files; None is detected.
+        rate_hz: Sampling rate of files without a time column [Hz].
         gravity_removed: Whether the controller subtracted gravity from the torque it logs.
         notes: Free text that goes into the recording's provenance.
     """
@@ -84,7 +83,7 @@ class ColumnMap:
     notes: str | None = None
 
     def entry(self, quantity: str) -> ColumnEntry | None:
-        """The entry of one quantity, or None."""
+        """Entry of a quantity, or None."""
         return next((entry for entry in self.columns if entry.quantity == quantity), None)
 
     @property
@@ -94,12 +93,12 @@ class ColumnMap:
 
 
 def is_pattern(key: Key) -> bool:
-    """Whether a key stands for one column per joint."""
+    """Whether a key is a pattern for one column per joint."""
     return isinstance(key, str) and ("{joint}" in key or "{joint0}" in key)
 
 
 def locate(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...] | None:
-    """Indices (from 0) of an entry's columns in a file; None where an optional one is absent."""
+    """Indices (from 0) of an entry's columns in a file; None if an optional entry is absent."""
     if len(entry.keys) == 1 and is_pattern(entry.keys[0]):
         matches = _match_pattern(entry, names, source)
         if matches or entry.optional:
@@ -120,7 +119,7 @@ def locate(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, 
 
 
 def _match_pattern(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...]:
-    """Columns of a pattern, joint after joint; a hole in the numbers is an error."""
+    """Column indices of a pattern, joint by joint; raises if joint numbers have gaps."""
     pattern = str(entry.keys[0])
     parts = re.split(r"(\{joint0?\})", pattern)
     first_number = 0 if "{joint0}" in parts else 1

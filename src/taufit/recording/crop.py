@@ -1,4 +1,4 @@
-"""Parts of a recording: from one time to another, and the part kept out of a fit."""
+"""Cropping in time, and splitting into training and hold-out parts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from taufit.core.errors import RecordingError
 from taufit.recording.recording import Recording
 from taufit.recording.row_checks import select_rows
 
-# Between the part that is fitted and the part kept out, so that no filter sees both [s].
+# Gap between training and hold-out part, so that filters do not mix them [s].
 GAP_S = 0.5
 
 
 def crop(recording: Recording, start: float | None, end: float | None) -> Recording:
-    """What was recorded from `start` to `end` [s after the first sample], both included."""
+    """Part of a recording from `start` to `end` [s after the first sample], both included."""
     elapsed = recording.time - recording.time[0]
     low = 0.0 if start is None else start
     high = np.inf if end is None else end
@@ -33,7 +33,9 @@ def crop(recording: Recording, start: float | None, end: float | None) -> Record
 
 
 def split(recording: Recording, fraction: float) -> tuple[Recording, Recording]:
-    """The first part, to fit, and the last `fraction` of the time, to test; a gap lies between."""
+    """Split into a training part and the last `fraction` of the time as hold-out, with a gap
+    between.
+    """
     if not 0.0 < fraction < 1.0:
         raise RecordingError(f"a hold-out of {100 * fraction:g} % is not between 0 and 100 %.")
     name = recording.name
@@ -53,18 +55,18 @@ def split(recording: Recording, fraction: float) -> tuple[Recording, Recording]:
 def training_or_holdout_part(
     runs: list[Recording], fraction: float, *, end: bool
 ) -> list[Recording]:
-    """The first part of each run, or its last `fraction`; a single run's end knows what was
-    before."""
+    """First part of each run, or its last `fraction`; a single run's tail includes the earlier
+    samples.
+    """
     if end and len(runs) == 1:
         return [tail(runs[0], fraction)]
     return [split(run, fraction)[end] for run in runs]
 
 
 def tail(recording: Recording, fraction: float) -> Recording:
-    """The last `fraction` of the time, with what was before it: low-pass and friction depend on
-    that.
+    """Last `fraction` of the time, including the samples before it for low-pass and friction state.
 
-    `counted_s` in its meta says from when to when it counts, in seconds after the first row.
+    `counted_s` in its meta is the time interval to be scored [s after the first row].
     """
     _, last = split(recording, fraction)
     lead_s = float(last.time[0] - recording.time[0])

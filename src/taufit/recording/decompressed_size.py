@@ -1,7 +1,7 @@
-"""What packed containers unpack to, found without unpacking them into memory.
+"""Decompressed size of container files, checked without holding their content in memory.
 
-Sizes that a file declares are trusted only where a reader is bound by them; everything else is
-unpacked piece by piece, counted and thrown away, up to the limit.
+Declared sizes are trusted only if the reader enforces them; otherwise the data are decompressed in
+blocks and counted, up to the limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ Count = Callable[[bytes], Iterator[int]]
 
 
 def require_decompressed_size(source: object, data: bytes, count: Count) -> None:
-    """Refuse packed bytes that unpack to too much; `count` yields sizes until it is done."""
+    """Raise a `RecordingError` if compressed bytes exceed the size limit; `count` yields block
+    sizes.
+    """
     total = 0
     for size in count(data):
         total += size
@@ -35,7 +37,7 @@ def require_decompressed_size(source: object, data: bytes, count: Count) -> None
 
 
 def gzip_sizes(data: bytes) -> Iterator[int]:
-    """Sizes of the pieces all members of a gzip file unpack to, up to the first damage."""
+    """Decompressed block sizes of all members of a gzip file, up to the first damage."""
     offset = 0
     while data[offset : offset + 2] == b"\x1f\x8b":
         unzip = zlib.decompressobj(wbits=31)
@@ -51,7 +53,7 @@ def gzip_sizes(data: bytes) -> Iterator[int]:
 
 
 def zlib_sizes(data: bytes) -> Iterator[int]:
-    """Sizes of the pieces a zlib stream unpacks to, up to the first damage."""
+    """Decompressed block sizes of a zlib stream, up to the first damage."""
     unzip = zlib.decompressobj()
     for start in range(0, len(data), _BLOCK_BYTES):
         try:
@@ -63,7 +65,7 @@ def zlib_sizes(data: bytes) -> Iterator[int]:
 
 
 def require_mat_size(path: Path) -> None:
-    """Refuse a MATLAB file whose packed parts unpack to too much."""
+    """Raise a `RecordingError` if compressed parts of a MATLAB file are too large."""
     if limits_are_lifted():
         return
     with path.open("rb") as file:
@@ -78,7 +80,7 @@ def require_mat_size(path: Path) -> None:
 
 
 def require_bag_size(path: Path) -> None:
-    """Refuse a bag one part of which unpacks to too much; bags are read part by part."""
+    """Raise a `RecordingError` if a chunk of a bag is too large; bags are read chunk by chunk."""
     for file in path.iterdir() if path.is_dir() else ():
         require_file(file, error=RecordingError)
     if limits_are_lifted():
@@ -110,7 +112,7 @@ def _metadata(path: Path) -> str:
 
 
 def _check_mcap(path: Path) -> None:
-    """MCAP: chunks of opcode, length, times, size, checksum, kind of packing and packed records."""
+    """Check MCAP chunks: opcode, length, times, size, checksum, compression, compressed records."""
     end = path.stat().st_size
     with path.open("rb") as file:
         file.seek(8)
@@ -139,14 +141,16 @@ def _check_chunk(path: Path, file: BinaryIO, end: int) -> None:
     if compression == b"zstd":
         _check_zstd(path, file.read(compressed_size))
     elif compression == b"lz4":
-        # At most 255 times as much, and no part of a bag may be large already.
+        # LZ4 expands at most 255 times.
         check_unpacked(
             path, 255 * compressed_size if compressed_size > 10_000_000 else 0, compressed_size
         )
 
 
 def _check_zstd(source: object, data: bytes) -> None:
-    """The size in a zstd frame's head binds who unpacks it; without one it is counted."""
+    """Check the size in the header of a zstd frame, which binds the decompressor; count without
+    one.
+    """
     from rosbags.rosbag2.reader import zstd
 
     try:
@@ -174,7 +178,7 @@ def _check_zstd(source: object, data: bytes) -> None:
 
 
 def _check_messages(path: Path) -> None:
-    """A database whose messages are packed one by one."""
+    """Check a database whose messages are compressed one by one."""
     from rosbags.rosbag2.reader import zstd
 
     try:
@@ -192,7 +196,7 @@ def _check_messages(path: Path) -> None:
 
 
 def _check_ros1(path: Path) -> None:
-    """ROS 1: records of a header with named fields, and data."""
+    """Check ROS 1 records: a header with named fields, and data."""
     end = path.stat().st_size
     with path.open("rb") as file:
         file.readline(100)

@@ -1,4 +1,4 @@
-"""Recordings in files that are read one at a time, very long ones section by section."""
+"""Lists of recording files, read one at a time; long files section by section."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from taufit.recording.readers.from_parquet import row_count
 from taufit.recording.recording import Recording
 from taufit.recording.repeats import repeated_files
 
-# Longer files are read in sections of so many rows.
+# Rows above which files are read in sections, and rows per section.
 MAX_ROWS, SECTION_ROWS = 3 * 2**15, 2**16
-# Rows read before a section, on which friction with memory runs in, and behind it, for filters.
+# Rows read before a section for the friction state, and after it for filters.
 LEAD_ROWS, TAIL_ROWS = 2**12, 2**9
-# Smaller files are not looked into: they have no more rows than that [bytes].
+# Files below this size have no more rows than that and are not opened [bytes].
 _MIN_BYTES = 2**22
 
 
-# Endings that files in a folder are taken for recordings by; text of any kind has to be named.
+# File endings that are not searched for in folders; such files must be named.
 _NOT_IN_FOLDERS = (".txt", ".dat", ".log")
-# Repeats that a refusal names.
+# Largest number of repeats listed in an error.
 _MAX_LISTED = 10
 
 
 class RecordingPaths(NamedTuple):
-    """Files that were looked for.
+    """Result of a search for recording files.
 
     Attributes:
-        paths: Those of a folder or pattern sorted by name.
-        folder: The first that was looked through; None where files were named one by one.
-        findings: Repeats that are counted, and links that were not followed.
+        paths: Paths of recordings; those of a folder or pattern sorted by name.
+        folder: First folder that was searched; None if files were named one by one.
+        findings: Findings about repeats and links that were not followed.
     """
 
     paths: tuple[Path, ...]
@@ -47,18 +47,18 @@ class RecordingPaths(NamedTuple):
 
 
 def find_recordings(sources: Sequence[Path], *, allow_repeats: bool = False) -> RecordingPaths:
-    """Files, and all recordings in folders and patterns.
+    """Find recordings given as files, folders and patterns.
 
     Every folder is visited once and links to folders are not followed, so no recording is found
-    twice; one that lies there twice is refused.
+    twice. Files with equal content are an error.
 
     Args:
-        sources: Files; folders, whose recordings are found at any depth; patterns such as
-            days/*/run_*.parquet. Bags and datasets that are folders count as files.
-        allow_repeats: Count a recording as often as it is there.
+        sources: Files; folders, searched at any depth; patterns such as days/*/run_*.parquet. Bags
+            and datasets that are folders count as files.
+        allow_repeats: Accept recordings with equal content.
 
     Raises:
-        RecordingError: There is none, a folder cannot be read, or recordings have equal contents.
+        RecordingError: Nothing was found, a folder cannot be read, or recordings are equal.
     """
     paths: list[Path] = []
     links: list[Path] = []
@@ -99,7 +99,7 @@ def _repeat_findings(paths: Sequence[Path]) -> list[Finding]:
 
 
 def repeat_error_text(repeats: Sequence[Finding]) -> str:
-    """Why recordings with equal contents are not fitted, and what to do."""
+    """Error text for recordings with equal content, with the remedy."""
     texts = [finding.message for finding in repeats[:_MAX_LISTED]]
     omitted = f"\nand {len(repeats) - _MAX_LISTED} more" if len(repeats) > _MAX_LISTED else ""
     return (
@@ -122,7 +122,7 @@ def _is_recording(folder: Path) -> bool:
 
 
 def is_recording_name(path: PurePath) -> bool:
-    """Whether a file in a folder is taken for a recording, by its ending."""
+    """Whether a file in a folder counts as a recording, by its ending."""
     from taufit.recording.read import READERS
 
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -132,7 +132,7 @@ def is_recording_name(path: PurePath) -> bool:
 
 
 def _recordings_in_folder(top: Path, links: list[Path]) -> Iterator[Path]:
-    """Recordings in a folder at any depth; links to folders are noted and not followed."""
+    """Recordings in a folder at any depth; links to folders are collected and not followed."""
     visited: set[tuple[int, int]] = set()
     pending = [top]
     while pending:
@@ -152,7 +152,7 @@ def _recordings_in_folder(top: Path, links: list[Path]) -> Iterator[Path]:
         for entry in visible:
             path = folder / entry.name
             if not entry.is_dir():
-                # Devices and pipes are no recordings; a link to nothing is named when it is read.
+                # Devices and pipes are no recordings; a broken link is reported when it is read.
                 if is_recording_name(path) and (entry.is_file() or not path.exists()):
                     yield path
             elif entry.is_symlink():
@@ -164,7 +164,7 @@ def _recordings_in_folder(top: Path, links: list[Path]) -> Iterator[Path]:
 
 
 def _recordings_by_pattern(pattern: Path, links: list[Path]) -> Iterator[Path]:
-    """Files a pattern stands for, but those behind links to folders."""
+    """Files that match a pattern, except those behind links to folders."""
     top = _pattern_root(pattern)
     relative_pattern = pattern.relative_to(top)
     matches_hidden = any(part.startswith(".") for part in relative_pattern.parts)
@@ -194,8 +194,8 @@ class FileSection:
 
     Attributes:
         path: The file.
-        first, last: Rows that count, the last not included.
-        rows: How many there are.
+        first, last: Rows of the section, the last not included.
+        rows: Number of rows of the file.
     """
 
     path: Path
@@ -205,23 +205,23 @@ class FileSection:
 
     @property
     def name(self) -> str:
-        """For messages and tables."""
+        """Name used in messages and tables."""
         return f"{self.path.name} (rows {self.first} to {self.last - 1})"
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingFiles:
-    """Files of one robot, in order; each is read when it is asked for and then forgotten.
+    """Files of one robot, in order; each is read on demand and not cached.
 
     Attributes:
-        paths: The files.
-        read: Gives the runs of one; a function that other processes can be handed.
-        read_rows: Gives some rows of one, from the first to the last not included; where it is
-            given, long Parquet files are gone through in sections.
-        settings: What decides, beside its content, what is read from a file; None where that is
-            not known, and nothing can be kept of what was found in it.
-        parts: Files and sections of files, as they are gone through.
-        findings: About the files together.
+        paths: Paths of the files.
+        read: Function that reads the runs of a file; must be picklable.
+        read_rows: Function that reads rows first <= i < last of a file; if given, long Parquet
+            files are read in sections.
+        settings: Reading settings that, with the file content, determine the result; None disables
+            caching.
+        parts: Files and sections of files, in order.
+        findings: Findings about the set of files.
     """
 
     paths: tuple[Path, ...]
@@ -237,7 +237,7 @@ class RecordingFiles:
             object.__setattr__(self, "parts", tuple(parts))
 
     def single_part(self, k: int) -> RecordingFiles:
-        """One part by itself."""
+        """Copy with one part."""
         part = self.parts[k]
         path = part.path if isinstance(part, FileSection) else part
         return replace(self, paths=(path,), parts=(part,))
@@ -246,10 +246,10 @@ class RecordingFiles:
         return len(self.parts)
 
     def __getitem__(self, k: int) -> list[Recording]:
-        """The runs of one part, each with the file's name where it has none of its own.
+        """Read the runs of one part.
 
-        A section comes with rows before and behind it; `counted_s` in its meta says from when to
-        when it counts, in seconds after the first row.
+        A section includes rows before and after it; `counted_s` in its meta is the time interval to
+        be scored [s after the first row].
         """
         part = self.parts[k]
         if isinstance(part, FileSection):
@@ -274,7 +274,7 @@ class RecordingFiles:
         start, stop = max(0, part.first - LEAD_ROWS), min(part.rows, part.last + TAIL_ROWS)
         runs = self.read_rows(part.path, start, stop)
         if len(runs) != 1 or not np.all(np.diff(runs[0].time) > 0.0):
-            # Runs that end inside, or clocks that jump: nothing beside the section is of use.
+            # A run ends inside, or time jumps: rows outside the section cannot be used.
             runs = self.read_rows(part.path, part.first, part.last)
             return [
                 replace(recording, meta={**recording.meta, "file": part.name}) for recording in runs
@@ -291,7 +291,7 @@ class RecordingFiles:
 
 @dataclass(frozen=True, slots=True)
 class HoldoutFiles(Mapping[str, list[Recording]]):
-    """Recordings by name, read when they are asked for."""
+    """Recordings by name, read on demand."""
 
     readers: Mapping[str, Callable[[], list[Recording]]]
 

@@ -1,4 +1,4 @@
-"""The arm's joints in the arm's order."""
+"""Order of a recording's joints."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from taufit.recording.recording import Recording
 
 
 def require_joints(count: int, expected: int, *, name: str, robot: str) -> None:
-    """Refuse what has another number of joints than the robot.
+    """Raise a `RecordingError` if the number of joints differs from the robot's.
 
     Args:
-        count: Joints of the recording.
-        expected: Joints of the robot.
-        name: Of the recording.
-        robot: Its name.
+        count: Number of joints of the recording.
+        expected: Number of joints of the robot.
+        name: Name of the recording.
+        robot: Name of the robot.
     """
     if count != expected:
         raise RecordingError(
@@ -34,16 +34,16 @@ def reorder_joints(
     robot: str = "the robot",
     name: str | None = None,
 ) -> Recording:
-    """The recording with its joints in the given order.
+    """Copy of a recording with its joints in the given order.
 
-    Where the recording names its joints they are sorted by name, and others left out; where it
-    does not, or none of the names is known, their number must fit and their order is kept.
+    Joints are selected by name if the recording has joint names; otherwise, or if the names are
+    unknown, their number must match and their order is kept.
 
     Args:
-        recording: Of this robot.
-        joints: Names in the robot's order.
-        robot: Its name, for messages.
-        name: What messages call the recording; by default its own name.
+        recording: Recording of this robot.
+        joints: Joint names in the robot's order.
+        robot: Name of the robot, used in messages.
+        name: Name of the recording in messages; default its name.
     """
     names = recording.meta.get("joint_names")
     if not isinstance(names, list) or not set(joints) <= set(names):

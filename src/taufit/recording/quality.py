@@ -1,4 +1,4 @@
-"""What a recording looks like before anybody fits anything: clock, rest and motion, findings."""
+"""Summary of a recording: sampling, standstill, motion, findings."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
 from taufit.recording.timing import Timing, timing
 
-# Below this speed [rad/s or m/s] a joint counts as resting; sensors of resting arms stay under it.
+# Speed below which a joint stands still, above the noise of velocity sensors [rad/s or m/s].
 STANDSTILL_SPEED = 0.01
-# Shorter stops are turning points, not rest [s].
+# Shorter stops are reversals, not standstill [s].
 MIN_STANDSTILL_S = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordingQuality:
-    """Of one recording.
+    """Sampling, standstill intervals and travel of a recording.
 
     Attributes:
-        timing: Of its time stamps.
+        timing: Sampling statistics.
         rest: (first, last) time stamp of every interval in which no joint moves [s].
-        motion: (first, last) time stamp of the longest interval between rests, or None where
-            nothing moves.
-        travel: Range each joint covers [rad or m].
-        findings: The reader's.
+        motion: (first, last) time stamp of the longest interval in motion [s], or None.
+        travel: Range of each joint's position [rad or m].
+        findings: Findings of the reader.
     """
 
     timing: Timing
@@ -56,7 +55,7 @@ class RecordingQuality:
 
 
 def recording_quality(recording: Recording) -> RecordingQuality:
-    """Clock, rest windows and travel of a recording."""
+    """Compute sampling statistics, standstill intervals and travel."""
     moving = motion_mask(recording)
     time = recording.time
     standstill = [
@@ -83,16 +82,16 @@ def recording_quality(recording: Recording) -> RecordingQuality:
 
 
 def _intervals(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
-    """First and last index of every interval in which the mask is true."""
+    """First and last index of every interval of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
     return [(int(first), int(end) - 1) for first, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def motion_mask(recording: Recording, speed: float = STANDSTILL_SPEED) -> Bool[Array, " n"]:
-    """Per sample, whether any joint moves faster than `speed`.
+    """Samples in which any joint is faster than `speed`.
 
-    From the recorded velocity where there is one; otherwise from the change of position over
-    100 ms, long enough for encoder steps not to count as motion.
+    Uses recorded velocity, else the change of position over 100 ms, so that encoder steps do not
+    count as motion.
     """
     if recording.velocity is not None:
         return np.asarray((np.abs(recording.velocity) > speed).any(1))

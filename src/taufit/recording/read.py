@@ -1,4 +1,4 @@
-"""Any file a robot or a logger wrote -> Recording."""
+"""Reading of recordings in any supported file format."""
 
 from __future__ import annotations
 
@@ -41,22 +41,21 @@ def read_recording(
     start: float | None = None,
     end: float | None = None,
 ) -> Recording:
-    """Read one run, in SI units, with findings about everything that was not as it should be.
+    """Read one run, in SI units, with findings about irregularities.
 
     Args:
         path: .parquet, .csv, .tsv, .txt (also .gz), .npz, .mat, .h5, .mcap, .bag, a ROS 2 bag
             or LeRobot directory, or a .live file of a recording that was not finished; or a
             pandas or polars frame or an Arrow table.
-        column_map: What the columns are: a YAML file, the same as a dict, or a `ColumnMap`.
-            taufit's
-            own files, UR RTDE records and joint states need none.
-        run: Which run, where the file holds several.
-        topic: Of the joint states, for bags that have several.
-        torque_kind: What the torque channel is: "torque" (N m), "current" (A),
-            "torque_without_gravity" (N m, gravity subtracted by the controller) or "raw". Bags do
-            not say it; elsewhere it goes before what the file or map says.
-        payload: Mass the robot carried [kg]; goes before what the file or map says.
-        start, end: Only what was recorded between them [s after the first sample].
+        column_map: Description of the columns: a YAML file, a mapping, or a `ColumnMap`. Not
+            needed for taufit's files, UR RTDE records and joint states.
+        run: Number of the run, if the file contains several.
+        topic: Topic of the joint states, if a bag has several.
+        torque_kind: Kind of the torque channel: "torque" (N m), "current" (A),
+            "torque_without_gravity" (N m, gravity subtracted by the controller) or "raw". Required
+            for bags; overrides file and map elsewhere.
+        payload: Payload mass [kg]; overrides file and map.
+        start, end: Time interval to read [s after the first sample].
 
     Example:
         >>> import pandas, taufit
@@ -105,9 +104,9 @@ def read_recordings(
     end: float | None = None,
     rows: tuple[int, int] | None = None,
 ) -> list[Recording]:
-    """Read every run of a file; one recording each, never mixed.
+    """Read every run of a file, one recording each.
 
-    Arguments as `read_recording`; `rows` (first, last not included) reads part of a Parquet file.
+    Arguments as `read_recording`; `rows` (first, last not included) selects rows of a Parquet file.
     """
     parsed_map = None if column_map is None else read_map(column_map)
     if rows is not None:
@@ -158,14 +157,14 @@ def _read_file(
 ) -> list[Recording]:
     reader = _reader(path)
     if _reader_suffix(path) in _BAGS:
-        return reader(path, column_map, topic=topic, effort=torque_kind)
+        return reader(path, column_map, topic=topic, torque_kind=torque_kind)
     if topic is not None:
         raise RecordingError(f"{path} is not a ROS bag: --topic (topic) does not apply to it.")
     return [with_torque_kind(recording, torque_kind) for recording in reader(path, column_map)]
 
 
 def with_torque_kind(recording: Recording, torque_kind: str | None) -> Recording:
-    """The recording with its torque channel taken for what the user says it is."""
+    """Copy of a recording with its torque channel interpreted as `torque_kind`."""
     if torque_kind is None:
         return recording
     from taufit.recording.readers.from_bag import TORQUE_KINDS
@@ -203,7 +202,7 @@ def with_torque_kind(recording: Recording, torque_kind: str | None) -> Recording
 
 
 def read_table(path: str | os.PathLike[str], *, topic: str | None = None) -> Table | None:
-    """What a file holds, before anybody says what it is; None where it says so itself."""
+    """Table of a file without description; None if the file describes its columns."""
     path = _require_path(path)
     if _reader_suffix(path) in _BAGS:
         from taufit.recording.readers.from_bag import bag_table
@@ -231,7 +230,7 @@ def _reader(path: Path) -> _Reader:
 
 
 def _reader_suffix(path: Path) -> str:
-    """The ending of the reader that a path needs; "" for a LeRobot dataset."""
+    """Suffix that selects the reader of a path; "" for a LeRobot dataset."""
     if path.is_dir():
         if (path / "meta" / "info.json").exists():
             return ""

@@ -1,7 +1,6 @@
-"""Recordings that are given more than once, under one name or several.
+"""Detection of recordings given more than once.
 
-A fit counts every row once as if nothing else said the same: a recording that counts twice makes
-intervals narrower than they are.
+A fit treats rows as independent: a recording that counts twice makes intervals too narrow.
 """
 
 from __future__ import annotations
@@ -11,18 +10,18 @@ import os
 from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 
-# So much of both ends of a file tells most recordings apart [bytes].
+# Bytes compared at both ends of a file before its whole content.
 _ENDS = 2**16
 _FileKey = Callable[[Path], Hashable]
 
 
 def repeated_files(paths: Iterable[Path]) -> dict[int, int]:
-    """Files (and folders that are recordings) whose content is that of an earlier one.
+    """Files (and folders that are recordings) with the content of an earlier one.
 
-    Few are read: sizes tell most apart, then both ends.
+    Sizes are compared first, then both ends, then the content.
 
     Returns:
-        Number of the repeat -> number of the first with that content.
+        Index of the repeat -> index of the first file with that content.
     """
     paths = list(paths)
     file_keys: tuple[_FileKey, ...] = (_size, _ends, _content)

@@ -1,8 +1,9 @@
-"""Which rows of a recording can be believed. Every row left out is named in a finding.
+"""Row checks of a recording; every dropped row is reported in a finding.
 
-In this order: cells that are not numbers or beyond any arm, time that goes backwards or stands
-still, rows the arm cannot have been in. Then what is kept is looked over for gaps, joints that
-do not move, and units that cannot be right.
+Order: cells that are not numbers or too large; time that goes backwards or stands still; rows with
+impossible positions. The remaining rows are checked for gaps, joints that do not move, and
+implausible
+units.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from taufit.recording.recording import Recording
 from taufit.recording.timing import timing
 from taufit.recording.units import FAST_HZ, SLOW_HZ, unit_findings
 
-# A file with a larger share of unusable rows is refused: what is left is not the run.
+# Largest fraction of unusable rows; files with more are rejected.
 MAX_BAD_FRACTION = 0.2
-# A fragment between two impossible steps is left out when it is shorter than this many rows.
+# Fragments between impossible steps are dropped if they have fewer rows.
 SHORT_FRAGMENT = 10
-# A step is impossible above this speed [rad/s or m/s], this length [rad or m] and this many times
-# the joint's own usual (median) speed, all three at once, unless the steps around it or the
-# recorded velocity bear it out.
+# A step is impossible above this speed [rad/s or m/s], this length [rad or m] and this multiple of
+# the joint's median speed, all three at once, unless neighbouring steps or the recorded velocity
+# agree with it.
 JUMP_SPEED, JUMP_LENGTH, JUMP_TIMES = 10.0, 0.05, 5.0
-# Sorting is trusted for rows that came this little too late [s], as from several threads.
+# Largest delay of rows that are sorted into place, e.g. from several threads [s].
 MAX_LATE_S = 0.5
-# A logger that repeats its last row for want of a new one does so for at most this many rows.
+# Largest number of consecutive repeats of a row that count as stale.
 STALE_ROWS = 5
 
 _ESSENTIAL = ("time", "position", "signal")
@@ -55,17 +56,18 @@ def check_rows(
     cells: Callable[[str, int], Float[Array, " c"]] | None = None,
     payload: Float[Array, " n"] | None = None,
 ) -> Recording:
-    """The rows that can be believed, and findings about the others and about the whole.
+    """Drop invalid rows; add findings about them and about the whole recording.
 
     Args:
-        recording: As the file has it.
-        source: The file, for messages.
+        recording: Recording as in the file.
+        source: File name, used in messages.
         rows: Number of each row in the file, from 1.
-        labels: What the file calls the columns of each field.
-        bad_cells: (row, column, text) the reader could not read.
-        names: What the file calls all its columns, for `bad_cells`.
-        cells: The numbers of a field in one row as the file has them, before units and gears.
-        payload: The file's payload column [kg], or None.
+        labels: Column names of each field in the file.
+        bad_cells: Unreadable cells (row, column, text).
+        names: All column names of the file, for `bad_cells`.
+        cells: Function giving the original values of a field in one row, before unit and gear
+            conversion.
+        payload: Payload column of the file [kg], or None.
     """
     if not len(recording):
         raise RecordingError(f"{source} has no rows.")
@@ -73,7 +75,7 @@ def check_rows(
     recording = _drop_sparse_fields(recording, findings)
 
     total = len(rows)
-    # The payload column, where there is none, is one of nothing known.
+    # Without a payload column all masses are unknown.
     masses = np.full(total, np.nan) if payload is None else payload
     is_bad, first_bad_cells = _corrupt_mask(recording, labels, cells)
     is_bad |= np.isin(rows, [row for row, column, _ in bad_cells if column < 0])
@@ -119,7 +121,7 @@ def _corrupt_rows_finding(
     bad_cells: Sequence[tuple[int, int, str]],
     names: Sequence[str],
 ) -> Finding:
-    """Rows that are dropped, with the first cell of each; too many of them are refused."""
+    """Finding about dropped rows with the first bad cell of each; raises if there are too many."""
     texts = {row: (column, text) for row, column, text in reversed(list(bad_cells))}
     bad_rows = []
     for index in np.flatnonzero(is_bad):
@@ -151,7 +153,7 @@ def _corrupt_rows_finding(
 
 
 def _payload_mass(masses: Float[Array, " n"], findings: list[Finding]) -> float | None:
-    """The payload that a column gives, where it is the same in all rows."""
+    """Payload mass from a column, if constant."""
     valid = masses[np.isfinite(masses) & (masses >= 0)]
     if len(valid) and np.ptp(valid) == 0:
         return float(valid[0])
@@ -163,7 +165,7 @@ def _payload_mass(masses: Float[Array, " n"], findings: list[Finding]) -> float 
 
 
 def _drop_sparse_fields(recording: Recording, findings: list[Finding]) -> Recording:
-    """Fields the run can do without are left out where they are mostly holes."""
+    """Drop optional fields that are mostly missing."""
     for name, values in recording.quantities().items():
         if name in _ESSENTIAL:
             continue
@@ -187,7 +189,7 @@ def _corrupt_mask(
     labels: Mapping[str, Sequence[str]],
     cells: Callable[[str, int], Float[Array, " c"]] | None,
 ) -> tuple[Bool[Array, " n"], dict[int, tuple[str, float]]]:
-    """Rows with a cell that is not finite or larger than any arm's, and the first such cell."""
+    """Rows with a cell that is not finite or too large, and the first such cell."""
     unit = next(name for name, unit in SIGNAL_UNITS.items() if unit == recording.signal_unit)
     is_bad = np.zeros(len(recording), bool)
     first_bad_cells: dict[int, tuple[str, float]] = {}
@@ -198,7 +200,7 @@ def _corrupt_mask(
         is_bad |= is_wrong.any(1)
         for index in np.flatnonzero(is_wrong.any(1)):
             if int(index) not in first_bad_cells:
-                # Coupled motors spread what is not finite over all joints: the cell itself counts.
+                # Coupling spreads nan over all joints, so the original cell is reported.
                 source = values[index] if cells is None else cells(name, int(index))
                 empty = ~np.isfinite(source)
                 column = int(np.argmax(empty if empty.any() else is_wrong[index]))
@@ -210,7 +212,7 @@ def _corrupt_mask(
 def _in_order(
     time: Float[Array, " n"], rows: Int[Array, " n"], source: str, findings: list[Finding]
 ) -> Int[Array, " k"]:
-    """Indices that put time into strictly increasing order, or an error where that is a guess."""
+    """Indices that put time into strictly increasing order; raises if that is ambiguous."""
     order = np.arange(len(time))
     if (np.diff(time) < 0).any():
         increasing = _longest_increasing(time)
@@ -269,7 +271,7 @@ def _in_order(
 
 
 def _longest_increasing(time: Float[Array, " n"]) -> Int[Array, " k"]:
-    """Indices of a longest subsequence in which time never falls (patience sorting)."""
+    """Indices of a longest subsequence in which time does not decrease (patience sorting)."""
     pile_tops: list[float] = []
     pile_ends: list[int] = []
     previous = np.full(len(time), -1)
@@ -288,7 +290,7 @@ def _longest_increasing(time: Float[Array, " n"]) -> Int[Array, " k"]:
 
 
 def _unwrap_angles(recording: Recording, findings: list[Finding]) -> Recording:
-    """Angles that were logged modulo a turn, made continuous: whole turns change no torque."""
+    """Unwrap angles that were logged modulo one turn."""
     if len(recording) < 3:
         return recording
     steps = np.diff(recording.position, axis=0)
@@ -298,7 +300,7 @@ def _unwrap_angles(recording: Recording, findings: list[Finding]) -> Recording:
         remainder_speed = np.abs(steps - 2 * np.pi * turns) / np.diff(recording.time)[:, None]
     median_speed = np.median(speed, axis=0)
     is_wrapped = (np.abs(turns) == 1) & (speed > JUMP_SPEED) & (speed > JUMP_TIMES * median_speed)
-    # What is left of the step must be a step like the others.
+    # The step without the turn must be plausible.
     is_wrapped &= remainder_speed < np.maximum(JUMP_TIMES * median_speed, 1.0)
     if not is_wrapped.any():
         return recording
@@ -321,10 +323,9 @@ def _unwrap_angles(recording: Recording, findings: list[Finding]) -> Recording:
 def _reachable_mask(
     recording: Recording, rows: Int[Array, " n"], source: str, findings: list[Finding]
 ) -> Bool[Array, " n"]:
-    """Rows the arm can have been in, seen from the rows around them.
+    """Mask of rows with plausible positions, compared with their neighbours.
 
-    Between neighbouring rows the joints move at most at some speed; where a step is far beyond
-    it, one of the two rows is wrong. Such steps cut the run into fragments, and short ones go.
+    Impossible steps between neighbouring rows split the run into fragments; short ones are dropped.
     """
     n = len(recording)
     keep = np.ones(n, bool)
@@ -375,7 +376,7 @@ def _reachable_mask(
 
 
 def _impossible_steps(recording: Recording) -> Int[Array, " s"]:
-    """Index of the row before each step no arm takes."""
+    """Index of the row before each impossible step."""
     if len(recording) < 3:
         return np.zeros(0, int)
     step = np.diff(recording.time)
@@ -384,8 +385,7 @@ def _impossible_steps(recording: Recording) -> Int[Array, " s"]:
     median_speed = np.median(speed, axis=0)
     is_jump = (speed > JUMP_SPEED) & (travel > JUMP_LENGTH) & (speed > JUMP_TIMES * median_speed)
     for index, joint in zip(*np.nonzero(is_jump), strict=True):
-        # A real motion, however fast and rare, goes on from step to step, and the recorded
-        # velocity knows of it.
+        # A real motion continues over several steps and agrees with the recorded velocity.
         first = max(0, index - 3)
         rates = np.diff(recording.position[first : index + 5, joint]) / step[first : index + 4]
         step_rate = rates[index - first]
@@ -395,7 +395,7 @@ def _impossible_steps(recording: Recording) -> Int[Array, " s"]:
                 expected_rate, recording.velocity[index : index + 2, joint].mean(), key=abs
             )
         is_jump[index, joint] = abs(step_rate - expected_rate) > 0.5 * abs(step_rate)
-    # The clock may be wrong as well: a wait longer than all the rest of the run cuts it too.
+    # Time steps longer than the remaining run split it too.
     max_step = step.max()
     is_time_leap = step > max(10.0, 1.5 * (step.sum() - max_step), 100 * float(np.median(step)))
     return np.flatnonzero(is_jump.any(1) | is_time_leap)
@@ -426,7 +426,7 @@ def _timing_findings(recording: Recording, rows: Int[Array, " n"]) -> list[Findi
 
 
 def check_channels(recording: Recording) -> list[Finding]:
-    """Joints that stand still, channels that are stuck, and units that cannot be right."""
+    """Findings about joints at standstill, stuck channels and implausible units."""
     n = len(recording)
     is_constant = np.ptp(recording.position, axis=0) == 0
     findings = [
@@ -467,7 +467,7 @@ def check_channels(recording: Recording) -> list[Finding]:
 
 
 def _stale_row_count(recording: Recording) -> int:
-    """Rows that repeat the row before them, between rows in which the arm moves."""
+    """Number of rows that repeat the row before them while the robot moves."""
     is_moving = np.any(np.diff(recording.position, axis=0) != 0, axis=1)
     is_repeated = np.logical_not(is_moving | np.diff(recording.signal, axis=0).any(1))
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_repeated, [False]]).astype(int)))

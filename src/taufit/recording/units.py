@@ -1,4 +1,4 @@
-"""Units and clocks that cannot be right, found from position against velocity and by sizes.
+"""Detection of wrong units and clocks, from velocity against position and by magnitude.
 
 With v the recorded velocity and dq/dt the slope of position over the recorded time, their ratio is
 one number for all joints where a unit or the clock is wrong:
@@ -16,18 +16,18 @@ from taufit.recording.map.remedy import MapEdit, Remedy
 from taufit.recording.recording import Recording
 from taufit.recording.timing import USUAL_HZ, timing
 
-# Within this factor of one, velocity and position agree.
+# Largest ratio of velocity to slope of position that counts as agreement.
 AGREEMENT_RATIO = 1.15
-# Position and velocity have the same shape above this correlation; below, a ratio means nothing.
+# Minimum correlation of velocity and slope of position for a valid ratio.
 _MIN_CORRELATION = 0.9
-# No logger of joint torques is slower or faster [Hz]; milliseconds taken for seconds are.
+# Plausible range of logger rates [Hz]; milliseconds read as seconds are outside.
 SLOW_HZ, FAST_HZ = 2.0, 50_000.0
 _RATIO_TOLERANCE = 0.04
 _MAX_ANGLE = 4 * np.pi
 
 
 def unit_findings(recording: Recording) -> list[Finding]:
-    """One finding for all joints on time, velocity and position units; nothing where they agree."""
+    """Findings about units of time, velocity and position; empty if they agree."""
     findings = _clock_findings(recording)
     if recording.velocity is not None and len(recording) >= 10:
         findings += _velocity_findings(recording)
@@ -37,12 +37,12 @@ def unit_findings(recording: Recording) -> list[Finding]:
 
 
 def velocity_ratios(recording: Recording) -> Float[Array, " j"]:
-    """Recorded velocity over the slope of position, per joint; nan where they differ in shape."""
+    """Ratio of recorded velocity to slope of position, per joint; nan if they do not correlate."""
     out = np.full(recording.joints, np.nan)
     if recording.velocity is None or len(recording) < 10:
         return out
     span = np.ptp(recording.position, axis=0)
-    # Change over windows against the integral of velocity: neither noise nor jitter matters.
+    # Comparison over windows is insensitive to noise and jitter.
     time = recording.time
     velocity_integral = np.vstack(
         [
@@ -56,7 +56,7 @@ def velocity_ratios(recording: Recording) -> Float[Array, " j"]:
     edges = np.unique(np.linspace(0, len(time) - 1, min(400, len(time))).astype(int))
     step = np.diff(time)
     gaps = np.concatenate([[0], np.cumsum(step > 3.0 * np.median(step))])
-    # Nobody knows the velocity within a gap.
+    # Velocity is unknown within a gap.
     without_gap = np.diff(gaps[edges]) == 0
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         change = np.diff(recording.position[edges], axis=0)[without_gap]
@@ -106,7 +106,7 @@ def _unit_remedy(quantity: str, unit: str) -> Remedy:
     return Remedy(edits=(MapEdit(quantity, "unit", unit),))
 
 
-# Positions and whatever else is counted in the same unit.
+# Correction for motion in degrees.
 DEGREES_REMEDY = Remedy(
     edits=(
         MapEdit("position", "unit", "deg"),
@@ -170,9 +170,7 @@ def _are_equal(ratios: Float[Array, " k"]) -> bool:
 def _ratio_cause(
     factor: float, recording: Recording, single_joint: bool = False
 ) -> tuple[str, str, Remedy | None]:
-    """The kind of finding and what to do, in words and for machines, about one ratio of velocity
-    to position.
-    """
+    """Kind of finding, text and remedy for a ratio of velocity to slope of position."""
     degree = 180.0 / np.pi
     drop_velocity = Remedy(edits=(MapEdit("velocity", "drop"),))
 

@@ -79,7 +79,7 @@ def quality_report(
                 return (*findings, note)
     moving = _motion_mask(recording, samples)
     findings += _motion_findings(samples, moving)
-    findings += _coupled_motion_findings(samples, moving)
+    findings += _equal_motion_findings(samples, moving)
     findings += [f for f in samples.findings if f.kind not in ("duplicate", "gap")]
     findings += _delay_findings(recording, samples, moving)
     findings += _noise_findings(samples, moving, "N m" if note is None else recording.signal_unit)
@@ -303,7 +303,7 @@ def _channel_findings(recording: Recording, known_kinds: set[str]) -> list[Findi
     return findings
 
 
-def _coupled_motion_findings(samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
+def _equal_motion_findings(samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
     """Findings about joints with equal motion, whose parameters are confounded."""
     if np.count_nonzero(moving) < 50:
         return []

@@ -1,4 +1,4 @@
-"""A table nobody has described -> a column map to start from, with the reasons for every line."""
+"""Draft of a column map from a table without description, with reasons for every line."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from taufit.recording.table import Table
 
 Gravity = Callable[[Float[Array, "n j"]], Float[Array, "n j"]]
 
-# Not drafted: taufit derives accelerations itself.
+# Not drafted: taufit differentiates velocity itself.
 _DERIVED = ("acceleration", "commanded_acceleration")
-# Torque of this many times gravity at the nominal arm is torque; else it is some other unit.
+# Range of the ratio to gravity torque of the nominal robot within which a signal is a torque.
 _GRAVITY_RATIO_RANGE = (0.4, 2.5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """A column map as data, and why it says what it says.
+    """Column map as data, with its reasons.
 
     Attributes:
-        page: What a map file holds; `read_map` takes it as it is.
+        page: Content of the map file, accepted by `read_map`.
         reasons: One sentence per decision.
-        open_questions: What only the user can say: gains, the torque's meaning, zero offsets.
+        open_questions: Questions for the user: gains, meaning of the torque channel, zero offsets.
     """
 
     page: dict[str, Any]
@@ -52,17 +52,17 @@ def draft_map(
     joint_names: Sequence[str] = (),
     gravity: Gravity | None = None,
 ) -> Draft:
-    """The map a table's names and numbers suggest.
+    """Draft a column map from column names and values.
 
     Args:
-        table: As a reader gives it.
-        joints: How many the robot has, where that is known.
-        joint_names: Of the robot, where they are known.
-        gravity: Torque of gravity on the nominal arm for positions [rad], to tell torque from
-            current.
+        table: Table from a reader.
+        joints: Number of joints of the robot, if known.
+        joint_names: Joint names of the robot, if known.
+        gravity: Gravity torque of the nominal robot for positions [rad], used to distinguish
+            torque from current.
 
     Raises:
-        RecordingError: Neither names nor numbers show positions and a torque or current.
+        RecordingError: Positions and a torque or current were not recognised.
     """
     if len(table.values) < 2:
         raise RecordingError(f"{table.source} has {len(table.values)} rows: too few for a map.")
@@ -78,11 +78,11 @@ def draft_map(
         reasons.append("quantities are named in the header")
         column_groups = _matching_groups(by_name, position, signal, table)
     elif position is not None:
-        raise _unrecognised_error(table, True)
+        raise _recognition_error(table, True)
     else:
         time_and_layout = _layout_from_values(table, time, run, joints, gravity)
         if time_and_layout is None:
-            raise _unrecognised_error(table, False)
+            raise _recognition_error(table, False)
         time, value_layout = time_and_layout
         column_groups, rate = list(value_layout.groups), value_layout.rate_hz
         count = len(next(g for g in column_groups if g.quantity == "position").columns)
@@ -120,7 +120,7 @@ def _flow(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _unrecognised_error(table: Table, has_position: bool) -> RecordingError:
+def _recognition_error(table: Table, has_position: bool) -> RecordingError:
     missing = "torque or current" if has_position else "positions"
     labels = ", ".join(table.labels[:30]) + (", ..." if len(table.labels) > 30 else "")
     return RecordingError(
@@ -140,7 +140,7 @@ def _moving_columns(table: Table, group: ColumnGroup) -> int:
 def _pick_group(
     candidate_groups: list[ColumnGroup], quantity: str, table: Table, joints: int | None
 ) -> ColumnGroup | None:
-    """The group that is measured: of the robot's size, most of it moving, plainly named."""
+    """Measured group of a quantity: of the robot's size, most columns moving, fewest qualifiers."""
     candidates = [g for g in candidate_groups if g.quantity == quantity and not g.commanded]
     candidates = [g for g in candidates if not {"tcp", "digital", "io"} & set(g.qualifiers)]
     if joints is not None:
@@ -155,7 +155,7 @@ def _pick_group(
 def _pick_signal(
     candidate_groups: list[ColumnGroup], position: ColumnGroup | None, table: Table
 ) -> ColumnGroup | None:
-    """Torque where it is measured as such, else current; never an external torque's estimate."""
+    """Measured torque, else current; never an estimate of external torque."""
     if position is None:
         return None
     candidates = [
@@ -168,7 +168,7 @@ def _pick_signal(
     ]
     targets = {g.quantity for g in candidate_groups if g.commanded}
     if {"torque", "current"} <= targets:
-        # A controller that logs both targets shows its gains: the current is then worth most.
+        # With both targets logged the drive gains can be estimated, so current is preferred.
         candidates = [g for g in candidates if g.quantity == "current"] or candidates
     order = {"torque": 0, "current": 1}
     return min(candidates, key=lambda g: (order[g.quantity], len(g.qualifiers)), default=None)
@@ -177,14 +177,14 @@ def _pick_signal(
 def _matching_groups(
     candidate_groups: list[ColumnGroup], position: ColumnGroup, signal: ColumnGroup, table: Table
 ) -> list[ColumnGroup]:
-    """The other groups that go with the position chosen."""
+    """Further groups that belong to the chosen position."""
     out = [position]
     candidate_groups = [g for g in candidate_groups if len(g.columns) == len(position.columns)]
     excluded_words = {"ext", "external", "err", "error", "tcp"}
     measured = [
         g for g in candidate_groups if not g.commanded and not excluded_words & set(g.qualifiers)
     ]
-    # Accelerations in a log are nearly always differences: taufit derives its own.
+    # Logged accelerations are usually differences: taufit differentiates itself.
     for quantity in ("velocity", "temperature"):
         candidates = [g for g in measured if g.quantity == quantity]
         if candidates:
@@ -242,7 +242,7 @@ def _layout_from_values(
 
 
 def _has_velocity_and_torque(table_layout: TableLayout | None) -> bool:
-    """Whether a layout has a velocity and a torque."""
+    """Whether a layout has velocity and torque."""
     quantities = (
         set() if table_layout is None else {group.quantity for group in table_layout.groups}
     )
@@ -250,7 +250,7 @@ def _has_velocity_and_torque(table_layout: TableLayout | None) -> bool:
 
 
 def _plausible_rows(values: Float[Array, "n c"]) -> Float[Array, "n c"]:
-    """The longest part without numbers that nothing else of their column comes near."""
+    """Longest interval of rows without extreme values."""
     with np.errstate(over="ignore", invalid="ignore"):
         median = np.nanmedian(values, axis=0)
         spread = np.nanmedian(np.abs(values - median), axis=0)
@@ -262,7 +262,7 @@ def _plausible_rows(values: Float[Array, "n c"]) -> Float[Array, "n c"]:
 
 
 class _DraftWriter:
-    """Groups -> the page of a map."""
+    """Writes the content of a map from column groups."""
 
     def __init__(
         self,
@@ -291,12 +291,12 @@ class _DraftWriter:
         position = next(g for g in self.column_groups if g.quantity == "position")
         signals = [g for g in self.column_groups if g.quantity in ("torque", "current")]
         if all(g.commanded for g in signals):
-            raise _unrecognised_error(self.table, True)
+            raise _recognition_error(self.table, True)
         measured = min(signals, key=lambda g: g.commanded)
         kind = self._signal(position, measured)
-        others = [g for g in signals if g is not measured]
-        self._measured(columns, others, measured, kind)
-        self._targets(columns, others, kind)
+        other_signals = [g for g in signals if g is not measured]
+        self._add_measured(columns, other_signals, measured, kind)
+        self._targets(columns, other_signals, kind)
         self.page["columns"] = columns
         self._names(position)
         if self.time is None:
@@ -305,17 +305,21 @@ class _DraftWriter:
             self._gains({"target_torque", "target_current"} <= columns.keys())
         return Draft(self.page, tuple(self.reasons), tuple(self.open_questions))
 
-    def _measured(
-        self, columns: dict[str, Any], others: list[ColumnGroup], measured: ColumnGroup, kind: str
+    def _add_measured(
+        self,
+        columns: dict[str, Any],
+        other_signals: list[ColumnGroup],
+        measured: ColumnGroup,
+        kind: str,
     ) -> None:
-        """The first group of each quantity, the torque channel under its kind."""
+        """Add the first group of each quantity, the torque channel under its kind."""
         for group in self.column_groups:
             quantity = kind if group is measured else group.quantity
-            if group not in others and quantity not in (*columns, *_DERIVED):
+            if group not in other_signals and quantity not in (*columns, *_DERIVED):
                 columns[quantity] = self._spec(group, quantity)
 
     def _gains(self, has_targets: bool) -> None:
-        """Gains of a current: shown by the controller's targets, or unknown."""
+        """Add gains of a current: auto if the controller's targets are logged, else unknown."""
         self.page["gains"] = "auto" if has_targets else "unknown"
         if not has_targets:
             self.open_questions.append(
@@ -355,7 +359,7 @@ class _DraftWriter:
         return {"columns": key, "unit": unit}
 
     def _unit(self, group: ColumnGroup, quantity: str) -> str | None:
-        """Degrees where a named position is too large for radians; velocity goes with it."""
+        """Degrees for named positions too large for radians; velocity accordingly."""
         if quantity not in ("position", "velocity", "commanded_position", "commanded_velocity"):
             return None
         base = next(g for g in self.column_groups if g.quantity == "position")
@@ -368,14 +372,14 @@ class _DraftWriter:
         return f"{unit}/s" if f"{unit}/s" in QUANTITIES["velocity"].units else None
 
     def _quantity_from_name(self, measured: ColumnGroup) -> str | None:
-        """The quantity that the columns' own names say, if they do."""
+        """Quantity given by the column names, or None."""
         if not self.table.names or not self.table.names[measured.columns[0]]:
             return None
         matches = [g for g in name_groups(self.table.names) if g.columns == measured.columns]
         return matches[0].quantity if matches else None
 
     def _signal(self, position: ColumnGroup, measured: ColumnGroup) -> str:
-        """torque or current, from the name or from gravity on the nominal arm."""
+        """ "torque" or "current", from the name or from gravity of the nominal robot."""
         name_quantity = self._quantity_from_name(measured)
         if name_quantity == "torque":
             self.open_questions.append(
@@ -413,10 +417,10 @@ class _DraftWriter:
     def _targets(
         self, columns: dict[str, Any], unused_groups: list[ColumnGroup], kind: str
     ) -> None:
-        """Two further torque-like channels of a nameless file: current is the smaller of them.
+        """Add target current and target torque of a file without header; the current is smaller.
 
-        A drive makes more newton metres at its joint than it takes amperes. A channel that is named
-        was sorted by its name already.
+        Joint torque in N m is larger than current in A. Named channels were assigned by name
+        before.
         """
         if any(self.table.names) or kind != "current" or len(unused_groups) != 2:
             return
@@ -460,19 +464,19 @@ class _DraftWriter:
 
 
 def _normalise_name(name: str) -> str:
-    """A joint's name without separators and the word joint."""
+    """Joint name without separators and the word joint."""
     return "".join(c for c in name.lower().replace("joint", "") if c.isalnum())
 
 
 def _max_rms(block: Float[Array, "n j"]) -> float:
-    """Of a channel of several joints: of the joint that has most of it, at rest or moving."""
+    """Largest RMS of a channel over the joints."""
     return float(np.sqrt(np.nanmean(block**2, axis=0)).max())
 
 
 def _gravity_ratio(signal: Float[Array, "n j"], gravity: Float[Array, "n j"]) -> float | None:
-    """Median over loaded joints of the slope of the signal on gravity; None without gravity.
+    """Median slope of the signal on gravity torque over loaded joints; None without gravity.
 
-    Where the arm stands still, the ratio of the two levels.
+    At standstill the ratio of the two mean values.
     """
     slopes = []
     level = gravity.mean(axis=0)

@@ -1,12 +1,14 @@
-"""What columns are where most joints rest: for files without a header, of an arm that is known.
+"""Column layout of files without header in which most joints stand still, for a known robot.
 
-With j joints known, a nameless table is blocks of j neighbouring columns. Where at least one joint
-moves, one block's columns are the integrals of another's; where none does, the velocity is the
-block that is zero, and the position is the block whose gravity torque another block follows,
+With j joints known, a table without names is blocks of j neighbouring columns. If a joint moves,
+the
+columns of one block are the integrals of another's; if none moves, the velocity is the block that
+is
+zero, and the position is the block whose gravity torque is proportional to another block,
 
     block_k  proportional to  g(position).
 
-What remains is torque-like; the noisiest of it is the measured one.
+Remaining blocks are torque-like; the noisiest one is the measured torque.
 """
 
 from __future__ import annotations
@@ -22,16 +24,16 @@ from taufit.recording.draft.from_values import TableLayout, integral_pairs
 Gravity = Callable[[Float[Array, "n j"]], Float[Array, "n j"]]
 Block = tuple[int, ...]
 
-# A velocity at rest is below this in any unit [file's own].
+# Velocity at standstill is below this, in any unit.
 _MAX_STANDSTILL_VELOCITY = 1e-3
-# Angles of an arm, in radians.
+# Largest joint angle [rad].
 _MAX_ANGLE = 2.05 * np.pi
-# Direction cosine between gravity torque and a block that follows it.
+# Minimum direction cosine between gravity torque and a torque block.
 _MIN_COSINE = 0.9
 
 
 def _blocks(columns: list[int], joints: int) -> list[tuple[int, ...]]:
-    """Columns side by side, as many as joints; none where they cannot be cut so."""
+    """Contiguous blocks of as many columns as joints; empty if the columns cannot be split so."""
     blocks = [tuple(columns[i : i + joints]) for i in range(0, len(columns), joints)]
     is_contiguous = all(block == tuple(range(block[0], block[0] + joints)) for block in blocks)
     return blocks if is_contiguous else []
@@ -44,14 +46,14 @@ def static_layout(
     gravity: Gravity | None,
     skip: Sequence[int] = (),
 ) -> TableLayout | None:
-    """Blocks of position, velocity and torque-like channels, or None.
+    """Blocks of position, velocity and torque-like channels; None if not recognised.
 
     Args:
-        values: All columns, rows in order of time.
-        time: [s]; without it nothing can be told.
-        joints: Of the robot.
-        gravity: Torque of gravity on the nominal arm for positions [rad].
-        skip: Columns that are something else.
+        values: All columns, rows in time order.
+        time: Time stamps [s]; required.
+        joints: Number of joints of the robot.
+        gravity: Gravity torque of the nominal robot for positions [rad].
+        skip: Columns to ignore.
     """
     is_finite = np.isfinite(values).all(axis=1)
     values = values[is_finite]
@@ -144,7 +146,7 @@ def _cosine(a: Float[Array, " j"], b: Float[Array, " j"]) -> float:
 
 
 def _relative_noise(block: Float[Array, "n j"]) -> float:
-    """Noise relative to the channel's own size, median over the columns."""
+    """Noise relative to the RMS, median over the columns."""
     rms = np.sqrt(np.mean(block**2, axis=0))
     roughness = np.median(np.abs(np.diff(block, n=2, axis=0)), axis=0)
     is_nonzero = rms > 0

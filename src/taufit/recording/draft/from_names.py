@@ -1,9 +1,10 @@
-"""What columns are, from their names.
+"""Column quantities from column names.
 
-A name is cut into words at separators, at changes of case and at digits: `tau_J_d[0]`,
-`joint1_pos` and `/joint_states/elbow/position` become (tau, j, d, 0), (joint, 1, pos) and
-(joint, states, elbow, position). One word says the quantity, a number or the remaining words say
-the joint, and words such as `target` say that it is not the measured one.
+A name is split into words at separators, changes of case and digits: `tau_J_d[0]`, `joint1_pos` and
+`/joint_states/elbow/position` become (tau, j, d, 0), (joint, 1, pos) and (joint, states, elbow,
+position). One word gives the quantity, a number or the remaining words give the joint, and words
+such
+as `target` mark commanded values.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _TIME = ("t", "time", "timestamp", "stamp", "seconds", "secs", "clock", "timestamps", "times")
 _RUN = ("run", "episode", "trial", "run_id", "episode_index", "trajectory")
-# Words that change what a column is, and words that add nothing.
+# Words that change the meaning of a column, and words without meaning.
 _COMMANDED = (
     "target", "cmd", "command", "commanded", "desired", "des", "d", "ref", "reference", "goal",
     "set", "setpoint", "action", "planned", "nominal", "c", "ipo",
@@ -62,16 +63,16 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class ColumnGroup:
-    """Columns that hold one quantity, joint after joint.
+    """Columns of one quantity, joint by joint.
 
     Attributes:
         quantity: One of `QUANTITIES`.
         columns: Indices from 0.
-        commanded: Whether they are what the controller wanted.
-        qualifiers: Words that say it is something special (external, motor, error).
-        unit: Of the name, or None.
-        joints: Names of the joints where the columns carry names instead of numbers.
-        key: Pattern with {joint} or {joint0}, or None where the columns are listed.
+        commanded: Whether the values are commanded rather than measured.
+        qualifiers: Words that mark a special quantity (external, motor, error).
+        unit: Unit given in the name, or None.
+        joints: Joint names, if the columns have names instead of numbers.
+        key: Pattern with {joint} or {joint0}; None if the columns are listed.
     """
 
     quantity: str
@@ -96,7 +97,7 @@ class _Column:
 
 
 def name_words(name: str) -> list[tuple[str, int, int]]:
-    """Words of a name in lower case with their place."""
+    """Words of a name in lower case with start and end."""
     return [
         (match[0].lower(), match.start(), match.end())
         for match in re.finditer(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|[A-Z]|\d+|°", name)
@@ -126,12 +127,12 @@ def time_column(names: Sequence[str]) -> tuple[int, str] | None:
 
 
 def run_column(names: Sequence[str]) -> int | None:
-    """Index of a column that tells runs apart, or None."""
+    """Index of the column that numbers the runs, or None."""
     return next((i for i, name in enumerate(names) if name.lower() in _RUN), None)
 
 
 def name_groups(names: Sequence[str], skip: Sequence[int] = ()) -> list[ColumnGroup]:
-    """Every group of columns whose names say what they are, in the order of the file."""
+    """Groups of columns whose names give their quantity, in the order of the file."""
     columns = [
         column
         for index, name in enumerate(names)
@@ -187,12 +188,12 @@ def _complete_names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _quantity(word_list: list[tuple[str, int, int]]) -> tuple[str | None, int]:
-    """The quantity that words name, and the place of the word that does."""
+    """Quantity named by the words, and the index of the deciding word."""
     quantity, word_index = None, -1
     for index, (word, _, _) in enumerate(word_list):
         for candidate, spellings in _WORDS.items():
             # The last word that names a quantity decides (current_as_torque is a torque), but a
-            # lone letter never beats a word.
+            # single letter does not override a word.
             beats = quantity is None or len(word) > 1 or len(word_list[word_index][0]) == 1
             if word in spellings and beats:
                 quantity, word_index = candidate, index
@@ -202,7 +203,7 @@ def _quantity(word_list: list[tuple[str, int, int]]) -> tuple[str | None, int]:
 def _joint_number(
     word_list: list[tuple[str, int, int]], name: str
 ) -> tuple[int | None, str | None]:
-    """The joint's number in a name, and the name with a gap in its place."""
+    """Joint number in a name, and the name with a placeholder for it."""
     digits = [(index, word) for index, (word, _, _) in enumerate(word_list) if word.isdigit()]
     if not digits:
         return None, None
@@ -218,14 +219,16 @@ def _column(index: int, name: str) -> _Column | None:
     if quantity is None:
         return None
     number, pattern = _joint_number(word_list, name)
-    others = [w for k, (w, _, _) in enumerate(word_list) if k != quantity_index]
-    commanded = any(word in _COMMANDED for word in others)
+    other_words = [w for k, (w, _, _) in enumerate(word_list) if k != quantity_index]
+    commanded = any(word in _COMMANDED for word in other_words)
     # In current_as_torque the current is the torque's source, not another quantity.
-    qualifiers = tuple(sorted({word for word in others if word in _QUALIFIERS and word != "speed"}))
-    unit = next((_UNITS[word] for word in others if word in _UNITS), None)
+    qualifiers = tuple(
+        sorted({word for word in other_words if word in _QUALIFIERS and word != "speed"})
+    )
+    unit = next((_UNITS[word] for word in other_words if word in _UNITS), None)
     joint_name = "_".join(
         word
-        for word in others
+        for word in other_words
         if word not in (*_COMMANDED, *_FILLERS, *_QUALIFIERS, *_UNITS) and not _is_quantity(word)
     )
     if unit is not None:
@@ -236,7 +239,7 @@ def _column(index: int, name: str) -> _Column | None:
 def _joint_digit(
     word_list: list[tuple[str, int, int]], digits: list[tuple[int, str]]
 ) -> tuple[int, str]:
-    """Of several numbers in a name the one behind joint, axis or a quantity, else the last."""
+    """Number after joint, axis or a quantity if there are several numbers, else the last one."""
     for index, text in digits:
         previous = word_list[index - 1][0] if index else ""
         if previous in ("joint", "axis", "jnt", "j", "a", "link") or _is_quantity(previous):
@@ -249,7 +252,7 @@ def _is_quantity(word: str) -> bool:
 
 
 def _per_second(unit: str, quantity: str) -> str | None:
-    """`deg` in the name of a velocity means deg/s."""
+    """Unit of a derivative: `deg` in the name of a velocity means deg/s."""
     units = QUANTITIES[quantity].units
     for candidate in (unit, f"{unit}/s", f"{unit}/s^2"):
         if candidate in units:

@@ -1,13 +1,14 @@
-"""What columns are, from their numbers: for files without a header.
+"""Column quantities from values, for files without header.
 
-Time is the column that rises in even steps. A velocity's integral is its position,
+Time is the column that increases in even steps. The integral of velocity is position,
 
     q_i(b) - q_i(a) = integral of v_i from a to b,
 
 so pairs of columns that satisfy it over many short windows are position and velocity, in blocks
-(all positions, then all velocities) or interleaved (joint by joint); velocity and acceleration
-likewise. What remains and is explained by gravity (sines and cosines of sums of the angles),
-friction and acceleration is torque or current; the noisiest such block is the measured one.
+(all
+positions, then all velocities) or interleaved (joint by joint); the same holds for velocity and
+acceleration. Remaining columns explained by gravity (sines and cosines of sums of angles), friction
+and acceleration are torque or current; the noisiest such block is the measured one.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from taufit.core.arrays import Array, Float
 from taufit.recording.draft.from_names import ColumnGroup
 from taufit.recording.timing import USUAL_HZ
 
-# Two columns belong together as integral and integrand above this correlation.
+# Minimum correlation of integral and integrand.
 _MIN_INTEGRAL_CORRELATION = 0.985
-# A commanded channel follows the measured one this closely.
+# Minimum correlation of a commanded channel with the measured one.
 _MIN_COMMAND_CORRELATION = 0.995
-# Share of its variance a torque owes to gravity, friction and inertia.
+# Minimum fraction of the variance of a torque explained by gravity, friction and inertia.
 _MIN_TORQUE_FRACTION = 0.5
 _WINDOWS = 400
 _MAX_JOINTS = 12
@@ -35,12 +36,13 @@ _MAX_QUANTITIES = 9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableLayout:
-    """Where the columns of a nameless table are.
+    """Column groups of a table without names.
 
     Attributes:
-        groups: Position first; of torque-like groups the measured one first.
-        rate_hz: From velocity against position where there is no time column, else None.
-        reasons: Why each group is what it is, in words.
+        groups: Groups, position first; of torque-like groups the measured one first.
+        rate_hz: Sampling rate estimated from velocity and position if there is no time column
+            [Hz], else None.
+        reasons: Explanations of the groups.
     """
 
     groups: tuple[ColumnGroup, ...]
@@ -49,7 +51,7 @@ class TableLayout:
 
 
 def time_column_from_values(values: Float[Array, "n c"]) -> tuple[int, str] | None:
-    """The column that rises in even steps and its unit; a plain counter only if nothing else."""
+    """Column that increases in even steps, and its unit; a counter only if there is no other."""
     counter = None
     for index in range(values.shape[1]):
         steps = np.diff(values[:, index])
@@ -69,7 +71,7 @@ def time_column_from_values(values: Float[Array, "n c"]) -> tuple[int, str] | No
 
 
 def unit_of_step(step: float) -> str:
-    """The unit in which a sampling period makes sense for a logger of joint torques."""
+    """Unit in which a sampling period is plausible for a logger of joint torques."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
         if 4e-5 <= step * factor <= 0.3:
             return unit
@@ -82,13 +84,13 @@ def layout_from_values(
     joints: int | None = None,
     skip: Sequence[int] = (),
 ) -> TableLayout | None:
-    """Positions, velocities, accelerations and torques among the columns, or None.
+    """Find positions, velocities, accelerations and torques among the columns; None if not found.
 
     Args:
-        values: All columns, rows in order of time.
-        time: [s], or None where there is none.
-        joints: How many the robot has, where that is known.
-        skip: Columns that are something else.
+        values: All columns, rows in time order.
+        time: Time stamps [s], or None.
+        joints: Number of joints of the robot, if known.
+        skip: Columns to ignore.
     """
     is_finite = np.isfinite(values).all(axis=1)
     if np.count_nonzero(is_finite) < 50:
@@ -129,11 +131,11 @@ def _round_to_usual_rate(rate: float) -> float:
 
 
 def _angle_units(position: Float[Array, "n j"], ratio: float) -> tuple[str | None, str | None]:
-    """deg where the numbers are too large for radians; velocity in the unit that fits them."""
+    """Units of position and velocity: degrees if values are too large for radians."""
     largest = float(np.abs(position).max())
     unit = "deg" if 4 * np.pi < largest < 1500.0 else None
     degree = np.pi / 180.0
-    # ratio is d(position)/d(integral of velocity), in the file's own numbers.
+    # ratio is d(position)/d(integral of velocity), in the units of the file.
     if abs(ratio / degree - 1.0) < 0.1:
         return unit, "deg/s"
     if abs(ratio * degree - 1.0) < 0.1:
@@ -144,7 +146,7 @@ def _angle_units(position: Float[Array, "n j"], ratio: float) -> tuple[str | Non
 def integral_pairs(
     values: Float[Array, "n c"], time: Float[Array, " n"], varying: list[int]
 ) -> tuple[dict[tuple[int, int], float], set[tuple[int, int]]]:
-    """Columns that are the integral of another, with the slope between the two."""
+    """Pairs of columns (integral, integrand), with the slope between them."""
     step = np.diff(time)[:, None]
     area = np.vstack(
         [np.zeros(values.shape[1]), np.cumsum(0.5 * (values[1:] + values[:-1]) * step, axis=0)]
@@ -168,7 +170,7 @@ def integral_pairs(
 
 
 def _block(first: int, stride: int, count: int) -> list[int]:
-    """Columns of one quantity, joint after joint."""
+    """Columns of one quantity, joint by joint."""
     return [first + stride * joint for joint in range(count)]
 
 
@@ -200,7 +202,7 @@ def _shape(
 def _next_block(
     matches: set[tuple[int, int]], velocity: list[int], stride: int, used: set[int]
 ) -> list[int] | None:
-    """Columns whose integral is the velocity."""
+    """Columns whose integral is velocity."""
     offsets = [k - i for i, k in matches if i in velocity and k not in used]
     for offset in sorted(set(offsets), key=offsets.count, reverse=True):
         block = [v + offset for v in velocity]
@@ -210,7 +212,7 @@ def _next_block(
 
 
 class _MotionBasis:
-    """Columns any arm's torque is made of, thinned, with an orthonormal basis."""
+    """Orthonormal basis of generic robot torque terms, on a subset of rows."""
 
     def __init__(
         self,
@@ -243,7 +245,7 @@ class _MotionBasis:
         self.basis = left_vectors[:, singular_values > 1e-6 * singular_values[0]]
 
     def explained_fraction(self, block: Float[Array, "m j"]) -> float:
-        """Median share of the variance of a block's columns that the motion explains."""
+        """Median fraction of the variance of a block explained by the motion."""
         block = block - block.mean(axis=0)
         power = np.sum(block**2, axis=0)
         is_nonzero = power > 0
@@ -253,7 +255,7 @@ class _MotionBasis:
         return float(np.median(fraction))
 
     def matching_motion(self, block: Float[Array, "m j"]) -> str | None:
-        """What of the motion a block repeats: position, velocity, acceleration or nothing."""
+        """Motion quantity that a block repeats: position, velocity or acceleration; else None."""
         for name, motion in (("position", self.q), ("velocity", self.v), ("acceleration", self.a)):
             a, b = motion - motion.mean(axis=0), block - block.mean(axis=0)
             size = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
@@ -284,7 +286,7 @@ def _command_and_torque_groups(
     count: int,
     reasons: list[str],
 ) -> list[ColumnGroup]:
-    """Commanded motion and torque-like blocks among the columns that are left."""
+    """Commanded motion and torque-like blocks among the unused columns."""
     column_groups: list[ColumnGroup] = []
     torques: list[tuple[float, list[int]]] = []
     for block in _blocks(values.shape[1], used, stride, count):
@@ -309,7 +311,7 @@ def _command_and_torque_groups(
 
 
 def _blocks(columns: int, used: set[int], stride: int, count: int) -> list[list[int]]:
-    """Unused columns in the same layout, each column in one block."""
+    """Blocks of unused columns with the same layout; each column is in one block."""
     assigned = set(used)
     out = []
     for first in range(columns):
@@ -335,7 +337,7 @@ def _layout_without_velocity(
     joints: int | None,
     skip: Sequence[int],
 ) -> TableLayout | None:
-    """Position and torque only: positions are the smooth ones."""
+    """Layout of position and torque only: positions are the smoothest columns."""
     columns = [c for c in range(values.shape[1]) if c not in skip]
     start, column_count = columns[0], len(columns)
     count = joints or (column_count // 2 if column_count % 2 == 0 else 0)

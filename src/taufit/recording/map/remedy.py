@@ -1,4 +1,4 @@
-"""What puts a recording right, for machines: options, another robot, changes of its column map."""
+"""Machine-readable corrections of a fit: options, another robot, edits of the column map."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from taufit.core.errors import RecordingError
 from taufit.recording.quantity import QUANTITIES, SIGNALS
 
 Value = str | float | bool | tuple[float, ...] | None
-# Every quantity with one column per joint.
+# All quantities with one column per joint, and the torque channel.
 ALL_QUANTITIES = "every"
 SIGNAL = "signal"
 
 
 @dataclass(frozen=True, slots=True)
 class MapEdit:
-    """One change of a column map.
+    """Edit of a column map.
 
     Attributes:
-        quantity: Whose entry; "signal" is the torque channel whatever it is called, "every" all
-            quantities that have one column per joint, "" the page itself.
-        key: Of the entry. sign and scale are multiplied with what is there, offset is added, order
-            rearranges the columns (joint i's are at order[i], from 1), drop leaves the entry out;
-            others are replaced. A scale of time divides rate_hz where there is no time column.
-        value: Of the key.
+        quantity: Quantity of the entry; "signal" for the torque channel, "every" for all
+            quantities with one column per joint, "" for the map itself.
+        key: Key of the entry. sign and scale multiply the existing value, offset is added, order
+            rearranges the columns (joint i's are at order[i], from 1), drop removes the entry;
+            others are replaced. A scale of time divides rate_hz if there is no time column.
+        value: New value.
     """
 
     quantity: str
@@ -40,12 +40,12 @@ class MapEdit:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What to do about a finding.
+    """Correction that resolves a finding.
 
     Attributes:
-        options: Of `taufit fit`, name and value in turn, e.g. ("--delay-s", "0.05").
-        robot: To fit with instead, or None.
-        edits: Of the column map.
+        options: Options of `taufit fit`, name and value in turn, e.g. ("--delay-s", "0.05").
+        robot: Robot to fit instead, or None.
+        edits: Edits of the column map.
     """
 
     options: tuple[str, ...] = ()
@@ -53,13 +53,13 @@ class Remedy:
     edits: tuple[MapEdit, ...] = ()
 
     def __add__(self, other: Remedy) -> Remedy:
-        """One after the other; of an option given twice the later value holds."""
+        """Apply both; if an option is given twice the later value is used."""
         pairs = _option_pairs(self.options) | _option_pairs(other.options)
         options = tuple(word for pair in pairs.items() for word in pair)
         return Remedy(options, other.robot or self.robot, (*self.edits, *other.edits))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, without what is empty; `from_dict` returns the same remedy."""
+        """Plain data for JSON without empty fields."""
         out = {
             "options": list(self.options),
             "robot": self.robot,
@@ -82,7 +82,7 @@ class Remedy:
 
 
 def combine_remedies(remedies: Iterable[Remedy | None]) -> Remedy | None:
-    """All of them in turn, each once; None where there is none."""
+    """Combine remedies, each once; None if there are none."""
     out = None
     for remedy in dict.fromkeys(candidate for candidate in remedies if candidate is not None):
         out = remedy if out is None else out + remedy
@@ -94,11 +94,11 @@ def _option_pairs(options: Sequence[str]) -> dict[str, str]:
 
 
 def apply_edits(page: Mapping[str, Any], edits: Sequence[MapEdit]) -> dict[str, Any]:
-    """The page of a column map with changes made.
+    """Column map with edits applied.
 
     Args:
-        page: As YAML has it, with `columns` by quantity.
-        edits: In the order in which they are made.
+        page: Map as YAML data, with `columns` by quantity.
+        edits: Edits in order.
     """
     out = dict(page)
     columns = out.get("columns")
@@ -116,10 +116,10 @@ def apply_edits(page: Mapping[str, Any], edits: Sequence[MapEdit]) -> dict[str, 
             out[edit.key] = list(edit.value) if isinstance(edit.value, tuple) else edit.value
             continue
         if edit.quantity == "time" and edit.key == "scale" and "time" not in out["columns"]:
-            # Without a time column the rate is the clock.
+            # Without a time column the rate defines time.
             assert isinstance(edit.value, float)
             out["rate_hz"] = float(f"{float(out['rate_hz']) / edit.value:.6g}")
-        for quantity in _affected_entries(edit.quantity, out["columns"]):
+        for quantity in _entries_to_edit(edit.quantity, out["columns"]):
             if edit.key == "drop":
                 del out["columns"][quantity]
             else:
@@ -127,8 +127,8 @@ def apply_edits(page: Mapping[str, Any], edits: Sequence[MapEdit]) -> dict[str, 
     return out
 
 
-def _affected_entries(quantity: str, columns: Mapping[str, Any]) -> list[str]:
-    """The entries an edit is about, of those there are."""
+def _entries_to_edit(quantity: str, columns: Mapping[str, Any]) -> list[str]:
+    """Existing entries that an edit concerns."""
     if quantity == ALL_QUANTITIES:
         return [name for name in columns if name in QUANTITIES and QUANTITIES[name].per_joint]
     names = SIGNALS if quantity == SIGNAL else (quantity,)
@@ -148,7 +148,7 @@ def _apply_edit(entry: dict[str, Any], edit: MapEdit, quantity: str) -> None:
         assert isinstance(value, (int, float, tuple))
         entry[edit.key] = _combine(entry.get(edit.key), value, edit.key == "offset")
         if edit.key != "offset" and "offset" in entry:
-            # What is changed is the value after its offset was added.
+            # The edit applies to the value after its offset.
             entry["offset"] = _combine(entry["offset"], value, False)
         if edit.key == "sign":
             entry[edit.key] = _to_integers(entry[edit.key])
@@ -171,9 +171,9 @@ def _to_integers(value: float | list[float]) -> Any:
 
 
 def _reorder(columns: Any, order: Sequence[int], quantity: str) -> list[Any]:
-    """The columns of an entry in another order, one by one."""
+    """Columns of an entry in another order, one by one."""
     from taufit.recording.columns import is_pattern
-    from taufit.recording.map.page import column_keys
+    from taufit.recording.map.parser import column_keys
 
     keys = list(column_keys(columns))
     if len(keys) == 1 and is_pattern(keys[0]):

@@ -1,7 +1,7 @@
 """Containers of named arrays: .npz, MATLAB .mat, HDF5. Each becomes a table of named columns.
 
-An array of n numbers is one column under its own name; n x j (or j x n) numbers are the columns
-name_1 ... name_j. Structures and groups join their names with a dot.
+An array of n numbers is one column; n x j (or j x n) numbers are the columns name_1 ... name_j.
+Names of structures and groups are joined with a dot.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
 
 
 def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
-    """NumPy's .npz."""
+    """Read a NumPy .npz file."""
     arrays: dict[str, Array] = {}
     page = None
     try:
@@ -71,7 +71,7 @@ def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
 
 
 def _check_zip(path: Path) -> None:
-    """The sizes in an archive's directory bind its reader."""
+    """Check the sizes in an archive's directory, which bind its reader."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
@@ -80,7 +80,7 @@ def _check_zip(path: Path) -> None:
 
 
 def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
-    """MATLAB files: up to v7 with SciPy, v7.3 is HDF5."""
+    """Read a MATLAB file: up to v7 with SciPy, v7.3 as HDF5."""
     try:
         with path.open("rb") as file:
             head = file.read(520)
@@ -89,7 +89,7 @@ def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
     if _HDF5_MARK in (head[:8], head[512:520]):
         return read_hdf5(path, column_map)
     require_mat_size(path)
-    # SciPy's reader can bring the whole process down over a damaged file, so it gets its own.
+    # SciPy's reader may crash on a damaged file, so it runs in its own process.
     command = [
         sys.executable,
         "-P",
@@ -111,7 +111,7 @@ def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
 
 
 _MAT_IS_HDF5 = 73
-# Numbers by name, structures joined with dots, as .npz on stdout.
+# Writes arrays by name, structures joined with dots, as .npz to stdout.
 _MAT_CHILD = f"""
 import io, sys
 import numpy as np
@@ -146,7 +146,7 @@ sys.stdout.buffer.write(out.getvalue())
 
 
 def read_hdf5(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
-    """HDF5, groups and all."""
+    """Read an HDF5 file including groups."""
     try:
         import h5py
     except ImportError:
@@ -157,7 +157,7 @@ def read_hdf5(path: Path, column_map: ColumnMap | None = None) -> list[Recording
 
     def visit(name: str, item: Any) -> None:
         if not isinstance(item, h5py.Dataset) or item.external or item.is_virtual:
-            # What lies in other files is not this recording.
+            # Data in other files are not part of this recording.
             return
         if item.dtype.kind in "fiub" and item.ndim in (1, 2):
             datasets[name.strip("/").replace("/", ".")] = item
@@ -190,12 +190,12 @@ def _recordings(
 
 
 def tabulate(arrays: dict[str, Array], source: str) -> Table:
-    """Arrays that share their longest length, side by side."""
+    """Table of the arrays whose length is the number of samples."""
     shapes = {name: np.squeeze(array).shape for name, array in arrays.items()}
     lengths = Counter(max(shape) for shape in shapes.values() if 1 <= len(shape) <= 2)
     if not lengths:
         raise RecordingError(f"{source} holds no arrays of numbers.")
-    # Most arrays agree on the number of samples; among equals the longest is it.
+    # The most frequent length is the number of samples; among equals the longest.
     length = max(lengths, key=lambda n: (lengths[n], n))
     columns: dict[str, Array] = {}
     unread = []

@@ -1,7 +1,7 @@
 """ROS 1 and ROS 2 bags and MCAP with sensor_msgs/JointState, without a ROS installation.
 
-`effort` may be N m, A or anything: nothing in the message says which. Unless the caller does, it
-is kept as raw numbers and said so.
+`effort` may be N m, A or other; the message does not say. Without `torque_kind` it is kept as raw
+numbers, with a warning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 
-# Our own topics beside /joint_states: what a JointState has no room for.
+# Topics of taufit next to /joint_states, for data that JointState cannot represent.
 META_TOPIC = "/taufit/recording"
 SAMPLES_TOPIC = "/taufit/samples"
 STATE_TOPIC = "/joint_states"
@@ -45,16 +45,15 @@ def read_bag(
     topic: str | None = None,
     torque_kind: str | None = None,
 ) -> list[Recording]:
-    """The joint states of a bag.
+    """Read the joint states of a bag.
 
-    Through a column map the table's columns are time, position_1.., velocity_1.., effort_1..,
-    in the order of the map's joint_names, or else of the first message.
+    For a column map the columns are time, position_1.., velocity_1.., effort_1.., in the order of
+    the map's joint_names, or of the first message.
 
     Args:
-        topic: Of the joint states, where the bag has several.
-        torque_kind: What `torque_kind` holds: "torque" (N m), "current" (A),
-            "torque_without_gravity" (N m,
-            gravity subtracted by the controller) or "raw".
+        topic: Topic of the joint states, if the bag has several.
+        torque_kind: Kind of `effort`: "torque" (N m), "current" (A), "torque_without_gravity" (N
+            m, gravity subtracted by the controller) or "raw".
     """
     if torque_kind is not None and torque_kind not in TORQUE_KINDS:
         raise RecordingError(f"effort {torque_kind!r} is not known: use {', '.join(TORQUE_KINDS)}.")
@@ -69,7 +68,7 @@ def read_bag(
 
 
 def bag_table(path: Path, topic: str | None = None) -> Table:
-    """The joint states of a bag as a table: time, position_1.., velocity_1.., effort_1.."""
+    """Joint states of a bag as a table: time, position_1.., velocity_1.., effort_1.."""
     states, _ = _messages(path, topic, False)
     return _table(states, path, None)
 
@@ -103,7 +102,7 @@ def _without_map(table: Table, torque_kind: str | None) -> Recording:
         "effort_unit",
         "warning",
         "nothing in a JointState says whether effort is N m, A or something else",
-        f"kept as raw numbers; say --effort {'|'.join(TORQUE_KINDS)} (effort=...)",
+        f"kept as raw numbers; say --effort {'|'.join(TORQUE_KINDS)} (torque_kind=...)",
     )
     findings = tuple(f for f in recording.findings if f.kind != "gain_unknown")
     return replace(recording, findings=(*findings, remark))
@@ -112,7 +111,7 @@ def _without_map(table: Table, torque_kind: str | None) -> Recording:
 def _messages(
     path: Path, topic: str | None, allow_taufit: bool
 ) -> tuple[list[Any], Recording | None]:
-    """(time stamp [ns], JointState) of one topic; or the recording a bag of ours holds."""
+    """(time stamp [ns], JointState) of one topic; or the recording of a bag written by taufit."""
     try:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
@@ -137,7 +136,7 @@ def _messages(
             ], None
     except RecordingError:
         raise
-    # A damaged bag raises nearly anything in the parsers; all of it means the same.
+    # A damaged bag may raise any exception in the parsers.
     except (Exception, sqlite3.Error) as error:
         hint = " `mcap recover` saves what a stopped logger left." if path.suffix == ".mcap" else ""
         raise RecordingError(
@@ -163,7 +162,7 @@ def _choose_topic(topics: set[str], topic: str | None, path: Path, all_topics: s
 
 
 def _read_taufit_bag(reader: Any, path: Path) -> Recording:
-    """A recording as `to_bag` wrote it, exactly."""
+    """Recording of a bag written by `to_bag`."""
     connections = {c.topic: c for c in reader.connections}
     missing = [t for t in (META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC) if t not in connections]
     if missing:
@@ -194,7 +193,7 @@ def _read_taufit_bag(reader: Any, path: Path) -> Recording:
 def _arrange_columns(
     values: Float[Array, "n c"], layout: dict[str, Any], path: Path
 ) -> dict[str, Float[Array, " n"]]:
-    """Columns by name, in the order that the metadata give."""
+    """Columns by name, in the order given in the metadata."""
     order = [str(name) for name in layout.get("columns", [])]
     positions, width = layout.get("at", []), values.shape[1]
     if sorted(positions) != list(range(width)) or len(order) != width:
@@ -205,7 +204,7 @@ def _arrange_columns(
 def _joints(
     name_sets: Counter[tuple[str, ...]], path: Path, order: tuple[str, ...] | None
 ) -> list[str]:
-    """The joints asked for, or those most messages name."""
+    """Requested joints, or those of most messages."""
     joints = list(order) if order else list(name_sets.most_common(1)[0][0])
     if not joints:
         raise RecordingError(f"{path}: its joint states name no joints.")
@@ -228,7 +227,7 @@ def _joint_findings(
     *,
     order_is_default: bool,
 ) -> list[Finding]:
-    """What the names say: joints left out, messages left out, an order that is the alphabet's."""
+    """Findings about unread joints, dropped messages and alphabetical order."""
     findings = []
     unread_joints = sorted(set(all_names) - set(joints))
     if incomplete:
@@ -271,7 +270,7 @@ def _joint_findings(
 def _joint_values(
     states: list[Any], name: str, indices_by_names: dict[tuple[str, ...], list[int]]
 ) -> Float[Array, "n j"]:
-    """One quantity of joint states, joint by joint; NaN in messages that have not all of it."""
+    """Values of one quantity, joint by joint; NaN for incomplete messages."""
     values = np.full((len(states), len(next(iter(indices_by_names.values())))), np.nan)
     for row, (_, message) in zip(values, states, strict=True):
         numbers = getattr(message, name)
@@ -281,7 +280,7 @@ def _joint_values(
 
 
 def _time_stamps(states: list[Any], path: Path, findings: list[Finding]) -> Int[Array, " n"]:
-    """Time of joint states [ns]: from their header, or of reception where the header has none."""
+    """Time stamps of joint states [ns]; time of reception if they have none."""
     headers = np.array([m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for _, m in states])
     headless = np.count_nonzero(headers == 0)
     if headless:
@@ -304,7 +303,7 @@ def _time_stamps(states: list[Any], path: Path, findings: list[Finding]) -> Int[
 
 
 def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Table:
-    """Joint states side by side, every joint under its own name whatever its place."""
+    """Table of joint states, joints assigned by name."""
     if not states:
         raise RecordingError(f"{path} has no joint states.")
     name_sets = Counter(tuple(message.name) for _, message in states)
@@ -331,6 +330,6 @@ def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Tabl
 
 
 def _is_numbered(joints: list[str]) -> bool:
-    """joint_1, joint_2, ...: the alphabet's order is the arm's."""
+    """Whether joint names are numbered, so that alphabetical order is joint order."""
     digits = ["".join(c for c in name if c.isdigit()) for name in joints]
     return all(digits) and [int(d) for d in digits] == sorted(int(d) for d in digits)

@@ -1,7 +1,7 @@
-"""Text tables: comma, tab, semicolon or space between the cells, packed or not.
+"""Text tables separated by comma, tab, semicolon or space, optionally gzip-compressed.
 
-The quick way (pyarrow) reads a sound file; whatever it refuses is read again cell by cell, so
-that every cell that is no number is known by row, column and text.
+Valid files are read with pyarrow; others are read cell by cell, so that every invalid cell is
+reported with row, column and text.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from taufit.recording.finding import Finding
 from taufit.recording.table import Table
 
 META_MARK = "# taufit "
-# Cells listed by name; beyond this the file is rubbish and only counted.
+# Largest number of invalid cells that are listed.
 MAX_BAD_CELLS = 100_000
 
 
 def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
-    """The numbers of a text table, with what could not be read."""
+    """Read a text table, with findings about invalid cells."""
     findings: list[Finding] = []
     text = _decode(_unpack(path, findings), path, findings)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -69,13 +69,13 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
 
 
 def _names_from_comment(comments: list[str], delimiter: str, count: int) -> tuple[str, ...]:
-    """Names in the last comment, where there are as many as columns."""
+    """Column names from the last comment line, if it has as many words as there are columns."""
     cells = _cells(comments[-1].lstrip("#% "), delimiter) if comments else []
     return tuple(cell.strip() for cell in cells) if len(cells) == count else ("",) * count
 
 
 def _text_layout(text: str, column_map: ColumnMap | None) -> tuple[str, str, list[str], bool]:
-    """Delimiter, decimal mark, cells of the first line and whether these are names."""
+    """Delimiter, decimal mark, cells of the first line, and whether these are names."""
     head = [line for line in text[:65536].split("\n") if line.strip()][:50]
     delimiter = (column_map.delimiter if column_map else None) or _detect_delimiter(head)
     decimal = (column_map.decimal if column_map else None) or _detect_decimal(head, delimiter)
@@ -91,12 +91,12 @@ def _unpack(path: Path, findings: list[Finding]) -> bytes:
         return data
     if not limits_are_lifted():
         require_decompressed_size(path, data, gzip_sizes)
-    # Members one by one, so that a damaged archive still gives what comes before the damage.
+    # Members one by one, so that data before the damage can be read.
     out = bytearray()
     while data[:2] == b"\x1f\x8b":
         unzip = zlib.decompressobj(wbits=31)
         try:
-            # In pieces: zlib hands out nothing of a piece in which it meets the damage.
+            # In blocks: zlib returns nothing of a block that is damaged.
             for start in range(0, len(data), 4096):
                 out += unzip.decompress(data[start : start + 4096])
                 if unzip.eof:
@@ -144,7 +144,7 @@ def _decode(data: bytes, path: Path, findings: list[Finding]) -> str:
 
 
 def _split_comments(text: str) -> tuple[list[str], str]:
-    """Leading lines that start with # or %, and what follows them."""
+    """Leading lines that start with # or %, and the text after them."""
     comments = []
     while True:
         line, _, following = text.partition("\n")
@@ -156,7 +156,7 @@ def _split_comments(text: str) -> tuple[list[str], str]:
 
 
 def _detect_delimiter(head: list[str]) -> str:
-    """The separator that cuts most lines into the same, largest number of cells."""
+    """Separator that splits most lines into the same, largest number of cells."""
     best, score = ",", (0, 0)
     for delimiter in (",", ";", "\t", " "):
         counts = [len(_cells(line, delimiter)) for line in head]
@@ -181,7 +181,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 def _number(cell: str, decimal: str = ".") -> tuple[float, bool]:
-    """The number in a cell, and whether there is one; an empty cell is NaN and not one."""
+    """Number in a cell, and whether it is valid; NaN for an empty cell."""
     cell = cell.strip().strip('"')
     if decimal == ",":
         cell = cell.replace(",", ".")
@@ -255,10 +255,9 @@ def _read_by_cells(text: str, delimiter: str, decimal: str, columns: int):
 
 
 def _may_be_truncated(text: str, delimiter: str, decimal: str) -> bool:
-    """Whether the file's last cell could be the beginning of a longer number.
+    """Whether the last cell may be a truncated number.
 
-    It cannot where a line break follows, or every cell of that column is printed with as many
-    decimals.
+    False if a line break follows, or all cells of that column have equally many decimals.
     """
     if text.endswith("\n"):
         return False

@@ -1,4 +1,4 @@
-"""Data frames (pandas, polars, Arrow tables): taufit's own columns, or any through a column map."""
+"""Data frames (pandas, polars, Arrow tables): taufit's columns, or any with a column map."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from taufit.recording.table import Table, column_map_required
 
 
 def is_frame(value: object) -> bool:
-    """Whether a value is a table of named columns that Arrow can look into."""
+    """Whether a value is a table of named columns readable by Arrow."""
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__dataframe__")
 
 
 def read_frame(frame: Any, column_map: ColumnMap | None = None) -> list[Recording]:
-    """The runs of a frame; columns that hold no numbers are left out."""
+    """Read the runs of a frame; columns without numbers are ignored."""
     import pyarrow as pa
 
     source = f"the {type(frame).__module__.partition('.')[0]} frame"
@@ -54,7 +54,7 @@ def read_frame(frame: Any, column_map: ColumnMap | None = None) -> list[Recordin
 
 
 def _with_assumed_units(recording: Recording) -> Recording:
-    """A frame has taufit's columns but no room for what is known of them."""
+    """Add default units and gains, since a frame has no metadata."""
     findings = tuple(finding for finding in recording.findings if finding.kind != "metadata")
     is_torque = recording.signal_unit == "N m"
     text = "a frame says no units and no side of the gear"

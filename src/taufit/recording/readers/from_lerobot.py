@@ -20,7 +20,7 @@ from taufit.recording.recording import Recording
 from taufit.recording.table import Table, column_map_required
 
 _STATE = "observation.state"
-# Such datasets seldom hold torques; where they do, it is under one of these names.
+# Names of torque features, which few datasets have.
 _SIGNALS = (
     "observation.effort",
     "observation.torque",
@@ -34,7 +34,7 @@ _SIGNALS = (
 
 
 def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
-    """Every episode of a dataset.
+    """Read every episode of a LeRobot dataset.
 
     Columns are named after the dataset's features: observation.state_1, ..., action_1, ...,
     timestamp, episode_index.

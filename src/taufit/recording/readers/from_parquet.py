@@ -1,4 +1,4 @@
-"""Parquet: taufit's own form, or any other through a column map."""
+"""Parquet files: taufit's columns, or any with a column map."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from taufit.recording.table import Table, column_map_required
 
 META_KEY = b"taufit"
 _ROWS = 1 << 16
-# Read at a time of each column where only some rows are wanted [bytes].
+# Buffer per column when only some rows are read [bytes].
 _BUFFER = 1 << 18
 
 
 def read_parquet(
     path: Path, column_map: ColumnMap | None = None, rows: tuple[int, int] | None = None
 ) -> list[Recording]:
-    """The runs of a Parquet file, or of its rows from the first to the last, not included."""
+    """Read the runs of a Parquet file, or of rows first <= i < last."""
     columns, page = _columns(path, rows)
     if page is not None and rows is not None:
-        # The checksum is that of all rows; pages of the file have their own.
+        # The checksum is that of all rows.
         page = {key: value for key, value in page.items() if key != "checksum"}
     if column_map is not None:
         return assemble(Table.from_columns(str(path), columns), column_map)
@@ -39,7 +39,7 @@ def read_parquet(
 
 
 def row_count(path: Path) -> int | None:
-    """How many rows a Parquet file declares; None where it is none."""
+    """Number of rows declared by a Parquet file; None for other files."""
     if path.suffix.lower() not in (".parquet", ".pq"):
         return None
     import pyarrow as pa
@@ -59,7 +59,7 @@ def _columns(
     import pyarrow.parquet as pq
 
     try:
-        # An open file has any name, UTF-8 or not, and needs no dataset machinery to be read.
+        # An open file may have any name and avoids Arrow's dataset code.
         with path.open("rb") as file:
             buffer = 0 if rows is None else _BUFFER
             opened = pq.ParquetFile(file, page_checksum_verification=True, buffer_size=buffer)
@@ -78,10 +78,10 @@ def _columns(
 
 
 def read_numbers(file: Any, path: Path, rows: tuple[int, int] | None = None) -> Any:
-    """The columns of a Parquet file that hold numbers, as an Arrow table; all rows or some.
+    """Numeric columns of a Parquet file as an Arrow table; all rows or some.
 
-    Repeated values take next to no room in the file: what they unpack to is their count, first as
-    the file declares it, then as they come.
+    The decompressed size is checked as declared and again while reading, since repeated values
+    need almost no space in the file.
     """
     import pyarrow as pa
 
@@ -101,7 +101,7 @@ def read_numbers(file: Any, path: Path, rows: tuple[int, int] | None = None) -> 
 
 
 def _batches(file: Any, names: list[str], first: int, last: int) -> Iterator[Any]:
-    """Rows first <= i < last; row groups before them are not read."""
+    """Batches with rows first <= i < last; earlier row groups are not read."""
     sizes = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
     ends = np.cumsum([0, *sizes])
     groups = [g for g in range(len(sizes)) if ends[g] < last and ends[g + 1] > first]
@@ -162,7 +162,7 @@ def numeric_columns(column: Any, name: str) -> dict[str, Any]:
 
 
 def _doubles(column: Any) -> Float[Array, " n"]:
-    """A column of doubles as they lie in memory: Arrow's own way imports pandas, 0.2 s of it."""
+    """Column of doubles from its buffers; Arrow's conversion would import pandas (0.2 s)."""
     parts = [
         np.frombuffer(chunk.buffers()[1], float, len(chunk), 8 * chunk.offset)
         for chunk in column.chunks

@@ -1,4 +1,4 @@
-"""Recording -> MCAP or a ROS 2 bag: joint states any ROS tool plays, and the rest beside them."""
+"""Recording -> MCAP or ROS 2 bag: joint states for any ROS tool, and further channels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from taufit.recording.recording import Recording
 
 
 def write_mcap(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """One .mcap file."""
+    """Write one .mcap file."""
     with replacing(path) as temporary:
         bag = temporary.parent / "bag"
         _write(recording, bag)
@@ -25,7 +25,7 @@ def write_mcap(recording: Recording, path: str | os.PathLike[str]) -> None:
 
 
 def write_ros2_bag(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """A ROS 2 bag: a directory with metadata.yaml and one .mcap file. It must not exist yet."""
+    """Write a ROS 2 bag: a directory with metadata.yaml and one .mcap file. It must not exist."""
     if os.path.lexists(path):
         raise TaufitError(f"{path} exists; a bag is not written over another.")
     with replacing(path) as temporary:
@@ -33,10 +33,10 @@ def write_ros2_bag(recording: Recording, path: str | os.PathLike[str]) -> None:
 
 
 def _write(recording: Recording, bag: Path) -> None:
-    """effort is the torque channel as recorded; time stamps are rounded to nanoseconds.
+    """Write the bag; effort is the torque channel as recorded, time stamps are in nanoseconds.
 
-    /taufit/samples repeats the exact time beside the columns a JointState has no room for, and
-    /taufit/recording holds the JSON page, so that reading returns the same recording.
+    /taufit/samples contains exact time and the columns that JointState cannot represent,
+    /taufit/recording the JSON metadata, so that reading returns an equal recording.
     """
     try:
         from rosbags.rosbag2 import StoragePlugin, Writer

@@ -1,4 +1,4 @@
-"""A column map as data -> `ColumnMap`: every key checked, every complaint with its place."""
+"""Parser of column map data: every key is checked, every error names its place."""
 
 from __future__ import annotations
 
@@ -15,30 +15,34 @@ from taufit.core.errors import RecordingError
 from taufit.recording.columns import ColumnEntry, ColumnMap, Key, is_pattern
 from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNALS, unit_factor
 
-# No gain, offset or rate of a robot comes near.
+# Largest valid number in a map.
 _LARGEST = 1e30
 
 
 class MapValues:
-    """Checks the pieces of one map; every complaint starts with where the map came from."""
+    """Checks values of a map; errors start with the source of the map."""
 
     def __init__(self, source: str) -> None:
         self.source = source
 
     def error(self, text: str) -> RecordingError:
-        """The error to raise."""
+        """Create an error that names the source."""
         return RecordingError(f"{self.source}: {text}")
 
-    def require_known_keys(self, data: Mapping[str, Any], keys: Sequence[str], path: str) -> None:
-        """Refuse keys that are not known."""
+    def require_known_keys(
+        self, data: Mapping[str, Any], keys: Sequence[str], key_path: str
+    ) -> None:
+        """Raise if there are unknown keys."""
         for key in data:
             if key not in keys:
                 similar = difflib.get_close_matches(str(key), keys, n=1)
                 hint = f" Did you mean {similar[0]!r}?" if similar else ""
-                raise self.error(f"{path} has no key {key!r}; it knows {', '.join(keys)}.{hint}")
+                raise self.error(
+                    f"{key_path} has no key {key!r}; it knows {', '.join(keys)}.{hint}"
+                )
 
-    def number(self, value: Any, where: str) -> float:
-        """A finite number, also as text or as a ratio such as 1798/7."""
+    def number(self, value: Any, key_path: str) -> float:
+        """Finite number, also given as text or as a ratio such as 1798/7."""
         if isinstance(value, str):
             # YAML 1.1 reads 1e-3 as text; ratios such as 1798/7 are easier to check than decimals.
             match = re.fullmatch(r"\s*([-+.\deE]+)\s*(?:/\s*([-+.\deE]+))?\s*", value)
@@ -47,39 +51,39 @@ class MapValues:
             except (ValueError, ZeroDivisionError):
                 value = None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.error(f"{where} must be a number, not {value!r}.")
+            raise self.error(f"{key_path} must be a number, not {value!r}.")
         if not abs(value) < _LARGEST:
-            raise self.error(f"{where} must be finite, not {value!r}.")
+            raise self.error(f"{key_path} must be finite, not {value!r}.")
         return float(value)
 
-    def numbers(self, value: Any, where: str) -> tuple[float, ...]:
+    def numbers(self, value: Any, key_path: str) -> tuple[float, ...]:
         """One or several numbers."""
         items = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
         if not len(items):
-            raise self.error(f"{where} is empty.")
-        return tuple(self.number(item, where) for item in items)
+            raise self.error(f"{key_path} is empty.")
+        return tuple(self.number(item, key_path) for item in items)
 
-    def array(self, value: Any, where: str) -> Float[Array, " j"] | None:
+    def array(self, value: Any, key_path: str) -> Float[Array, " j"] | None:
         """Numbers as an array, or None."""
-        return None if value is None else np.array(self.numbers(value, where))
+        return None if value is None else np.array(self.numbers(value, key_path))
 
-    def text(self, value: Any, where: str) -> str | None:
+    def text(self, value: Any, key_path: str) -> str | None:
         """Text, or None."""
         if value is None or isinstance(value, str):
             return value
-        raise self.error(f"{where} must be text, not {value!r}.")
+        raise self.error(f"{key_path} must be text, not {value!r}.")
 
-    def flag(self, value: Any, where: str) -> bool:
+    def flag(self, value: Any, key_path: str) -> bool:
         """True or false."""
         if isinstance(value, bool):
             return value
-        raise self.error(f"{where} must be true or false, not {value!r}.")
+        raise self.error(f"{key_path} must be true or false, not {value!r}.")
 
-    def choice(self, value: Any, choices: Sequence[str], where: str) -> str:
+    def choice(self, value: Any, choices: Sequence[str], key_path: str) -> str:
         """One of the choices."""
         if value in choices:
             return str(value)
-        raise self.error(f"{where} must be {' or '.join(choices)}, not {value!r}.")
+        raise self.error(f"{key_path} must be {' or '.join(choices)}, not {value!r}.")
 
 
 _ENTRY_KEYS = ("columns", "unit", "sign", "scale", "offset", "side", "optional")
@@ -108,7 +112,7 @@ _DELIMITERS = {"comma": ",", "tab": "\t", "semicolon": ";", "space": " ", "white
 
 
 def parse_map(data: Mapping[str, Any], source: str) -> ColumnMap:
-    """The map in `data`, which came from `source`."""
+    """Parse the map in `data`, read from `source`."""
     reader = _MapReader(source)
     reader.require_known_keys(data, _MAP_KEYS, "the map")
     columns = reader.entries(data.get("columns"))
@@ -144,15 +148,15 @@ def parse_map(data: Mapping[str, Any], source: str) -> ColumnMap:
 
 
 def column_keys(value: Any) -> tuple[Key, ...]:
-    """Columns as a map names them, one by one: 3, "3-8", "q{joint}", "name", or a list of them."""
+    """Column keys one by one: 3, "3-8", "q{joint}", "name", or a list of them."""
     return _MapReader("map").keys(value, "columns")
 
 
 class _MapReader(MapValues):
-    """The keys of one map, each with its own rules."""
+    """Reader of the keys of a map."""
 
     def require_quantities(self, quantities: Sequence[str], rate: float | None) -> None:
-        """Position, exactly one torque channel, and time or a rate."""
+        """Require position, exactly one torque channel, and time or a rate."""
         signals = [name for name in quantities if name in SIGNALS]
         if "position" not in quantities:
             raise self.error("`columns` names no position.")
@@ -167,27 +171,27 @@ class _MapReader(MapValues):
                 "FILE --draft MAP.yaml` finds it where position and velocity are recorded."
             )
 
-    def positive(self, value: Any, where: str) -> float | None:
+    def positive(self, value: Any, key_path: str) -> float | None:
         """A number above zero, or None."""
         if value is None:
             return None
-        number = self.number(value, where)
+        number = self.number(value, key_path)
         if number <= 0:
-            raise self.error(f"{where} must be positive, not {number:g}.")
+            raise self.error(f"{key_path} must be positive, not {number:g}.")
         return number
 
-    def nonzero(self, value: Any, where: str) -> Float[Array, " j"] | None:
+    def nonzero(self, value: Any, key_path: str) -> Float[Array, " j"] | None:
         """Numbers that are not zero, or None."""
-        numbers = self.array(value, where)
+        numbers = self.array(value, key_path)
         if numbers is not None and (numbers == 0).any():
-            raise self.error(f"{where} must not be zero.")
+            raise self.error(f"{key_path} must not be zero.")
         return numbers
 
-    def count(self, value: Any, where: str) -> int:
+    def count(self, value: Any, key_path: str) -> int:
         """A whole number, zero or more."""
-        number = self.number(value, where)
+        number = self.number(value, key_path)
         if number < 0 or number != int(number):
-            raise self.error(f"{where} must be a whole number, not {number:g}.")
+            raise self.error(f"{key_path} must be a whole number, not {number:g}.")
         return int(number)
 
     def optional_choice(
@@ -214,7 +218,7 @@ class _MapReader(MapValues):
         return self.nonzero(value, "gains"), std
 
     def signed(self, value: Any) -> bool | Bool[Array, " j"]:
-        """Whether torque carries its sign: all joints alike, or one by one."""
+        """Whether torque has a sign; one value or one per joint."""
         if isinstance(value, (list, tuple)):
             return np.array([self.flag(item, "signed") for item in value])
         return self.flag(value, "signed")
@@ -256,31 +260,33 @@ class _MapReader(MapValues):
             raise self.error("joint_names must be a list of names.")
         return tuple(value)
 
-    def keys(self, value: Any, where: str) -> tuple[Key, ...]:
+    def keys(self, value: Any, key_path: str) -> tuple[Key, ...]:
         """Column keys: 3, "3-8", "q{joint}", "name", or a list of them."""
         if isinstance(value, (list, tuple)):
-            keys = tuple(key for item in value for key in self.keys(item, where))
+            keys = tuple(key for item in value for key in self.keys(item, key_path))
             if not keys:
-                raise self.error(f"{where} names no column.")
+                raise self.error(f"{key_path} names no column.")
             if len(keys) > 1 and any(is_pattern(key) for key in keys):
-                raise self.error(f"{where}: a pattern with {{joint}} stands alone, not in a list.")
+                raise self.error(
+                    f"{key_path}: a pattern with {{joint}} stands alone, not in a list."
+                )
             return keys
         if isinstance(value, int) and not isinstance(value, bool):
             if value < 1:
-                raise self.error(f"{where}: columns are numbered from 1, not {value}.")
+                raise self.error(f"{key_path}: columns are numbered from 1, not {value}.")
             return (value,)
         if not isinstance(value, str) or not value.strip():
-            raise self.error(f"{where} must be a column number or name, not {value!r}.")
+            raise self.error(f"{key_path} must be a column number or name, not {value!r}.")
         column_range = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", value)
         if column_range is None:
             return (value,)
         first, last = int(column_range[1]), int(column_range[2])
         if not 1 <= first <= last <= 100_000:
-            raise self.error(f"{where}: {value!r} is not a range of columns from 1.")
+            raise self.error(f"{key_path}: {value!r} is not a range of columns from 1.")
         return tuple(range(first, last + 1))
 
     def entry(self, quantity: Any, value: Any) -> ColumnEntry:
-        path = f"columns.{quantity}"
+        key_path = f"columns.{quantity}"
         if quantity not in QUANTITIES:
             similar = difflib.get_close_matches(str(quantity), QUANTITIES, n=1)
             hint = f" Did you mean {similar[0]!r}?" if similar else ""
@@ -288,23 +294,23 @@ class _MapReader(MapValues):
                 f"there is no quantity {quantity!r}; there are {', '.join(QUANTITIES)}.{hint}"
             )
         data = value if isinstance(value, Mapping) else {"columns": value}
-        self.require_known_keys(data, _ENTRY_KEYS, path)
+        self.require_known_keys(data, _ENTRY_KEYS, key_path)
         if "columns" not in data:
-            raise self.error(f"{path} does not say which columns.")
-        keys = self.keys(data["columns"], f"{path}.columns")
+            raise self.error(f"{key_path} does not say which columns.")
+        keys = self.keys(data["columns"], f"{key_path}.columns")
         if not QUANTITIES[quantity].per_joint and (len(keys) != 1 or is_pattern(keys[0])):
-            raise self.error(f"{path} is one column, not one per joint.")
-        unit = self.unit(quantity, data.get("unit"), path)
-        sign = self.numbers(data.get("sign", 1), f"{path}.sign")
+            raise self.error(f"{key_path} is one column, not one per joint.")
+        unit = self.unit(quantity, data.get("unit"), key_path)
+        sign = self.numbers(data.get("sign", 1), f"{key_path}.sign")
         if any(abs(x) != 1 for x in sign):
-            raise self.error(f"{path}.sign must be 1 or -1; use scale for other factors.")
-        scale = self.numbers(data.get("scale", 1), f"{path}.scale")
+            raise self.error(f"{key_path}.sign must be 1 or -1; use scale for other factors.")
+        scale = self.numbers(data.get("scale", 1), f"{key_path}.scale")
         if any(x == 0 for x in scale):
-            raise self.error(f"{path}.scale must not be zero.")
-        side = self.choice(data.get("side", "joint"), ("joint", "motor"), f"{path}.side")
+            raise self.error(f"{key_path}.scale must not be zero.")
+        side = self.choice(data.get("side", "joint"), ("joint", "motor"), f"{key_path}.side")
         if side == "motor" and quantity not in MOTIONS:
             raise self.error(
-                f"{path}.side is for positions, velocities and accelerations; where the torque "
+                f"{key_path}.side is for positions, velocities and accelerations; where the torque "
                 "is measured is said by torque_side."
             )
         return ColumnEntry(
@@ -313,20 +319,20 @@ class _MapReader(MapValues):
             unit=unit,
             sign=sign,
             scale=scale,
-            offset=self.numbers(data.get("offset", 0), f"{path}.offset"),
+            offset=self.numbers(data.get("offset", 0), f"{key_path}.offset"),
             side=side,
-            optional=self.flag(data.get("optional", False), f"{path}.optional"),
+            optional=self.flag(data.get("optional", False), f"{key_path}.optional"),
         )
 
-    def unit(self, quantity: str, value: Any, where: str) -> str:
+    def unit(self, quantity: str, value: Any, key_path: str) -> str:
         """A unit of the quantity; its first one by default."""
-        unit = self.text(value, f"{where}.unit")
+        unit = self.text(value, f"{key_path}.unit")
         if unit is None:
             unit = next(iter(QUANTITIES[quantity].units))
         try:
             unit_factor(quantity, unit)
         except RecordingError as error:
-            raise self.error(f"{where}: {error}") from None
+            raise self.error(f"{key_path}: {error}") from None
         return unit
 
     def entries(self, value: Any) -> tuple[ColumnEntry, ...]:
@@ -337,37 +343,39 @@ class _MapReader(MapValues):
         raise self.error("`columns` must say what the columns are, e.g. `position: 2-7`.")
 
     def from_list(self, items: Sequence[Any]) -> tuple[ColumnEntry, ...]:
-        """The long form: one line per column, with its joint."""
+        """Entries in long form: one line per column, with its joint."""
         entries: dict[str, dict[int, ColumnEntry]] = {}
         for number, item in enumerate(items, 1):
-            path = f"columns, entry {number}"
-            entry, joint = self.list_entry(item, path)
+            key_path = f"columns, entry {number}"
+            entry, joint = self.list_entry(item, key_path)
             if len(entry.keys) == 1 and not is_pattern(entry.keys[0]):
                 joint_entries = [entry]
             else:
                 joint_entries = [replace(entry, keys=(key,)) for key in entry.keys]
             for step, joint_entry in enumerate(joint_entries):
                 if joint + step in entries.setdefault(entry.quantity, {}):
-                    raise self.error(f"{path}: {entry.quantity} of joint {joint + step} is twice.")
+                    raise self.error(
+                        f"{key_path}: {entry.quantity} of joint {joint + step} is twice."
+                    )
                 entries[entry.quantity][joint + step] = joint_entry
         return tuple(self.merge_joints(quantity, joints) for quantity, joints in entries.items())
 
-    def list_entry(self, item: Any, path: str) -> tuple[ColumnEntry, int]:
-        """One line of the long form, and its joint."""
+    def list_entry(self, item: Any, key_path: str) -> tuple[ColumnEntry, int]:
+        """Entry of one line of the long form, and its joint."""
         if not isinstance(item, Mapping):
-            raise self.error(f"{path} must be {{column: ..., quantity: ...}}, not {item!r}.")
-        self.require_known_keys(item, _LIST_KEYS, path)
+            raise self.error(f"{key_path} must be {{column: ..., quantity: ...}}, not {item!r}.")
+        self.require_known_keys(item, _LIST_KEYS, key_path)
         if "column" not in item or "quantity" not in item:
-            raise self.error(f"{path} needs `column` and `quantity`.")
+            raise self.error(f"{key_path} needs `column` and `quantity`.")
         settings = {key: item[key] for key in _ENTRY_KEYS[1:] if key in item}
         entry = self.entry(item["quantity"], {"columns": item["column"], **settings})
         joint = item.get("joint", 1)
         if isinstance(joint, bool) or not isinstance(joint, int) or joint < 1:
-            raise self.error(f"{path}: joints are numbered from 1, not {joint!r}.")
+            raise self.error(f"{key_path}: joints are numbered from 1, not {joint!r}.")
         return entry, joint
 
     def merge_joints(self, quantity: str, joints: dict[int, ColumnEntry]) -> ColumnEntry:
-        """Columns of one quantity, given joint by joint."""
+        """Merge the entries of one quantity given joint by joint."""
         if sorted(joints) != list(range(1, len(joints) + 1)):
             raise self.error(
                 f"{quantity} is given for joints {sorted(joints)}; joints are numbered from 1 "
