@@ -173,8 +173,8 @@ def solve_rows(
         )
     if not np.any(regression.torque.largest > 0.0):
         raise RecordingError(
-            "the torque of every joint is zero throughout: there is nothing to fit. Name the torque "
-            "columns in the column map, or record torque or motor current."
+            "the torque of every joint is zero throughout: there is nothing to fit. Name the "
+            "torque columns in the column map, or record torque or motor current."
         )
     rule: Weighting = WEIGHTINGS[estimator.weighting]
     base = regression.base
