@@ -101,7 +101,7 @@ def _torque(recording: Recording, j: int, moving: Bool[Array, " n"]) -> list[Fin
     x = x[np.isfinite(x)]
     if len(x) == 0:
         return []
-    if np.ptp(x) <= 1e-9 * max(float(np.abs(x).max()), 1e-300):
+    if np.ptp(x) <= 1e-9 * max(float(np.abs(x).max()), 1e-6):
         return [
             Finding(
                 "no_variation",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.errors import PoorExcitationError, TaufitError
+from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics.base_parameters import BaseParameters, base_parameters, sampled_regressor
 from taufit.estimators.estimator import EstimationProblem, Estimator, EstimatorSolution
@@ -170,6 +170,11 @@ def solve_rows(
     if estimator.weighting not in WEIGHTINGS:
         raise TaufitError(
             f"weighting {estimator.weighting!r} is not known: use {', '.join(WEIGHTINGS)}."
+        )
+    if not np.any(regression.torque.largest > 0.0):
+        raise RecordingError(
+            "the torque of every joint is zero throughout: there is nothing to fit. Name the "
+            "torque columns in the column map, or record torque or motor current."
         )
     rule: Weighting = WEIGHTINGS[estimator.weighting]
     base = regression.base

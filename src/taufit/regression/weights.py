@@ -118,8 +118,11 @@ def _checked(scale: Float[Array, " j"]) -> Float[Array, " j"]:
 def apply_noise_floor(
     std: Float[Array, " j"], size: Float[Array, " j"] | float
 ) -> Float[Array, " j"]:
-    """Noise-free joints must not get infinite weight: no joint is trusted beyond 1e-9 of size."""
-    return np.asarray(np.maximum(std, np.maximum(1e-9 * size, np.finfo(float).tiny)))
+    """Bound standard deviations from below, so that noise-free joints get no infinite weight.
+
+    The bound is 1e-9 of `size`, and 1e-100 N m, so that squares of weights stay finite.
+    """
+    return np.asarray(np.maximum(std, np.maximum(1e-9 * size, 1e-100)))
 
 
 @dataclass(frozen=True, slots=True)

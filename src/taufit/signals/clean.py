@@ -31,6 +31,9 @@ _LARGEST = 1e12
 # A spike is at least this large: 1 mrad, a few times the slowest motion, any torque.
 _LEAST_SPIKE = (1e-3, 5 * SLOWEST, 0.0)
 
+# [N m]
+_SMALLEST_TORQUE = 1e-30
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MonotonicSection:
@@ -288,6 +291,8 @@ def joint_torque(
 ) -> Float[Array, "n j"]:
     """tau = C' (K s) with signal s, gains K and coupling C."""
     torque = _required(recording.signal, name, "torque") * gains.value
+    # Squares of smaller numbers underflow; no torque is that small.
+    torque[np.abs(torque) < _SMALLEST_TORQUE] = 0.0
     if not signed.all():
         torque = np.where(signed, torque, np.abs(torque))
     if recording.coupling is None:
