@@ -33,7 +33,7 @@ from taufit.model.friction_level import friction_level
 from taufit.model.model_stream import intake_of, required_temperature
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.time_grid import TimeGrid
-from taufit.signals.intake import StreamConditioner
+from taufit.signals.stream import StreamConditioner
 from taufit.terms.friction.states import FAST, TURNING
 
 # Size of contacts before anything is known, in friction levels and in levels of noise.
@@ -124,7 +124,7 @@ class ContactDetector:
     ) -> ContactReading | None:
         """One sample as it comes, and what is felt then; None before the first step of the grid.
 
-        It goes through an intake (`taufit.signals.intake`): what is no measurement, late or a spike
+        It goes through an intake (`taufit.signals.stream`): what is no measurement, late or a spike
         is left out, noisy velocity is replaced, and motion is shifted by the model's delay.
 
         Args:

@@ -149,7 +149,7 @@ def sample_causes(
     if samples.joints == robot.joints and not unsigned and np.any(robot.parameters):
         # Of recordings nothing matters there but whether all have gains of their own.
         one = [next((r for r in recordings if r.gain is None), recordings[0])]
-        if source is None or not source.of_excerpt(_as_it_should_be, robot, one):
+        if source is None or not source.compute_on_excerpt(_as_it_should_be, robot, one):
             causes += _by_arm(robot, one, samples, evidence)
     return [*causes, *_impossible(recordings)]
 

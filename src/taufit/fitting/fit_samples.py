@@ -22,7 +22,7 @@ from taufit.regression.regression import Regression, expand_to_standard_paramete
 from taufit.regression.rows import Load, RowBuilder, SampleRows, weighted_sum
 from taufit.regression.run_variability import estimate_run_variability
 from taufit.regression.weights import WEIGHTINGS, NoiseFloorWeights, Weighting, Weights
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import Term, needs
 
@@ -58,7 +58,7 @@ def fit_samples(
     """
     estimator = estimator or Wls()
     term = model.term_sum
-    source = source_of(samples)
+    source = as_source(samples)
     _require_signs(source)
     has_shapes = bool(term.shapes)
     wanted = has_shapes and (model.shape is None if shapes is None else shapes)

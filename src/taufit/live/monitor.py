@@ -32,7 +32,7 @@ from taufit.payload.filter.event import PayloadEvent
 from taufit.payload.reader import PayloadReader
 from taufit.payload.run import minimum_gain_std
 from taufit.recording import Recording
-from taufit.signals.intake import CleanSample, StreamCounts
+from taufit.signals.stream import CleanSample, StreamCounts
 from taufit.terms.friction.states import STATES
 from taufit.wire.source import Source
 

@@ -26,8 +26,8 @@ from taufit.payload.linear import linear_estimate
 from taufit.payload.run import MassReading, PayloadRun
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
+from taufit.signals.motion_intervals import intervals, speed_threshold, standing_mask
 from taufit.signals.noise import noise_std
-from taufit.signals.windows import intervals, speed_threshold, standing_mask
 
 # Poses held still for this long count [s]; two poses differ by at least this much [rad or m].
 _HELD, _APART = 0.4, 0.05
@@ -143,7 +143,9 @@ def run_static(
     width = max(1, int(0.1 * rate))
     calm = np.stack([np.convolve(c, np.full(width, 1.0 / width), "same") for c in v.T], 1)
     threshold = np.maximum(speed_threshold(calm, noise_std(v) / np.sqrt(width)), _CREEP)
-    still = np.asarray(standing_mask(calm, rate, threshold=threshold, lasting_s=_HELD).all(axis=1))
+    still = np.asarray(
+        standing_mask(calm, rate, threshold=threshold, min_duration_s=_HELD).all(axis=1)
+    )
     poses: list[Array] = []
     torques: list[Array] = []
     when: list[float] = []

@@ -15,10 +15,10 @@ from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_stream import intake_of
 from taufit.recording import Recording, in_order
-from taufit.signals.clean import check_channels
+from taufit.signals.cleaning import check_channels
 from taufit.signals.drive_gains import Gains, joint_gains
-from taufit.signals.intake import CleanSample, StreamConditioner
 from taufit.signals.outliers import interpolate_outliers
+from taufit.signals.stream import CleanSample, StreamConditioner
 
 # Gains that differ from the model's by more than this make the arm's own torque another one.
 _SAME_GAINS = 0.005
@@ -142,7 +142,7 @@ def stream(model: FittedModel, recording: Recording) -> Stream:
     if len(heard) < 20:
         raise RecordingError(f"{name} has fewer than 20 samples with rising time stamps.")
     warnings = list(source.warnings)
-    if not intake.measured.all():
+    if not intake.velocity_measured.all():
         warnings.append("velocity was not recorded: it is the derivative of position.")
     if intake.counts.spike:
         warnings.append(
@@ -201,10 +201,10 @@ def _gains(
     own = recording.gain
     lacking = own is None or not np.all(np.isfinite(own))
     if lacking and recording.signal_unit != "N m" and known is not None:
-        given = Gains.given(known, conditioning.gain_std, "of the model")
+        given = Gains.from_values(known, conditioning.gain_std, "of the model")
         return given, conditioning.relative_gain_std, []
     gains = joint_gains([recording], None)[0][0]
-    if gains.exact:
+    if gains.is_torque:
         return gains, None, []
     warnings = []
     if known is None:

@@ -43,7 +43,7 @@ class Regression:
         self._source, self._rows_of, self.base = source, rows_of, base
         self.names: tuple[str, ...] = base.parameter_names
         self.joints = source.joints
-        if not np.any(source.summary.kept):
+        if not np.any(source.summary.kept_rows):
             raise RecordingError(
                 "no sample is left to fit: every one was set aside as standing still or an "
                 "outlier. Record the arm in motion."
@@ -51,7 +51,7 @@ class Regression:
 
     def each(self, step: Callable[..., Any], given: Sequence[Any] | None = None) -> Iterator[Any]:
         """step(rows) of every part, in order; one pass."""
-        return self._source.each(_OnRows(self._rows_of, step), given)
+        return self._source.map_parts(_OnRows(self._rows_of, step), given)
 
     def total(self, step: Callable[..., Any], add: Add) -> Any:
         """The sum of step(rows) over all parts; one pass."""
@@ -66,7 +66,7 @@ class Regression:
     def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
         """`value`, or one near it that results are kept for."""
         own = (name, self._rows_of.model, self._rows_of.dropped)
-        return self._source.settled(own, value, near)
+        return self._source.reuse_if_close(own, value, near)
 
     @cached_property
     def excerpt(self) -> RegressionRows:
@@ -101,7 +101,7 @@ class Regression:
         self, plan: list[list[Fold]]
     ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
         """By-joint information of each fold on base columns, and the largest torque per joint."""
-        if all(fold.whole for own in plan for fold in own):
+        if all(fold.is_whole_part for own in plan for fold in own):
             return self._pass_of_wholes([own[0].index for own in plan])
         folds: dict[int, tuple[Information, ...]] = {}
         largest = np.zeros(self.joints)
@@ -246,7 +246,7 @@ class _FoldTriangles:
         used = np.asarray(rows.keep.any(axis=1))
         found = []
         for fold in folds:
-            first, last = fold.span(used)
+            first, last = fold.index_range(used)
             if first < last:
                 found.append((fold.index, rows.triangles(first, last, self.columns)))
         return found, np.abs(rows.torque).max(axis=0, initial=0.0)

@@ -71,7 +71,7 @@ def reusable_model(model: FittedModel, source: SampleSource) -> FittedModel:
         return bool(np.all(moved <= RESIDUALS**2 * left))
 
     name = ("model", model.term_sum, model.names)
-    structure, values = source.settled(name, (model.structure, model.values), near)
+    structure, values = source.reuse_if_close(name, (model.structure, model.values), near)
     return model if values is model.values else FittedModel(structure, values, model.training)
 
 
@@ -88,4 +88,4 @@ def reusable_load_parameters(
         moved = np.abs(rows.rigid(known) - carried).max(initial=0.0)
         return bool(moved <= share * np.abs(carried).max(initial=0.0))
 
-    return source.settled(("load", share, model), load, near)  # type: ignore[no-any-return]
+    return source.reuse_if_close(("load", share, model), load, near)  # type: ignore[no-any-return]

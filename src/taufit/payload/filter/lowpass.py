@@ -10,7 +10,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.signals.filtering import ORDER
-from taufit.signals.recursive import butterworth, filter_sections, resting_state
+from taufit.signals.recursive_filter import butterworth, filter_sections, resting_state
 
 # Two-sided noise bandwidth of a Butterworth of order 4, in cut-offs.
 BANDWIDTH = 2.053

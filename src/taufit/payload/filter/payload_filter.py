@@ -48,7 +48,7 @@ from taufit.payload.filter.time_grid import TimeGrid
 from taufit.payload.filter.training_coverage import TrainingCoverage
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS
-from taufit.signals.intake import StreamConditioner
+from taufit.signals.stream import StreamConditioner
 
 __all__ = ["PayloadEvent", "PayloadFilter", "Posterior"]
 
@@ -148,7 +148,7 @@ class PayloadFilter:
     ) -> None:
         """One sample as it comes: time [s], joint positions, velocities and torques [N m].
 
-        It goes through an intake (`taufit.signals.intake`): what is no measurement, late or a spike
+        It goes through an intake (`taufit.signals.stream`): what is no measurement, late or a spike
         is left out, noisy velocity is replaced, and motion is shifted by the model's delay.
         """
         if self.intake is None:
