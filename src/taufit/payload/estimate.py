@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
-from taufit.payload.controller_lines import FlangePayload
+from taufit.payload.controller_commands import FlangePayload
 from taufit.robot.inertia import tensor_entries
 
 # Half width of a 95 % interval in standard deviations.
@@ -53,7 +53,7 @@ class PayloadEstimate:
     unexplained: str = ""
 
     @property
-    def judged(self) -> bool:
+    def has_intervals(self) -> bool:
         """Whether the method knows how far off it may be; without that there are no intervals."""
         return bool(np.isfinite(self.mass_std))
 
@@ -85,8 +85,10 @@ class PayloadEstimate:
         Args:
             flange: In the last link's frame (`robot.tip`); by default they are the same.
         """
-        where = np.eye(4) if flange is None else flange
-        return FlangePayload.of(self.mass, self.centre, self.inertia, where).to_dict()
+        placement = np.eye(4) if flange is None else flange
+        return FlangePayload.from_last_link(
+            self.mass, self.centre, self.inertia, placement
+        ).to_dict()
 
 
 def _number(value: float) -> float | None:

@@ -21,7 +21,7 @@ from taufit.signals.intake import CleanSample, StreamConditioner
 from taufit.signals.outliers import interpolate_outliers
 
 # Gains that differ from the model's by more than this make the arm's own torque another one.
-_SAME_GAINS = 0.005
+_GAIN_TOLERANCE = 0.005
 
 _COMMANDED = ("commanded_position", "commanded_velocity", "commanded_acceleration")
 
@@ -57,14 +57,14 @@ class Stream:
 
     def samples(self) -> Iterator[tuple[float, Array, Array, Array, Array | None]]:
         """Time, position, velocity, torque, temperature of each sample."""
-        warm = self.temperature
+        temperature = self.temperature
         for i in range(len(self.time)):
             yield (
                 float(self.time[i]),
                 self.position[i],
                 self.velocity[i],
                 self.torque[i],
-                None if warm is None else warm[i],
+                None if temperature is None else temperature[i],
             )
 
 
@@ -90,16 +90,20 @@ class RecordingPlayback:
         self,
     ) -> Iterator[tuple[float, Array, Array | None, Array, Array | None, Array | None]]:
         """Time, position, velocity, torque channel, temperature, commanded velocity as recorded."""
-        one = self.recording
-        velocity, warm, told = one.velocity, one.temperature, one.commanded_velocity
-        for i, time in enumerate(np.asarray(one.time, float)):
+        recording = self.recording
+        velocity, temperature, commanded_velocity = (
+            recording.velocity,
+            recording.temperature,
+            recording.commanded_velocity,
+        )
+        for i, time in enumerate(np.asarray(recording.time, float)):
             yield (
                 float(time),
-                one.position[i],
+                recording.position[i],
                 None if velocity is None else velocity[i],
-                one.signal[i],
-                None if warm is None else warm[i],
-                None if told is None else told[i],
+                recording.signal[i],
+                None if temperature is None else temperature[i],
+                None if commanded_velocity is None else commanded_velocity[i],
             )
 
 
@@ -135,11 +139,11 @@ def stream(model: FittedModel, recording: Recording) -> Stream:
     """
     source = playback(model, recording)
     intake, name, recording = source.intake, source.name, source.recording
-    heard: list[CleanSample] = []
+    conditioned: list[CleanSample] = []
     for row in source.rows():
-        heard += intake.push(*row)
-    heard += intake.flush()
-    if len(heard) < 20:
+        conditioned += intake.push(*row)
+    conditioned += intake.flush()
+    if len(conditioned) < 20:
         raise RecordingError(f"{name} has fewer than 20 samples with rising time stamps.")
     warnings = list(source.warnings)
     if not intake.measured.all():
@@ -149,18 +153,18 @@ def stream(model: FittedModel, recording: Recording) -> Stream:
             f"{intake.counts.spike} samples of {name} have single spikes far from their "
             "neighbours: left out"
         )
-    time = np.array([sample.time for sample in heard])
-    warm = None
+    time = np.array([sample.time for sample in conditioned])
+    temperature = None
     if recording.temperature is not None:
-        warm = np.array([sample.temperature for sample in heard])
+        temperature = np.array([sample.temperature for sample in conditioned])
     return Stream(
         time - time[0],
-        np.array([sample.position for sample in heard]),
-        np.array([sample.velocity for sample in heard]),
-        np.array([sample.torque for sample in heard]),
-        warm,
+        np.array([sample.position for sample in conditioned]),
+        np.array([sample.velocity for sample in conditioned]),
+        np.array([sample.torque for sample in conditioned]),
+        temperature,
         source.gain_std,
-        _commanded(recording, np.array([sample.number for sample in heard])),
+        _commanded(recording, np.array([sample.number for sample in conditioned])),
         float(time[0]),
         name,
         tuple(warnings),
@@ -197,28 +201,28 @@ def _gains(
 ) -> tuple[Gains, Array | None, list[str]]:
     """Drive gains K, their relative standard deviation where it is known, and warnings."""
     conditioning = model.training.conditioning
-    known = conditioning.gain
-    own = recording.gain
-    lacking = own is None or not np.all(np.isfinite(own))
-    if lacking and recording.signal_unit != "N m" and known is not None:
-        given = Gains.given(known, conditioning.gain_std, "of the model")
-        return given, conditioning.relative_gain_std, []
+    model_gain = conditioning.gain
+    recorded_gain = recording.gain
+    is_missing = recorded_gain is None or not np.all(np.isfinite(recorded_gain))
+    if is_missing and recording.signal_unit != "N m" and model_gain is not None:
+        model_gains = Gains.given(model_gain, conditioning.gain_std, "of the model")
+        return model_gains, conditioning.relative_gain_std, []
     gains = joint_gains([recording], None)[0][0]
     if gains.exact:
         return gains, None, []
     warnings = []
-    if known is None:
+    if model_gain is None:
         warnings.append(
             f"{name} is in amperes and the model was fitted to torques in N m: the drive "
             "gains are taken from the recording alone."
         )
     else:
-        off = np.abs(gains.value / known - 1.0)
-        j = int(off.argmax())
-        if off[j] > _SAME_GAINS:
+        deviation = np.abs(gains.value / model_gain - 1.0)
+        j = int(deviation.argmax())
+        if deviation[j] > _GAIN_TOLERANCE:
             warnings.append(
                 f"the drive gain of joint {j + 1} is {gains.value[j]:.4g} in {name} and "
-                f"{known[j]:.4g} in the model: the arm's own torque is then off by "
-                f"{100 * off[j]:.1f} %. Use one column map for both."
+                f"{model_gain[j]:.4g} in the model: the arm's own torque is then off by "
+                f"{100 * deviation[j]:.1f} %. Use one column map for both."
             )
     return gains, np.abs(gains.std / gains.value), warnings

@@ -13,7 +13,7 @@ from taufit.cli.options import RecordingOptions, usage_error
 if TYPE_CHECKING:
     from taufit.model import FittedModel
     from taufit.payload import PayloadEstimate
-    from taufit.payload.guiding import GuidedForce
+    from taufit.payload.hand_guiding import GuidedForce
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class GuidingOptions:
         names = self.names
         if names is None:
             return None
-        from taufit.payload.guiding import force_columns, guided_force
+        from taufit.payload.hand_guiding import force_columns, guided_force
         from taufit.recording import in_order
 
         path = self.guiding or recording

@@ -28,11 +28,11 @@ except ImportError:  # no compiler when this was installed
 
 # Density of what grippers carry where the user does not say [kg/m^3], and spread of log lengths.
 TYPICAL_DENSITY = 3500.0
-_LENGTH_SPREAD = 0.7
-_KNOWN_SPREAD = 0.35
+_LENGTH_STD = 0.7
+_DESCRIBED_LENGTH_STD = 0.35
 # Entries of L on its diagonal, and of a symmetric 3 x 3 matrix in the order xx, xy, yy, xz, yz, zz.
 _DIAGONAL = np.array([0, 2, 5])
-_SIX = (np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]))
+_TENSOR_INDEX = (np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,20 +70,20 @@ def most_probable_body(
         settings: Give the prior: bounding box, density, spread of the centre.
         start: x of the last read-out, or None.
     """
-    x = _start(information, target, settings) if start is None else start.copy()
-    known = settings.box is not None or settings.density is not None
-    phi, described, covariance = np.empty(10), np.empty(10), np.empty((10, 10))
-    search = body_search.search if _kernel is None else _kernel.most_probable_body
-    share = search(
+    x = _initial_body(information, target, settings) if start is None else start.copy()
+    is_described = settings.box is not None or settings.density is not None
+    phi, quantities, covariance = np.empty(10), np.empty(10), np.empty((10, 10))
+    minimise = body_search.minimise_cost if _kernel is None else _kernel.most_probable_body
+    share = minimise(
         np.ascontiguousarray(information),
         np.ascontiguousarray(target),
         np.full(3, np.nan) if settings.box is None else np.array(settings.box, float),
         settings.density or TYPICAL_DENSITY,
-        _KNOWN_SPREAD if known else _LENGTH_SPREAD,
-        settings.com_spread,
+        _DESCRIBED_LENGTH_STD if is_described else _LENGTH_STD,
+        settings.com_std,
         x,
         phi,
-        described,
+        quantities,
         covariance,
     )
     if not share >= 0.0:
@@ -92,28 +92,28 @@ def most_probable_body(
             "that of a minimum. Check the recording for values that are not measurements."
         )
     tensor = np.empty((3, 3))
-    tensor[_SIX] = described[4:]
-    tensor[_SIX[::-1]] = described[4:]
-    return Body(phi, covariance, float(described[0]), described[1:4], tensor, share, x)
+    tensor[_TENSOR_INDEX] = quantities[4:]
+    tensor[_TENSOR_INDEX[::-1]] = quantities[4:]
+    return Body(phi, covariance, float(quantities[0]), quantities[1:4], tensor, share, x)
 
 
-def _start(information: Array, target: Array, settings: PayloadSettings) -> Array:
+def _initial_body(information: Array, target: Array, settings: PayloadSettings) -> Array:
     weak = np.diag([1e-4, *[1.0] * 3, *[10.0] * 6])
     linear = np.linalg.solve(information + weak, target)
     mass = max(float(linear[0]), 1e-2)
     centre = np.clip(linear[1:4] / mass, -1.0, 1.0)
-    return np.concatenate([[np.log(mass)], centre, _prior_lower(mass, settings)])
+    return np.concatenate([[np.log(mass)], centre, _prior_factor(mass, settings)])
 
 
-def _prior_lower(mass: float, settings: PayloadSettings) -> Array:
+def _prior_factor(mass: float, settings: PayloadSettings) -> Array:
     """L of the prior shape: log of its diagonal, zeros beside it."""
-    std = _lengths(mass, settings) / np.sqrt(12.0)
+    std = _box_edges(mass, settings) / np.sqrt(12.0)
     out = np.zeros(6)
     out[_DIAGONAL] = np.log(np.sqrt(mass) * std)
     return out
 
 
-def _lengths(mass: float, settings: PayloadSettings) -> Array:
+def _box_edges(mass: float, settings: PayloadSettings) -> Array:
     """Edges of a solid box: as given, or a cube of the density."""
     if settings.box is not None:
         return np.array(settings.box)

@@ -25,14 +25,14 @@ from typing import NamedTuple
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.payload.filter.lowpass import BANDWIDTH
+from taufit.payload.filter.causal_lowpass import NOISE_BANDWIDTH
 
 # Standard deviations of a change of a light payload, per kilogram of it: mass, first moments [m].
-_CHANGES = np.array([3.0, 0.3, 0.3, 0.3])
+_CHANGE_STD = np.array([3.0, 0.3, 0.3, 0.3])
 # A constant over the last moments that is nothing to do with the payload, in residual rms.
-_DRIFT = 0.3
+_OFFSET_STD = 0.3
 # Friction at low speed that is nothing to do with the payload either, in friction levels.
-_SLOW = 0.3
+_SLOW_FRICTION_STD = 0.3
 
 
 class RowBlock(NamedTuple):
@@ -60,7 +60,7 @@ class ReferenceEstimate(NamedTuple):
         rms: Residuals of each joint [N m].
         level: Friction of each joint at low speed [N m].
         slow: Per joint which column is friction at low speed.
-        known: Standard deviations of mass [kg] and first moments [kg m].
+        std: Standard deviations of mass [kg] and first moments [kg m].
     """
 
     states: Sequence[Float[Array, " c"]]
@@ -68,7 +68,7 @@ class ReferenceEstimate(NamedTuple):
     rms: Float[Array, " j"]
     level: Float[Array, " j"]
     slow: Sequence[int]
-    known: Float[Array, " 4"]
+    std: Float[Array, " 4"]
 
 
 class PayloadChangeEvidence(NamedTuple):
@@ -93,12 +93,12 @@ class ChangeDetector:
         chunks: Oldest first.
     """
 
-    __slots__ = ("_squares", "chunks", "window")
+    __slots__ = ("_grams", "chunks", "window")
 
     def __init__(self, window: float) -> None:
         self.window = window
         self.chunks: deque[RowBlock] = deque()
-        self._squares: deque[tuple[float, Float[Array, "j 7 7"]]] = deque()
+        self._grams: deque[tuple[float, Float[Array, "j 7 7"]]] = deque()
 
     def add(self, chunk: RowBlock) -> None:
         """The newest rows."""
@@ -109,10 +109,10 @@ class ChangeDetector:
     def clear(self) -> None:
         """Start anew."""
         self.chunks.clear()
-        self._squares.clear()
+        self._grams.clear()
 
-    def look(
-        self, belief: ReferenceEstimate, windows: Sequence[float], light: float
+    def test(
+        self, reference: ReferenceEstimate, windows: Sequence[float], light_mass: float
     ) -> PayloadChangeEvidence:
         """Whether the newest rows, and those looked at before, fit the current estimate.
 
@@ -120,39 +120,39 @@ class ChangeDetector:
         begun to follow the change.
 
         Args:
-            belief: Of the last read-out.
+            reference: Of the last read-out.
             windows: How far to look back [s].
-            light: Scale of changes [kg].
+            light_mass: Scale of changes [kg].
         """
-        found = self.looks(belief, windows, light)
-        return max(found, key=lambda one: one.evidence)
+        tests = self.test_windows(reference, windows, light_mass)
+        return max(tests, key=lambda test: test.evidence)
 
-    def looks(
-        self, belief: ReferenceEstimate, windows: Sequence[float], light: float
+    def test_windows(
+        self, reference: ReferenceEstimate, windows: Sequence[float], light_mass: float
     ) -> list[PayloadChangeEvidence]:
-        """What `look` finds over each length of time, the shortest first."""
+        """What `test` finds over each length of time, the shortest first."""
         newest = self.chunks[-1]
-        self._squares.append((newest.time, weighted_gram(newest, belief)))
-        while newest.time - self._squares[0][0] > self.window:
-            self._squares.popleft()
-        past = [newest.time - time for time, _ in reversed(self._squares)]
-        lengths = sorted({bisect_left(past, window) for window in windows})
-        sums = list(accumulate(square for _, square in reversed(self._squares)))
-        left = marginal_payload_information(
-            np.stack([sums[length - 1] for length in lengths]), belief
+        self._grams.append((newest.time, weighted_gram(newest, reference)))
+        while newest.time - self._grams[0][0] > self.window:
+            self._grams.popleft()
+        ages = [newest.time - time for time, _ in reversed(self._grams)]
+        lengths = sorted({bisect_left(ages, window) for window in windows})
+        sums = list(accumulate(square for _, square in reversed(self._grams)))
+        information = marginal_payload_information(
+            np.stack([sums[length - 1] for length in lengths]), reference
         )
-        narrow = belief.known**2
-        evidence, change = log_evidence_gain(left, narrow + variance_of_changes(light))
-        evidence = evidence - log_evidence_gain(left, narrow)[0]
+        variance = reference.std**2
+        evidence, change = log_evidence_gain(information, variance + change_variance(light_mass))
+        evidence = evidence - log_evidence_gain(information, variance)[0]
         return [
             PayloadChangeEvidence(
-                float(evidence[k]), float(change[k, 0]), past[length - 1] + newest.seconds
+                float(evidence[k]), float(change[k, 0]), ages[length - 1] + newest.seconds
             )
             for k, length in enumerate(lengths)
         ]
 
 
-def quick_density(
+def short_term_density(
     slow: Float[Array, " j"], rms: Float[Array, " j"], cutoff_hz: float
 ) -> Float[Array, " j"]:
     """Noise density of residuals over tenths of a second [(N m)^2 s].
@@ -165,54 +165,57 @@ def quick_density(
         rms: Of the residuals behind the low-pass.
         cutoff_hz: Of the low-pass.
     """
-    out: Array = np.maximum(slow, rms**2 / (BANDWIDTH * cutoff_hz))
+    out: Array = np.maximum(slow, rms**2 / (NOISE_BANDWIDTH * cutoff_hz))
     return out
 
 
-def variance_of_changes(light: float) -> Float[Array, " 4"]:
+def change_variance(light_mass: float) -> Float[Array, " 4"]:
     """Q: how large changes of mass and first moments are, for payloads of this scale [kg]."""
-    out: Array = (light * _CHANGES) ** 2
+    out: Array = (light_mass * _CHANGE_STD) ** 2
     return out
 
 
 def marginal_payload_information(
-    total: Float[Array, "... j 7 7"], belief: ReferenceEstimate
+    total: Float[Array, "... j 7 7"], reference: ReferenceEstimate
 ) -> Float[Array, "... 4 5"]:
     """A and g side by side: what is a joint's own goes first, what is left of the joints adds up.
 
     Args:
         total: Sums of `squares`.
-        belief: They were held against.
+        reference: They were held against.
     """
     inner = total[..., 5:, 5:].copy()
-    inner[..., 0, 0] += 1.0 / (_DRIFT * belief.rms) ** 2
-    slow = np.maximum(_SLOW * belief.level, 1e-6 * belief.rms)
+    inner[..., 0, 0] += 1.0 / (_OFFSET_STD * reference.rms) ** 2
+    slow = np.maximum(_SLOW_FRICTION_STD * reference.level, 1e-6 * reference.rms)
     inner[..., 1, 1] += 1.0 / slow**2
     cross = total[..., 5:, :5]
-    gone = cross[..., :4].swapaxes(-1, -2) @ np.linalg.solve(inner, cross)
-    out: Array = (total[..., :4, :5] - gone).sum(axis=-3)
+    marginalised = cross[..., :4].swapaxes(-1, -2) @ np.linalg.solve(inner, cross)
+    out: Array = (total[..., :4, :5] - marginalised).sum(axis=-3)
     return out
 
 
 def log_evidence_gain(
-    left: Float[Array, "k 4 5"], variance: Float[Array, " 4"]
+    information_and_score: Float[Array, "k 4 5"], variance: Float[Array, " 4"]
 ) -> tuple[Float[Array, " k"], Float[Array, "k 4"]]:
     """F of a change of this variance, and the change, from A and g side by side."""
-    information, score = left[..., :4] + np.diag(1.0 / variance), left[..., 4]
+    information, score = (
+        information_and_score[..., :4] + np.diag(1.0 / variance),
+        information_and_score[..., 4],
+    )
     change = np.linalg.solve(information, score[..., None])[..., 0]
-    chance = np.linalg.slogdet(information)[1] + np.log(variance).sum()
-    return np.einsum("ka,ka->k", score, change) - chance, change
+    log_determinant = np.linalg.slogdet(information)[1] + np.log(variance).sum()
+    return np.einsum("ka,ka->k", score, change) - log_determinant, change
 
 
-def weighted_gram(chunk: RowBlock, belief: ReferenceEstimate) -> Float[Array, "j 7 7"]:
+def weighted_gram(chunk: RowBlock, reference: ReferenceEstimate) -> Float[Array, "j 7 7"]:
     """[W, r, 1, l]' [W, r, 1, l] of each joint, weighted by its noise; l is the slow column."""
     weight = np.array([w for _, w in chunk.rows])
-    weight *= (chunk.seconds / weight.shape[1] / belief.density)[:, None]
+    weight *= (chunk.seconds / weight.shape[1] / reference.density)[:, None]
     rows = np.ones((*weight.shape, 7))
-    for j, ((columns, _), state) in enumerate(zip(chunk.rows, belief.states, strict=True)):
+    for j, ((columns, _), state) in enumerate(zip(chunk.rows, reference.states, strict=True)):
         rows[j, :, :4] = columns[:, :4]
         rows[j, :, 4] = columns @ state
-        rows[j, :, 6] = columns[:, belief.slow[j]]
+        rows[j, :, 6] = columns[:, reference.slow[j]]
     rows[..., 4] *= -1.0
     out: Array = rows.transpose(0, 2, 1) @ (rows * weight[..., None])
     return out

@@ -24,9 +24,9 @@ from taufit.payload.filter.change_detector import (
     PayloadChangeEvidence,
     ReferenceEstimate,
     RowBlock,
+    change_variance,
     log_evidence_gain,
     marginal_payload_information,
-    variance_of_changes,
     weighted_gram,
 )
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from taufit.payload.filter.filter_state import PayloadFilterState
 
 # A change that lasts this long in motion is none of a contact; nothing is waited for longer [s].
-DECIDED_S, LATEST_S = 1.0, 4.0
+DECISION_S, DEADLINE_S = 1.0, 4.0
 # The latest rows [s].
 _WINDOWS = (0.1, 0.2, 0.4)
 # Looks in a row that must find no change.
-_LOOKS = 2
+_CONFIRMATIONS = 2
 # 2 ln B that speaks clearly, for no change and for one.
-_CLEAR, _STILL = 4.0, 2.0
+_CONTACT_EVIDENCE, _CHANGE_EVIDENCE = 4.0, 2.0
 # Nothing is decided before the low-pass has seen the change [s].
 _EARLIEST_S = 0.1
 
@@ -52,66 +52,85 @@ class ContactHypothesis:
         time: When it was noticed [s].
         event: Its place among the events.
         mass: By how much the mass has changed, if it is a pick [kg].
-        kept: What was known before.
+        state_before: What was known before.
     """
 
     __slots__ = (
-        *("_belief", "_idle", "_narrow", "_past", "_quiet", "_times", "_wide"),
-        *("event", "kept", "mass", "time"),
+        *(
+            "_reference",
+            "_standing_s",
+            "_variance",
+            "_grams",
+            "_no_change_count",
+            "_times",
+            "_change_variance",
+        ),
+        *("event", "state_before", "mass", "time"),
     )
 
     def __init__(
         self,
         time: float,
         event: int,
-        found: PayloadChangeEvidence,
-        belief: ReferenceEstimate,
-        light: float,
-        kept: PayloadFilterState,
+        change: PayloadChangeEvidence,
+        reference: ReferenceEstimate,
+        light_mass: float,
+        state_before: PayloadFilterState,
     ) -> None:
-        self.time, self.event, self.mass, self.kept = time, event, found.mass, kept
-        self._belief = belief
-        self._narrow = belief.known**2
-        self._wide = self._narrow + variance_of_changes(light)
+        self.time, self.event, self.mass, self.state_before = time, event, change.mass, state_before
+        self._reference = reference
+        self._variance = reference.std**2
+        self._change_variance = self._variance + change_variance(light_mass)
         self._times: list[float] = []
-        self._past: list[Float[Array, "j 7 7"]] = []
-        self._quiet, self._idle = 0, 0.0
+        self._grams: list[Float[Array, "j 7 7"]] = []
+        self._no_change_count, self._standing_s = 0, 0.0
 
-    def look(self, chunk: RowBlock) -> bool | None:
+    def test(self, chunk: RowBlock) -> bool | None:
         """Whether it was a contact; None where that is not clear yet."""
         if not any(weight.any() for _, weight in chunk.rows):
-            self._idle += chunk.seconds
+            self._standing_s += chunk.seconds
             return None
         self._times.append(chunk.time)
-        self._past.append(weighted_gram(chunk, self._belief))
-        since = chunk.time - self.time - self._idle
-        if since < _EARLIEST_S:
+        self._grams.append(weighted_gram(chunk, self._reference))
+        elapsed = chunk.time - self.time - self._standing_s
+        if elapsed < _EARLIEST_S:
             return None
-        found = self._evidence()
-        self._quiet = self._quiet + 1 if float(found.min()) < -_CLEAR else 0
-        if self._quiet >= _LOOKS:
+        evidence = self._evidence()
+        self._no_change_count = (
+            self._no_change_count + 1 if float(evidence.min()) < -_CONTACT_EVIDENCE else 0
+        )
+        if self._no_change_count >= _CONFIRMATIONS:
             return True
-        if since < (DECIDED_S if found[-1] > _STILL else LATEST_S):
+        if elapsed < (DECISION_S if evidence[-1] > _CHANGE_EVIDENCE else DEADLINE_S):
             return None
-        whole = marginal_payload_information(np.sum(self._past, axis=0), self._belief)[None]
-        one, change = log_evidence_gain(whole, self._wide)
+        information = marginal_payload_information(np.sum(self._grams, axis=0), self._reference)[
+            None
+        ]
+        gain, change = log_evidence_gain(information, self._change_variance)
         mass = float(change[0, 0])
         if abs(mass) > abs(self.mass):
             self.mass = mass
-        return bool(found[-1] <= _STILL and one[0] <= log_evidence_gain(whole, self._narrow)[0][0])
+        return bool(
+            evidence[-1] <= _CHANGE_EVIDENCE
+            and gain[0] <= log_evidence_gain(information, self._variance)[0][0]
+        )
 
     def _evidence(self) -> Float[Array, " k"]:
         """2 ln B of a change over each length of the latest rows."""
-        past = np.array(self._past)
+        past = np.array(self._grams)
         ages = self._times[-1] - np.array(self._times)
         out = []
         for window in _WINDOWS:
-            latest = ages < window
-            now = marginal_payload_information(past[latest].sum(axis=0), self._belief)[None]
-            before = marginal_payload_information(past[~latest].sum(axis=0), self._belief)[None]
-            foretold = self._worth(before + now) - self._worth(before)
-            out.append(foretold - float(log_evidence_gain(now, self._narrow)[0][0]))
+            is_newest = ages < window
+            newest = marginal_payload_information(past[is_newest].sum(axis=0), self._reference)[
+                None
+            ]
+            earlier = marginal_payload_information(past[~is_newest].sum(axis=0), self._reference)[
+                None
+            ]
+            predicted = self._change_evidence(earlier + newest) - self._change_evidence(earlier)
+            out.append(predicted - float(log_evidence_gain(newest, self._variance)[0][0]))
         return np.array(out)
 
-    def _worth(self, left: Array) -> float:
-        return float(log_evidence_gain(left, self._wide)[0][0])
+    def _change_evidence(self, information: Array) -> float:
+        return float(log_evidence_gain(information, self._change_variance)[0][0])

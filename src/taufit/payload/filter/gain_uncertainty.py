@@ -23,10 +23,10 @@ from taufit.model.fitted_model import FittedModel
 from taufit.payload.settings import PayloadSettings
 
 # Drives whose gains differ by less than this are of one type, and their errors correlate so much.
-_SAME_TYPE = 0.003
-_OF_TYPE = 0.7
+_TYPE_TOLERANCE = 0.003
+_TYPE_CORRELATION = 0.7
 # Weight of the drive gains' own standard deviations against what the joints say of each other.
-_TRUST = 2.0
+_PRIOR_WEIGHT = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,16 +44,16 @@ class GainUncertainty:
     lever_std: float
 
     @classmethod
-    def of(
-        cls, model: FittedModel, settings: PayloadSettings, given: Any = None
+    def from_model(
+        cls, model: FittedModel, settings: PayloadSettings, gain_std: Any = None
     ) -> GainUncertainty:
         """From what is given, or else from how the model's training data were calibrated."""
         joints = model.robot.joints
         conditioning = model.training.conditioning
-        if given is not None:
-            std = _checked(given, joints)
+        if gain_std is not None:
+            std = _require_gain_std(gain_std, joints)
         else:
-            std = _calibrated(conditioning.relative_gain_std, joints, settings)
+            std = _calibrated_std(conditioning.relative_gain_std, joints, settings)
         return cls(std, _correlation(conditioning.gain, joints), settings.lever_std)
 
     def covariance(self, levers: Float[Array, " j"]) -> Float[Array, "j j"]:
@@ -61,20 +61,20 @@ class GainUncertainty:
         geometry = self.lever_std / np.maximum(levers, self.lever_std)
         return np.outer(self.std, self.std) * self.correlation + np.diag(geometry**2 + 1e-12)
 
-    def factor(self, errors: Float[Array, " j"], covariance: Float[Array, "j j"]) -> float:
+    def inflation(self, errors: Float[Array, " j"], covariance: Float[Array, "j j"]) -> float:
         """f, from the errors found and their covariance with f = 1."""
-        strange = float(errors @ np.linalg.solve(covariance, errors))
-        return max(1.0, (_TRUST + strange) / (_TRUST + len(errors)))
+        chi_square = float(errors @ np.linalg.solve(covariance, errors))
+        return max(1.0, (_PRIOR_WEIGHT + chi_square) / (_PRIOR_WEIGHT + len(errors)))
 
 
-def _checked(given: Any, joints: int) -> Float[Array, " j"]:
-    out = np.broadcast_to(np.asarray(given, float), (joints,)).copy()
+def _require_gain_std(gain_std: Any, joints: int) -> Float[Array, " j"]:
+    out = np.broadcast_to(np.asarray(gain_std, float), (joints,)).copy()
     if not np.all(np.isfinite(out)) or np.any(out < 0.0):
         raise TaufitError("standard deviations of drive gains are finite and positive.")
     return out
 
 
-def _calibrated(
+def _calibrated_std(
     relative: Float[Array, " j"] | None, joints: int, settings: PayloadSettings
 ) -> Float[Array, " j"]:
     """As calibrated, and never better than drives of one type are."""
@@ -88,6 +88,6 @@ def _correlation(gain: Float[Array, " j"] | None, joints: int) -> Float[Array, "
     out = np.eye(joints)
     if gain is None or not np.all(np.isfinite(gain)):
         return out
-    same = np.abs(np.subtract.outer(gain, gain)) <= _SAME_TYPE * np.abs(gain)
-    out[same & ~np.eye(joints, dtype=bool)] = _OF_TYPE
+    same_type = np.abs(np.subtract.outer(gain, gain)) <= _TYPE_TOLERANCE * np.abs(gain)
+    out[same_type & ~np.eye(joints, dtype=bool)] = _TYPE_CORRELATION
     return 0.5 * (out + out.T)

@@ -16,9 +16,9 @@ from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.parameters import PER_LINK
 
 # A joint is to be seen this long in both directions before it tells friction from load [s].
-_BOTH_WAYS = 0.3
+_MIN_DIRECTION_S = 0.3
 # Joints whose payload torque is at least this share of the largest carry it.
-_CARRIES = 0.3
+_LOADED_FRACTION = 0.3
 _GRAVITY = 9.81
 
 
@@ -27,14 +27,14 @@ class JointSums:
     """Sums over the rows of one joint.
 
     Attributes:
-        square: G; the payload's ten columns are the first, y is the last.
+        gram: G; the payload's ten columns are the first, y is the last.
         seconds: Integral of the weights [s].
         moving: How long the joint did not stand still [s].
         forward, backward: How long it turned each way with rows that count [s].
         load: Integral of the squared torque of one kilogram at the frame's origin [(N m)^2 s].
     """
 
-    square: Float[Array, "c c"]
+    gram: Float[Array, "c c"]
     seconds: float = 0.0
     moving: float = 0.0
     forward: float = 0.0
@@ -45,7 +45,7 @@ class JointSums:
         self,
         rows: Float[Array, "n c"],
         weight: Float[Array, " n"],
-        still: Float[Array, " n"],
+        standing: Float[Array, " n"],
         speed: Float[Array, " n"],
         step: float,
         density: float,
@@ -55,44 +55,44 @@ class JointSums:
         Args:
             rows: Columns, y last.
             weight: Of each row, 0 to 1.
-            still: How much of each cell the joint stood still, 0 to 1.
+            standing: How much of each cell the joint stood still, 0 to 1.
             speed: Of the joint.
             step: Width of a cell [s].
             density: S.
         """
-        self.square += _square(rows, weight, step / density)
+        self.gram += _weighted_square(rows, weight, step / density)
         self.seconds += float(weight.sum()) * step
-        self.moving += float((1.0 - still).sum()) * step
+        self.moving += float((1.0 - standing).sum()) * step
         counts = weight > 0.5
         self.forward += np.count_nonzero(counts & (speed > 0)) * step
         self.backward += np.count_nonzero(counts & (speed < 0)) * step
         self.load += float((weight * rows[:, 0] ** 2).sum()) * step
 
-    def take_back(
+    def remove(
         self, rows: Float[Array, "n c"], weight: Float[Array, " n"], step: float, density: float
     ) -> None:
         """Rows added before are none of this payload's."""
-        self.square -= _square(rows, weight, step / density)
+        self.gram -= _weighted_square(rows, weight, step / density)
         self.seconds -= float(weight.sum()) * step
 
-    def fade(self, left: float) -> None:
+    def fade(self, factor: float) -> None:
         """Only this share of what was said counts on."""
-        self.square *= left
-        self.seconds *= left
+        self.gram *= factor
+        self.seconds *= factor
 
-    def marginalise(self, gone: Int[Array, " g"], prior: Float[Array, " g"]) -> None:
+    def marginalise(self, columns: Int[Array, " g"], prior: Float[Array, " g"]) -> None:
         """Integrate columns out, each with a prior information of its own; they start at zero."""
-        kept = np.setdiff1d(np.arange(len(self.square)), gone)
-        inner = self.square[np.ix_(gone, gone)] + np.diag(prior)
-        cross = self.square[np.ix_(gone, kept)]
-        left = self.square[np.ix_(kept, kept)] - cross.T @ np.linalg.solve(inner, cross)
-        self.square[:] = 0.0
-        self.square[np.ix_(kept, kept)] = left
+        remaining = np.setdiff1d(np.arange(len(self.gram)), columns)
+        inner = self.gram[np.ix_(columns, columns)] + np.diag(prior)
+        cross = self.gram[np.ix_(columns, remaining)]
+        marginal = self.gram[np.ix_(remaining, remaining)] - cross.T @ np.linalg.solve(inner, cross)
+        self.gram[:] = 0.0
+        self.gram[np.ix_(remaining, remaining)] = marginal
 
     @property
-    def both_ways(self) -> bool:
+    def moved_both_ways(self) -> bool:
         """Whether the joint turned both ways long enough."""
-        return min(self.forward, self.backward) >= _BOTH_WAYS
+        return min(self.forward, self.backward) >= _MIN_DIRECTION_S
 
     @property
     def load_rms(self) -> float:
@@ -103,17 +103,17 @@ class JointSums:
         """Arm of the weight of payload phi about this joint, rms over the run [m]."""
         if phi[0] <= 0.0:
             return self.load_rms / _GRAVITY
-        square = float(phi @ self.square[:PER_LINK, :PER_LINK] @ phi) * density
+        square = float(phi @ self.gram[:PER_LINK, :PER_LINK] @ phi) * density
         return float(np.sqrt(square / max(self.seconds, 1e-9))) / (phi[0] * _GRAVITY)
 
 
 def loaded_joints(sums: Sequence[JointSums]) -> Bool[Array, " j"]:
     """Which joints carry what the arm holds."""
     loads = np.array([s.load_rms for s in sums])
-    out: Array = loads >= _CARRIES * loads.max()
+    out: Array = loads >= _LOADED_FRACTION * loads.max()
     return out
 
 
-def _square(rows: Array, weight: Array, factor: float) -> Array:
+def _weighted_square(rows: Array, weight: Array, factor: float) -> Array:
     out: Array = rows.T @ (rows * (weight * factor)[:, None])
     return out

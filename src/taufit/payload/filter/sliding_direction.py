@@ -33,16 +33,16 @@ class SlidingDirection:
     """
 
     def __init__(self, friction: Term | None, joints: int) -> None:
-        self.remembers = has_memory(friction)
+        self.has_memory = has_memory(friction)
         self.widths = fading_widths(friction)
         self.joints = joints
         self.clear()
 
     def clear(self) -> None:
         """Forget the path."""
-        self._left = np.ones((self.joints, len(self.widths)))
-        self._first: list[Float[Array, " 1"] | None] = [None] * self.joints
-        self._before: Float[Array, " j"] | None = None
+        self._remaining = np.ones((self.joints, len(self.widths)))
+        self._states: list[Float[Array, " 1"] | None] = [None] * self.joints
+        self._last_travel: Float[Array, " j"] | None = None
 
     def __call__(
         self, velocity: Float[Array, "n j"], step: float
@@ -54,25 +54,27 @@ class SlidingDirection:
             step: Between two samples [s].
         """
         travel = velocity * step
-        last = travel[0] if self._before is None else self._before
-        there, back, turns = split_at_reversal(np.concatenate([[last], travel[:-1]]), travel)
-        way = np.abs(there)
-        way[turns] += np.abs(back)
-        left = self._left * np.exp(-np.cumsum(way, axis=0)[..., None] / self.widths)
-        direction = self._direction(velocity, travel, last)
-        self._left, self._before = left[-1], travel[-1]
-        return direction, left
+        last_travel = travel[0] if self._last_travel is None else self._last_travel
+        until_reversal, after_reversal, reversals = split_at_reversal(
+            np.concatenate([[last_travel], travel[:-1]]), travel
+        )
+        path = np.abs(until_reversal)
+        path[reversals] += np.abs(after_reversal)
+        remaining = self._remaining * np.exp(-np.cumsum(path, axis=0)[..., None] / self.widths)
+        direction = self._direction(velocity, travel, last_travel)
+        self._remaining, self._last_travel = remaining[-1], travel[-1]
+        return direction, remaining
 
     def _direction(
         self, velocity: Float[Array, "n j"], travel: Float[Array, "n j"], last: Float[Array, " j"]
     ) -> Float[Array, "n j"]:
         """sign(v), or the quickest element's state where friction remembers its path."""
-        if not self.remembers:
+        if not self.has_memory:
             return np.sign(velocity)
         out = np.empty_like(velocity)
         for j in range(self.joints):
-            states, self._first[j] = dahl_states(
-                travel[:, j], (float(self.widths[0]),), float(last[j]), self._first[j]
+            states, self._states[j] = dahl_states(
+                travel[:, j], (float(self.widths[0]),), float(last[j]), self._states[j]
             )
             out[:, j] = states[:, 0]
         return out

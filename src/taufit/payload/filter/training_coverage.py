@@ -20,11 +20,11 @@ from taufit.model.fitted_model import FittedModel
 from taufit.payload.filter.joint_sums import JointSums, loaded_joints
 
 # Speeds beyond those of the training data by this share count half.
-_BEYOND = 0.1
+_SPEED_SCALE = 0.1
 # Positions beyond those of the training data by this much count half [rad or m].
-_AWAY = 0.2
+_POSITION_SCALE = 0.2
 # Less than this share of a motion within what the model was fitted to, and the uncertainty grows.
-ENOUGH = 0.6
+MIN_COVERED_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,14 +41,14 @@ class TrainingCoverage:
     fastest: Float[Array, " j"]
 
     @classmethod
-    def everywhere(cls, joints: int) -> TrainingCoverage:
+    def unlimited(cls, joints: int) -> TrainingCoverage:
         """Nothing is new."""
         return cls(np.full(joints, -np.inf), np.full(joints, np.inf), np.full(joints, np.inf))
 
     @classmethod
-    def of(cls, model: FittedModel, standstill: float) -> TrainingCoverage:
+    def from_model(cls, model: FittedModel, standstill: float) -> TrainingCoverage:
         """The range of a model's training data, as far as the model says."""
-        out = cls.everywhere(model.robot.joints)
+        out = cls.unlimited(model.robot.joints)
         lowest, highest, fastest = out.lowest, out.highest, out.fastest
         ranges = model.training.ranges
         if ranges.velocity is not None:
@@ -60,30 +60,32 @@ class TrainingCoverage:
             lowest[[0, -1]], highest[[0, -1]] = -np.inf, np.inf
         return cls(lowest, highest, fastest)
 
-    def discounted(
+    def reduce_weights(
         self,
         weight: Float[Array, "n j"],
         position: Float[Array, "n j"],
         velocity: Float[Array, "n j"],
     ) -> Float[Array, "n j"]:
         """Weights of rows, less where the motion is new to the model."""
-        beyond = np.maximum(np.abs(velocity) / self.fastest - 1.0, 0.0)
-        weight = weight / (1.0 + (beyond / _BEYOND) ** 2)
+        excess_speed = np.maximum(np.abs(velocity) / self.fastest - 1.0, 0.0)
+        weight = weight / (1.0 + (excess_speed / _SPEED_SCALE) ** 2)
         # A pose the model has never seen is as strange for every joint that carries what moves.
-        away = np.maximum(np.maximum(position - self.highest, self.lowest - position), 0.0)
-        return weight / (1.0 + (away.max(axis=1) / _AWAY) ** 2)[:, None]
+        excess_position = np.maximum(
+            np.maximum(position - self.highest, self.lowest - position), 0.0
+        )
+        return weight / (1.0 + (excess_position.max(axis=1) / _POSITION_SCALE) ** 2)[:, None]
 
 
 def covered_share(sums: Sequence[JointSums], step: float) -> float:
     """Share of the motion, at the joints that carry, within what the model was fitted to."""
     shares = [
         s.seconds / s.moving
-        for s, carries in zip(sums, loaded_joints(sums), strict=True)
-        if carries and s.moving > step
+        for s, is_loaded in zip(sums, loaded_joints(sums), strict=True)
+        if is_loaded and s.moving > step
     ]
     return float(min([1.0, *shares]))
 
 
 def coverage_inflation(share: float) -> float:
     """Factor on all variances where too little of the motion is familiar."""
-    return max(1.0, ENOUGH / max(share, 0.05))
+    return max(1.0, MIN_COVERED_SHARE / max(share, 0.05))

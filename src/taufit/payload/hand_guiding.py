@@ -36,7 +36,7 @@ class GuidedForce:
         mean_compensated, variance_compensated: With the payload's weight taken off.
         residual: Standard deviation of the weight that stays because the mass is not known better
             [N].
-        turned_round: Whether the sensor counts the force of the arm on the hand as positive.
+        sensor_inverted: Whether the sensor counts the force of the arm on the hand as positive.
     """
 
     samples: int
@@ -45,7 +45,7 @@ class GuidedForce:
     mean_compensated: Float[Array, " 3"]
     variance_compensated: Float[Array, " 3"]
     residual: float
-    turned_round: bool
+    sensor_inverted: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -57,7 +57,7 @@ class GuidedForce:
             "mean_compensated": self.mean_compensated.tolist(),
             "variance_compensated": self.variance_compensated.tolist(),
             "residual_std": self.residual,
-            "sensor_counts_the_arm": self.turned_round,
+            "sensor_counts_the_arm": self.sensor_inverted,
         }
 
 
@@ -78,24 +78,26 @@ def guided_force(
         force: By the sensor, in the tip's axes [N].
         payload: What is carried.
     """
-    good = np.isfinite(position).all(axis=1) & np.isfinite(force).all(axis=1)
-    if np.count_nonzero(good) < 20:
+    valid = np.isfinite(position).all(axis=1) & np.isfinite(force).all(axis=1)
+    if np.count_nonzero(valid) < 20:
         raise RecordingError("the force log has fewer than 20 rows with numbers.")
-    q, felt = position[good], force[good]
-    tip = forward_kinematics(robot, q)[:, -1, :3, :3]
-    weight = payload.mass * np.einsum("nij,i->nj", tip, robot.gravity)
-    turned = bool(np.sum(felt * -weight) < 0.0)
-    if turned:
-        felt = -felt
-    left = felt + weight
+    q, hand_force = position[valid], force[valid]
+    tip_rotation = forward_kinematics(robot, q)[:, -1, :3, :3]
+    weight = payload.mass * np.einsum("nij,i->nj", tip_rotation, robot.gravity)
+    is_inverted = bool(np.sum(hand_force * -weight) < 0.0)
+    if is_inverted:
+        hand_force = -hand_force
+    compensated = hand_force + weight
     return GuidedForce(
         len(q),
-        np.abs(felt).mean(axis=0),
-        felt.var(axis=0),
-        np.abs(left).mean(axis=0),
-        left.var(axis=0),
-        float(payload.mass_std * np.linalg.norm(robot.gravity)) if payload.judged else np.nan,
-        turned,
+        np.abs(hand_force).mean(axis=0),
+        hand_force.var(axis=0),
+        np.abs(compensated).mean(axis=0),
+        compensated.var(axis=0),
+        float(payload.mass_std * np.linalg.norm(robot.gravity))
+        if payload.has_intervals
+        else np.nan,
+        is_inverted,
     )
 
 
@@ -114,8 +116,10 @@ def force_columns(path: Path, recording: Recording, names: Sequence[str]) -> Flo
             f"{path} has no column {', '.join(missing)}; it has {', '.join(columns)}."
         )
     values = np.column_stack([columns[name] for name in names])
-    gone = [row for finding in recording.findings for row in finding.rows if "drop" in str(finding)]
-    values = values[~np.isin(rows, gone)] if len(values) != len(recording) else values
+    dropped_rows = [
+        row for finding in recording.findings for row in finding.rows if "drop" in str(finding)
+    ]
+    values = values[~np.isin(rows, dropped_rows)] if len(values) != len(recording) else values
     if len(values) != len(recording):
         raise RecordingError(
             f"{path} has {len(values)} rows of force and {len(recording)} of motion. Give a log in "
@@ -130,9 +134,9 @@ def _table(path: Path) -> tuple[dict[str, Array], Array]:
         import pyarrow.parquet as parquet
 
         table = parquet.read_table(path)
-        found = {name: np.asarray(table[name], float) for name in table.column_names}
-        return found, np.arange(1, table.num_rows + 1)
+        columns = {name: np.asarray(table[name], float) for name in table.column_names}
+        return columns, np.arange(1, table.num_rows + 1)
     if path.suffix.lower() not in (".csv", ".tsv", ".txt", ".gz"):
         raise RecordingError(f"{path}: columns of force are read from CSV or Parquet files.")
-    text = read_csv_table(path)
-    return {name: text.values[:, i] for i, name in enumerate(text.names)}, text.rows
+    csv_table = read_csv_table(path)
+    return {name: csv_table.values[:, i] for i, name in enumerate(csv_table.names)}, csv_table.rows

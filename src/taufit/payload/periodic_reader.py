@@ -8,7 +8,7 @@ from taufit.core.arrays import Array, Float
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.payload_filter import PayloadFilter
 
-READ_OUT_S = 0.1
+READ_PERIOD_S = 0.1
 
 
 class PayloadReader:
@@ -16,18 +16,18 @@ class PayloadReader:
 
     Attributes:
         filter: What is fed.
-        found: The newest estimate, or None before the first.
+        newest: The newest estimate, or None before the first.
         ready_at, stopped_at: When the first payload was first worth reading, and as well known as
             wanted [s], or None.
     """
 
-    def __init__(self, live: PayloadFilter) -> None:
-        self.filter = live
-        self.found: PayloadEstimate | None = None
+    def __init__(self, payload_filter: PayloadFilter) -> None:
+        self.filter = payload_filter
+        self.newest: PayloadEstimate | None = None
         self.ready_at: float | None = None
         self.stopped_at: float | None = None
         self._origin: float | None = None
-        self._due = READ_OUT_S
+        self._due = READ_PERIOD_S
 
     def feed(
         self,
@@ -38,15 +38,15 @@ class PayloadReader:
         temperature: Float[Array, " j"] | None = None,
     ) -> PayloadEstimate | None:
         """One clean sample; the estimate where it is time for one."""
-        before = self.filter.cells
+        bins_before = self.filter.bins
         self.filter.feed(time, position, velocity, torque, temperature)
         if self._origin is None:
             self._origin = time
-        since = time - self._origin
+        elapsed = time - self._origin
         # Nothing is read twice from the same cells: the first chunk after the time is read.
-        if since < self._due or self.filter.cells == before:
+        if elapsed < self._due or self.filter.bins == bins_before:
             return None
-        self._due = float(np.floor(since / READ_OUT_S) + 1.0) * READ_OUT_S
+        self._due = float(np.floor(elapsed / READ_PERIOD_S) + 1.0) * READ_PERIOD_S
         return self._read()
 
     def finish(self) -> PayloadEstimate:
@@ -55,8 +55,8 @@ class PayloadReader:
         return self._read()
 
     def _read(self) -> PayloadEstimate:
-        live = self.filter
-        self.found = live.estimate()
-        self.ready_at = live.ready_at if self.ready_at is None else self.ready_at
-        self.stopped_at = live.stopped_at if self.stopped_at is None else self.stopped_at
-        return self.found
+        payload_filter = self.filter
+        self.newest = payload_filter.estimate()
+        self.ready_at = payload_filter.ready_at if self.ready_at is None else self.ready_at
+        self.stopped_at = payload_filter.stopped_at if self.stopped_at is None else self.stopped_at
+        return self.newest

@@ -29,10 +29,10 @@ def linear_estimate(
     jacobian[1:4, 1:4] = np.eye(3) / scale
     step = 1e-6
     for k in range(10):
-        moved = phi.copy()
-        moved[k] += step
+        perturbed = phi.copy()
+        perturbed[k] += step
         jacobian[4:, k] = (
-            tensor_entries(to_centre_of_mass(moved)[2]) - tensor_entries(inertia)
+            tensor_entries(to_centre_of_mass(perturbed)[2]) - tensor_entries(inertia)
         ) / step
     std = np.full(PER_LINK, np.nan)
     if covariance is not None:

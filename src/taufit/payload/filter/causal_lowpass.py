@@ -13,7 +13,7 @@ from taufit.signals.filtering import ORDER
 from taufit.signals.recursive import butterworth, filter_sections, resting_state
 
 # Two-sided noise bandwidth of a Butterworth of order 4, in cut-offs.
-BANDWIDTH = 2.053
+NOISE_BANDWIDTH = 2.053
 
 
 class CausalLowpass:

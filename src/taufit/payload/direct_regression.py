@@ -2,7 +2,8 @@
 
     tau - Y pi_a = W_n phi + W_f d + noise
 
-`direct` weights joints by their noise and filters both sides alike; `khalil` is plain least squares
+`direct_regression` weights joints by their noise and filters both sides alike; `khalil` is plain
+least squares
 on differentiated signals with Coulomb, viscous and offset changes, after [Khalil2007]; `static`
 uses poses held still, after [Gaz2017], which show mass and centre of mass only.
 """
@@ -22,17 +23,17 @@ from taufit.dynamics import engine
 from taufit.model.fitted_model import FittedModel
 from taufit.model.friction_level import friction_level
 from taufit.payload.filter import PayloadFilter
-from taufit.payload.linear import linear_estimate
-from taufit.payload.run import MassReading, PayloadRun
+from taufit.payload.identification import MassReading, PayloadRun
+from taufit.payload.linear_estimate import linear_estimate
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
 from taufit.signals.noise import noise_std
 from taufit.signals.windows import intervals, speed_threshold, standing_mask
 
 # Poses held still for this long count [s]; two poses differ by at least this much [rad or m].
-_HELD, _APART = 0.4, 0.05
+_STANDSTILL_S, _POSE_DIFFERENCE = 0.4, 0.05
 # Slower than this a pose is held: controllers settle slowly [rad/s or m/s].
-_CREEP = 5e-3
+_STANDSTILL_SPEED = 5e-3
 
 
 def run_direct(
@@ -41,44 +42,47 @@ def run_direct(
     settings: PayloadSettings,
     *,
     template: Any = None,
-    watch: Callable[..., None] | None = None,
+    callback: Callable[..., None] | None = None,
 ) -> PayloadRun:
     """Weighted regression on ten payload parameters and changed friction; the arm is known."""
-    live = PayloadFilter(model, settings)
+    payload_filter = PayloadFilter(model, settings)
     history: list[MassReading] = []
     due, ready_at = 0.5, None
-    known = ("links", "gains")
+    fixed_sources = ("links", "gains")
 
-    def solved() -> tuple[Array, Array]:
-        found, weak = live.posterior(without=known), np.diag([1e-6, *[1e-3] * 3, *[1e-2] * 6])
-        phi = np.linalg.solve(found.information + weak, found.target)
+    def solve() -> tuple[Array, Array]:
+        posterior, weak_prior = (
+            payload_filter.posterior(without=fixed_sources),
+            np.diag([1e-6, *[1e-3] * 3, *[1e-2] * 6]),
+        )
+        phi = np.linalg.solve(posterior.information + weak_prior, posterior.target)
         # The arm is taken as known for the estimate; for its interval it is not.
-        return phi, np.linalg.inv(live.posterior().information + weak)
+        return phi, np.linalg.inv(payload_filter.posterior().information + weak_prior)
 
-    phi, spread = np.zeros(PER_LINK), np.eye(PER_LINK)
+    phi, covariance = np.zeros(PER_LINK), np.eye(PER_LINK)
     for sample in source.samples():
-        live.feed(*sample)
+        payload_filter.feed(*sample)
         if sample[0] >= due:
             due += 0.5
-            live.estimate()
-            phi, spread = solved()
-            half = NORMAL_95 * float(np.sqrt(spread[0, 0]))
-            ready = live.ready_at is not None
+            payload_filter.estimate()
+            phi, covariance = solve()
+            half = NORMAL_95 * float(np.sqrt(covariance[0, 0]))
+            ready = payload_filter.ready_at is not None
             ready_at = sample[0] if ready and ready_at is None else ready_at
             mass = float(phi[0])
             history.append(MassReading(sample[0], mass, mass - half, mass + half, ready))
-            if watch is not None:
-                watch(live, live.estimate())
-    live.estimate()
-    phi, spread = solved()
-    found = linear_estimate(float(source.time[-1]), phi, spread, ready_at is not None)
+            if callback is not None:
+                callback(payload_filter, payload_filter.estimate())
+    payload_filter.estimate()
+    phi, covariance = solve()
+    posterior = linear_estimate(float(source.time[-1]), phi, covariance, ready_at is not None)
     return PayloadRun(
         "direct",
-        found,
+        posterior,
         ready_at,
         None,
         tuple(history),
-        warnings=(*source.warnings, *found.warnings),
+        warnings=(*source.warnings, *posterior.warnings),
     )
 
 
@@ -88,22 +92,24 @@ def run_khalil(
     settings: PayloadSettings,
     *,
     template: Any = None,
-    watch: Callable[..., None] | None = None,
+    callback: Callable[..., None] | None = None,
 ) -> PayloadRun:
     """Plain least squares on measured, differentiated signals."""
     joints = model.robot.joints
-    good = np.isfinite(source.position + source.velocity + source.torque).all(axis=1)
-    time, q, v = source.time[good], source.position[good], source.velocity[good]
+    valid = np.isfinite(source.position + source.velocity + source.torque).all(axis=1)
+    time, q, v = source.time[valid], source.position[valid], source.velocity[valid]
     a = np.gradient(v, time, axis=0)
-    moving = np.any(np.abs(v) > settings.standstill, axis=1)
+    moving = np.any(np.abs(v) > settings.standstill_speed, axis=1)
     if np.count_nonzero(moving) < 100:
         raise PoorExcitationError(f"nothing moves in {source.name}: there is no motion to regress.")
     links = engine(model.robot).regressor(q, v, a)
     layout = model.layout
     rigid = links @ np.asarray(model.values)[layout.links]
-    warm = None if source.temperature is None else source.temperature[good]
-    rest = model.structure.joint_columns(v, a, position=q, load=rigid, temperature=warm)
-    left = source.torque[good] - rigid - rest @ np.asarray(model.values)[layout.rest]
+    temperature = None if source.temperature is None else source.temperature[valid]
+    drive_columns = model.structure.joint_columns(
+        v, a, position=q, load=rigid, temperature=temperature
+    )
+    residual = source.torque[valid] - rigid - drive_columns @ np.asarray(model.values)[layout.rest]
     columns = np.zeros((len(time), joints, PER_LINK + 3 * joints))
     columns[..., :PER_LINK] = links[..., layout.link(-1)]
     for j in range(joints):
@@ -115,15 +121,20 @@ def run_khalil(
     phi = np.zeros(PER_LINK)
     for end in [*ends, len(time)]:
         rows = columns[:end][moving[:end]].reshape(-1, columns.shape[-1])
-        right = left[:end][moving[:end]].reshape(-1)
+        right = residual[:end][moving[:end]].reshape(-1)
         solution, *_ = np.linalg.lstsq(rows, right, rcond=1e-9)
         phi = solution[:PER_LINK]
-        at = float(time[min(end, len(time) - 1)])
-        history.append(MassReading(at, float(phi[0]), np.nan, np.nan, True))
+        end_time = float(time[min(end, len(time) - 1)])
+        history.append(MassReading(end_time, float(phi[0]), np.nan, np.nan, True))
     # Residuals are correlated and the arm is not known exactly: no plain covariance holds.
-    found = linear_estimate(float(time[-1]), phi, None, True)
+    estimate = linear_estimate(float(time[-1]), phi, None, True)
     return PayloadRun(
-        "khalil", found, None, None, tuple(history), warnings=(*source.warnings, *found.warnings)
+        "khalil",
+        estimate,
+        None,
+        None,
+        tuple(history),
+        warnings=(*source.warnings, *estimate.warnings),
     )
 
 
@@ -133,62 +144,75 @@ def run_static(
     settings: PayloadSettings,
     *,
     template: Any = None,
-    watch: Callable[..., None] | None = None,
+    callback: Callable[..., None] | None = None,
 ) -> PayloadRun:
     """Mass and centre of mass from poses held still; friction is anywhere in its band there."""
-    good = np.isfinite(source.position + source.velocity + source.torque).all(axis=1)
-    time, q, v = source.time[good], source.position[good], source.velocity[good]
+    valid = np.isfinite(source.position + source.velocity + source.torque).all(axis=1)
+    time, q, v = source.time[valid], source.position[valid], source.velocity[valid]
     rate = 1.0 / float(np.median(np.diff(time)))
     # A tenth of a second averages the noise of the velocity, which would break a hold.
     width = max(1, int(0.1 * rate))
-    calm = np.stack([np.convolve(c, np.full(width, 1.0 / width), "same") for c in v.T], 1)
-    threshold = np.maximum(speed_threshold(calm, noise_std(v) / np.sqrt(width)), _CREEP)
-    still = np.asarray(standing_mask(calm, rate, threshold=threshold, lasting_s=_HELD).all(axis=1))
+    smooth_velocity = np.stack(
+        [np.convolve(c, np.full(width, 1.0 / width), "same") for c in v.T], 1
+    )
+    threshold = np.maximum(
+        speed_threshold(smooth_velocity, noise_std(v) / np.sqrt(width)), _STANDSTILL_SPEED
+    )
+    standing = np.asarray(
+        standing_mask(smooth_velocity, rate, threshold=threshold, lasting_s=_STANDSTILL_S).all(
+            axis=1
+        )
+    )
     poses: list[Array] = []
     torques: list[Array] = []
-    when: list[float] = []
-    for start, stop in intervals(still):
+    end_times: list[float] = []
+    for start, stop in intervals(standing):
         # The controller settles first.
         first = start + int(0.3 * (stop - start))
         pose = q[first:stop].mean(axis=0)
         # One hold broken by a flicker; the same pose from the other side counts anew.
-        if poses and np.abs(pose - poses[-1]).max() < _APART and time[start] - when[-1] < _HELD:
+        if (
+            poses
+            and np.abs(pose - poses[-1]).max() < _POSE_DIFFERENCE
+            and time[start] - end_times[-1] < _STANDSTILL_S
+        ):
             continue
         poses.append(pose)
-        torques.append(source.torque[good][first:stop].mean(axis=0))
-        when.append(float(time[stop - 1]))
+        torques.append(source.torque[valid][first:stop].mean(axis=0))
+        end_times.append(float(time[stop - 1]))
     if len(poses) < 3:
         raise PoorExcitationError(
-            f"{source.name} holds {len(poses)} different poses still for {_HELD:g} s; at least 3 "
+            f"{source.name} holds {len(poses)} different poses still for {_STANDSTILL_S:g} s; at "
+            f"least 3 "
             "are needed, better 10 approached from both sides. Use the method filter for motion."
         )
     pose = np.array(poses)
     links = engine(model.robot).regressor(pose, 0 * pose, 0 * pose)
     parts = model.layout.split(np.asarray(model.values))
-    left = np.array(torques) - links @ parts.links.ravel() - parts.offsets
-    left -= model.conservative_torque(pose)
+    residual = np.array(torques) - links @ parts.links.ravel() - parts.offsets
+    residual -= model.conservative_torque(pose)
     # Without motion the first moments and the mass are all there is.
     gravity = links[..., model.layout.link(-1)][..., :4]
     std = 0.5 * friction_level(model) + 0.1
     rows = (gravity / std[:, None]).reshape(-1, 4)
-    right = (left / std).reshape(-1)
-    information = rows.T @ rows + np.diag([1e-4, *[1.0 / settings.com_spread**2 * 0.1] * 3])
-    spread = np.linalg.inv(information)
-    gentle = spread @ (rows.T @ right)
+    right = (residual / std).reshape(-1)
+    information = rows.T @ rows + np.diag([1e-4, *[1.0 / settings.com_std**2 * 0.1] * 3])
+    gravity_covariance = np.linalg.inv(information)
+    solution = gravity_covariance @ (rows.T @ right)
     phi = np.zeros(PER_LINK)
-    phi[:4] = gentle
+    phi[:4] = solution
     mass = max(float(phi[0]), 1e-6)
     c = phi[1:4] / mass
     # A point mass: static poses say nothing about the inertia.
     tensor = mass * (c @ c * np.eye(3) - np.outer(c, c))
     phi[4:] = tensor[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
     covariance = np.zeros((PER_LINK, PER_LINK))
-    covariance[:4, :4] = spread
-    found = linear_estimate(float(time[-1]), phi, covariance, True)
+    covariance[:4, :4] = gravity_covariance
+    estimate = linear_estimate(float(time[-1]), phi, covariance, True)
     return PayloadRun(
         "static",
-        found,
-        when[2],
+        estimate,
+        end_times[2],
         None,
         warnings=(
             *source.warnings,

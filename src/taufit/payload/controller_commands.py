@@ -17,16 +17,19 @@ from taufit.core.arrays import Array, Float
 FRAME = "flange (the robot's tip)"
 
 
-def make_of(robot: str) -> str | None:
+def manufacturer(robot: str) -> str | None:
     """Whose controller moves an arm of this name; None where the name does not say."""
     name = robot.lower().replace("_", "").replace("-", "").replace(" ", "")
-    beginnings = {
+    prefixes = {
         "ur": ("ur3", "ur5", "ur7", "ur8", "ur10", "ur12", "ur15", "ur16", "ur20", "ur30"),
         "franka": ("panda", "fr3", "fp3", "franka"),
         "kuka": ("kr", "lbr", "iiwa", "kuka"),
         "abb": ("irb", "gofa", "yumi", "swifti", "abb"),
     }
-    return next((make for make, known in beginnings.items() if name.startswith(known)), None)
+    return next(
+        (maker for maker, model_prefixes in prefixes.items() if name.startswith(model_prefixes)),
+        None,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +47,7 @@ class FlangePayload:
     inertia: Float[Array, "3 3"]
 
     @classmethod
-    def of(
+    def from_last_link(
         cls,
         mass: float,
         centre: Float[Array, " 3"],
@@ -53,8 +56,8 @@ class FlangePayload:
     ) -> FlangePayload:
         """From the last link's frame, given the flange in it."""
         rotation, origin = flange[:3, :3], flange[:3, 3]
-        turned = rotation.T @ inertia @ rotation
-        return cls(float(mass), rotation.T @ (centre - origin), 0.5 * (turned + turned.T))
+        rotated = rotation.T @ inertia @ rotation
+        return cls(float(mass), rotation.T @ (centre - origin), 0.5 * (rotated + rotated.T))
 
     def lines(self) -> dict[str, str]:
         """What each make's controller is told; all in the frame of the flange."""
@@ -85,14 +88,15 @@ class FlangePayload:
         t = self.inertia
         entries = [t[0, 0], t[1, 1], t[2, 2], t[0, 1], t[0, 2], t[1, 2]]
         return (
-            f"set_target_payload({self.mass:.4f}, [{_fixed(self.centre, 5)}], [{_short(entries)}])"
+            f"set_target_payload({self.mass:.4f}, [{_fixed_digits(self.centre, 5)}], "
+            f"[{_significant_digits(entries)}])"
         )
 
     def _franka(self) -> str:
         """libfranka: centre in metres, inertia column by column."""
         return (
-            f"robot.setLoad({self.mass:.4f}, {{{{{_fixed(self.centre, 5)}}}}}, "
-            f"{{{{{_short(self.inertia.T.ravel())}}}}});"
+            f"robot.setLoad({self.mass:.4f}, {{{{{_fixed_digits(self.centre, 5)}}}}}, "
+            f"{{{{{_significant_digits(self.inertia.T.ravel())}}}}});"
         )
 
     def _kuka(self) -> str:
@@ -115,14 +119,15 @@ class FlangePayload:
         """RAPID, for tool0: millimetres, then the principal axes as a quaternion."""
         moments, axes = self._principal()
         return (
-            f"PERS loaddata payload := [{self.mass:.4f},[{_fixed(1e3 * self.centre, 3, ',')}],"
-            f"[{_fixed(_quaternion(axes), 6, ',')}],{_short(moments, ',')}];"
+            f"PERS loaddata payload := "
+            f"[{self.mass:.4f},[{_fixed_digits(1e3 * self.centre, 3, ',')}],"
+            f"[{_fixed_digits(_quaternion(axes), 6, ',')}],{_significant_digits(moments, ',')}];"
         )
 
     def _principal(self) -> tuple[Float[Array, " 3"], Float[Array, "3 3"]]:
         """Principal moments and axes (columns), each near the flange's axis of the same name."""
         moments, axes = np.linalg.eigh(self.inertia)
-        order = _nearest(np.abs(axes))
+        order = _axis_order(np.abs(axes))
         moments, axes = moments[order], axes[:, order]
         axes = axes * np.where(np.diag(axes) < 0.0, -1.0, 1.0)
         if np.linalg.det(axes) < 0.0:
@@ -130,7 +135,7 @@ class FlangePayload:
         return moments, axes
 
 
-def _nearest(share: Float[Array, "3 3"]) -> list[int]:
+def _axis_order(share: Float[Array, "3 3"]) -> list[int]:
     """Which column goes with x, y and z so that the diagonal is largest."""
     from itertools import permutations
 
@@ -148,9 +153,9 @@ def _quaternion(r: Float[Array, "3 3"]) -> Float[Array, " 4"]:
     return q / np.linalg.norm(q)
 
 
-def _fixed(values: Any, digits: int, comma: str = ", ") -> str:
+def _fixed_digits(values: Any, digits: int, comma: str = ", ") -> str:
     return comma.join(f"{float(x) + 0.0:.{digits}f}" for x in values)
 
 
-def _short(values: Any, comma: str = ", ") -> str:
+def _significant_digits(values: Any, comma: str = ", ") -> str:
     return comma.join(f"{float(x) + 0.0:.6g}" for x in values)

@@ -15,19 +15,19 @@ from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter import PayloadEvent, PayloadFilter
 from taufit.payload.filter.posterior_summary import NOT_READY
-from taufit.payload.reader import PayloadReader
+from taufit.payload.periodic_reader import PayloadReader
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream, stream
 from taufit.payload.unsigned_torque import (
-    FoundPayloadSigns,
+    PayloadSigns,
     is_unsigned,
+    recover_payload_signs,
     widen_intervals,
-    with_payload_signs,
 )
 from taufit.recording import Recording
 
 # Rated payloads of arms that say so [kg].
-RATED = {
+RATED_PAYLOADS = {
     "ur3": 3.0, "ur3e": 3.0, "ur5": 5.0, "ur5e": 5.0, "ur10": 10.0, "ur10e": 12.5,
     "panda": 3.0, "fr3": 3.0, "iiwa7": 7.0, "iiwa14": 14.0, "kr5": 5.0,
 }  # fmt: skip
@@ -82,12 +82,12 @@ class PayloadRun:
     @property
     def refusal(self) -> str:
         """Why the result must not be used, where it must not; else ""."""
-        found = self.estimate
-        if found.unexplained:
-            return found.unexplained
-        if found.judged and not found.ready:
+        estimate = self.estimate
+        if estimate.unexplained:
+            return estimate.unexplained
+        if estimate.has_intervals and not estimate.ready:
             return NOT_READY
-        return self.too_heavy or _impossible(found)
+        return self.too_heavy or _inconsistency_message(estimate)
 
     def set_payload(self) -> dict[str, Any] | None:
         """What a controller is set to, in the flange's frame, and the lines that do it.
@@ -98,17 +98,17 @@ class PayloadRun:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        found = self.estimate.to_dict()
+        estimate = self.estimate.to_dict()
         if self.refusal:
             # No interval is claimed for what is no result.
             for name in ("mass", "com", "inertia"):
-                found[name] |= {"low": None, "high": None}
+                estimate[name] |= {"low": None, "high": None}
         return {
             "method": self.method,
             "refused": self.refusal or None,
-            **found,
+            **estimate,
             # A method that does not know how far off it may be cannot say when it is ready.
-            "ready": self.estimate.ready if self.estimate.judged else None,
+            "ready": self.estimate.ready if self.estimate.has_intervals else None,
             "ready_means": self.ready_means,
             "empty": self.estimate.empty,
             "ready_at": self.ready_at,
@@ -122,7 +122,7 @@ class PayloadRun:
             **dict(self.details),
             "history": [
                 {"t": m.t, "mass": m.mass, "low": m.low, "high": m.high, "ready": m.ready}
-                if self.estimate.judged
+                if self.estimate.has_intervals
                 else {"t": m.t, "mass": m.mass, "low": None, "high": None, "ready": None}
                 for m in self.history
             ],
@@ -135,50 +135,55 @@ def run_filter(
     settings: PayloadSettings,
     *,
     template: Recording | Sequence[Recording] | None = None,
-    watch: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
+    callback: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
 ) -> PayloadRun:
     """The Bayesian filter, sample by sample, read out ten times a second."""
     gain_std = minimum_gain_std(source.gain_std, settings, model.robot.joints)
-    live = PayloadFilter(model, settings, gain_std=gain_std)
+    payload_filter = PayloadFilter(model, settings, gain_std=gain_std)
     if template is not None:
         from taufit.payload.template import Template
 
         runs = [template] if isinstance(template, Recording) else list(template)
-        live.template = Template(model, [stream(model, one) for one in runs], live)
-    reader = PayloadReader(live)
+        payload_filter.template = Template(
+            model, [stream(model, run) for run in runs], payload_filter
+        )
+    reader = PayloadReader(payload_filter)
     history: list[MassReading] = []
 
-    def note(found: PayloadEstimate) -> None:
-        history.append(MassReading(found.time, found.mass, *found.mass_interval, found.ready))
-        if watch is not None:
-            watch(live, found)
+    def append_reading(estimate: PayloadEstimate) -> None:
+        history.append(
+            MassReading(estimate.time, estimate.mass, *estimate.mass_interval, estimate.ready)
+        )
+        if callback is not None:
+            callback(payload_filter, estimate)
 
     for sample in source.samples():
-        read = reader.feed(*sample)
-        if read is not None:
-            note(read)
-    found = reader.finish()
-    if history and history[-1].t == found.time:
+        newest = reader.feed(*sample)
+        if newest is not None:
+            append_reading(newest)
+    estimate = reader.finish()
+    if history and history[-1].t == estimate.time:
         history.pop()
-    note(found)
-    budget = live.budget()
-    warnings = [*source.warnings, *found.warnings]
-    if live.template is not None and live.template.matched < 0.9:
+    append_reading(estimate)
+    budget = payload_filter.budget()
+    warnings = [*source.warnings, *estimate.warnings]
+    if payload_filter.template is not None and payload_filter.template.match_fraction < 0.9:
         warnings.append(
-            f"only {100 * live.template.matched:.0f} % of the motion is in the template; the rest "
+            f"only {100 * payload_filter.template.match_fraction:.0f} % of the motion is in the "
+            f"template; the rest "
             "was left out. Record the same motion empty."
         )
     return PayloadRun(
         "filter" if template is None else "filter (template)",
-        found,
+        estimate,
         reader.ready_at,
         reader.stopped_at,
         tuple(history),
-        tuple(live.events),
+        tuple(payload_filter.events),
         budget,
-        accuracy_advice(budget, found),
+        accuracy_advice(budget, estimate),
         tuple(dict.fromkeys(warnings)),
-        {"gain_errors": live.gain_errors.tolist(), "samples": live.samples},
+        {"gain_errors": payload_filter.gain_errors.tolist(), "samples": payload_filter.samples},
     )
 
 
@@ -191,11 +196,11 @@ def minimum_gain_std(
     return np.maximum(gain_std, settings.gain_std)
 
 
-def accuracy_advice(budget: Mapping[str, float], found: PayloadEstimate) -> str:
+def accuracy_advice(budget: Mapping[str, float], estimate: PayloadEstimate) -> str:
     """What would shrink the interval, from what dominates it."""
     if not budget:
         return ""
-    if not found.ready:
+    if not estimate.ready:
         return "Move the joints that carry the payload (2 and 3 on most arms) up and down."
     largest = max(budget, key=lambda name: budget[name])
     return {
@@ -209,32 +214,39 @@ def accuracy_advice(budget: Mapping[str, float], found: PayloadEstimate) -> str:
     }[largest]
 
 
-def _too_heavy(model: FittedModel, found: PayloadEstimate) -> str:
-    rated = RATED.get(model.robot.name.lower())
-    arm = float(model.robot.parameters[model.robot.layout.masses].sum())
-    if rated is not None and found.mass_interval[0] > rated:
+def _overload_message(model: FittedModel, estimate: PayloadEstimate) -> str:
+    rated_mass = RATED_PAYLOADS.get(model.robot.name.lower())
+    robot_mass = float(model.robot.parameters[model.robot.layout.masses].sum())
+    if rated_mass is not None and estimate.mass_interval[0] > rated_mass:
         return (
-            f"the payload of {found.mass:.2f} kg is heavier than the {rated:g} kg this arm is "
+            f"the payload of {estimate.mass:.2f} kg is heavier than the {rated_mass:g} kg this "
+            f"arm is "
             "rated for: check drive gains, mounting and the model before you use it."
         )
-    if rated is None and found.mass_interval[0] > 0.7 * arm > 0.0:
+    if rated_mass is None and estimate.mass_interval[0] > 0.7 * robot_mass > 0.0:
         return (
-            f"the payload of {found.mass:.2f} kg is more than most arms of {arm:.0f} kg carry: "
+            f"the payload of {estimate.mass:.2f} kg is more than most arms of {robot_mass:.0f} "
+            f"kg carry: "
             "check drive gains, mounting and the model before you use it."
         )
     return ""
 
 
-def _impossible(found: PayloadEstimate) -> str:
+def _inconsistency_message(estimate: PayloadEstimate) -> str:
     """Why no body has these numbers; a method that solves for ten of them may find such."""
-    moments = np.linalg.eigvalsh(found.inertia) if np.isfinite(found.inertia).all() else [np.nan]
+    moments = (
+        np.linalg.eigvalsh(estimate.inertia) if np.isfinite(estimate.inertia).all() else [np.nan]
+    )
     # A tenth of the largest moment is within the error of methods that know none.
-    slack = 0.1 * float(np.max(np.abs(moments)))
-    if not (np.isfinite(found.mass) and np.isfinite(found.centre).all()) or found.mass < 0.0:
-        return f"no body has a mass of {found.mass:.3f} kg: use the method filter."
-    if found.empty:
+    tolerance = 0.1 * float(np.max(np.abs(moments)))
+    if (
+        not (np.isfinite(estimate.mass) and np.isfinite(estimate.centre).all())
+        or estimate.mass < 0.0
+    ):
+        return f"no body has a mass of {estimate.mass:.3f} kg: use the method filter."
+    if estimate.empty:
         return ""
-    if not (min(moments) >= -slack and 2.0 * max(moments) <= sum(moments) + slack):
+    if not (min(moments) >= -tolerance and 2.0 * max(moments) <= sum(moments) + tolerance):
         return (
             "no body has this inertia (a moment is negative or too large): use the method filter."
         )
@@ -249,7 +261,7 @@ def identify_payload(
     method: str = "filter",
     settings: PayloadSettings | None = None,
     template: Recording | Sequence[Recording] | None = None,
-    watch: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
+    callback: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
 ) -> PayloadRun:
     """What the arm carries in a recording.
 
@@ -260,7 +272,7 @@ def identify_payload(
         method: One of `METHODS`.
         settings: Accuracy, prior knowledge, noise.
         template: The same motion recorded empty, once or several times, for the filter.
-        watch: Called at every read-out, for displays.
+        callback: Called at every read-out, for displays.
 
     Example:
         >>> import taufit
@@ -276,52 +288,52 @@ def identify_payload(
     if template is not None and method != "filter":
         raise TaufitError("a template is used by the method filter only.")
     settings = settings or PayloadSettings()
-    found = with_payload_signs(model, recording) if is_unsigned(recording) else None
-    source = stream(model, recording if found is None else found.recording)
-    done = METHODS[method](model, source, settings, template=template, watch=watch)
-    if found is not None:
-        done = _without_signs(done, found)
+    signs = recover_payload_signs(model, recording) if is_unsigned(recording) else None
+    source = stream(model, recording if signs is None else signs.recording)
+    result = METHODS[method](model, source, settings, template=template, callback=callback)
+    if signs is not None:
+        result = _apply_sign_uncertainty(result, signs)
     if method != "filter":
         # Only the filter compares what is left over with the training's.
-        known = run_filter(model, source, settings).estimate.unexplained
-        done = replace(done, estimate=replace(done.estimate, unexplained=known))
-    means = settings.ready_means if done.estimate.judged else ""
-    heavy = _too_heavy(model, done.estimate) if done.estimate.judged else ""
-    warnings = dict.fromkeys([*done.warnings, *([heavy] if heavy else [])])
+        reason = run_filter(model, source, settings).estimate.unexplained
+        result = replace(result, estimate=replace(result.estimate, unexplained=reason))
+    ready_means = settings.ready_means if result.estimate.has_intervals else ""
+    overload = _overload_message(model, result.estimate) if result.estimate.has_intervals else ""
+    warnings = dict.fromkeys([*result.warnings, *([overload] if overload else [])])
     return replace(
-        done,
+        result,
         flange=model.robot.tip,
-        ready_means=means,
-        too_heavy=heavy,
+        ready_means=ready_means,
+        too_heavy=overload,
         warnings=tuple(warnings),
     )
 
 
-def _without_signs(done: PayloadRun, found: FoundPayloadSigns) -> PayloadRun:
+def _apply_sign_uncertainty(result: PayloadRun, signs: PayloadSigns) -> PayloadRun:
     """A result on torque whose signs were found, as uncertain as that makes it."""
-    estimate = widen_intervals(done.estimate, found.widening)
-    if not found.clear:
+    estimate = widen_intervals(result.estimate, signs.widening)
+    if not signs.is_unique:
         estimate = replace(estimate, ready=False, accurate=False)
     history = tuple(
         replace(
-            one,
-            low=one.mass + found.widening * (one.low - one.mass),
-            high=one.mass + found.widening * (one.high - one.mass),
-            ready=one.ready and found.clear,
+            reading,
+            low=reading.mass + signs.widening * (reading.low - reading.mass),
+            high=reading.mass + signs.widening * (reading.high - reading.mass),
+            ready=reading.ready and signs.is_unique,
         )
-        for one in done.history
+        for reading in result.history
     )
-    signs = {
-        "clear": found.clear,
-        "interval_widening": found.widening,
-        "open_share": found.open_share,
+    sign_details = {
+        "clear": signs.is_unique,
+        "interval_widening": signs.widening,
+        "open_share": signs.open_share,
     }
     return replace(
-        done,
+        result,
         estimate=estimate,
-        ready_at=done.ready_at if found.clear else None,
-        stopped_at=done.stopped_at if found.clear else None,
+        ready_at=result.ready_at if signs.is_unique else None,
+        stopped_at=result.stopped_at if signs.is_unique else None,
         history=history,
-        warnings=(*found.warnings, *done.warnings),
-        details={**done.details, "torque_signs": signs},
+        warnings=(*signs.warnings, *result.warnings),
+        details={**result.details, "torque_signs": sign_details},
     )

@@ -18,7 +18,7 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.core.parameters import PER_LINK
 from taufit.dynamics import RegressorEngine
 from taufit.model.fitted_model import FittedModel
-from taufit.payload.filter.lowpass import CausalLowpass
+from taufit.payload.filter.causal_lowpass import CausalLowpass
 from taufit.payload.filter.nuisance_model import NuisanceModel
 from taufit.payload.filter.sliding_direction import SlidingDirection
 from taufit.regression.residual_structure import EXTRAS, extra_columns
@@ -26,9 +26,9 @@ from taufit.terms import TermInput, needs
 from taufit.terms.term import State
 
 # Step of the difference quotient: far below any load that matters, far above rounding [N m].
-_SMALL_LOAD = 1e-3
+_LOAD_STEP = 1e-3
 # Loads below this have no direction [N m].
-_NO_LOAD = 1e-9
+_ZERO_LOAD = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,7 @@ class PayloadRows:
     def __len__(self) -> int:
         return len(self.time)
 
-    def of(self, j: int) -> Float[Array, "n k"]:
+    def joint_rows(self, j: int) -> Float[Array, "n k"]:
         """Columns of joint j, y last."""
         return self.packed[:, self.edges[j] : self.edges[j + 1]]
 
@@ -61,25 +61,27 @@ class PayloadRows:
         return self.packed[:, self.edges[1:] - 1]
 
     @property
-    def still(self) -> Float[Array, "n j"]:
+    def standing(self) -> Float[Array, "n j"]:
         """How much each joint stands still, 0 to 1."""
         return np.clip(self.packed[:, self.edges[-1] :], 0.0, 1.0)
 
-    def less(self, left: Float[Array, "n j"], there: Float[Array, " n"]) -> PayloadRows:
+    def subtract_template(
+        self, template: Float[Array, "n j"], matched: Float[Array, " n"]
+    ) -> PayloadRows:
         """Rows less the residuals of an empty run, where there is such a run."""
         packed = self.packed.copy()
-        packed[:, self.edges[1:] - 1] -= left
+        packed[:, self.edges[1:] - 1] -= template
         # Where the motion is another one nothing is known: as at standstill.
-        packed[:, self.edges[-1] :] += (1.0 - there)[:, None]
+        packed[:, self.edges[-1] :] += (1.0 - matched)[:, None]
         return replace(self, packed=packed)
 
-    def after(self, skip: int) -> PayloadRows:
+    def skip_first(self, count: int) -> PayloadRows:
         """Without the first ones."""
         return PayloadRows(
-            self.time[skip:],
-            self.position[skip:],
-            self.velocity[skip:],
-            self.packed[skip:],
+            self.time[count:],
+            self.position[count:],
+            self.velocity[count:],
+            self.packed[count:],
             self.edges,
         )
 
@@ -89,7 +91,7 @@ class PayloadRowBuilder:
 
     Attributes:
         channels: Values per cell.
-        warm: Whether temperatures are among them.
+        uses_temperature: Whether temperatures are among them.
     """
 
     def __init__(
@@ -103,13 +105,13 @@ class PayloadRowBuilder:
     ) -> None:
         joints = model.robot.joints
         self.model = model
-        self.warm = needs(model.term_sum, "temperature")
-        self.channels = joints * (4 if self.warm else 3)
+        self.uses_temperature = needs(model.term_sum, "temperature")
+        self.channels = joints * (4 if self.uses_temperature else 3)
         self._step = 1.0 / rate_hz
         self._standstill = standstill
         self._engine = RegressorEngine(model.robot)
         self._lowpass = CausalLowpass(rate_hz, cutoff_hz)
-        self._of = model.columns
+        self._model_columns = model.columns
         self._sliding = SlidingDirection(model.term_sum, joints)
         self._columns = len(columns)
         self._fading = columns.fading
@@ -120,9 +122,9 @@ class PayloadRowBuilder:
             j * (last + 1) + np.append(columns.order[rows], last)
             for j, rows in enumerate(columns.rows)
         ]
-        self._flat = np.concatenate(flat)
+        self._packed_index = np.concatenate(flat)
         values, layout = np.asarray(model.values), model.layout
-        self._inertial, self._rest = values[layout.links], values[layout.rest]
+        self._inertial_values, self._drive_values = values[layout.links], values[layout.rest]
         self._coefficients = layout.split(values).drive
         self._tip, links = layout.link(-1), layout.links.stop
         self._base_links = columns.base[columns.base < links]
@@ -133,66 +135,66 @@ class PayloadRowBuilder:
         """The next chunk follows on none."""
         self._lowpass.clear()
         self._sliding.clear()
-        self._state = self._of.start()
-        self._tail: tuple[Array, Array] | None = None
+        self._state = self._model_columns.start()
+        self._last_bins: tuple[Array, Array] | None = None
 
     def __call__(
         self, time: Float[Array, " n"], cells: Float[Array, "n c"], phi: Float[Array, " 10"]
     ) -> PayloadRows | None:
         """Rows of the next cells, linearised about phi; None where there are too few yet."""
-        if self._tail is not None:
-            time = np.concatenate([self._tail[0], time])
-            cells = np.concatenate([self._tail[1], cells])
+        if self._last_bins is not None:
+            time = np.concatenate([self._last_bins[0], time])
+            cells = np.concatenate([self._last_bins[1], cells])
         # Acceleration is the central difference, so the newest cell waits.
         if len(time) < 3:
-            self._tail = time, cells
+            self._last_bins = time, cells
             return None
-        self._tail = time[-2:], cells[-2:]
+        self._last_bins = time[-2:], cells[-2:]
         joints = self.model.robot.joints
         velocities = cells[:, joints : 2 * joints]
         q = np.ascontiguousarray(cells[1:-1, :joints])
         v = np.ascontiguousarray(velocities[1:-1])
         a = (velocities[2:] - velocities[:-2]) / (2.0 * self._step)
         torque = cells[1:-1, 2 * joints : 3 * joints]
-        warm = cells[1:-1, 3 * joints :] if self.warm else None
-        columns = self._all_columns(q, v, a, torque, warm, phi)
-        still = np.abs(v) < self._standstill
-        packed = np.concatenate([columns.reshape(len(q), -1)[:, self._flat], still], 1)
+        temperature = cells[1:-1, 3 * joints :] if self.uses_temperature else None
+        columns = self._all_columns(q, v, a, torque, temperature, phi)
+        standing = np.abs(v) < self._standstill
+        packed = np.concatenate([columns.reshape(len(q), -1)[:, self._packed_index], standing], 1)
         return PayloadRows(time[1:-1], q, v, self._lowpass(packed), self._edges)
 
     def _all_columns(
-        self, q: Array, v: Array, a: Array, torque: Array, warm: Array | None, phi: Array
+        self, q: Array, v: Array, a: Array, torque: Array, temperature: Array | None, phi: Array
     ) -> Float[Array, "n j p+1"]:
         """Payload, base parameters, extras and y, joint by joint."""
         n, p = len(q), self._columns
         joints, b = self.model.robot.joints, len(self._base_links) + len(self._base_rest)
         links = self._engine.regressor(q, v, a)
-        rigid = links @ self._inertial
+        rigid = links @ self._inertial_values
         payload = links[..., self._tip]
         load = rigid + payload @ phi
-        inputs = TermInput(v, q, load, warm, step=self._step)
-        before = self._state
-        motor, self._state = self._of.advance(before, inputs)
-        slope = self._load_slope(before, inputs, motor)[..., None] * payload
-        speed = self._of.at_motors(v)
-        direction, left = self._sliding(speed, self._step)
+        inputs = TermInput(v, q, load, temperature, step=self._step)
+        state = self._state
+        motor_columns, self._state = self._model_columns.advance(state, inputs)
+        slope = self._load_slope(state, inputs, motor_columns)[..., None] * payload
+        speed = self._model_columns.at_motors(v)
+        direction, remaining = self._sliding(speed, self._step)
 
         out = np.zeros((n, joints, p + 1))
         out[..., :PER_LINK] = payload + slope
-        at = PER_LINK + len(self._base_links)
-        out[..., PER_LINK:at] = links[..., self._base_links]
-        rest = self._of.rest(a, motor)
-        out[..., at : PER_LINK + b] = rest[..., self._base_rest]
+        base_end = PER_LINK + len(self._base_links)
+        out[..., PER_LINK:base_end] = links[..., self._base_links]
+        drive_columns = self._model_columns.rest(a, motor_columns)
+        out[..., base_end : PER_LINK + b] = drive_columns[..., self._base_rest]
         extra = np.empty((n, joints, len(EXTRAS) + 1 + self._fading.shape[1]))
         extra[..., : len(EXTRAS)] = extra_columns(q, speed, direction, load)
         extra[..., len(EXTRAS)] = rigid
-        extra[..., len(EXTRAS) + 1 :] = self._fading * left
-        out[..., PER_LINK + b : p] = self._of.to_joints(extra)
-        out[..., p] = torque - rigid - rest @ self._rest + slope @ phi
+        extra[..., len(EXTRAS) + 1 :] = self._fading * remaining
+        out[..., PER_LINK + b : p] = self._model_columns.to_joints(extra)
+        out[..., p] = torque - rigid - drive_columns @ self._drive_values + slope @ phi
         return out
 
     def _load_slope(
-        self, before: tuple[State, ...], inputs: TermInput, motor: Float[Array, "n j k"]
+        self, state: tuple[State, ...], inputs: TermInput, motor_columns: Float[Array, "n j k"]
     ) -> Float[Array, "n j"]:
         """d friction / d load at the joints: what one newton metre more costs in friction.
 
@@ -200,16 +202,18 @@ class PayloadRowBuilder:
         """
         if not needs(self.model.term_sum, "load"):
             return np.zeros_like(inputs.velocity)
-        proportional = self._of.term.by_load
-        if proportional is not None and self._of.coupling is None:
-            at = list(proportional)
-            total = np.einsum("njk,jk->nj", motor[..., at], self._coefficients[:, at])
+        proportional = self._model_columns.term.by_load
+        if proportional is not None and self._model_columns.coupling is None:
+            load_columns = list(proportional)
+            total = np.einsum(
+                "njk,jk->nj", motor_columns[..., load_columns], self._coefficients[:, load_columns]
+            )
             load = inputs.load
             assert load is not None
-            loaded = np.abs(load) > _NO_LOAD
+            loaded = np.abs(load) > _ZERO_LOAD
             return np.divide(total, load, out=np.zeros_like(total), where=loaded)
         up, down = (
-            self._of.advance(before, inputs.replace(load=inputs.load + small))[0]
-            for small in (_SMALL_LOAD, -_SMALL_LOAD)
+            self._model_columns.advance(state, inputs.replace(load=inputs.load + small))[0]
+            for small in (_LOAD_STEP, -_LOAD_STEP)
         )
-        return np.einsum("njk,jk->nj", up - down, self._coefficients) / (2.0 * _SMALL_LOAD)
+        return np.einsum("njk,jk->nj", up - down, self._coefficients) / (2.0 * _LOAD_STEP)
