@@ -1,6 +1,6 @@
-"""What a known arm carries. In: a fitted model and samples. Out: mass, centre of mass, inertia.
+"""Payload identification. In: a fitted model and a recording. Out: mass, centre of mass, inertia.
 
-Left to others: pictures and the wire (report).
+Not here: plots and HTML pages (report), connections to robots (wire).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A payload as controllers are told it: seen from the flange, one line per make.
+"""Payload commands of robot controllers: values in the flange frame, one line per manufacturer.
 
 With T the flange (the robot's tip) in the last link's frame, rotation R and origin t,
 
@@ -18,7 +18,7 @@ FRAME = "flange (the robot's tip)"
 
 
 def manufacturer(robot: str) -> str | None:
-    """Whose controller moves an arm of this name; None where the name does not say."""
+    """Manufacturer of the controller by the robot's name; None if unknown."""
     name = robot.lower().replace("_", "").replace("-", "").replace(" ", "")
     prefixes = {
         "ur": ("ur3", "ur5", "ur7", "ur8", "ur10", "ur12", "ur15", "ur16", "ur20", "ur30"),
@@ -37,9 +37,9 @@ class FlangePayload:
     """Mass, centre and inertia in the axes of the flange.
 
     Attributes:
-        mass: [kg]
-        centre: Of mass, from the flange's origin [m].
-        inertia: About the centre of mass [kg m^2].
+        mass: Mass [kg].
+        centre: Centre of mass from the flange's origin [m].
+        inertia: Inertia about the centre of mass [kg m^2].
     """
 
     mass: float
@@ -54,13 +54,13 @@ class FlangePayload:
         inertia: Float[Array, "3 3"],
         flange: Float[Array, "4 4"],
     ) -> FlangePayload:
-        """From the last link's frame, given the flange in it."""
+        """Convert from the last link's frame, given the flange in it."""
         rotation, origin = flange[:3, :3], flange[:3, 3]
         rotated = rotation.T @ inertia @ rotation
         return cls(float(mass), rotation.T @ (centre - origin), 0.5 * (rotated + rotated.T))
 
     def lines(self) -> dict[str, str]:
-        """What each make's controller is told; all in the frame of the flange."""
+        """Controller command of each manufacturer, in the flange frame."""
         return {
             "ur": self._ur(),
             "franka": self._franka(),
@@ -69,7 +69,7 @@ class FlangePayload:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, and the lines."""
+        """Values and commands for JSON."""
         t = self.inertia
         inertia = [t[0, 0], t[1, 1], t[2, 2], t[0, 1], t[0, 2], t[1, 2]]
         lines = self.lines()
@@ -84,7 +84,7 @@ class FlangePayload:
         }
 
     def _ur(self) -> str:
-        """URScript: centre in metres, inertia Ixx, Iyy, Izz, Ixy, Ixz, Iyz about it."""
+        """URScript command: centre [m], inertia Ixx, Iyy, Izz, Ixy, Ixz, Iyz about it."""
         t = self.inertia
         entries = [t[0, 0], t[1, 1], t[2, 2], t[0, 1], t[0, 2], t[1, 2]]
         return (
@@ -93,14 +93,14 @@ class FlangePayload:
         )
 
     def _franka(self) -> str:
-        """libfranka: centre in metres, inertia column by column."""
+        """libfranka command: centre [m], inertia by columns."""
         return (
             f"robot.setLoad({self.mass:.4f}, {{{{{_fixed_digits(self.centre, 5)}}}}}, "
             f"{{{{{_significant_digits(self.inertia.T.ravel())}}}}});"
         )
 
     def _kuka(self) -> str:
-        """KRL: millimetres; A, B, C turn the flange's axes onto the principal ones (Z, Y, X)."""
+        """KRL command [mm]; A, B, C rotate the flange axes onto the principal axes (Z, Y, X)."""
         moments, axes = self._principal()
         pitch = np.arctan2(-axes[2, 0], np.hypot(axes[0, 0], axes[1, 0]))
         if np.hypot(axes[0, 0], axes[1, 0]) > 1e-9:
@@ -116,7 +116,7 @@ class FlangePayload:
         )
 
     def _abb(self) -> str:
-        """RAPID, for tool0: millimetres, then the principal axes as a quaternion."""
+        """RAPID command for tool0 [mm], with the principal axes as a quaternion."""
         moments, axes = self._principal()
         return (
             f"PERS loaddata payload := "
@@ -125,7 +125,8 @@ class FlangePayload:
         )
 
     def _principal(self) -> tuple[Float[Array, " 3"], Float[Array, "3 3"]]:
-        """Principal moments and axes (columns), each near the flange's axis of the same name."""
+        """Principal moments and axes (columns), each closest to the flange axis of the same "
+        "name."""
         moments, axes = np.linalg.eigh(self.inertia)
         order = _axis_order(np.abs(axes))
         moments, axes = moments[order], axes[:, order]
@@ -136,7 +137,7 @@ class FlangePayload:
 
 
 def _axis_order(share: Float[Array, "3 3"]) -> list[int]:
-    """Which column goes with x, y and z so that the diagonal is largest."""
+    """Columns for x, y and z with the largest diagonal."""
     from itertools import permutations
 
     return list(
@@ -145,7 +146,7 @@ def _axis_order(share: Float[Array, "3 3"]) -> list[int]:
 
 
 def _quaternion(r: Float[Array, "3 3"]) -> Float[Array, " 4"]:
-    """w, x, y, z of a rotation near the identity: w is not small."""
+    """Quaternion w, x, y, z of a rotation close to the identity: w is not small."""
     w = 0.5 * np.sqrt(max(1.0 + np.trace(r), 1e-12))
     q = np.array(
         [w, *(np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]]) / (4 * w))]

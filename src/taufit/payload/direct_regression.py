@@ -1,11 +1,10 @@
-"""Direct regression: what the arm's own torque leaves over is payload and changed friction.
+"""Direct regression of the model's residual on payload and friction changes.
 
     tau - Y pi_a = W_n phi + W_f d + noise
 
-`direct_regression` weights joints by their noise and filters both sides alike; `khalil` is plain
-least squares
-on differentiated signals with Coulomb, viscous and offset changes, after [Khalil2007]; `static`
-uses poses held still, after [Gaz2017], which show mass and centre of mass only.
+`direct` weights joints by their noise and filters both sides equally; `khalil` is ordinary least
+squares on differentiated signals with Coulomb, viscous and offset changes, after [Khalil2007];
+`static` uses poses at standstill, after [Gaz2017], which determine mass and centre of mass only.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from taufit.payload.stream import Stream
 from taufit.signals.noise import noise_std
 from taufit.signals.windows import intervals, speed_threshold, standing_mask
 
-# Poses held still for this long count [s]; two poses differ by at least this much [rad or m].
+# Shortest standstill of a pose [s] and smallest difference of two poses [rad or m].
 _STANDSTILL_S, _POSE_DIFFERENCE = 0.4, 0.05
-# Slower than this a pose is held: controllers settle slowly [rad/s or m/s].
+# Speed below which a pose is at standstill: controllers settle slowly [rad/s or m/s].
 _STANDSTILL_SPEED = 5e-3
 
 
@@ -44,7 +43,7 @@ def run_direct(
     template: Any = None,
     callback: Callable[..., None] | None = None,
 ) -> PayloadRun:
-    """Weighted regression on ten payload parameters and changed friction; the arm is known."""
+    """Weighted regression on ten payload parameters and friction changes, at fixed robot model."""
     payload_filter = PayloadFilter(model, settings)
     history: list[MassReading] = []
     due, ready_at = 0.5, None
@@ -56,7 +55,7 @@ def run_direct(
             np.diag([1e-6, *[1e-3] * 3, *[1e-2] * 6]),
         )
         phi = np.linalg.solve(posterior.information + weak_prior, posterior.target)
-        # The arm is taken as known for the estimate; for its interval it is not.
+        # The robot model is fixed for the estimate, but its uncertainty counts for the interval.
         return phi, np.linalg.inv(payload_filter.posterior().information + weak_prior)
 
     phi, covariance = np.zeros(PER_LINK), np.eye(PER_LINK)
@@ -94,7 +93,7 @@ def run_khalil(
     template: Any = None,
     callback: Callable[..., None] | None = None,
 ) -> PayloadRun:
-    """Plain least squares on measured, differentiated signals."""
+    """Ordinary least squares on measured, differentiated signals."""
     joints = model.robot.joints
     valid = np.isfinite(source.position + source.velocity + source.torque).all(axis=1)
     time, q, v = source.time[valid], source.position[valid], source.velocity[valid]
@@ -126,7 +125,7 @@ def run_khalil(
         phi = solution[:PER_LINK]
         end_time = float(time[min(end, len(time) - 1)])
         history.append(MassReading(end_time, float(phi[0]), np.nan, np.nan, True))
-    # Residuals are correlated and the arm is not known exactly: no plain covariance holds.
+    # Residuals are correlated and the robot model has errors: an ordinary covariance is invalid.
     estimate = linear_estimate(float(time[-1]), phi, None, True)
     return PayloadRun(
         "khalil",
@@ -146,11 +145,11 @@ def run_static(
     template: Any = None,
     callback: Callable[..., None] | None = None,
 ) -> PayloadRun:
-    """Mass and centre of mass from poses held still; friction is anywhere in its band there."""
+    """Mass and centre of mass from poses at standstill; friction lies within its stiction band."""
     valid = np.isfinite(source.position + source.velocity + source.torque).all(axis=1)
     time, q, v = source.time[valid], source.position[valid], source.velocity[valid]
     rate = 1.0 / float(np.median(np.diff(time)))
-    # A tenth of a second averages the noise of the velocity, which would break a hold.
+    # Averaging over 0.1 s removes velocity noise that would interrupt a standstill.
     width = max(1, int(0.1 * rate))
     smooth_velocity = np.stack(
         [np.convolve(c, np.full(width, 1.0 / width), "same") for c in v.T], 1
@@ -167,10 +166,11 @@ def run_static(
     torques: list[Array] = []
     end_times: list[float] = []
     for start, stop in intervals(standing):
-        # The controller settles first.
+        # The first part contains the settling of the controller.
         first = start + int(0.3 * (stop - start))
         pose = q[first:stop].mean(axis=0)
-        # One hold broken by a flicker; the same pose from the other side counts anew.
+        # A standstill interrupted by noise counts once; approached from the other side it counts
+        # again.
         if (
             poses
             and np.abs(pose - poses[-1]).max() < _POSE_DIFFERENCE
@@ -191,7 +191,7 @@ def run_static(
     parts = model.layout.split(np.asarray(model.values))
     residual = np.array(torques) - links @ parts.links.ravel() - parts.offsets
     residual -= model.conservative_torque(pose)
-    # Without motion the first moments and the mass are all there is.
+    # At standstill only mass and first moments are observable.
     gravity = links[..., model.layout.link(-1)][..., :4]
     std = 0.5 * friction_level(model) + 0.1
     rows = (gravity / std[:, None]).reshape(-1, 4)
@@ -203,7 +203,7 @@ def run_static(
     phi[:4] = solution
     mass = max(float(phi[0]), 1e-6)
     c = phi[1:4] / mass
-    # A point mass: static poses say nothing about the inertia.
+    # Point mass: static poses do not determine the inertia.
     tensor = mass * (c @ c * np.eye(3) - np.outer(c, c))
     phi[4:] = tensor[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
     covariance = np.zeros((PER_LINK, PER_LINK))

@@ -1,11 +1,11 @@
-"""Hand guiding from a force log: what the hand carried of the payload, and what is left without.
+"""Hand guiding forces with and without the weight of the payload, from a force log.
 
-With the payload's mass m and gravity g, seen from the tip, a hand that carries it feels f; an arm
-that carries it leaves the hand
+With the payload's mass m, gravity g in the tip frame and hand force f on the robot while the hand
+carries the payload, a robot that compensates the payload leaves the hand force
 
-    f + m g        (f of the hand on the arm, in the tip's axes)
+    f + m g        (in the tip's axes)
 
-Means are of magnitudes axis by axis, variances of the force, as the literature tabulates them.
+Means are of magnitudes per axis, variances of the force, as tabulated in the literature.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ from taufit.robot import Robot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GuidedForce:
-    """A guided tour by its forces, along the tip's x, y and z.
+    """Force statistics of hand guiding, along the tip's x, y and z.
 
     Attributes:
-        samples: Rows of the log.
-        mean, variance: Of the measured force: mean magnitude [N], variance [N^2].
-        mean_compensated, variance_compensated: With the payload's weight taken off.
-        residual: Standard deviation of the weight that stays because the mass is not known better
-            [N].
-        sensor_inverted: Whether the sensor counts the force of the arm on the hand as positive.
+        samples: Number of rows of the log.
+        mean, variance: Mean magnitude [N] and variance [N^2] of the measured force.
+        mean_compensated, variance_compensated: Both without the payload's weight.
+        residual: Standard deviation of the uncompensated weight, from that of the mass [N].
+        sensor_inverted: Whether the sensor measures the force of the robot on the hand.
     """
 
     samples: int
@@ -67,16 +66,16 @@ def guided_force(
     force: Float[Array, "n 3"],
     payload: PayloadEstimate,
 ) -> GuidedForce:
-    """Forces of a guided tour with and without the payload's weight.
+    """Hand guiding forces with and without the payload's weight.
 
-    Which way the sensor counts is seen from the weight itself: a hand that carries it pushes
+    The sign convention of the sensor is determined from the weight: a hand that carries it pushes
     against gravity.
 
     Args:
-        robot: The arm, with its mounting and tip.
-        position: Of the joints.
-        force: By the sensor, in the tip's axes [N].
-        payload: What is carried.
+        robot: Robot with its mounting and tip.
+        position: Joint positions.
+        force: Measured force in the tip's axes [N].
+        payload: Estimated payload.
     """
     valid = np.isfinite(position).all(axis=1) & np.isfinite(force).all(axis=1)
     if np.count_nonzero(valid) < 20:
@@ -102,12 +101,12 @@ def guided_force(
 
 
 def force_columns(path: Path, recording: Recording, names: Sequence[str]) -> Float[Array, "n 3"]:
-    """Three columns of a log (CSV or Parquet), at the rows the recording has.
+    """Three columns of a log (CSV or Parquet), at the rows of the recording.
 
     Args:
-        path: The file.
-        recording: Read from it.
-        names: Of the columns, x, y and z.
+        path: Log file.
+        recording: Recording read from it.
+        names: Column names of x, y and z.
     """
     columns, rows = _table(path)
     missing = [name for name in names if name not in columns]
@@ -129,7 +128,7 @@ def force_columns(path: Path, recording: Recording, names: Sequence[str]) -> Flo
 
 
 def _table(path: Path) -> tuple[dict[str, Array], Array]:
-    """Columns by name, and the number of each row."""
+    """Columns by name, and row numbers."""
     if path.suffix.lower() == ".parquet":
         import pyarrow.parquet as parquet
 

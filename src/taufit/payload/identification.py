@@ -1,4 +1,4 @@
-"""A whole recording through one of the methods: what was carried, and how that became known."""
+"""Payload identification of a recording by one of the methods."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from taufit.payload.unsigned_torque import (
 )
 from taufit.recording import Recording
 
-# Rated payloads of arms that say so [kg].
+# Rated payloads by robot name [kg].
 RATED_PAYLOADS = {
     "ur3": 3.0, "ur3e": 3.0, "ur5": 5.0, "ur5e": 5.0, "ur10": 10.0, "ur10e": 12.5,
     "panda": 3.0, "fr3": 3.0, "iiwa7": 7.0, "iiwa14": 14.0, "kr5": 5.0,
@@ -35,7 +35,7 @@ RATED_PAYLOADS = {
 
 @dataclass(frozen=True, slots=True)
 class MassReading:
-    """The mass at one time, as it was known then."""
+    """Estimate of the mass at one time, from the samples up to then."""
 
     t: float
     mass: float
@@ -46,23 +46,23 @@ class MassReading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PayloadRun:
-    """A recording worked through.
+    """Result of a payload identification.
 
     Attributes:
-        method: That was used.
-        estimate: At the end.
-        ready_at: When the estimate became worth reading, from the recording's start [s], or None.
-        stopped_at: When the wanted accuracy was reached [s], or None.
-        history: The mass over time.
+        method: Name of the method.
+        estimate: Estimate at the end of the recording.
+        ready_at: Time when the estimate became ready, from the recording's start [s], or None.
+        stopped_at: Time when the required accuracy was reached [s], or None.
+        history: Estimates of the mass over time.
         events: Picks, drops, gaps.
-        budget: Share of each source in the variance of the mass.
-        advice: What would shrink the interval.
-        warnings: What the user should know.
-        details: What only this method has.
-        flange: Of the robot, in its last link's frame.
-        too_heavy: What is wrong with its mass; "" where nothing is.
-        ready_means: In words, how well the mass is known when it is ready; "" where that is not
-            judged.
+        budget: Fraction of each error source in the variance of the mass.
+        advice: Recommendation to reduce the interval.
+        warnings: Messages for the user.
+        details: Values specific to the method.
+        flange: Flange frame in the last link's frame.
+        too_heavy: Message if the mass exceeds the rated payload; else "".
+        ready_means: Description of the accuracy at which the mass is ready; "" for methods without
+            intervals.
     """
 
     method: str
@@ -81,7 +81,7 @@ class PayloadRun:
 
     @property
     def refusal(self) -> str:
-        """Why the result must not be used, where it must not; else ""."""
+        """Reason why the result must not be used; "" if it may."""
         estimate = self.estimate
         if estimate.unexplained:
             return estimate.unexplained
@@ -90,9 +90,9 @@ class PayloadRun:
         return self.too_heavy or _inconsistency_message(estimate)
 
     def set_payload(self) -> dict[str, Any] | None:
-        """What a controller is set to, in the flange's frame, and the lines that do it.
+        """Payload values and commands for robot controllers, in the flange frame.
 
-        None where the result must not be used (`refusal`).
+        Returns None if the result must not be used (`refusal`).
         """
         return None if self.refusal else self.estimate.set_payload(self.flange)
 
@@ -100,14 +100,14 @@ class PayloadRun:
         """Plain data for JSON."""
         estimate = self.estimate.to_dict()
         if self.refusal:
-            # No interval is claimed for what is no result.
+            # A refused result has no intervals.
             for name in ("mass", "com", "inertia"):
                 estimate[name] |= {"low": None, "high": None}
         return {
             "method": self.method,
             "refused": self.refusal or None,
             **estimate,
-            # A method that does not know how far off it may be cannot say when it is ready.
+            # Methods without intervals do not know when they are ready.
             "ready": self.estimate.ready if self.estimate.has_intervals else None,
             "ready_means": self.ready_means,
             "empty": self.estimate.empty,
@@ -137,7 +137,7 @@ def run_filter(
     template: Recording | Sequence[Recording] | None = None,
     callback: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
 ) -> PayloadRun:
-    """The Bayesian filter, sample by sample, read out ten times a second."""
+    """Run the Bayesian filter sample by sample, evaluated ten times per second."""
     gain_std = minimum_gain_std(source.gain_std, settings, model.robot.joints)
     payload_filter = PayloadFilter(model, settings, gain_std=gain_std)
     if template is not None:
@@ -190,14 +190,14 @@ def run_filter(
 def minimum_gain_std(
     gain_std: Float[Array, " j"] | None, settings: PayloadSettings, joints: int
 ) -> Float[Array, " j"]:
-    """Relative standard deviations of the drive gains: drives of one type differ by some."""
+    """Relative standard deviations of the drive gains, not below that of drives of one type."""
     if gain_std is None:
         return np.full(joints, settings.gain_std)
     return np.maximum(gain_std, settings.gain_std)
 
 
 def accuracy_advice(budget: Mapping[str, float], estimate: PayloadEstimate) -> str:
-    """What would shrink the interval, from what dominates it."""
+    """Recommend how to reduce the interval, from the largest error source."""
     if not budget:
         return ""
     if not estimate.ready:
@@ -233,11 +233,11 @@ def _overload_message(model: FittedModel, estimate: PayloadEstimate) -> str:
 
 
 def _inconsistency_message(estimate: PayloadEstimate) -> str:
-    """Why no body has these numbers; a method that solves for ten of them may find such."""
+    """Reason why no body has these values, for methods that do not enforce consistency; or ""."""
     moments = (
         np.linalg.eigvalsh(estimate.inertia) if np.isfinite(estimate.inertia).all() else [np.nan]
     )
-    # A tenth of the largest moment is within the error of methods that know none.
+    # Tolerance for methods without uncertainty: a tenth of the largest moment.
     tolerance = 0.1 * float(np.max(np.abs(moments)))
     if (
         not (np.isfinite(estimate.mass) and np.isfinite(estimate.centre).all())
@@ -263,16 +263,17 @@ def identify_payload(
     template: Recording | Sequence[Recording] | None = None,
     callback: Callable[[PayloadFilter, PayloadEstimate], None] | None = None,
 ) -> PayloadRun:
-    """What the arm carries in a recording.
+    """Identify the payload carried in a recording.
 
     Args:
-        model: Of the empty arm, fitted.
-        recording: Of the same arm with the payload. Where its torque carries no sign, one payload
-            throughout.
+        model: Fitted model of the robot without payload.
+        recording: Recording of the same robot with the payload. If its torque is unsigned, the
+            payload must not change.
         method: One of `METHODS`.
         settings: Accuracy, prior knowledge, noise.
-        template: The same motion recorded empty, once or several times, for the filter.
-        callback: Called at every read-out, for displays.
+        template: Recordings of the same motion without payload, once or several times; used by the
+            method filter to cancel errors of the model.
+        callback: Called with filter and estimate at every evaluation.
 
     Example:
         >>> import taufit
@@ -294,7 +295,7 @@ def identify_payload(
     if signs is not None:
         result = _apply_sign_uncertainty(result, signs)
     if method != "filter":
-        # Only the filter compares what is left over with the training's.
+        # Only the filter compares its residuals with those of the training data.
         reason = run_filter(model, source, settings).estimate.unexplained
         result = replace(result, estimate=replace(result.estimate, unexplained=reason))
     ready_means = settings.ready_means if result.estimate.has_intervals else ""
@@ -310,7 +311,7 @@ def identify_payload(
 
 
 def _apply_sign_uncertainty(result: PayloadRun, signs: PayloadSigns) -> PayloadRun:
-    """A result on torque whose signs were found, as uncertain as that makes it."""
+    """Widen the intervals of a result on recovered torque signs accordingly."""
     estimate = widen_intervals(result.estimate, signs.widening)
     if not signs.is_unique:
         estimate = replace(estimate, ready=False, accurate=False)

@@ -10,7 +10,7 @@ torque: nothing is forgotten, and the result is ridge regression towards pi_a,
     min sum |tau - Y pi|^2 / xi + |pi - pi_a|^2 / 10.
 
 The difference eps = pi_b - pi_a = C phi is solved by the paper's chain for its UR10, and for any
-arm by phi = (C' L C)^-1 C' L eps with L the inverse covariance of eps, which uses every relation.
+robot by phi = (C' L C)^-1 C' L eps with L the inverse covariance of eps, which uses all relations.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from taufit.terms import needs
 
 TORQUE_VARIANCE = 100.0
 START_VARIANCE = 10.0
-# The paper's stop rule: so small a change in one sample, so many times in a row.
+# Stop rule of the paper: largest change in one sample, and number of samples in a row.
 STOP_CHANGE, STOP_COUNT = 0.005, 300
 
 
 @dataclass(slots=True, eq=False)
 class RecursiveLeastSquares:
-    """The recursion as printed.
+    """Recursive least squares as printed in the paper.
 
     Attributes:
         values: pi.
@@ -58,11 +58,11 @@ class RecursiveLeastSquares:
     def from_values(
         cls, values: Float[Array, " p"], start: float = START_VARIANCE, xi: float = TORQUE_VARIANCE
     ) -> Any:
-        """From pi_a with P = start 1."""
+        """Start from pi_a with P = start 1."""
         return cls(np.array(values, float), start * np.eye(len(values)), xi)
 
     def update(self, rows: Float[Array, "j p"], torque: Float[Array, " j"]) -> float:
-        """One sample; returns the largest change of a parameter."""
+        """Process one sample; return the largest change of a parameter."""
         cross_covariance = self.covariance @ rows.T
         gain = np.linalg.solve(
             self.xi * np.eye(len(rows)) + rows @ cross_covariance, cross_covariance.T
@@ -70,7 +70,7 @@ class RecursiveLeastSquares:
         change = gain @ (torque - rows @ self.values)
         self.values += change
         self.covariance -= gain @ cross_covariance.T
-        # Rounding would make it lose its symmetry over thousands of samples.
+        # Keep it symmetric against rounding over thousands of samples.
         self.covariance = 0.5 * (self.covariance + self.covariance.T)
         self.change = change
         return float(np.abs(change).max())
@@ -81,11 +81,11 @@ class RecursiveLeastSquares:
 def paper_chain(
     difference: Float[Array, " 58"], a3: float, a4: float, d5: float, d6: float
 ) -> Float[Array, " 10"]:
-    """The paper's equations (12) to (16), with its pi_31 read as Ixy of link 6.
+    """Payload by the paper's equations (12) to (16), with its pi_31 read as Ixy of link 6.
 
     Args:
         difference: pi_b - pi_a in the paper's order.
-        a3, a4, d5, d6: Of its modified DH table.
+        a3, a4, d5, d6: Lengths of its modified DH table [m].
 
     Returns:
         m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in the last link's frame.
@@ -99,8 +99,8 @@ def paper_chain(
     return np.array([mass, hx, hy, hz, e[30] + iyy, ixy, iyy, ixz, iyz, izz])
 
 
-# How the paper's base parameters that its chain uses are made of the links' own, by their numbers;
-# a letter in front is a length of its modified DH table.
+# The paper's base parameters used by its chain, by number, as sums of link parameters; the third
+# entry is a length of its modified DH table.
 _RELATIONS: dict[int, tuple[tuple[str, float, str], ...]] = {
     7: (("link_2.hx", 1, ""), *((link_parameter(i - 1, "m"), 1, "a3") for i in (3, 4, 5, 6))),
     14: (("link_3.hx", 1, ""), *((link_parameter(i - 1, "m"), 1, "a4") for i in (4, 5, 6))),
@@ -134,10 +134,10 @@ _RELATIONS: dict[int, tuple[tuple[str, float, str], ...]] = {
 def printed_relations(
     model: FittedModel, columns: Array, mapping: Float[Array, "b p"]
 ) -> tuple[Float[Array, "58 b"], tuple[float, float, float, float]]:
-    """How the paper's 58 differences follow from this arm's base parameters, and a3, a4, d5, d6.
+    """Matrix from this robot's base parameters to the paper's 58 differences, and a3, a4, d5, d6.
 
     Raises:
-        TaufitError: The arm is not built like a UR, or described in other frames than modified DH.
+        TaufitError: The robot is not built like a UR, or its frames are not modified DH.
     """
     not_ur_error = TaufitError(
         f"the relations printed in [Xu2024] hold for arms built like a UR10, in modified DH "
@@ -169,8 +169,8 @@ def solve_difference(
 
     Args:
         difference: eps of the inertial base parameters.
-        covariance: Of eps.
-        link_columns: C, how the last link's ten parameters enter them.
+        covariance: Covariance of eps.
+        link_columns: C, the last link's ten parameters in the base parameters.
     """
     weight = scaled_inverse(covariance)
     payload_covariance = np.linalg.inv(link_columns.T @ weight @ link_columns)
@@ -185,7 +185,7 @@ def run_difference(
     template: Any = None,
     callback: Callable[..., None] | None = None,
 ) -> PayloadRun:
-    """The paper's method on a recording, read out over all relations."""
+    """Run the paper's method with the payload solved over all relations."""
     return _run_recursion(model, source, printed=False)
 
 
@@ -197,7 +197,7 @@ def run_printed(
     template: Any = None,
     callback: Callable[..., None] | None = None,
 ) -> PayloadRun:
-    """The paper's method exactly as printed: read out by its equations (12) to (16)."""
+    """Run the paper's method exactly as printed, with its equations (12) to (16)."""
     return _run_recursion(model, source, printed=True)
 
 
@@ -229,7 +229,7 @@ def _run_recursion(model: FittedModel, source: Stream, *, printed: bool) -> Payl
         if relations is None:
             return phi, covariance
         difference = relations @ (rls.values - model_base)
-        # The chain is linear: its covariance is that of what goes into it.
+        # The chain is linear: covariance by its matrix.
         jacobian = np.stack([paper_chain(row, *lengths) for row in np.eye(58)], axis=1) @ relations
         last_columns = jacobian @ rls.covariance @ jacobian.T * (variance / rls.xi)
         return paper_chain(difference, *lengths), last_columns
@@ -265,7 +265,7 @@ def _run_recursion(model: FittedModel, source: Stream, *, printed: bool) -> Payl
             reading = (float(source.time[i]), mass, np.nan, np.nan, stop_time is not None)
             history.append(MassReading(*reading))
     phi, _ = solve(residual_power / max(row_count, 1))
-    # Errors of the arm's own parameters are not in its covariance: no interval of it holds.
+    # The covariance lacks the errors of the robot model: no valid interval.
     estimate = linear_estimate(float(source.time[-1]), phi, None, stop_time is not None)
     return PayloadRun(
         "printed" if printed else "difference",
@@ -288,6 +288,6 @@ def _solve_relations(
     link_columns: Array,
     variance: float,
 ) -> tuple[Array, Array]:
-    """All relations, with P put into the units of the torque's real variance."""
+    """Payload over all relations, with P scaled to the variance of the residual torque."""
     covariance = rls.covariance[np.ix_(inertial, inertial)] * (variance / rls.xi)
     return solve_difference((rls.values - model_base)[inertial], covariance, link_columns)

@@ -1,4 +1,4 @@
-"""A payload filter that is read out ten times a second of its samples' own time."""
+"""A payload filter that is evaluated ten times per second of sample time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ READ_PERIOD_S = 0.1
 
 
 class PayloadReader:
-    """Feeds a filter and reads it, the same for files and for robots that are on.
+    """Feeds a payload filter and evaluates it periodically; for recordings and live robots.
 
     Attributes:
-        filter: What is fed.
-        newest: The newest estimate, or None before the first.
-        ready_at, stopped_at: When the first payload was first worth reading, and as well known as
-            wanted [s], or None.
+        filter: The payload filter.
+        newest: Newest estimate, None before the first.
+        ready_at: Time when the first payload was first ready [s], or None.
+        stopped_at: Time when it first had the required accuracy [s], or None.
     """
 
     def __init__(self, payload_filter: PayloadFilter) -> None:
@@ -37,20 +37,20 @@ class PayloadReader:
         torque: Float[Array, " j"],
         temperature: Float[Array, " j"] | None = None,
     ) -> PayloadEstimate | None:
-        """One clean sample; the estimate where it is time for one."""
+        """Process one conditioned sample; return an estimate if one is due, else None."""
         bins_before = self.filter.bins
         self.filter.feed(time, position, velocity, torque, temperature)
         if self._origin is None:
             self._origin = time
         elapsed = time - self._origin
-        # Nothing is read twice from the same cells: the first chunk after the time is read.
+        # An estimate needs new time bins: the first update after the due time is evaluated.
         if elapsed < self._due or self.filter.bins == bins_before:
             return None
         self._due = float(np.floor(elapsed / READ_PERIOD_S) + 1.0) * READ_PERIOD_S
         return self._read()
 
     def finish(self) -> PayloadEstimate:
-        """The estimate with what still waits for a next sample or chunk."""
+        """Process all samples that still wait for the next time bin and return the estimate."""
         self.filter.flush()
         return self._read()
 

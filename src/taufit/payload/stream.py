@@ -1,6 +1,6 @@
-"""A recording as the stream of samples it was: clean, in newton metres, at its own time stamps.
+"""A recording as a stream of conditioned samples: torque in N m, at the recorded time stamps.
 
-Its rows go through the same intake as those of a robot that is on, one by one.
+The rows pass the same stream conditioning as the samples of a live robot, one by one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.intake import CleanSample, StreamConditioner
 from taufit.signals.outliers import interpolate_outliers
 
-# Gains that differ from the model's by more than this make the arm's own torque another one.
+# Largest relative difference of drive gains between recording and model without a warning.
 _GAIN_TOLERANCE = 0.005
 
 _COMMANDED = ("commanded_position", "commanded_velocity", "commanded_acceleration")
@@ -28,17 +28,17 @@ _COMMANDED = ("commanded_position", "commanded_velocity", "commanded_acceleratio
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream:
-    """Motion and joint torque, sample by sample.
+    """Motion and joint torque of a recording, sample by sample.
 
     Attributes:
-        time: From the first sample [s].
-        position, velocity, torque: Of the joints.
-        temperature: Or None.
-        gain_std: Relative standard deviation of the drive gains, or None where unknown.
-        commanded: Commanded position, velocity and acceleration, where all were recorded.
+        time: Time from the first sample [s].
+        position, velocity, torque: Joint positions, velocities and torques.
+        temperature: Joint temperatures [degC], or None.
+        gain_std: Relative standard deviation of the drive gains; None if unknown.
+        commanded: Commanded position, velocity and acceleration, if all were recorded.
         start: First time stamp [s].
-        name: Of the recording.
-        warnings: What the user should know.
+        name: Name of the recording.
+        warnings: Messages for the user.
     """
 
     time: Float[Array, " n"]
@@ -70,14 +70,14 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordingPlayback:
-    """A recording of the model's own robot, about to be heard row by row.
+    """A recording of the model's robot, prepared for playback row by row.
 
     Attributes:
-        recording: Its joints in the robot's order.
-        intake: For its torque channel.
-        gain_std: Relative standard deviation of the drive gains, or None where unknown.
-        name: Of the recording.
-        warnings: What the user should know.
+        recording: The recording, joints in the robot's order.
+        intake: Stream conditioner for its torque channel.
+        gain_std: Relative standard deviation of the drive gains; None if unknown.
+        name: Name of the recording.
+        warnings: Messages for the user.
     """
 
     recording: Recording
@@ -108,10 +108,9 @@ class RecordingPlayback:
 
 
 def playback(model: FittedModel, recording: Recording) -> RecordingPlayback:
-    """A recording ready to be heard; refused where it is not of the model's robot and drives.
+    """Prepare a recording for playback; raises if it is not of the model's robot and drives.
 
-    A recording in amperes whose map gives no gains in numbers gets the model's, since it is the
-    same robot.
+    A recording in amperes without numeric gains in its column map gets the model's gains.
     """
     name, robot = recording.name, model.robot
     recording = in_order(recording, robot.joint_names, robot=robot.name)
@@ -133,7 +132,7 @@ def playback(model: FittedModel, recording: Recording) -> RecordingPlayback:
 
 
 def stream(model: FittedModel, recording: Recording) -> Stream:
-    """A recording of the model's own robot as the intake hears it, ready to be fed to a filter.
+    """Condition a recording of the model's robot sample by sample, for a payload filter.
 
     Velocities that were not measured are central differences of position.
     """
@@ -172,7 +171,8 @@ def stream(model: FittedModel, recording: Recording) -> Stream:
 
 
 def _commanded(recording: Recording, rows: Int[Array, " m"]) -> tuple[Array, Array, Array] | None:
-    """Commanded position, velocity and acceleration at rows, holes bridged; None without them."""
+    """Commanded position, velocity and acceleration at rows, gaps interpolated; None without "
+    "them."""
     out = []
     for channel in _COMMANDED:
         values = getattr(recording, channel)
@@ -187,7 +187,7 @@ def _commanded(recording: Recording, rows: Int[Array, " m"]) -> tuple[Array, Arr
 
 
 def require_side(model: FittedModel, torque_source: str, name: str) -> None:
-    """Refuse torque from the other side of the gear than the model was fitted to."""
+    """Raise if torque is from the other side of the gear than in the model's training data."""
     side = "link" if torque_source == "joint_torque_sensor" else "motor"
     if side != model.robot.drives.side:
         raise RecordingError(
@@ -199,7 +199,7 @@ def require_side(model: FittedModel, torque_source: str, name: str) -> None:
 def _gains(
     model: FittedModel, recording: Recording, name: str
 ) -> tuple[Gains, Array | None, list[str]]:
-    """Drive gains K, their relative standard deviation where it is known, and warnings."""
+    """Drive gains K, their relative standard deviation (None if exact), and warnings."""
     conditioning = model.training.conditioning
     model_gain = conditioning.gain
     recorded_gain = recording.gain

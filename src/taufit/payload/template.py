@@ -1,7 +1,7 @@
-"""The same motion recorded empty: what the model leaves over there is taken off here.
+"""Residual template: residual of the same motion recorded without payload, subtracted.
 
 With y the residual of the model and the same motion twice, y_loaded - y_empty = W_n phi + friction
-that changed + noise of both: errors of the arm's model and ripple are the same in both and cancel.
+changes + noise of both: errors of the robot model and ripple are equal in both and cancel.
 """
 
 from __future__ import annotations
@@ -20,31 +20,30 @@ from taufit.payload.stream import Stream
 if TYPE_CHECKING:
     from taufit.payload.filter import PayloadFilter
 
-# Positions further apart than this are another motion [rad or m].
+# Largest distance of positions in the same motion [rad or m].
 _MATCH_DISTANCE = 0.03
-# How far the phase may jump from cell to cell, back and ahead.
+# Largest change of phase from one time bin to the next, backwards and forwards [bins].
 _BINS_BACK, _BINS_AHEAD = 4, 30
-# Velocity counts like this much time of position [s].
+# Weight of velocity against position in the distance [s].
 _VELOCITY_WEIGHT_S = 0.1
-# Share of a further run that has to be the same motion.
+# Smallest fraction of a further run that must match the first.
 _MATCH_FRACTION = 0.7
-# Motions have their power below this [Hz].
+# Upper limit of the frequency band of motions [Hz].
 _BAND_HZ = 2.0
-# What is left of the arm's own uncertainty when it cancels, in variance.
+# Remaining fraction of the model's error variance after cancellation.
 _REMAINING_VARIANCE = 1e-2
 
 
 class Template:
-    """Residuals of empty runs of one motion, averaged, and found again by where the arm is.
+    """Mean residual of runs of one motion without payload, looked up by position and velocity.
 
-    n runs leave S / n of their noise in the average, and from the second on what differs between
-    them says how large S is; friction that changes from run to run has columns of its own and is
-    taken out of the differences first.
+    The mean of n runs has noise density S / n; with two or more runs, S is estimated from their
+    differences, after removal of friction changes between runs.
 
     Attributes:
-        runs: How many there are.
-        missed: Cells whose motion was not in the template.
-        bins: All cells.
+        runs: Number of runs.
+        missed: Number of time bins whose motion is not in the template.
+        bins: Number of all time bins.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class Template:
         payload_filter.cancel_arm(_REMAINING_VARIANCE, density, self.runs)
 
     def _match(self, q: Array, v: Array) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
-        """Where in the template each cell is, and whether it is there at all."""
+        """Phase in the template of each time bin, and whether its motion matches."""
         keys = np.concatenate([q, _VELOCITY_WEIGHT_S * v], 1)
         phases, is_matched = np.zeros(len(q), int), np.zeros(len(q), bool)
         last = len(self._key) - 1
@@ -101,7 +100,7 @@ class Template:
     def residual(
         self, q: Float[Array, "n j"], v: Float[Array, "n j"]
     ) -> tuple[Float[Array, "n j"], Float[Array, " n"]]:
-        """Residuals of the model at this motion, and 1 where there was such a motion, else 0."""
+        """Template residual at this motion, and 1 if the motion matches, else 0."""
         phases, is_matched = self._match(q, v)
         return np.where(is_matched[:, None], self._mean_residual[phases], 0.0), is_matched.astype(
             float
@@ -109,14 +108,14 @@ class Template:
 
     @property
     def match_fraction(self) -> float:
-        """Share of cells found in the template."""
+        """Fraction of time bins found in the template."""
         return 1.0 - self.missed / max(self.bins, 1)
 
 
 def _replay(
     model: FittedModel, source: Stream, payload_filter: PayloadFilter
 ) -> tuple[Array, Array, Array]:
-    """Position, velocity and residual of an empty run, from just before it starts to move."""
+    """Position, velocity and residual of a run without payload, from the start of its motion."""
     from taufit.payload.filter import PayloadFilter
 
     replay = PayloadFilter(
@@ -134,7 +133,7 @@ def _replay(
     moving = np.flatnonzero(np.any(np.abs(v) > payload_filter.settings.standstill_speed, axis=1))
     if len(moving) == 0:
         raise RecordingError(f"nothing moves in the template {source.name}.")
-    # Rest before the motion has no phase.
+    # Standstill before the motion has no phase.
     first = max(int(moving[0]) - 5, 0)
     return q[first:], v[first:], y[first:]
 
@@ -142,7 +141,7 @@ def _replay(
 def _run_noise_density(
     runs: list[Array], mean_residual: Array, v: Array, payload_filter: PayloadFilter
 ) -> Float[Array, " j"]:
-    """Noise density of one run, from how runs differ where motions have their power."""
+    """Noise density of one run, from the differences of runs in the frequency band of motions."""
     n, rate = len(runs), payload_filter.rate_hz
     out = np.zeros(v.shape[1])
     frequency = np.fft.rfftfreq(len(mean_residual), 1.0 / rate)

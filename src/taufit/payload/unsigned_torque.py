@@ -1,9 +1,9 @@
-"""A payload recorded without torque signs: the model of the empty arm and the payload tell them.
+"""Sign recovery for a payload recorded with unsigned torque.
 
-With mu = tau_a + W_n phi, the empty arm's torque and the payload's, a magnitude m has the expected
-signed value m tanh(m mu / sigma^2). Expectation and least squares for phi in turns climb the
-likelihood of the magnitudes; several masses to start from find its highest top. The recording then
-gets the expected torque, on which every method works as on torque with signs.
+With mu = tau_a + W_n phi, the torque of robot and payload, a magnitude m has the expected signed
+value m tanh(m mu / sigma^2). Expectation and least squares for phi alternate (EM) and maximise the
+likelihood of the magnitudes, from several initial masses. The recording then gets the expected
+torque, on which every method works as on signed torque.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from taufit.signs.information import information_share
 from taufit.signs.refined_search import unfiltered_torque
 from taufit.signs.samples import magnitudes, recorded_joints
 
-# Masses to start from, as parts of the arm's own.
+# Initial masses as fractions of the robot's mass.
 _INITIAL_MASSES = (0.0, 0.03, 0.08, 0.15, 0.25, 0.4)
 _MAX_ITERATIONS, _TOLERANCE = 60, 1e-6
-# Log-likelihood by which another payload must lose: 5 standard deviations.
+# Smallest log-likelihood margin over other payloads: 5 standard deviations.
 _CLEAR_MARGIN = 12.5
-# Two tops are one where their masses differ by less than this part.
+# Largest relative difference of masses of the same maximum.
 _SAME_MASS = 0.02
-# Weak expectations that keep a motion that shows little from going astray [kg, kg m, kg m^2].
+# Standard deviations of a weak prior, for motions with little excitation [kg, kg m, kg m^2].
 _PRIOR_STD = np.array([1e3, *[1e2] * 3, *[1e2] * 6])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PayloadSigns:
-    """A recording with the torque signs a payload gives it.
+    """A recording with recovered torque signs.
 
     Attributes:
-        recording: With expected torque where signs were not recorded.
-        widening: How much wider intervals are than with recorded signs, because magnitudes near
-            zero say less.
-        margin: Log-likelihood by which the next best payload loses; infinite without one.
-        other_mass: Its mass [kg], or None.
-        open_share: Share of samples whose sign is open, below three standard deviations.
+        recording: The recording, with expected torque where signs were not recorded.
+        widening: Factor by which intervals are wider than with recorded signs, since magnitudes
+            near zero carry less information.
+        margin: Log-likelihood margin over the next best payload; infinite without one.
+        other_mass: Mass of the next best payload [kg], or None.
+        open_share: Fraction of samples with undetermined sign, below three standard deviations.
     """
 
     recording: Recording
@@ -63,7 +63,7 @@ class PayloadSigns:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know."""
+        """Messages for the user."""
         out = [
             "torque signs were not recorded: they were found with one payload carried throughout."
         ]
@@ -86,17 +86,17 @@ class _LikelihoodMaximum:
 
 
 def is_unsigned(recording: Recording) -> bool:
-    """Whether some joints' torque carries no sign."""
+    """Whether the torque of some joints is unsigned."""
     return recording.signed is not None and not bool(np.all(recording.signed))
 
 
 def recover_payload_signs(model: FittedModel, recording: Recording) -> PayloadSigns:
-    """The recording with its torque signed by the empty arm's model and the payload that fits.
+    """Recover the torque signs of a recording together with the payload.
 
     Args:
-        model: Of the empty arm.
-        recording: Of the same arm with one payload throughout; `signed` says which joints carry
-            their sign.
+        model: Model of the robot without payload.
+        recording: Recording of the same robot with one payload throughout; `signed` marks the
+            joints with recorded signs.
     """
     robot = model.robot
     recording = in_order(recording, robot.joint_names, robot=robot.name)
@@ -135,7 +135,7 @@ def recover_payload_signs(model: FittedModel, recording: Recording) -> PayloadSi
 
 
 def widen_intervals(estimate: PayloadEstimate, factor: float) -> PayloadEstimate:
-    """The same estimate with intervals wider by a factor."""
+    """Copy of an estimate with intervals wider by a factor."""
     if not estimate.has_intervals:
         return estimate
 
@@ -154,7 +154,7 @@ def widen_intervals(estimate: PayloadEstimate, factor: float) -> PayloadEstimate
 
 
 class _PayloadSignFit:
-    """The folded likelihood of a payload's ten parameters."""
+    """Maximises the folded likelihood of a payload's ten parameters."""
 
     def __init__(self, model: FittedModel, samples: Samples) -> None:
         self.model = model
@@ -177,7 +177,7 @@ class _PayloadSignFit:
         self.floor = np.maximum(1e-3 * rms, 1e-9)
 
     def maximise(self, mass: float) -> _LikelihoodMaximum:
-        """From a point mass at the flange to the nearest maximum."""
+        """Iterate from a point mass at the flange to the nearest maximum."""
         flange = self.model.robot.tip[:3, 3]
         phi = np.zeros(PER_LINK)
         phi[0], phi[1:4] = mass, mass * flange
@@ -209,7 +209,7 @@ class _PayloadSignFit:
         return np.where(self.signed, self.values, expected_values)
 
     def widening(self, maximum: _LikelihoodMaximum) -> float:
-        """Standard deviation of the mass against that with signs."""
+        """Ratio of the standard deviation of the mass to that with recorded signs."""
         share = np.where(self.signed, 1.0, information_share(maximum.predicted / maximum.noise))
         signed_variance, unsigned_variance = (
             np.linalg.inv(self._information(weight))[0, 0]
@@ -218,7 +218,7 @@ class _PayloadSignFit:
         return float(np.sqrt(max(unsigned_variance / signed_variance, 1.0)))
 
     def open_share(self, maximum: _LikelihoodMaximum) -> float:
-        """Share of samples whose torque is within three standard deviations of zero."""
+        """Fraction of samples with torque within three standard deviations of zero."""
         undetermined = self.keep & ~self.signed & (np.abs(maximum.predicted) < 3.0 * maximum.noise)
         return float(undetermined.sum() / max(int(self.keep.sum()), 1))
 
@@ -236,7 +236,7 @@ class _PayloadSignFit:
 
 
 def _initial_masses(model: FittedModel) -> tuple[float, ...]:
-    """Masses to start from [kg]."""
+    """Initial masses [kg]."""
     robot_mass = float(model.values[model.layout.masses].sum())
     return tuple(fraction * max(robot_mass, 1.0) for fraction in _INITIAL_MASSES)
 
@@ -244,7 +244,7 @@ def _initial_masses(model: FittedModel) -> tuple[float, ...]:
 def _apply_signs(
     recording: Recording, samples: Samples, maximum: _LikelihoodMaximum, delay_s: float
 ) -> Recording:
-    """The recording's own channel, times the expected sign at each of its rows."""
+    """Copy of the recording with its torque channel multiplied by the expected sign of each row."""
     time = np.asarray(recording.time, float) - delay_s
     order = np.argsort(samples.time, kind="stable")
     signal = np.array(recording.signal, float)

@@ -1,4 +1,4 @@
-"""The most probable body by Gauss-Newton in NumPy; `kernel/payload_body.cpp` does the same."""
+"""Maximum a posteriori body by Gauss-Newton in NumPy; equal to `kernel/payload_body.cpp`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.parameters import PER_LINK
 
 _MAX_ITERATIONS = 25
-# A step smaller than this in standard deviations changes nothing.
+# Convergence: largest step in standard deviations.
 _STEP_TOLERANCE = 1e-2
 _INDEX = np.arange(10)
 _LOGARITHMIC = np.array([0, 4, 6, 9])
@@ -44,22 +44,22 @@ def minimise_cost(  # noqa: PLR0913 - the compiled kernel's signature
     quantities: Float[Array, " 10"],
     covariance: Float[Array, "10 10"],
 ) -> float:
-    """Minimise (phi(x) - phi_0)' A (phi(x) - phi_0) + prior, from x = `start` on.
+    """Minimise (phi(x) - phi_0)' A (phi(x) - phi_0) + prior from x = `start`.
 
     Args:
         information: A.
         target: A phi_0.
         box: Edges of the prior body [m]; nan for a cube of the density.
-        density: [kg/m^3].
+        density: Density of the prior body [kg/m^3].
         length_std: Standard deviation of the logarithms of its lengths.
         com_std: Standard deviation of its centre [m].
-        start: Where to start; overwritten by the result.
+        start: Initial value; overwritten by the result.
         parameters: Overwritten by phi.
-        quantities: Overwritten by (m, c, inertia about c).
-        covariance: Overwritten by that of `quantities`.
+        quantities: Overwritten by m, c and inertia about c.
+        covariance: Overwritten by the covariance of `quantities`.
 
     Returns:
-        How much of what is known about the inertia is prior, 0 to 1.
+        Fraction of the information on the inertia that is prior, 0 to 1.
     """
 
     def prior_at(x: Array) -> tuple[Array, Array, float]:
@@ -70,7 +70,7 @@ def minimise_cost(  # noqa: PLR0913 - the compiled kernel's signature
         std = np.full(10, length_std)
         std[0] = 10.0
         std[1:4] = com_std
-        # What stands beside the diagonal is a length too, about as large as the diagonal's.
+        # Off-diagonal entries are lengths of about the size of the diagonal ones.
         std[4 + _OFF_DIAGONAL] *= float(np.exp(log_lengths.mean()))
         deviation = x.copy()
         deviation[4 + _DIAGONAL] -= log_lengths
@@ -128,12 +128,12 @@ def _quadratic() -> Array:
 
 
 _SQUARE = _quadratic()
-# Pairs of coordinates behind the six entries of c c'.
+# Pairs of coordinates of the six entries of c c'.
 _ROW_AXIS, _COLUMN_AXIS = _TENSOR_INDEX
 
 
 def _moments(x: Array) -> tuple[Array, Array]:
-    """Second moments L L' in six entries and their derivative by the six of L."""
+    """Six entries of the second moments L L' and their derivative by the six entries of L."""
     entries = x[4:].copy()
     entries[_DIAGONAL] = np.exp(entries[_DIAGONAL])
     half = _SQUARE @ entries

@@ -1,16 +1,15 @@
-"""The rival of a pick: a force that ends within a second was no payload.
+"""Contact hypothesis for a detected payload change: a contact ends within about a second.
 
-In its first moments a downward push and a picked mass are the same torque. So a change is "pick or
-contact" at first, what was known before it is kept aside, and rows go on being held against that.
-With F of `change`, all rows since then but the latest foretell the latest: a payload that changed
-as those say explains the latest better than what was known before by
+At first, a downward push and a picked mass cause the same torque. A detected change is therefore
+"pick or contact" at first, the filter state before it is stored, and new rows are compared with it.
+With F of `change_detector`, rows since then predict the newest ones: the evidence of a payload
+change against no change in the newest rows is
 
-    2 ln B = F(P + Q; all) - F(P + Q; all but the latest) - F(P; the latest).
+    2 ln B = F(P + Q; all) - F(P + Q; all but the newest) - F(P; the newest).
 
-Where that is clearly negative the change was a contact: what was known comes back and the rows in
-between do not count. Where it still is positive after a second of motion it was a pick or a drop.
-Poses in which a payload hardly shows speak for neither, and are waited for. An arm that stands says
-nothing: that time does not count.
+If it is clearly negative, the change was a contact: the stored state is restored and the rows since
+then are dropped. If it is still positive after one second of motion, it was a pick or a drop. Poses
+with little payload torque decide nothing and extend the wait; time at standstill does not count.
 """
 
 from __future__ import annotations
@@ -33,26 +32,26 @@ from taufit.payload.filter.change_detector import (
 if TYPE_CHECKING:
     from taufit.payload.filter.filter_state import PayloadFilterState
 
-# A change that lasts this long in motion is none of a contact; nothing is waited for longer [s].
+# Time in motion after which a lasting change is a payload change, and latest decision [s].
 DECISION_S, DEADLINE_S = 1.0, 4.0
-# The latest rows [s].
+# Windows of newest rows [s].
 _WINDOWS = (0.1, 0.2, 0.4)
-# Looks in a row that must find no change.
+# Consecutive tests that must find no change.
 _CONFIRMATIONS = 2
-# 2 ln B that speaks clearly, for no change and for one.
+# 2 ln B that decides for a contact, and for a payload change.
 _CONTACT_EVIDENCE, _CHANGE_EVIDENCE = 4.0, 2.0
-# Nothing is decided before the low-pass has seen the change [s].
+# Earliest decision, after the delay of the low-pass [s].
 _EARLIEST_S = 0.1
 
 
 class ContactHypothesis:
-    """A change that may be a contact.
+    """A detected change that may be a contact.
 
     Attributes:
-        time: When it was noticed [s].
-        event: Its place among the events.
-        mass: By how much the mass has changed, if it is a pick [kg].
-        state_before: What was known before.
+        time: Detection time [s].
+        event: Index of its event.
+        mass: Change of mass, given a pick [kg].
+        state_before: Filter state before the change.
     """
 
     __slots__ = (
@@ -86,7 +85,7 @@ class ContactHypothesis:
         self._no_change_count, self._standing_s = 0, 0.0
 
     def test(self, chunk: RowBlock) -> bool | None:
-        """Whether it was a contact; None where that is not clear yet."""
+        """Whether the change was a contact; None while undecided."""
         if not any(weight.any() for _, weight in chunk.rows):
             self._standing_s += chunk.seconds
             return None
@@ -116,7 +115,7 @@ class ContactHypothesis:
         )
 
     def _evidence(self) -> Float[Array, " k"]:
-        """2 ln B of a change over each length of the latest rows."""
+        """2 ln B of a payload change in the newest rows, for each window."""
         past = np.array(self._grams)
         ages = self._times[-1] - np.array(self._times)
         out = []

@@ -1,9 +1,9 @@
-"""What the rows so far say of payload, arm and noise, and how it is read out.
+"""State of the payload filter: information on payload, robot and noise, and its evaluation.
 
-At read-out the joints' sums are weighted by how large the residuals turned out, a column per joint
-is added for the error of its drive gain (the payload's own torque, scaled: `gain_uncertainty`),
-everything but the payload is marginalised (Schur complement: `posterior`), and the most probable
-body that can exist is returned (`body`, `read_out`).
+An evaluation weights the joints' sums by their residuals, adds a column per joint for the error of
+its drive gain (the payload's torque, scaled: `gain_uncertainty`), marginalises the nuisance
+parameters (Schur complement: `posterior`), and returns the maximum a posteriori body that is
+physically consistent (`body`, `posterior_summary`).
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from taufit.payload.filter.posterior_summary import (
 from taufit.payload.filter.training_coverage import coverage_inflation, covered_share
 from taufit.payload.settings import PayloadSettings
 
-# Contacts are over after this long [s].
+# Longest duration of a contact [s].
 _MAX_CONTACT_S = 1.0
-# Masses are the same within this many standard deviations.
+# Largest difference of equal masses, in standard deviations.
 _MASS_TOLERANCE = 2.0
 
 
 class MassHistory:
-    """The masses of the last second, and the one before it."""
+    """Mass estimates of the last second, and the one before it."""
 
     __slots__ = ("_past",)
 
@@ -58,26 +58,26 @@ class MassHistory:
         self._past: deque[tuple[float, float, float]] = deque()
 
     def add(self, time: float, mass: float, std: float) -> None:
-        """A mass that is not worth anything yet, or is so since now.
+        """Add a mass estimate; the last one added is the first that is ready.
 
         Args:
-            time: [s].
-            mass, std: As read [kg].
+            time: Time of the estimate [s].
+            mass, std: Mass and its standard deviation [kg].
         """
         self._past.append((time, mass, std))
         while len(self._past) > 1 and self._past[1][0] <= time - _MAX_CONTACT_S:
             self._past.popleft()
 
     def ended_contact(self, time: float, mass: float, std: float) -> bool:
-        """Whether a change was the end of a contact.
+        """Whether a change of mass was the end of a contact.
 
         Args:
-            time: When it was noticed [s].
-            mass, std: What is carried since then [kg].
+            time: Detection time of the change [s].
+            mass, std: Mass since then and its standard deviation [kg].
         """
         if not self._past:
             return False
-        # The last reading is that with which the payload became known.
+        # The last entry is the estimate that made the payload ready.
         first_time, first_mass, first_std = self._past[0]
         ready_time = self._past[-1][0]
         if time - ready_time > _MAX_CONTACT_S or first_time > ready_time - _MAX_CONTACT_S:
@@ -85,38 +85,37 @@ class MassHistory:
         return abs(mass - first_mass) < _MASS_TOLERANCE * float(np.hypot(std, first_std))
 
 
-# Residuals of a run may be this much smaller than in training, in variance, and no less.
+# Lower limit of the residual variance of a run, relative to the training data.
 _MIN_VARIANCE_RATIO = 0.5
-# Weight of the training's noise level against the run's, in independent values.
+# Weight of the training noise level against that of the run, in independent samples.
 _NOISE_PRIOR_WEIGHT = 20.0
-# A body lighter than this many standard deviations may be none.
+# A mass below this many standard deviations may be zero.
 _EMPTY_LIMIT = 4.0
-# An arm lighter than its model by this share of a light payload is another arm.
+# A negative mass beyond this fraction of `light_mass` means a robot lighter than its model.
 _LIGHTER_FRACTION = 0.2
 
 
 class PayloadFilterState:
-    """Of one payload; another one begins with what is known of all but the payload
-    (`next_payload`).
+    """Information on one payload; `next_payload` starts the next with the nuisance posterior.
 
     Args:
         unknowns: Columns, their prior, noise.
-        settings: Of the filter.
-        gains: How uncertain the drive gains are.
+        settings: Settings of the filter.
+        gains: Uncertainty of the drive gains.
         step: Time between two rows [s].
 
     Attributes:
-        sums: Of squares, one per joint.
-        prior, prior_target: Of all unknowns, in information form.
+        sums: Accumulated rows, one per joint.
+        prior, prior_target: Prior of all parameters, in information form.
         phi: Payload parameters that columns may depend on.
-        gains, gain_inflation: Errors of the drive gains, and how much wider they are taken.
-        scale: Variance of each joint's residuals over that in training.
-        state: The unknowns at the last read-out.
-        is_correlated: Whether the prior is one of all unknowns together.
-        was_ready: Whether the last estimate was worth reading.
-        last_estimate: The last estimate, or None.
-        mass_history: Estimates before one was worth reading.
-        ready_at, stopped_at: When it was, and when as accurate as wanted [s], or None.
+        gains, gain_inflation: Errors of the drive gains, and factor on their covariance.
+        scale: Residual variance of each joint relative to the training data.
+        state: Parameters at the last evaluation.
+        is_correlated: Whether the prior correlates parameters of different joints.
+        was_ready: Whether the last estimate was ready.
+        last_estimate: Last estimate, or None.
+        mass_history: Mass estimates before the first that was ready.
+        ready_at, stopped_at: Times of readiness and of required accuracy [s], or None.
     """
 
     def __init__(
@@ -138,7 +137,7 @@ class PayloadFilterState:
         self._reset_payload()
 
     def _reset_payload(self) -> None:
-        """Nothing is known of the payload."""
+        """Reset the information on the payload."""
         sizes = [len(rows) + 1 for rows in self.unknowns.rows]
         self.sums = [JointSums(np.zeros((size, size))) for size in sizes]
         self.phi, self.gains = np.zeros(PER_LINK), np.zeros(self.joints)
@@ -150,21 +149,21 @@ class PayloadFilterState:
         self._negative_mass: float | None = None
 
     def next_payload(self) -> PayloadFilterState:
-        """Of the next payload: all but the payload is known as well as now. This one stays."""
+        """State for the next payload, with the present nuisance posterior as prior."""
         successor = copy(self)
         successor.prior, successor.prior_target = marginalise_payload(self._filter_information())
         successor._reset_payload()
-        # Friction stays known: what the joints have shown of it counts on.
+        # Knowledge of friction remains: so do the durations in both directions.
         for sums, previous in zip(successor.sums, self.sums, strict=True):
             sums.forward, sums.backward = previous.forward, previous.backward
         successor.is_correlated = True
         successor.scale = np.maximum(self.scale, 1.0)
         return successor
 
-    # ---- what comes in -------------------------------------------------------------------------
+    # ---- rows ----------------------------------------------------------------------------------
 
     def add(self, rows: PayloadRows, weight: Float[Array, "n j"]) -> None:
-        """Rows with a weight each; what was before fades."""
+        """Add weighted rows; older ones fade."""
         if np.isfinite(self.settings.memory_s):
             factor = float(np.exp(-len(rows) * self.step / self.settings.memory_s))
             for sums in self.sums:
@@ -175,9 +174,9 @@ class PayloadFilterState:
             sums.add(joint_rows, w, standing, rows.velocity[:, j], self.step, density)
 
     def remove_rows(self, chunks: Sequence[RowBlock]) -> None:
-        """The last chunks that were added are not of what was there before them."""
+        """Remove the last row blocks added: they belong to the next payload."""
         for chunk in chunks:
-            # What has begun to be forgotten is taken back as far as it is still there.
+            # Faded rows are removed with their faded weight.
             age = chunks[-1].time - chunk.time
             factor = float(np.exp(-age / self.settings.memory_s))
             for j, ((rows, _), w) in enumerate(zip(chunk.rows, chunk.weights, strict=True)):
@@ -185,7 +184,7 @@ class PayloadFilterState:
                 self.sums[j].remove(rows, w, step, self.unknowns.density[j])
 
     def marginalise_starts(self) -> None:
-        """Where friction stood before a gap no longer matters: integrated out joint by joint."""
+        """Marginalise the friction state before a gap, joint by joint."""
         names = self.unknowns.names
         for sums, rows in zip(self.sums, self.unknowns.rows, strict=True):
             starts = np.array(
@@ -194,7 +193,7 @@ class PayloadFilterState:
             sums.marginalise(starts, np.diag(self.prior)[rows[starts]])
 
     def reduce_model_errors(self, share: float, density: Float[Array, " j"], rms: Array) -> None:
-        """The arm's own errors are a share of their variance, and noise is of this density."""
+        """Reduce the errors of the robot model to a fraction of their variance; set the noise."""
         u = self.unknowns
         names = [parse_name(name).what for name in u.names]
         cancels = np.array(
@@ -209,24 +208,24 @@ class PayloadFilterState:
         self.prior_target = np.zeros(len(u))
         self.unknowns = replace(u, density=density, rms=rms)
 
-    # ---- what comes out ------------------------------------------------------------------------
+    # ---- results -------------------------------------------------------------------------------
 
     @property
     def has_rows(self) -> bool:
-        """Whether any row has come."""
+        """Whether any row was added."""
         return sum(sums.seconds for sums in self.sums) > 0.0
 
     @property
     def covered_share(self) -> float:
-        """Share of the motion, at the joints that carry, within what the model was fitted to."""
+        """Fraction of the motion of the loaded joints within the training range."""
         return covered_share(self.sums, self.step)
 
     def posterior(self, without: tuple[str, ...] = ()) -> Posterior:
-        """Information on the payload with all but the payload and `without` marginalised."""
+        """Information on the payload; parameters of the sources `without` are fixed."""
         return self._posterior(self._gain_covariance(), without)[0]
 
     def evaluate(self, time: float) -> PayloadEstimate:
-        """What is carried, without `estimate_warnings`."""
+        """Payload estimate, without `warnings`."""
         settings = self.settings
         gains = self._gain_covariance()
         posterior, nuisances = self._posterior(gains)
@@ -258,7 +257,7 @@ class PayloadFilterState:
         return replace(estimate, ready=ready, accurate=accurate)
 
     def warnings(self, ready: bool, events: list[PayloadEvent]) -> tuple[str, ...]:
-        """What a user of the last reading has to know."""
+        """Messages about the last estimate."""
         messages = estimate_warnings(
             events,
             covariance=self.unknowns.covariance,
@@ -272,13 +271,13 @@ class PayloadFilterState:
 
     @property
     def unexplained(self) -> str:
-        """Why the model is not that of this arm, where it is not; else ""."""
+        """Reason why the model does not describe this robot; "" if it does."""
         if self._negative_mass is not None and self.has_rows:
             return lighter_robot_warning(self._negative_mass)
         return unexplained_message(self.scale)
 
     def residual_coefficients(self, j: int) -> Float[Array, " c"]:
-        """x with [columns, y] x what is left of joint j's torque, its sign turned."""
+        """x such that [columns, y] x is the negative residual of joint j."""
         x = np.append(self.state[self.unknowns.rows[j]], -1.0)
         x[:PER_LINK] *= 1.0 + self.gains[j]
         return x
@@ -308,7 +307,7 @@ class PayloadFilterState:
         )
 
     def _gain_covariance(self) -> Float[Array, "j j"]:
-        """Of the errors of the drive gains, at the levers of the run: rms arms of the weight."""
+        """Covariance of the errors of the drive gains at the RMS lever arms of the run."""
         pairs = zip(self.sums, self.unknowns.density, strict=True)
         levers = np.array([sums.lever(self.phi, density) for sums, density in pairs])
         return self._gain_uncertainty.covariance(levers)
@@ -316,10 +315,11 @@ class PayloadFilterState:
     def _update_noise_scale(
         self, phi: Float[Array, " 10"], nuisances: NuisancePosterior, gains: Float[Array, "j j"]
     ) -> None:
-        """Everything else with payload phi: gains, and how large each joint's residuals are."""
+        """Update gains and residual variances given payload phi."""
         u = self.unknowns
         self.state, self.gains = nuisances.given_payload(phi, u.rows, len(u))
-        # Joints that contradict each other by more than their gains may differ widen all gains.
+        # Joints that contradict each other beyond their gain errors widen the covariance of all
+        # gains.
         self.gain_inflation = self._gain_uncertainty.inflation(self.gains, gains)
         scale = np.empty(self.joints)
         for j, sums in enumerate(self.sums):
@@ -333,7 +333,8 @@ class PayloadFilterState:
         self.scale = scale
 
     def _is_ready(self, mass: float, std: float) -> bool:
-        """The joints that carry the payload were seen in both directions, and it shows."""
+        """Whether the loaded joints moved both ways, without large residuals, and the mass is "
+        "known."""
         if not any(sums.load > 0.0 for sums in self.sums):
             return False
         loaded = np.flatnonzero(loaded_joints(self.sums))
@@ -345,7 +346,7 @@ class PayloadFilterState:
         return std <= self.settings.ready_mass * max(mass, self.settings.light_mass)
 
     def _is_accurate(self, estimate: PayloadEstimate) -> bool:
-        """Mass and centre as well known as wanted, what no motion shrinks (the gains) apart."""
+        """Whether mass and centre have the required accuracy, without the error of the gains."""
         settings = self.settings
         if not (estimate.empty or np.all(estimate.centre_std <= settings.com_accuracy)):
             return False

@@ -1,8 +1,8 @@
-"""What the rows of one joint have said: a sum of squares, and how long they were worth how much.
+"""Accumulated rows of one joint: Gram matrix and effective duration.
 
     G = integral of w [columns, y]' [columns, y] dt / S,
 
-w the weight of each row and S the joint's noise density. Sums add up, fade, and can be taken back.
+w the weight of each row and S the joint's noise density. Sums can be added, faded and subtracted.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.parameters import PER_LINK
 
-# A joint is to be seen this long in both directions before it tells friction from load [s].
+# Shortest motion in each direction that separates friction from load [s].
 _MIN_DIRECTION_S = 0.3
-# Joints whose payload torque is at least this share of the largest carry it.
+# Smallest payload torque of a loaded joint, relative to the largest of all joints.
 _LOADED_FRACTION = 0.3
 _GRAVITY = 9.81
 
@@ -27,10 +27,10 @@ class JointSums:
     """Sums over the rows of one joint.
 
     Attributes:
-        gram: G; the payload's ten columns are the first, y is the last.
+        square: G; the payload's ten columns are the first, y is the last.
         seconds: Integral of the weights [s].
-        moving: How long the joint did not stand still [s].
-        forward, backward: How long it turned each way with rows that count [s].
+        moving: Duration in motion [s].
+        forward, backward: Durations in motion in each direction with significant weight [s].
         load: Integral of the squared torque of one kilogram at the frame's origin [(N m)^2 s].
     """
 
@@ -50,14 +50,14 @@ class JointSums:
         step: float,
         density: float,
     ) -> None:
-        """Rows of consecutive cells of the grid.
+        """Add rows of consecutive time bins.
 
         Args:
             rows: Columns, y last.
-            weight: Of each row, 0 to 1.
-            standing: How much of each cell the joint stood still, 0 to 1.
-            speed: Of the joint.
-            step: Width of a cell [s].
+            weight: Weight of each row, 0 to 1.
+            standing: Fraction of each bin at standstill, 0 to 1.
+            speed: Joint velocity.
+            step: Width of a bin [s].
             density: S.
         """
         self.gram += _weighted_square(rows, weight, step / density)
@@ -71,17 +71,17 @@ class JointSums:
     def remove(
         self, rows: Float[Array, "n c"], weight: Float[Array, " n"], step: float, density: float
     ) -> None:
-        """Rows added before are none of this payload's."""
+        """Subtract rows added before."""
         self.gram -= _weighted_square(rows, weight, step / density)
         self.seconds -= float(weight.sum()) * step
 
     def fade(self, factor: float) -> None:
-        """Only this share of what was said counts on."""
+        """Multiply the sums by a forgetting factor."""
         self.gram *= factor
         self.seconds *= factor
 
     def marginalise(self, columns: Int[Array, " g"], prior: Float[Array, " g"]) -> None:
-        """Integrate columns out, each with a prior information of its own; they start at zero."""
+        """Marginalise columns with the given prior information; their sums restart at zero."""
         remaining = np.setdiff1d(np.arange(len(self.gram)), columns)
         inner = self.gram[np.ix_(columns, columns)] + np.diag(prior)
         cross = self.gram[np.ix_(columns, remaining)]
@@ -91,16 +91,16 @@ class JointSums:
 
     @property
     def moved_both_ways(self) -> bool:
-        """Whether the joint turned both ways long enough."""
+        """Whether the joint moved long enough in both directions."""
         return min(self.forward, self.backward) >= _MIN_DIRECTION_S
 
     @property
     def load_rms(self) -> float:
-        """Torque of one kilogram at the frame's origin [N m]."""
+        """RMS torque of one kilogram at the frame's origin [N m]."""
         return float(np.sqrt(self.load / max(self.seconds, 1e-9)))
 
     def lever(self, phi: Float[Array, " 10"], density: float) -> float:
-        """Arm of the weight of payload phi about this joint, rms over the run [m]."""
+        """RMS lever arm of the weight of payload phi about this joint [m]."""
         if phi[0] <= 0.0:
             return self.load_rms / _GRAVITY
         square = float(phi @ self.gram[:PER_LINK, :PER_LINK] @ phi) * density
@@ -108,7 +108,7 @@ class JointSums:
 
 
 def loaded_joints(sums: Sequence[JointSums]) -> Bool[Array, " j"]:
-    """Which joints carry what the arm holds."""
+    """Mask of joints that carry the payload."""
     loads = np.array([s.load_rms for s in sums])
     out: Array = loads >= _LOADED_FRACTION * loads.max()
     return out

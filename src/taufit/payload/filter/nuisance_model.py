@@ -1,10 +1,10 @@
-"""What is unknown when a known arm carries something, and its prior.
+"""Nuisance parameters of payload estimation and their prior.
 
     y = W_n phi + Y d + extras + noise
 
-phi are the ten parameters of the payload, d the error of the model's own base parameters (its
-covariance, wider for friction, which changes with temperature and load), extras what no model
-holds: friction at low speed and under load, and where friction stood before the motion began.
+phi are the ten parameters of the payload, d the error of the model's base parameters (with the
+model's covariance, wider for friction, which changes with temperature and load), extras are
+effects outside the model: low-speed and load-dependent friction, and the initial friction state.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS, LOW_SPEEDS
 from taufit.terms import CONSTANT, DISSIPATIVE, INERTIAL, LEVEL, MEMORY, has_memory, needs
 
-# Typical speed at which friction terms are compared [rad/s or m/s].
+# Typical speed for the comparison of friction terms [rad/s or m/s].
 TYPICAL_SPEED = 0.5
-# Relative standard deviation of base parameters where a model has no covariance.
+# Relative standard deviation of base parameters of a model without covariance.
 DEFAULT_BASE_STD = 0.05
-# Change of the drives since the model was fitted, as a share of how well their gains are known.
+# Drift of the drives since the fit, relative to the standard deviation of their gains.
 DRIFT_SHARE = 0.15
-# Part of the residual's standard deviation that ripple may have where nothing is known of it.
+# Prior standard deviation of ripple relative to the residual, if unknown.
 _RIPPLE_SHARE = 0.35
-# Ratio of friction to carried torque that a model may have missed: known to it, or not at all.
+# Prior standard deviation of load-dependent friction: with and without such a term in the model.
 LOAD_STD = (0.01, 0.02)
-# A friction term may appear that was not there, as a share of how much friction may change.
+# Standard deviation of a new friction term, relative to the change of friction.
 _NEW_TERM_SHARE = 0.5
-# Change of ripple since the model was fitted, relative to the residual.
+# Standard deviation of the change of ripple since the fit, relative to the residual.
 _RIPPLE_CHANGE = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NuisanceModel:
-    """The columns of a payload's equations and the prior of all but the payload.
+    """Columns of the payload regression and the prior of the nuisance parameters.
 
     Attributes:
-        base: Positions of the model's base parameters in its names.
-        names: Of all columns: shared by joints first, then each joint's own.
-        order: Where each column stands among payload, base parameters and extras by joint.
-        shared: How many columns joints share.
-        prior: Information (inverse covariance) of all columns; zero for the payload's ten.
-        target: Information times the prior mean.
-        rows: Per joint, the columns its rows have.
-        fading: Torque per unit of each element's unknown state, per motor [N m].
-        level: Friction at low speed per motor [N m].
+        base: Indices of the model's base parameters in its names.
+        names: Names of all columns: shared ones first, then those of single joints.
+        order: Index of each column among payload, base parameters and extras by joint.
+        shared: Number of columns shared by joints.
+        prior: Prior information (inverse covariance) of all columns; zero for the payload's ten.
+        target: Prior information times prior mean.
+        rows: Per joint, the columns in its rows.
+        fading: Torque per unit of each element's initial state, per motor [N m].
+        level: Low-speed friction per motor [N m].
         density: Noise density per joint [(N m)^2 s].
-        rms: Noise per joint [N m].
-        parts: Which part of the error each column belongs to: payload, links, friction.
-        covariance: Whether the model came with one.
+        rms: Noise RMS per joint [N m].
+        parts: Error source of each column: payload, links, friction.
+        covariance: Whether the model has a covariance.
     """
 
     base: Int[Array, " b"]
@@ -79,7 +79,7 @@ class NuisanceModel:
 
 
 def nuisance_model(model: FittedModel, settings: PayloadSettings) -> NuisanceModel:
-    """Columns and prior for a fitted model."""
+    """Build columns and prior for a fitted model."""
     require_fitted(model, "identify a payload")
     joints = model.robot.joints
     base, base_uncertainty, mean, has_covariance = base_parameter_prior(model)
@@ -108,7 +108,7 @@ def nuisance_model(model: FittedModel, settings: PayloadSettings) -> NuisanceMod
         *("links" if is_inertial else "friction" for is_inertial in inertial),
         *["links" if name == "drift" else "friction" for name in extra] * joints,
     ]
-    # What belongs to one joint alone stands last, joint by joint.
+    # Columns of single joints come last, joint by joint.
     single = np.array([parse_name(name).kind == "joint" for name in natural])
     single &= (affects.sum(axis=1) == 1) & np.array_equal(coupling, np.eye(joints))
     groups = [np.flatnonzero(single & affects[:, j]) for j in range(joints)]
@@ -167,17 +167,17 @@ def _regularised_inverse(covariance: Float[Array, "p p"]) -> Float[Array, "p p"]
     size = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     size[size == 0.0] = 1e-9
     values, vectors = np.linalg.eigh(covariance / np.outer(size, size))
-    # Base parameters that one motion could not tell apart are still finite in number.
+    # Bound the eigenvalues of combinations that the motion did not separate.
     return (vectors / np.maximum(values, 1e-6)) @ vectors.T / np.outer(size, size)
 
 
 def _add_joint_variance(
     prior: Array, target: Array, variance: Array, shared: int, groups: list[Array]
 ) -> None:
-    """What belongs to a joint alone may have changed since, by a variance each; in place.
+    """Add a variance to the parameters of single joints, in place.
 
-    Given what is shared, the joints' own are independent: own | shared ~ N(m - P^-1 B shared, P^-1)
-    becomes N(., P^-1 + D), and the sparsity stays.
+    Given the shared parameters, joints are independent: joint | shared ~ N(m - P^-1 B shared, P^-1)
+    becomes N(., P^-1 + D), and sparsity is kept.
     """
     for group in groups:
         indices = group[np.diag(prior)[group] > 0.0]
@@ -195,7 +195,7 @@ def _add_joint_variance(
 
 
 class NuisanceUncertainty(NamedTuple):
-    """Errors of base parameters and extras: their information, or else their covariance."""
+    """Uncertainty of base parameters and extras: information, or else covariance."""
 
     information: Float[Array, "p p"] | None
     covariance: Float[Array, "p p"]
@@ -204,7 +204,7 @@ class NuisanceUncertainty(NamedTuple):
 def base_parameter_prior(
     model: FittedModel,
 ) -> tuple[Int[Array, " b"], NuisanceUncertainty, Float[Array, " p"], bool]:
-    """Base parameters in the model's order, what is known of their errors, whether it was given."""
+    """Base parameters in the model's order, their uncertainty and mean, and whether it is known."""
     joints, k = model.robot.joints, len(EXTRAS)
     names = list(model.names)
     fitted, structure = model.training.base, model.training.residuals.structure
@@ -246,7 +246,7 @@ def residual_noise(
 ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
     """Noise density and rms per joint, from the model's residuals in training.
 
-    Residuals are correlated over a time T_c, so a second of them is worth 1/(2 T_c) values; the
+    Residuals are correlated over a time T_c, so one second has 1/(2 T_c) independent values; the
     density is their variance times 2 T_c.
     """
     record = model.training
@@ -265,7 +265,7 @@ def residual_noise(
 
 
 def _default_base_covariance(model: FittedModel) -> tuple[Array, Array]:
-    """Base parameters and a wide covariance for a model that has none."""
+    """Base parameters and a wide covariance, for a model without covariance."""
     from taufit.dynamics import base_parameters
 
     base = base_parameters(model.structure)
@@ -278,7 +278,7 @@ def _default_base_covariance(model: FittedModel) -> tuple[Array, Array]:
 def _change_variance(
     model: FittedModel, base: Array, level: Array, rms: Array, settings: PayloadSettings
 ) -> Float[Array, " p"]:
-    """Variance of what may have changed since the fit: friction, its shape, and a little ripple."""
+    """Variance of changes since the fit: friction coefficients, friction shape, ripple."""
     joints = model.robot.joints
     extras = np.empty((joints, len(EXTRAS)))
     slow = len(LOW_SPEEDS)
@@ -291,7 +291,8 @@ def _change_variance(
 def _friction_variance(
     model: FittedModel, base: Array, level: Array, settings: PayloadSettings
 ) -> Float[Array, " b"]:
-    """Variance of friction since the fit: its own coefficients, and its level at typical speed."""
+    """Variance of friction since the fit: of its coefficients, and of its level at typical "
+    "speed."""
     joints = model.robot.joints
     out = np.zeros(len(base))
     layout = model.layout
@@ -313,7 +314,7 @@ def _friction_variance(
 
 
 def _initial_state_torque(model: FittedModel, level: Array) -> tuple[Array, Array]:
-    """Widths, and torque per unit of unknown state: c_1 = F - sum P, c_k = P_k for Presliding."""
+    """Widths, and torque per unit of initial state: c_1 = F - sum P, c_k = P_k for Presliding."""
     widths = fading_widths(model.term_sum)
     if not has_memory(model.term_sum):
         return widths, np.outer(np.maximum(level, 1e-3), BREAKAWAY_SHARES)

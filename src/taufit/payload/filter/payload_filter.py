@@ -1,13 +1,12 @@
-"""The recommended estimator: everything unknown in one linear model, sample by sample.
+"""Recommended payload estimator: one linear model of all unknowns, sample by sample.
 
-Rows of joint i (`payload_rows`) add to a sum of squares of their own (`joint_sums`),
+Rows of joint i (`arm_rows`) are accumulated (`joint_sums`),
 
     G_i = integral of [columns, y]' [columns, y] dt / S_i,
 
-S_i the noise density of that joint; `knowledge` keeps the sums and reads them out. Parameters are
-constants, so this is the Kalman filter without its process noise, in information form: exact,
-mergeable, and never losing definiteness. Here is the way of the samples into the sums, and what
-happens when the payload changes.
+S_i the noise density of that joint; `filter_state` holds the sums and evaluates them. Parameters
+are constant, so this is a Kalman filter without process noise, in information form: exact,
+mergeable, always positive definite. This module accumulates samples and handles payload changes.
 """
 
 from __future__ import annotations
@@ -52,29 +51,30 @@ from taufit.signals.intake import StreamConditioner
 
 __all__ = ["PayloadEvent", "PayloadFilter", "Posterior"]
 
-# Seconds after a gap in which the low-pass still holds what was before, times its cut-off.
+# Settling time of the low-pass after a gap, times its cut-off.
 _SETTLING_CYCLES = 4.0
-# Factor on the noise density of the training where changes are looked for; the alarm goes with it.
+# Factor on the training noise density for change detection; tuned together with the threshold.
 _DETECTION_NOISE_FACTOR = 1.15
 
 
 class PayloadFilter:
-    """Mass, centre of mass and inertia of what an arm carries, while it moves.
+    """Estimates mass, centre of mass and inertia of the payload while the robot moves.
 
-    Feed it with `update`, ask it with `estimate` (at about 10 Hz). The torque is that of the joints
-    in newton metres, from the same drives and with the same gains as the model's training data.
+    Feed it with `update`; evaluate it with `estimate` (at about 10 Hz). Torque is joint torque [N
+    m]
+    from the same drives and with the same gains as the model's training data.
 
     Attributes:
-        model: Of the empty arm (or with the tool that stays on it).
-        settings: How it works.
-        state_now: What the samples so far say.
+        model: Model of the robot without payload (a permanent tool included).
+        settings: Settings of the filter.
+        state_now: Filter state: information from the samples so far.
         gain_std: Relative standard deviation of each joint's drive gain.
-        rate_hz: Of its grid.
-        samples, bins: Samples that came, and cells of the grid worked off.
-        intake: Of the samples given to `update`, once there was one.
+        rate_hz: Rate of the time grid [Hz].
+        samples, bins: Numbers of samples received and of time bins processed.
+        intake: Stream conditioner of `update`, None before its first call.
         events: Picks, drops and gaps so far.
-        ready_at: When the estimate became worth reading [s], or None.
-        stopped_at: When the wanted accuracy was reached [s], or None.
+        ready_at: Time when the estimate became ready [s], or None.
+        stopped_at: Time when the required accuracy was reached [s], or None.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class PayloadFilter:
         self.settings = settings = settings or PayloadSettings()
         columns = nuisance_model(model, settings)
         self.joints = model.robot.joints
-        # Per joint, which of its columns is friction at low speed.
+        # Per joint, the index of the column of low-speed friction.
         self._slow = [
             int(np.argmax(rows == columns.names.index(joint_parameter(j, EXTRAS[0]))))
             for j, rows in enumerate(columns.rows)
@@ -119,13 +119,13 @@ class PayloadFilter:
         self.residual_log: list[tuple[Array, Array, Array]] | None = None
         self.detector = ChangeDetector(max(settings.change_windows))
         self._hypothesis: ContactHypothesis | None = None
-        # The change of payload whose size is not known yet, and the mass before it.
+        # Event of a payload change of unknown size, and the mass before it.
         self._open_change: tuple[int, float] | None = None
         self._restart_stream()
 
     @property
     def unknowns(self) -> NuisanceModel:
-        """Columns, their prior, noise."""
+        """Nuisance parameters: columns, prior, noise."""
         return self.state_now.unknowns
 
     @property
@@ -136,7 +136,7 @@ class PayloadFilter:
     def stopped_at(self) -> float | None:
         return self.state_now.stopped_at
 
-    # ---- what comes in -------------------------------------------------------------------------
+    # ---- samples -------------------------------------------------------------------------------
 
     def update(
         self,
@@ -146,10 +146,11 @@ class PayloadFilter:
         torque: Float[Array, " j"],
         temperature: Float[Array, " j"] | None = None,
     ) -> None:
-        """One sample as it comes: time [s], joint positions, velocities and torques [N m].
+        """Process one raw sample: time [s], joint positions, velocities and torques [N m].
 
-        It goes through an intake (`taufit.signals.intake`): what is no measurement, late or a spike
-        is left out, noisy velocity is replaced, and motion is shifted by the model's delay.
+        Stream conditioning (`taufit.signals.intake`) drops invalid, late and spike samples,
+        replaces
+        noisy velocity and shifts motion by the model's delay.
         """
         if self.intake is None:
             self.intake = intake_of(self.model)
@@ -164,7 +165,7 @@ class PayloadFilter:
         torque: Float[Array, " j"],
         temperature: Float[Array, " j"] | None = None,
     ) -> None:
-        """One clean sample, later than the last, as an intake hands it on."""
+        """Process one conditioned sample; time must increase."""
         row, joints = self._row, self.joints
         row[:joints] = position
         row[joints : 2 * joints] = velocity
@@ -183,7 +184,7 @@ class PayloadFilter:
             self._process_bins()
 
     def flush(self) -> None:
-        """Work off what waits for the next sample or chunk."""
+        """Process samples that wait for the next sample or time bin."""
         if self.intake is not None:
             for sample in self.intake.flush():
                 self.feed(*sample[:5])
@@ -191,12 +192,12 @@ class PayloadFilter:
             self._process_bins()
 
     def cancel_arm(self, share: float, density: Float[Array, " j"] | None, runs: int) -> None:
-        """The arm's own errors cancel down to a share of their variance: a template is used.
+        """Reduce the errors of the robot model to a fraction of their variance, for a template.
 
         Args:
-            share: What is left of them.
-            density: Noise density of one run as the templates show it, or None with one only.
-            runs: How many templates were averaged; their noise adds to that of the run.
+            share: Remaining fraction of their variance.
+            density: Noise density of one run, from several templates; None with one.
+            runs: Number of averaged templates; their noise adds to that of the run.
         """
         u = self.unknowns
         run_density = (
@@ -204,15 +205,15 @@ class PayloadFilter:
         )
         run_density = np.clip(run_density, 0.5 * u.density, 2.0 * u.density)
         run_density = run_density * (1.0 + 1.0 / runs)
-        # White noise of that density behind the low-pass.
+        # RMS of white noise of that density after the low-pass.
         self.state_now.reduce_model_errors(
             share, run_density, np.sqrt(run_density * NOISE_BANDWIDTH * self.cutoff_hz)
         )
-        # Where the template has been, nothing is new.
+        # The template covers its motion: no extrapolation.
         self._coverage = TrainingCoverage.unlimited(self.joints)
 
     def _restart_stream(self) -> None:
-        # Whether a change has ended is not known across a gap.
+        # Across a gap the end of a change is unknown.
         self._hypothesis = None
         self.grid.clear()
         self._arm.clear()
@@ -223,11 +224,11 @@ class PayloadFilter:
             self.state_now.marginalise_starts()
 
     def _settle(self) -> None:
-        """Rows to come mix both so long as the low-pass still holds what was before."""
+        """Skip rows for the settling time of the low-pass."""
         self._settling = int(_SETTLING_CYCLES / self.cutoff_hz * self.rate_hz)
 
     def _process_bins(self) -> None:
-        """Rows of the cells that are complete, into the sums."""
+        """Accumulate the rows of all complete time bins."""
         time, cells = self.grid.take()
         self.bins += len(time)
         rows = self._arm(time, cells, self.state_now.phi) if len(time) else None
@@ -254,14 +255,14 @@ class PayloadFilter:
                 self._detect_change(chunk.time)
 
     def _row_weights(self, rows: PayloadRows) -> Float[Array, "n j"]:
-        """Of each row: at standstill friction is anywhere in its band, for as long as it lasts."""
+        """Weight of each row: at standstill friction lies anywhere within its stiction band."""
         u = self.unknowns
         band = (0.5 * u.level + 2.0 * u.rms) ** 2 * 2.0
         weight = 1.0 / (1.0 + band * rows.standing / u.density)
         return self._coverage.reduce_weights(weight, rows.position, rows.velocity)
 
     def _chunk(self, rows: PayloadRows, weight: Float[Array, "n j"]) -> RowBlock:
-        """Rows to look for changes in: in motion only, at standstill friction may do anything."""
+        """Rows for change detection: in motion only, at standstill friction is unknown."""
         joint_rows = [(rows.joint_rows(j), weight[:, j]) for j in range(self.joints)]
         return RowBlock(
             float(rows.time[-1]),
@@ -272,7 +273,7 @@ class PayloadFilter:
             tuple(weight_j for _, weight_j in joint_rows),
         )
 
-    # ---- picks and drops -----------------------------------------------------------------------
+    # ---- payload changes -----------------------------------------------------------------------
 
     def _detect_change(self, time: float) -> None:
         reference = self._reference()
@@ -281,7 +282,7 @@ class PayloadFilter:
         )
         if evidence.evidence > self.settings.change_threshold:
             self.events.append(pick_or_contact_event(time))
-            # The last moments are not of what was there before them.
+            # The newest rows belong to the new payload.
             self.state_now.remove_rows(self.detector.chunks)
             self.detector.clear()
             event_index, light_mass = len(self.events) - 1, self.settings.light_mass
@@ -292,7 +293,7 @@ class PayloadFilter:
             self._settle()
 
     def _decide(self, chunk: RowBlock) -> None:
-        """Whether the last change was a pick or a contact, once that is clear."""
+        """Decide whether the last change was a pick or a contact, once that is clear."""
         hypothesis = self._hypothesis
         assert hypothesis is not None
         was_contact = hypothesis.test(chunk)
@@ -314,7 +315,7 @@ class PayloadFilter:
         self._settle()
 
     def _started_in_contact(self, hypothesis: ContactHypothesis) -> bool:
-        """Whether what has changed was no payload but a push while the payload was first read."""
+        """Whether the payload was first estimated during a contact that has now ended."""
         parameters, covariance = self.posterior().linear()
         std = float(np.sqrt(covariance[0, 0]))
         return hypothesis.state_before.mass_history.ended_contact(
@@ -322,14 +323,14 @@ class PayloadFilter:
         )
 
     def _reference(self) -> ReferenceEstimate:
-        """What the last read-out says, column by column."""
+        """Newest estimate as reference of the change detection."""
         u, state = self.unknowns, self.state_now
         estimate = state.last_estimate
         assert estimate is not None
         noise_scale = np.maximum(state.scale, 1.0)
         density = short_term_density(u.density / self.settings.noise_factor, u.rms, self.cutoff_hz)
         density = density * noise_scale * _DETECTION_NOISE_FACTOR
-        # Friction of a joint that has not turned both ways yet may be taken for load.
+        # Friction of a joint without motion in both directions is not separable from load.
         unidirectional = [not sums.moved_both_ways for sums in state.sums]
         mass, std = estimate.mass, estimate.mass_std
         moments = np.hypot(max(mass, std) * estimate.centre_std, estimate.centre * std)
@@ -347,28 +348,28 @@ class PayloadFilter:
         """Whether the last change may still turn out to be a contact."""
         return self._hypothesis is not None
 
-    # ---- what comes out ------------------------------------------------------------------------
+    # ---- results -------------------------------------------------------------------------------
 
     def posterior(self, without: tuple[str, ...] = ()) -> Posterior:
-        """Information on the payload with everything else marginalised.
+        """Information on the payload, nuisance parameters marginalised.
 
         Args:
-            without: Sources of error taken as known: "links", "friction", "gains".
+            without: Error sources with fixed parameters: "links", "friction", "gains".
         """
         return self.state_now.posterior(without)
 
     @property
     def covered_share(self) -> float:
-        """Share of the motion, at the joints that carry, within what the model was fitted to."""
+        """Fraction of the motion of the loaded joints within the training range."""
         return self.state_now.covered_share
 
     @property
     def gain_errors(self) -> Float[Array, " j"]:
-        """What the joints say about each other's drive gains, relative."""
+        """Estimated relative errors of the drive gains."""
         return self.state_now.gains.copy()
 
     def budget(self) -> dict[str, float]:
-        """Share of noise, links, friction and gains in the variance of the mass."""
+        """Fractions of noise, links, friction and gains in the variance of the mass."""
         sources = ("links", "friction", "gains")
 
         def variance(without: tuple[str, ...]) -> float:
@@ -381,7 +382,7 @@ class PayloadFilter:
         return {name: value / total for name, value in parts.items()}
 
     def estimate(self) -> PayloadEstimate:
-        """What is carried, as far as the chunks worked off so far tell; `flush` for the rest."""
+        """Payload estimate from the time bins processed so far; see `flush`."""
         state = self.state_now
         estimate = state.evaluate(self.time)
         if estimate.ready and self._open_change is not None and self._hypothesis is None:

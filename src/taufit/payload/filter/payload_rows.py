@@ -1,11 +1,11 @@
-"""Motion and torque of an arm, chunk by chunk, into the columns of what is unknown, low-passed.
+"""Regression rows of the payload filter: low-passed columns of all unknowns.
 
-With theta the fitted model, W_n the payload's columns and f how friction follows the load,
+With theta the fitted model, W_n the payload's columns and f the slope of friction over load,
 
     y = tau - W theta - friction + f W_n phi  =  (1 + f) W_n phi + Y d + extras + noise:
 
-the model is linearised about the assumed payload phi. Every column and y go through one causal
-low-pass, and friction remembers its path, from chunk to chunk.
+the model is linearised about the assumed payload phi. All columns and y pass one causal low-pass;
+low-pass and friction keep their state between calls.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from taufit.regression.residual_structure import EXTRAS, extra_columns
 from taufit.terms import TermInput, needs
 from taufit.terms.term import State
 
-# Step of the difference quotient: far below any load that matters, far above rounding [N m].
+# Step of the difference quotient: far below relevant loads, far above rounding [N m].
 _LOAD_STEP = 1e-3
-# Loads below this have no direction [N m].
+# Loads below this have no sign [N m].
 _ZERO_LOAD = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PayloadRows:
-    """Rows of consecutive cells of the grid.
+    """Rows of consecutive time bins.
 
     Attributes:
-        time: Of each cell [s].
-        position, velocity: Of the joints.
-        packed: Columns and y of one joint after the other, then how much each joint stands still.
-        edges: Where the joints' columns begin and end.
+        time: Time of each bin [s].
+        position, velocity: Joint positions and velocities.
+        packed: Columns and y of one joint after the other, then the standstill fraction of joints.
+        edges: First and last column of each joint.
     """
 
     time: Float[Array, " n"]
@@ -57,26 +57,26 @@ class PayloadRows:
 
     @property
     def y(self) -> Float[Array, "n j"]:
-        """What the model leaves over, a copy."""
+        """Residual of the model, a copy."""
         return self.packed[:, self.edges[1:] - 1]
 
     @property
     def standing(self) -> Float[Array, "n j"]:
-        """How much each joint stands still, 0 to 1."""
+        """Fraction of each bin at standstill, per joint, 0 to 1."""
         return np.clip(self.packed[:, self.edges[-1] :], 0.0, 1.0)
 
     def subtract_template(
         self, template: Float[Array, "n j"], matched: Float[Array, " n"]
     ) -> PayloadRows:
-        """Rows less the residuals of an empty run, where there is such a run."""
+        """Copy with the residual template subtracted where the motion matches."""
         packed = self.packed.copy()
         packed[:, self.edges[1:] - 1] -= template
-        # Where the motion is another one nothing is known: as at standstill.
+        # Without a match nothing is known: treat as standstill.
         packed[:, self.edges[-1] :] += (1.0 - matched)[:, None]
         return replace(self, packed=packed)
 
     def skip_first(self, count: int) -> PayloadRows:
-        """Without the first ones."""
+        """Copy without the first rows."""
         return PayloadRows(
             self.time[count:],
             self.position[count:],
@@ -87,10 +87,10 @@ class PayloadRows:
 
 
 class PayloadRowBuilder:
-    """Makes rows of cells: positions, velocities, torques and perhaps temperatures side by side.
+    """Builds rows from time bins of positions, velocities, torques and, if needed, temperatures.
 
     Attributes:
-        channels: Values per cell.
+        channels: Number of values per bin.
         uses_temperature: Whether temperatures are among them.
     """
 
@@ -116,7 +116,7 @@ class PayloadRowBuilder:
         self._columns = len(columns)
         self._fading = columns.fading
         self._edges = np.cumsum([0, *(len(rows) + 1 for rows in columns.rows)])
-        # Where the packed columns stand among those of all joints by all unknowns.
+        # Indices of the packed columns in the array of all joints by all unknowns.
         last = len(columns)
         flat = [
             j * (last + 1) + np.append(columns.order[rows], last)
@@ -132,7 +132,7 @@ class PayloadRowBuilder:
         self.clear()
 
     def clear(self) -> None:
-        """The next chunk follows on none."""
+        """Reset all states; the next bins start a new run."""
         self._lowpass.clear()
         self._sliding.clear()
         self._state = self._model_columns.start()
@@ -141,11 +141,11 @@ class PayloadRowBuilder:
     def __call__(
         self, time: Float[Array, " n"], cells: Float[Array, "n c"], phi: Float[Array, " 10"]
     ) -> PayloadRows | None:
-        """Rows of the next cells, linearised about phi; None where there are too few yet."""
+        """Build the rows of the next bins, linearised about phi; None if there are too few yet."""
         if self._last_bins is not None:
             time = np.concatenate([self._last_bins[0], time])
             cells = np.concatenate([self._last_bins[1], cells])
-        # Acceleration is the central difference, so the newest cell waits.
+        # Acceleration is a central difference, so the newest bin waits.
         if len(time) < 3:
             self._last_bins = time, cells
             return None
@@ -165,7 +165,7 @@ class PayloadRowBuilder:
     def _all_columns(
         self, q: Array, v: Array, a: Array, torque: Array, temperature: Array | None, phi: Array
     ) -> Float[Array, "n j p+1"]:
-        """Payload, base parameters, extras and y, joint by joint."""
+        """Columns of payload, base parameters and extras, and y, per joint."""
         n, p = len(q), self._columns
         joints, b = self.model.robot.joints, len(self._base_links) + len(self._base_rest)
         links = self._engine.regressor(q, v, a)
@@ -196,9 +196,9 @@ class PayloadRowBuilder:
     def _load_slope(
         self, state: tuple[State, ...], inputs: TermInput, motor_columns: Float[Array, "n j k"]
     ) -> Float[Array, "n j"]:
-        """d friction / d load at the joints: what one newton metre more costs in friction.
+        """Derivative of friction by load at the joints.
 
-        Columns proportional to |load| are divided by it; others take a difference quotient.
+        Columns proportional to |load| are divided by it; others use a difference quotient.
         """
         if not needs(self.model.term_sum, "load"):
             return np.zeros_like(inputs.velocity)

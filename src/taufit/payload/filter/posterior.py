@@ -1,14 +1,14 @@
-"""What all sums say about the payload once everything else is integrated out, and the reverse.
+"""Posterior of the payload with nuisance parameters marginalised, and the reverse.
 
-With total information T on payload p, nuisances n (the arm's base parameters, extras, drive gains)
-and right-hand side t,
+With total information T on payload p, nuisance parameters n (base parameters of the robot, extra
+columns, drive gains) and right-hand side t,
 
     A = T_pp - T_pn T_nn^-1 T_np,   A phi_0 = t_p - T_pn T_nn^-1 t_n,
 
-and the nuisances that go with a payload are n(p) = T_nn^-1 (t_n - T_np p).
+and the nuisance parameters given a payload are n(p) = T_nn^-1 (t_n - T_np p).
 
-What only one joint knows goes first, joint by joint, then what joints share: the same result for
-less work.
+Parameters of single joints are marginalised first, joint by joint, then the shared ones: the same
+result with less work.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ def _marginalise_joint(  # noqa: PLR0913 - the compiled kernel's signature
     target: Float[Array, " t"],
     solution: Float[Array, "o s+2"],
 ) -> None:
-    """Add to total and target, and fill S (`solution`: for s, g and y).
+    """Marginalise the parameters o of one joint; s are shared, g is its drive gain.
 
     Args:
-        gram: [s, o, y]' [s, o, y]; the payload's ten are the first of s.
-        prior: Information on all columns.
-        prior_target: The same times their prior mean.
-        rows: Which columns s and o are; those of s stand there in the total too.
-        shared: How many of them are s.
-        phi: The payload as estimated.
-        weight: Of `gram`.
-        gain: Where g stands in the total.
-        total, target: Of all joints, added to.
-        solution: Overwritten.
+        gram: [s, o, y]' [s, o, y]; the payload's ten columns are the first of s.
+        prior: Prior information on all columns.
+        prior_target: Prior information times prior mean.
+        rows: Indices of the columns s and o; those of s are also their indices in the total.
+        shared: Number of columns s.
+        phi: Estimated payload.
+        weight: Factor on `gram`.
+        gain: Index of g in the total.
+        total, target: Sums over all joints, added to.
+        solution: Overwritten by the solution for s, g and y.
     """
     k, s, o = len(rows), rows[:shared], rows[shared:]
     gain_column = gram[:, :PER_LINK] @ phi
@@ -79,13 +79,13 @@ def _marginalise_joint(  # noqa: PLR0913 - the compiled kernel's signature
 marginalise_joint = _marginalise_joint if _kernel is None else _kernel.without_own
 
 
-# Information of a normal prior on the ten parameters, far wider than any payload.
+# Information of a weak normal prior on the ten parameters, far wider than any payload.
 _WEAK_PRIOR = np.diag([1e-4, *[4.0] * 3, *[25.0] * 6])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """Information on the payload's ten parameters after all else was marginalised.
+    """Information on the payload's ten parameters, nuisance parameters marginalised.
 
     Attributes:
         information, target: A and A phi_0.
@@ -105,14 +105,14 @@ class Posterior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilterInformation:
-    """All that is known about payload and arm, before anything is integrated out.
+    """Joint information on payload and nuisance parameters, before marginalisation.
 
     Attributes:
-        unknowns: What the columns are.
-        prior, target: Information on them beforehand, and times its mean.
-        grams: Per joint, [columns, y]' [columns, y] over noise density.
+        unknowns: Columns and their prior.
+        prior, target: Prior information, and prior information times prior mean.
+        squares: Per joint, [columns, y]' [columns, y] over noise density.
         scale: Factor on each joint's noise variance.
-        is_correlated: Whether the prior ties joints' own unknowns to those of others.
+        tied: Whether the prior correlates parameters of different joints.
     """
 
     unknowns: NuisanceModel
@@ -125,15 +125,14 @@ class FilterInformation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NuisancePosterior:
-    """How everything else follows from the payload.
+    """Posterior of the nuisance parameters given a payload.
 
     Attributes:
-        index: Which of the shared unknowns and gains were integrated out.
-        solution: T_nn^-1 [T_np, t_n] of these.
-        shared: How many unknowns joints share; gains stand behind them.
-        per_joint: Per joint which unknowns are its own, and the same of them: for what the joint
-            shares,
-            its gain, and the right-hand side.
+        index: Indices of the marginalised shared parameters and gains.
+        solved: T_nn^-1 [T_np, t_n] of these.
+        shared: Number of shared parameters; gains follow them.
+        per_joint: Per joint, the indices of its parameters and the solution for shared parameters,
+            drive gain and right-hand side.
     """
 
     index: Int[Array, " i"]
@@ -144,7 +143,7 @@ class NuisancePosterior:
     def given_payload(
         self, phi: Float[Array, " 10"], rows: Sequence[Int[Array, " _"]], count: int
     ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
-        """All `count` unknowns, and the gains' errors, with payload phi; rows are the joints'."""
+        """All `count` parameters and the errors of the drive gains, given payload phi."""
         shared = np.zeros(self.shared + len(rows))
         shared[:PER_LINK] = phi
         shared[self.index] = self.solution[:, PER_LINK] - self.solution[:, :PER_LINK] @ phi
@@ -164,24 +163,24 @@ def marginalise_nuisances(
     gain_common: float,
     fixed_sources: tuple[str, ...] = (),
 ) -> tuple[Float[Array, "10 10"], Float[Array, " 10"], NuisancePosterior]:
-    """A and A phi_0 of the payload, and how everything else follows from it.
+    """A and A phi_0 of the payload, and the nuisance posterior given the payload.
 
     Args:
-        filter_information: From prior and rows.
-        phi: The payload as estimated: its torque is the column of a gain's error.
+        filter_information: Joint information from prior and rows.
+        phi: Estimated payload: its torque is the column of a gain error.
         gains: Information on the relative errors of the drive gains.
-        gain_common: Relative standard deviation of what all drive gains have in common.
-        fixed_sources: Sources of error taken as known: "links", "friction", "gains".
+        gain_common: Relative standard deviation of an error common to all drive gains.
+        fixed_sources: Error sources with fixed parameters: "links", "friction", "gains".
     """
     u, joints = filter_information.unknowns, len(filter_information.grams)
-    # Once a change has tied everything together, nothing is a joint's own.
+    # After a payload change all parameters are correlated: none belongs to a single joint.
     shared = len(u) if filter_information.is_correlated else u.shared
     size = shared + joints
     total, target = np.zeros((size, size)), np.zeros(size)
     total[:shared, :shared] = filter_information.prior[:shared, :shared]
     total[shared:, shared:] = gains
     target[:shared] = filter_information.target[:shared]
-    # Gains are no columns: only what is one takes the longer way.
+    # Gains have no columns of their own; fixed columns need the general computation.
     is_fixed = np.isin(u.parts, fixed_sources) if fixed_sources else None
     fixed = is_fixed if is_fixed is not None and is_fixed.any() else None
     per_joint = [
@@ -203,7 +202,7 @@ def marginalise_nuisances(
     payload_information = 0.5 * (payload_information + payload_information.T)
     payload_target = target[:PER_LINK] - cross.T @ solution[:, PER_LINK]
     if "gains" not in fixed_sources:
-        # All drives may be off alike (motors warm up together): along phi itself.
+        # Error common to all drives (motors warm up together): along phi.
         common_column = payload_information @ phi
         common_std = max(gain_common, 1e-9)
         common_variance = 1.0 / (1.0 / common_std**2 + phi @ common_column)
@@ -229,9 +228,9 @@ def _add_joint(
     total: Float[Array, "t t"],
     target: Float[Array, " t"],
 ) -> tuple[Int[Array, " o"], Float[Array, "o c"]]:
-    """Add what joint j says about what it shares and its gain, its own unknowns integrated out.
+    """Add the information of joint j on shared parameters and its gain to the total.
 
-    Returns which are its own, and how they follow from what it shares, its gain and y.
+    Returns the indices of its marginalised parameters and their solution.
     """
     rows, prior = filter_information.unknowns.rows[j], filter_information.prior
     gram, weight, gain = (
@@ -278,7 +277,7 @@ def _add_joint(
 
 
 def _add_gain_column(gram: Float[Array, "k+1 k+1"], phi: Float[Array, " 10"]) -> Array:
-    """Columns, then the column of a wrong gain (the payload's torque as known), then y."""
+    """Gram matrix with the column of a gain error (the payload's torque) before y."""
     k = len(gram) - 1
     out = np.empty((k + 2, k + 2))
     gain_column = gram[:, :PER_LINK] @ phi
@@ -294,7 +293,7 @@ def _add_gain_column(gram: Float[Array, "k+1 k+1"], phi: Float[Array, " 10"]) ->
 def marginalise_payload(
     information: FilterInformation,
 ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
-    """The reverse: a prior for another payload, with what was learnt about the arm and no gains."""
+    """Prior of the nuisance parameters for the next payload, without gains."""
     total, target = information.prior.copy(), information.target.copy()
     for gram, scale, rows in zip(
         information.grams, information.scale, information.unknowns.rows, strict=True

@@ -1,7 +1,7 @@
-"""What is said about a payload once it is worked out: numbers with intervals, and words.
+"""Payload estimate and messages from the posterior.
 
-Either a body that can exist, with normal intervals about it; or, where the mass is not clearly more
-than nothing, a mass cut off at zero:
+The estimate is either a physically consistent body with normal intervals or, if the mass is not
+significantly above zero, a mass truncated at zero:
 
     P(mass > high | mass > 0) = 2.5 %.
 """
@@ -20,24 +20,24 @@ from taufit.payload.filter.payload_event import PayloadEvent
 from taufit.payload.filter.training_coverage import MIN_COVERED_SHARE
 from taufit.robot.inertia import tensor_entries
 
-# Inertia with more than this share of prior in it is called so.
+# Inertia with a larger fraction of prior information is marked `from_prior`.
 _MAX_PRIOR_SHARE = 0.7
-# Residual variance beyond this many times that of the training is pointed out: a load on the gears,
-# a colder day or noise-free training reach it.
+# Residual variance relative to the training data that gives a warning: loaded gears, lower
+# temperature or noise-free training data reach it.
 SUSPICIOUS_VARIANCE_RATIO = 9.0
-# Beyond this the model is not that of this arm, and the result is refused. Chosen between two:
-# a sound simulated run without signs has 3^2, a turned sign of one joint 493^2.
+# Ratio above which the model does not describe this robot and the result is refused. Between
+# a valid simulated run without signs (3^2) and an inverted sign of one joint (493^2).
 REFUSED_VARIANCE_RATIO = 100.0
-# Density that bounds the inertia of what may be nothing [kg/m^3].
+# Density that bounds the inertia of a payload that may be zero [kg/m^3].
 _BOUNDING_DENSITY = 1000.0
 
 
 def body_estimate(time: float, body: Body) -> PayloadEstimate:
-    """A body, with 95 % intervals."""
+    """Estimate of a body, with 95 % intervals."""
     std = np.sqrt(np.maximum(np.diag(body.covariance), 0.0))
     low, high = interval(body.mass, std[0])
     inertia_low, inertia_high = interval(tensor_entries(body.inertia), std[4:])
-    # Moments of inertia are never negative, whatever the normal law says.
+    # Moments of inertia are never negative.
     inertia_low[[0, 2, 5]] = np.maximum(inertia_low[[0, 2, 5]], 0.0)
     return PayloadEstimate(
         time,
@@ -56,11 +56,11 @@ def body_estimate(time: float, body: Body) -> PayloadEstimate:
 
 
 def no_load_estimate(time: float, mass: float, std: float, com_std: float) -> PayloadEstimate:
-    """A mass that may be none; centre and inertia are those of the prior.
+    """Estimate of a mass that may be zero; centre and inertia are those of the prior.
 
     Args:
-        time: Of the newest sample [s].
-        mass: As a normal quantity, negative too [kg].
+        time: Time of the newest sample [s].
+        mass: Mean of the normal posterior, possibly negative [kg].
         std: Its standard deviation [kg].
         com_std: Prior standard deviation of the centre of mass [m].
     """
@@ -73,7 +73,7 @@ def no_load_estimate(time: float, mass: float, std: float, com_std: float) -> Pa
     zero = np.zeros(3)
     largest = (max(high, 1e-3) / _BOUNDING_DENSITY) ** (2.0 / 3.0) * max(high, 1e-3)
     diagonal = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
-    # Of a cube.
+    # Inertia of a cube.
     inertia = max(value, 0.0) * (max(value, 1e-6) / TYPICAL_DENSITY) ** (2.0 / 3.0) / 6.0
     parameters = np.zeros(10)
     parameters[0] = value
@@ -95,7 +95,7 @@ def no_load_estimate(time: float, mass: float, std: float, com_std: float) -> Pa
 
 
 def lighter_robot_warning(mass: float) -> str:
-    """The arm itself is lighter than its model, by -mass."""
+    """Message that the robot is lighter than its model, by -mass."""
     return (
         f"the arm is {-mass:.1f} kg lighter at its end than its model says. Was a tool on "
         "it when the model was fitted that is gone now? Fit a model of the arm as it is."
@@ -110,14 +110,14 @@ def estimate_warnings(
     covered_share: float,
     scale: Float[Array, " j"],
 ) -> list[str]:
-    """What the user should know, besides the numbers.
+    """Messages for the user.
 
     Args:
-        events: So far.
-        covariance: Whether the model came with one.
-        ready: Whether there is something to be read.
-        covered_share: Share of the motion within what the model was fitted to.
-        scale: Residual variance of each joint, relative to the training's.
+        events: Events so far.
+        covariance: Whether the model has a covariance.
+        ready: Whether the estimate is ready.
+        covered_share: Fraction of the motion within the training range.
+        scale: Residual variance of each joint relative to the training data.
     """
     messages = [f"{event.time:.2f} s: {event.text}" for event in events]
     if not covariance:
@@ -152,7 +152,7 @@ NOT_READY = (
 def unexplained_message(
     scale: Float[Array, " j"], max_ratio: float = REFUSED_VARIANCE_RATIO
 ) -> str:
-    """Why the model is not this arm's, by residual variances relative to the training's; or ""."""
+    """Reason why the model does not describe this robot, from residual variances; "" if it does."""
     unexplained_joints = np.flatnonzero(scale > max_ratio)
     if not len(unexplained_joints):
         return ""

@@ -1,4 +1,4 @@
-"""How the motors slide, chunk by chunk: their direction, and what is left of an unknown start."""
+"""Sliding direction of the motors and fading of their unknown initial friction state."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from taufit.core.arrays import Array, Float
 from taufit.terms import Term, has_memory
 from taufit.terms.friction.presliding import dahl_states, split_at_reversal
 
-# Displacements over which a break-away fades where the friction model has no memory of its own
-# [rad or m], and how much of the friction level it may be.
+# Displacements over which breakaway friction fades, for friction models without memory [rad or m],
+# and its standard deviations relative to the friction level.
 BREAKAWAY_WIDTHS = (0.003, 0.03, 0.3)
 BREAKAWAY_SHARES = (0.3, 0.15, 0.05)
 
 
 def fading_widths(friction: Term | None) -> Float[Array, " w"]:
-    """Displacements over which what happened before the first sample fades."""
+    """Displacements over which the initial friction state fades [rad or m]."""
     return np.array(
         friction.memory if friction is not None and has_memory(friction) else BREAKAWAY_WIDTHS
     )
 
 
 class SlidingDirection:
-    """Direction of sliding and fading starts of consecutive chunks of motion.
+    """Sliding direction and fading initial state of consecutive segments of motion.
 
-    Whatever state z0 the elements of a motor had before the first sample, its effect on them fades
-    with the path X travelled since, whichever the direction:
+    The effect of an initial state z0 of a friction element fades with the path X travelled since,
+    regardless of direction:
 
         z_k(t) = z_k(t; z0 = 0) + z0_k exp(-X(t) / w_k).
 
-    With a prior on z0 the last factors say how little the first moments of a motion are worth.
+    With a prior on z0, the exponentials reduce the information in the first part of a motion.
     """
 
     def __init__(self, friction: Term | None, joints: int) -> None:
@@ -39,7 +39,7 @@ class SlidingDirection:
         self.clear()
 
     def clear(self) -> None:
-        """Forget the path."""
+        """Reset the path."""
         self._remaining = np.ones((self.joints, len(self.widths)))
         self._states: list[Float[Array, " 1"] | None] = [None] * self.joints
         self._last_travel: Float[Array, " j"] | None = None
@@ -47,11 +47,11 @@ class SlidingDirection:
     def __call__(
         self, velocity: Float[Array, "n j"], step: float
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j w"]]:
-        """Direction of sliding in [-1, 1], and what is left of each z0, per motor.
+        """Sliding direction in [-1, 1] and remaining fraction of each z0, per motor.
 
         Args:
-            velocity: Of the motors.
-            step: Between two samples [s].
+            velocity: Motor velocities.
+            step: Sampling period [s].
         """
         travel = velocity * step
         last_travel = travel[0] if self._last_travel is None else self._last_travel
@@ -68,7 +68,7 @@ class SlidingDirection:
     def _direction(
         self, velocity: Float[Array, "n j"], travel: Float[Array, "n j"], last: Float[Array, " j"]
     ) -> Float[Array, "n j"]:
-        """sign(v), or the quickest element's state where friction remembers its path."""
+        """sign(v), or the state of the fastest element if friction has memory."""
         if not self.has_memory:
             return np.sign(velocity)
         out = np.empty_like(velocity)

@@ -1,10 +1,10 @@
-"""Samples as they come, at any rate and with jitter, onto a uniform grid.
+"""Resampling of samples at any rate, with jitter, to a uniform time grid.
 
-A cell of the grid holds the average of the broken line through the samples over that cell,
+A time bin holds the mean of the linear interpolation of the samples over the bin,
 
     y_k = (1/h) integral over [t_k - h/2, t_k + h/2] of y(t) dt,
 
-so fast samples are averaged, slow ones interpolated, and every channel is treated alike.
+so fast samples are averaged and slow ones interpolated, equally for all channels.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# Share of a cell that may be missing at its end: time stamps are rounded.
+# Fraction of a bin that may be missing at its end, since time stamps are rounded.
 _ROUNDING_FRACTION = 1e-3
 
 
 class TimeGrid:
-    """The broken line through samples pushed one by one, averaged cell by cell.
+    """Linear interpolation of samples pushed one by one, averaged bin by bin.
 
     Attributes:
-        step: Width of a cell [s].
-        channels: Values per sample.
-        max_step: A step in time longer than this is a gap [s].
+        step: Width of a bin [s].
+        channels: Number of values per sample.
+        longest: Longest step in time that is not a gap [s].
     """
 
     __slots__ = (
@@ -46,11 +46,11 @@ class TimeGrid:
 
     @property
     def waiting(self) -> int:
-        """Samples waiting."""
+        """Number of samples waiting."""
         return self._count
 
     def push(self, time: float, row: Float[Array, " c"]) -> None:
-        """One sample, later than the last."""
+        """Add one sample, later than the last."""
         i = self._count
         if i == len(self._time):
             self._time = np.concatenate([self._time, np.empty_like(self._time)])
@@ -64,26 +64,26 @@ class TimeGrid:
 
     @property
     def last_time(self) -> float | None:
-        """Time of the newest sample."""
+        """Time of the newest sample [s], None without one."""
         return float(self._time[self._count - 1]) if self._count else None
 
     def gap_before(self, time: float) -> float | None:
-        """The time of the newest sample where the next comes too long after it."""
+        """Time of the newest sample if the next one comes after a gap, else None [s]."""
         last = self.last_time
         return last if last is not None and time - last > self.max_step else None
 
     @property
     def pending_s(self) -> float:
-        """How far the samples reach beyond the cells taken [s]."""
+        """Time between the last bin taken and the newest sample [s]."""
         return float(self._time[self._count - 1]) - self._edge if self._count else 0.0
 
     @property
     def complete_bins(self) -> int:
-        """How many cells can be taken: samples as fast as the grid complete one each."""
+        """Number of complete bins; samples at the rate of the grid complete one each."""
         return int(self.pending_s / self.step + _ROUNDING_FRACTION)
 
     def take(self) -> tuple[Float[Array, " n"], Float[Array, "n c"]]:
-        """All complete cells: their centres and averages."""
+        """Take all complete bins: their centres and means."""
         n = self.complete_bins
         if n < 1 or self._count < 2:
             return np.empty(0), np.empty((0, self.channels))
@@ -101,8 +101,8 @@ class TimeGrid:
         cumulative = np.zeros_like(values)
         np.cumsum(0.5 * width[:, None] * (values[1:] + values[:-1]), axis=0, out=cumulative[1:])
         offset = edges - time[before]
-        # The end of the last cell may lie a little beyond the last sample: the line goes on, by no
-        # more than the last step.
+        # The end of the last bin may lie slightly after the last sample: extrapolate by at most the
+        # last step.
         fraction = np.minimum(offset / width[before], 2.0)[:, None]
         edge_values = values[before] + fraction * (values[before + 1] - values[before])
         integral = cumulative[before] + 0.5 * offset[:, None] * (values[before] + edge_values)
@@ -113,12 +113,13 @@ class TimeGrid:
         return centres, out
 
     def _advance(self, cells: int) -> None:
-        """From the start on: added up, steps of stamps of today would drift by their rounding."""
+        """Advance the edge, computed from the start: added steps would accumulate rounding "
+        "errors."""
         self._bins_taken += cells
         self._edge = self._start + self.step * self._bins_taken
 
     def _drop_before(self, first: int) -> None:
-        """Forget samples before one; that before the next cell's edge stays, its line begins."""
+        """Drop samples before one; the sample before the next bin's edge stays."""
         remaining = self._count - first
         if first:
             self._time[:remaining] = self._time[first : self._count].copy()
@@ -126,5 +127,5 @@ class TimeGrid:
             self._count = remaining
 
     def clear(self) -> None:
-        """Forget everything; the next sample starts a new line."""
+        """Drop all samples; the next one starts a new grid."""
         self._count = 0
