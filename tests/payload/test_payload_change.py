@@ -175,7 +175,7 @@ def test_what_is_taken_back_was_there(arm, model):
         live.update(time, *sample)
         if live.samples % 12 == 0:
             live.estimate()
-            squares = [sums.gram for sums in live.state_now.sums]
+            squares = [sums.gram for sums in live.filter_state.sums]
             lowest += [np.linalg.eigvalsh(s)[0] / max(np.abs(s).max(), 1e-9) for s in squares]
 
     # The recording ends before a pick can be told from a contact.
@@ -186,10 +186,10 @@ def test_what_is_taken_back_was_there(arm, model):
 
 def test_a_joint_that_turned_one_way_is_not_listened_to(model):
     live = PayloadFilter(model)
-    live.state_now.last_estimate = live.estimate()
-    for sums in live.state_now.sums:
+    live.filter_state.last_estimate = live.estimate()
+    for sums in live.filter_state.sums:
         sums.forward = sums.backward = 1.0
-    live.state_now.sums[4].backward = 0.0
+    live.filter_state.sums[4].backward = 0.0
 
     density = live._reference().density
 
@@ -229,13 +229,13 @@ def test_a_push_while_the_payload_is_first_read_is_no_drop_when_it_ends():
 
     # Nothing carried, a push from 9.8 s on, and the payload becomes known at 10.4 s.
     pushed = read((9.2, 0.08), (9.4, 0.07), (9.9, 0.08), (10.2, 0.2), (10.4, 0.23))
-    assert pushed.ended_contact(10.5, 0.0, 0.1)
+    assert pushed.is_contact_end(10.5, 0.0, 0.1)
     # What is carried now is not what was before; what changed was known for long.
-    assert not pushed.ended_contact(10.5, 1.0, 0.1)
-    assert not pushed.ended_contact(11.5, 0.0, 0.1)
+    assert not pushed.is_contact_end(10.5, 1.0, 0.1)
+    assert not pushed.is_contact_end(11.5, 0.0, 0.1)
     # Nothing was read a second before.
-    assert not read((9.9, 0.08), (10.4, 0.23)).ended_contact(10.5, 0.0, 0.1)
-    assert not MassHistory().ended_contact(10.5, 0.0, 0.1)
+    assert not read((9.9, 0.08), (10.4, 0.23)).is_contact_end(10.5, 0.0, 0.1)
+    assert not MassHistory().is_contact_end(10.5, 0.0, 0.1)
 
 
 def test_differentiated_noise_scatters_over_tenths_of_a_second_as_it_is_taken_to():

@@ -193,7 +193,7 @@ def test_marginalising_joint_by_joint_is_marginalising_at_once(model, loaded):
         live.update(time, q, v, tau)
     live.estimate()
     by_joint = live.posterior()
-    live.state_now.is_correlated = True
+    live.filter_state.is_correlated = True
     at_once = live.posterior()
 
     scale = np.sqrt(np.outer(np.diag(at_once.information), np.diag(at_once.information)))

@@ -11,7 +11,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.payload.parameter_difference import (
     RecursiveLeastSquares,
     paper_chain,
-    printed_relations,
+    paper_relations,
     solve_difference,
 )
 from taufit.robot import read_robot
@@ -156,7 +156,7 @@ def test_the_printed_relations_return_a_payload_from_any_base(robot):
     change = np.zeros(len(model.names))
     change[50:60] = phi
 
-    relations, lengths = printed_relations(model, columns, mapping)
+    relations, lengths = paper_relations(model, columns, mapping)
 
     np.testing.assert_allclose(
         paper_chain(relations @ (mapping @ change), *lengths), phi, atol=1e-9
@@ -168,4 +168,4 @@ def test_an_arm_of_another_build_is_told_that_the_printed_relations_do_not_hold(
     base = base_parameters(model, rule="leftmost")
 
     with pytest.raises(TaufitError, match="difference"):
-        printed_relations(model, np.asarray(base.columns), base.mapping)
+        paper_relations(model, np.asarray(base.columns), base.mapping)

@@ -88,14 +88,14 @@ class FlangePayload:
         t = self.inertia
         entries = [t[0, 0], t[1, 1], t[2, 2], t[0, 1], t[0, 2], t[1, 2]]
         return (
-            f"set_target_payload({self.mass:.4f}, [{_fixed_digits(self.centre, 5)}], "
+            f"set_target_payload({self.mass:.4f}, [{_with_digits(self.centre, 5)}], "
             f"[{_significant_digits(entries)}])"
         )
 
     def _franka(self) -> str:
         """libfranka command: centre [m], inertia by columns."""
         return (
-            f"robot.setLoad({self.mass:.4f}, {{{{{_fixed_digits(self.centre, 5)}}}}}, "
+            f"robot.setLoad({self.mass:.4f}, {{{{{_with_digits(self.centre, 5)}}}}}, "
             f"{{{{{_significant_digits(self.inertia.T.ravel())}}}}});"
         )
 
@@ -120,8 +120,8 @@ class FlangePayload:
         moments, axes = self._principal()
         return (
             f"PERS loaddata payload := "
-            f"[{self.mass:.4f},[{_fixed_digits(1e3 * self.centre, 3, ',')}],"
-            f"[{_fixed_digits(_quaternion(axes), 6, ',')}],{_significant_digits(moments, ',')}];"
+            f"[{self.mass:.4f},[{_with_digits(1e3 * self.centre, 3, ',')}],"
+            f"[{_with_digits(_quaternion(axes), 6, ',')}],{_significant_digits(moments, ',')}];"
         )
 
     def _principal(self) -> tuple[Float[Array, " 3"], Float[Array, "3 3"]]:
@@ -154,7 +154,7 @@ def _quaternion(r: Float[Array, "3 3"]) -> Float[Array, " 4"]:
     return q / np.linalg.norm(q)
 
 
-def _fixed_digits(values: Any, digits: int, comma: str = ", ") -> str:
+def _with_digits(values: Any, digits: int, comma: str = ", ") -> str:
     return comma.join(f"{float(x) + 0.0:.{digits}f}" for x in values)
 
 

@@ -60,7 +60,7 @@ class GuidedForce:
         }
 
 
-def guided_force(
+def guiding_force(
     robot: Robot,
     position: Float[Array, "n j"],
     force: Float[Array, "n 3"],

@@ -131,7 +131,7 @@ _RELATIONS: dict[int, tuple[tuple[str, float, str], ...]] = {
 }
 
 
-def printed_relations(
+def paper_relations(
     model: FittedModel, columns: Array, mapping: Float[Array, "b p"]
 ) -> tuple[Float[Array, "58 b"], tuple[float, float, float, float]]:
     """Matrix from this robot's base parameters to the paper's 58 differences, and a3, a4, d5, d6.
@@ -221,7 +221,7 @@ def _run_recursion(model: FittedModel, source: Stream, *, printed: bool) -> Payl
         [i for i, c in enumerate(columns) if c in last_link and layout.what[c] != "Ixx"], int
     )
     relations, lengths = (
-        printed_relations(model, columns, mapping) if printed else (None, (0.0, 0.0, 0.0, 0.0))
+        paper_relations(model, columns, mapping) if printed else (None, (0.0, 0.0, 0.0, 0.0))
     )
 
     def solve(variance: float) -> tuple[Array, Array]:

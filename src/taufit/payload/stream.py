@@ -163,14 +163,14 @@ def stream(model: FittedModel, recording: Recording) -> Stream:
         np.array([sample.torque for sample in conditioned]),
         temperature,
         source.gain_std,
-        _commanded(recording, np.array([sample.number for sample in conditioned])),
+        _commands_at(recording, np.array([sample.number for sample in conditioned])),
         float(time[0]),
         name,
         tuple(warnings),
     )
 
 
-def _commanded(recording: Recording, rows: Int[Array, " m"]) -> tuple[Array, Array, Array] | None:
+def _commands_at(recording: Recording, rows: Int[Array, " m"]) -> tuple[Array, Array, Array] | None:
     """Commanded position, velocity and acceleration at rows, gaps interpolated; None without "
     "them."""
     out = []

@@ -184,7 +184,7 @@ class _PayloadSignFit:
         predicted = self.model_torque + self.rows @ phi
         noise = self._noise(np.abs(self.values) - np.abs(predicted))
         for _ in range(_MAX_ITERATIONS):
-            signed_torque = self.expected_torque(predicted, noise)
+            signed_torque = self.torque_expectation(predicted, noise)
             information = self._information(1.0 / noise**2)
             weighted_residual = np.where(
                 self.keep, (signed_torque - self.model_torque) / noise**2, 0.0
@@ -201,7 +201,7 @@ class _PayloadSignFit:
         likelihoods = folded_likelihood(self.values, self.signed, self.keep, predicted, noise)
         return _LikelihoodMaximum(phi, predicted, noise, float(likelihoods.sum()))
 
-    def expected_torque(
+    def torque_expectation(
         self, predicted: Float[Array, "n j"], noise: Float[Array, " j"]
     ) -> Float[Array, "n j"]:
         """Expected signed torque."""

@@ -21,7 +21,7 @@ from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.body import Body, most_probable_body
 from taufit.payload.filter.change_detector import RowBlock
 from taufit.payload.filter.gain_uncertainty import GainUncertainty
-from taufit.payload.filter.joint_sums import JointSums, loaded_joints
+from taufit.payload.filter.joint_sums import JointSums, joints_under_load
 from taufit.payload.filter.nuisance_model import NuisanceModel
 from taufit.payload.filter.payload_event import PayloadEvent
 from taufit.payload.filter.payload_rows import PayloadRows
@@ -35,12 +35,12 @@ from taufit.payload.filter.posterior import (
 from taufit.payload.filter.posterior_summary import (
     SUSPICIOUS_VARIANCE_RATIO,
     body_estimate,
+    contradiction_message,
     estimate_warnings,
     lighter_robot_warning,
     no_load_estimate,
-    unexplained_message,
 )
-from taufit.payload.filter.training_coverage import coverage_inflation, covered_share
+from taufit.payload.filter.training_coverage import coverage_inflation, motion_coverage
 from taufit.payload.settings import PayloadSettings
 
 # Longest duration of a contact [s].
@@ -68,7 +68,7 @@ class MassHistory:
         while len(self._past) > 1 and self._past[1][0] <= time - _MAX_CONTACT_S:
             self._past.popleft()
 
-    def ended_contact(self, time: float, mass: float, std: float) -> bool:
+    def is_contact_end(self, time: float, mass: float, std: float) -> bool:
         """Whether a change of mass was the end of a contact.
 
         Args:
@@ -216,9 +216,9 @@ class PayloadFilterState:
         return sum(sums.seconds for sums in self.sums) > 0.0
 
     @property
-    def covered_share(self) -> float:
+    def coverage(self) -> float:
         """Fraction of the motion of the loaded joints within the training range."""
-        return covered_share(self.sums, self.step)
+        return motion_coverage(self.sums, self.step)
 
     def posterior(self, without: tuple[str, ...] = ()) -> Posterior:
         """Information on the payload; parameters of the sources `without` are fixed."""
@@ -262,7 +262,7 @@ class PayloadFilterState:
             events,
             covariance=self.unknowns.covariance,
             ready=ready or self._negative_mass is not None,
-            covered_share=self.covered_share,
+            covered_share=self.coverage,
             scale=self.scale,
         )
         if self._negative_mass is not None and self.has_rows:
@@ -270,11 +270,11 @@ class PayloadFilterState:
         return tuple(messages)
 
     @property
-    def unexplained(self) -> str:
+    def contradiction(self) -> str:
         """Reason why the model does not describe this robot; "" if it does."""
         if self._negative_mass is not None and self.has_rows:
             return lighter_robot_warning(self._negative_mass)
-        return unexplained_message(self.scale)
+        return contradiction_message(self.scale)
 
     def residual_coefficients(self, j: int) -> Float[Array, " c"]:
         """x such that [columns, y] x is the negative residual of joint j."""
@@ -292,7 +292,7 @@ class PayloadFilterState:
             self.settings.gain_common,
             without,
         )
-        inflation = coverage_inflation(self.covered_share)
+        inflation = coverage_inflation(self.coverage)
         posterior = Posterior(information / inflation, target / inflation, self.scale, self.gains)
         return posterior, nuisances
 
@@ -317,7 +317,7 @@ class PayloadFilterState:
     ) -> None:
         """Update gains and residual variances given payload phi."""
         u = self.unknowns
-        self.state, self.gains = nuisances.given_payload(phi, u.rows, len(u))
+        self.state, self.gains = nuisances.condition_on(phi, u.rows, len(u))
         # Joints that contradict each other beyond their gain errors widen the covariance of all
         # gains.
         self.gain_inflation = self._gain_uncertainty.inflation(self.gains, gains)
@@ -337,9 +337,9 @@ class PayloadFilterState:
         "known."""
         if not any(sums.load > 0.0 for sums in self.sums):
             return False
-        loaded = np.flatnonzero(loaded_joints(self.sums))
+        loaded = np.flatnonzero(joints_under_load(self.sums))
         if not all(
-            self.sums[j].moved_both_ways and self.scale[j] <= SUSPICIOUS_VARIANCE_RATIO
+            self.sums[j].has_both_directions and self.scale[j] <= SUSPICIOUS_VARIANCE_RATIO
             for j in loaded
         ):
             return False

@@ -53,7 +53,7 @@ class GainUncertainty:
         if gain_std is not None:
             std = _require_gain_std(gain_std, joints)
         else:
-            std = _calibrated_std(conditioning.relative_gain_std, joints, settings)
+            std = _std_from_calibration(conditioning.relative_gain_std, joints, settings)
         return cls(std, _correlation(conditioning.gain, joints), settings.lever_std)
 
     def covariance(self, levers: Float[Array, " j"]) -> Float[Array, "j j"]:
@@ -74,7 +74,7 @@ def _require_gain_std(gain_std: Any, joints: int) -> Float[Array, " j"]:
     return out
 
 
-def _calibrated_std(
+def _std_from_calibration(
     relative: Float[Array, " j"] | None, joints: int, settings: PayloadSettings
 ) -> Float[Array, " j"]:
     """Calibrated standard deviation, not below that of drives of one type."""

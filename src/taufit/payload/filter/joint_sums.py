@@ -90,7 +90,7 @@ class JointSums:
         self.gram[np.ix_(remaining, remaining)] = marginal
 
     @property
-    def moved_both_ways(self) -> bool:
+    def has_both_directions(self) -> bool:
         """Whether the joint moved long enough in both directions."""
         return min(self.forward, self.backward) >= _MIN_DIRECTION_S
 
@@ -107,7 +107,7 @@ class JointSums:
         return float(np.sqrt(square / max(self.seconds, 1e-9))) / (phi[0] * _GRAVITY)
 
 
-def loaded_joints(sums: Sequence[JointSums]) -> Bool[Array, " j"]:
+def joints_under_load(sums: Sequence[JointSums]) -> Bool[Array, " j"]:
     """Mask of joints that carry the payload."""
     loads = np.array([s.load_rms for s in sums])
     out: Array = loads >= _LOADED_FRACTION * loads.max()

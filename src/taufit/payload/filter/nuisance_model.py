@@ -127,7 +127,7 @@ def nuisance_model(model: FittedModel, settings: PayloadSettings) -> NuisanceMod
     ]
     prior, target = np.zeros((len(order),) * 2), np.zeros(len(order))
     if base_uncertainty.information is None:
-        inner = _regularised_inverse(base_uncertainty.covariance + np.diag(variance))
+        inner = _inverse_covariance(base_uncertainty.covariance + np.diag(variance))
         prior[np.ix_(prior_index, prior_index)] = inner
         target[prior_index] = inner @ mean
     else:
@@ -163,7 +163,7 @@ def nuisance_model(model: FittedModel, settings: PayloadSettings) -> NuisanceMod
     )
 
 
-def _regularised_inverse(covariance: Float[Array, "p p"]) -> Float[Array, "p p"]:
+def _inverse_covariance(covariance: Float[Array, "p p"]) -> Float[Array, "p p"]:
     size = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     size[size == 0.0] = 1e-9
     values, vectors = np.linalg.eigh(covariance / np.outer(size, size))

@@ -45,7 +45,7 @@ def payload_change_event(time: float, mass: float) -> PayloadEvent:
     return PayloadEvent(time, kind, f"{kind}: the payload changed by at least {abs(mass):.1f} kg")
 
 
-def measured_change(event: PayloadEvent, before: float, after: float) -> PayloadEvent:
+def final_change_event(event: PayloadEvent, before: float, after: float) -> PayloadEvent:
     """Payload change with the measured change of mass [kg]."""
     change = after - before
     kind = "pick" if change > 0.0 else "drop"

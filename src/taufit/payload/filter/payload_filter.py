@@ -36,8 +36,8 @@ from taufit.payload.filter.payload_event import (
     PayloadEvent,
     contact_event,
     earlier_contact_event,
+    final_change_event,
     gap_event,
-    measured_change,
     payload_change_event,
     pick_or_contact_event,
 )
@@ -67,7 +67,7 @@ class PayloadFilter:
     Attributes:
         model: Model of the robot without payload (a permanent tool included).
         settings: Settings of the filter.
-        state_now: Filter state: information from the samples so far.
+        filter_state: Filter state: information from the samples so far.
         gain_std: Relative standard deviation of each joint's drive gain.
         rate_hz: Rate of the time grid [Hz].
         samples, bins: Numbers of samples received and of time bins processed.
@@ -100,7 +100,7 @@ class PayloadFilter:
         self.cutoff_hz = min(conditioning.cutoff_hz, 0.2 * self.rate_hz)
         gains = GainUncertainty.from_model(model, settings, gain_std)
         self.gain_std = gains.std
-        self.state_now = PayloadFilterState(columns, settings, gains, self.step)
+        self.filter_state = PayloadFilterState(columns, settings, gains, self.step)
         self._coverage = TrainingCoverage.from_model(model, settings.standstill_speed)
         self._arm = PayloadRowBuilder(
             model,
@@ -126,15 +126,15 @@ class PayloadFilter:
     @property
     def unknowns(self) -> NuisanceModel:
         """Nuisance parameters: columns, prior, noise."""
-        return self.state_now.unknowns
+        return self.filter_state.unknowns
 
     @property
     def ready_at(self) -> float | None:
-        return self.state_now.ready_at
+        return self.filter_state.ready_at
 
     @property
     def stopped_at(self) -> float | None:
-        return self.state_now.stopped_at
+        return self.filter_state.stopped_at
 
     # ---- samples -------------------------------------------------------------------------------
 
@@ -206,11 +206,11 @@ class PayloadFilter:
         run_density = np.clip(run_density, 0.5 * u.density, 2.0 * u.density)
         run_density = run_density * (1.0 + 1.0 / runs)
         # RMS of white noise of that density after the low-pass.
-        self.state_now.reduce_model_errors(
+        self.filter_state.reduce_model_errors(
             share, run_density, np.sqrt(run_density * NOISE_BANDWIDTH * self.cutoff_hz)
         )
         # The template covers its motion: no extrapolation.
-        self._coverage = TrainingCoverage.unlimited(self.joints)
+        self._coverage = TrainingCoverage.without_limits(self.joints)
 
     def _restart_stream(self) -> None:
         # Across a gap the end of a change is unknown.
@@ -221,7 +221,7 @@ class PayloadFilter:
         self._settling = 0
         if self.samples:
             self._settle()
-            self.state_now.marginalise_starts()
+            self.filter_state.marginalise_starts()
 
     def _settle(self) -> None:
         """Skip rows for the settling time of the low-pass."""
@@ -231,7 +231,7 @@ class PayloadFilter:
         """Accumulate the rows of all complete time bins."""
         time, cells = self.grid.take()
         self.bins += len(time)
-        rows = self._arm(time, cells, self.state_now.phi) if len(time) else None
+        rows = self._arm(time, cells, self.filter_state.phi) if len(time) else None
         if rows is None:
             return
         if self.residual_log is not None:
@@ -247,11 +247,11 @@ class PayloadFilter:
 
     def _add(self, rows: PayloadRows) -> None:
         weight = self._row_weights(rows)
-        self.state_now.add(rows, weight)
+        self.filter_state.add(rows, weight)
         if self.settings.detect_changes:
             chunk = self._chunk(rows, weight)
             self.detector.add(chunk)
-            if self.state_now.was_ready and self._hypothesis is None:
+            if self.filter_state.was_ready and self._hypothesis is None:
                 self._detect_change(chunk.time)
 
     def _row_weights(self, rows: PayloadRows) -> Float[Array, "n j"]:
@@ -283,13 +283,13 @@ class PayloadFilter:
         if evidence.evidence > self.settings.change_threshold:
             self.events.append(pick_or_contact_event(time))
             # The newest rows belong to the new payload.
-            self.state_now.remove_rows(self.detector.chunks)
+            self.filter_state.remove_rows(self.detector.chunks)
             self.detector.clear()
             event_index, light_mass = len(self.events) - 1, self.settings.light_mass
             self._hypothesis = ContactHypothesis(
-                time, event_index, evidence, reference, light_mass, self.state_now
+                time, event_index, evidence, reference, light_mass, self.filter_state
             )
-            self.state_now = self.state_now.next_payload()
+            self.filter_state = self.filter_state.next_payload()
             self._settle()
 
     def _decide(self, chunk: RowBlock) -> None:
@@ -300,7 +300,7 @@ class PayloadFilter:
         if was_contact is None:
             return
         self._hypothesis = None
-        if not was_contact and self._started_in_contact(hypothesis):
+        if not was_contact and self._was_contact_at_start(hypothesis):
             self.events[hypothesis.event] = earlier_contact_event(hypothesis.time)
             return
         if not was_contact:
@@ -310,28 +310,28 @@ class PayloadFilter:
                 self._open_change = (hypothesis.event, earlier.mass)
             return
         self.events[hypothesis.event] = contact_event(hypothesis.time, chunk.time)
-        self.state_now = hypothesis.state_before
+        self.filter_state = hypothesis.state_before
         self.detector.clear()
         self._settle()
 
-    def _started_in_contact(self, hypothesis: ContactHypothesis) -> bool:
+    def _was_contact_at_start(self, hypothesis: ContactHypothesis) -> bool:
         """Whether the payload was first estimated during a contact that has now ended."""
         parameters, covariance = self.posterior().linear()
         std = float(np.sqrt(covariance[0, 0]))
-        return hypothesis.state_before.mass_history.ended_contact(
+        return hypothesis.state_before.mass_history.is_contact_end(
             hypothesis.time, float(parameters[0]), std
         )
 
     def _reference(self) -> ReferenceEstimate:
         """Newest estimate as reference of the change detection."""
-        u, state = self.unknowns, self.state_now
+        u, state = self.unknowns, self.filter_state
         estimate = state.last_estimate
         assert estimate is not None
         noise_scale = np.maximum(state.scale, 1.0)
         density = short_term_density(u.density / self.settings.noise_factor, u.rms, self.cutoff_hz)
         density = density * noise_scale * _DETECTION_NOISE_FACTOR
         # Friction of a joint without motion in both directions is not separable from load.
-        unidirectional = [not sums.moved_both_ways for sums in state.sums]
+        unidirectional = [not sums.has_both_directions for sums in state.sums]
         mass, std = estimate.mass, estimate.mass_std
         moments = np.hypot(max(mass, std) * estimate.centre_std, estimate.centre * std)
         return ReferenceEstimate(
@@ -356,17 +356,17 @@ class PayloadFilter:
         Args:
             without: Error sources with fixed parameters: "links", "friction", "gains".
         """
-        return self.state_now.posterior(without)
+        return self.filter_state.posterior(without)
 
     @property
-    def covered_share(self) -> float:
+    def coverage(self) -> float:
         """Fraction of the motion of the loaded joints within the training range."""
-        return self.state_now.covered_share
+        return self.filter_state.coverage
 
     @property
     def gain_errors(self) -> Float[Array, " j"]:
         """Estimated relative errors of the drive gains."""
-        return self.state_now.gains.copy()
+        return self.filter_state.gains.copy()
 
     def budget(self) -> dict[str, float]:
         """Fractions of noise, links, friction and gains in the variance of the mass."""
@@ -383,17 +383,17 @@ class PayloadFilter:
 
     def estimate(self) -> PayloadEstimate:
         """Payload estimate from the time bins processed so far; see `flush`."""
-        state = self.state_now
+        state = self.filter_state
         estimate = state.evaluate(self.time)
         if estimate.ready and self._open_change is not None and self._hypothesis is None:
             event_index, earlier_mass = self._open_change
-            self.events[event_index] = measured_change(
+            self.events[event_index] = final_change_event(
                 self.events[event_index], earlier_mass, estimate.mass
             )
             self._open_change = None
         state.last_estimate = replace(
             estimate,
             warnings=state.warnings(estimate.ready, self.events),
-            unexplained=state.unexplained,
+            unexplained=state.contradiction,
         )
         return state.last_estimate

@@ -140,7 +140,7 @@ class NuisancePosterior:
     shared: int
     per_joint: Sequence[tuple[Int[Array, " _"], Float[Array, "_ _"]]]
 
-    def given_payload(
+    def condition_on(
         self, phi: Float[Array, " 10"], rows: Sequence[Int[Array, " _"]], count: int
     ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
         """All `count` parameters and the errors of the drive gains, given payload phi."""

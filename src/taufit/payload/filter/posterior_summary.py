@@ -17,7 +17,7 @@ from taufit.core.statistics import NORMAL_95
 from taufit.payload.estimate import PayloadEstimate, interval
 from taufit.payload.filter.body import TYPICAL_DENSITY, Body
 from taufit.payload.filter.payload_event import PayloadEvent
-from taufit.payload.filter.training_coverage import MIN_COVERED_SHARE
+from taufit.payload.filter.training_coverage import MIN_COVERAGE
 from taufit.robot.inertia import tensor_entries
 
 # Inertia with a larger fraction of prior information is marked `from_prior`.
@@ -125,17 +125,19 @@ def estimate_warnings(
             "the model has no covariance: its base parameters are taken as known to "
             "5 %, so the intervals are wide. Fit it with `taufit fit`."
         )
-    if ready and covered_share < MIN_COVERED_SHARE:
+    if ready and covered_share < MIN_COVERAGE:
         messages.append(
             f"only {100 * covered_share:.0f} % of this motion lies within the poses and speeds "
             "the model was fitted to; the interval is wider for it. Fit the model to a motion "
             "like this one, or record this one empty and give it as a template."
         )
-    if unexplained_message(scale):
-        messages.append(f"{unexplained_message(scale)} Do not use the result before that is clear.")
-    elif unexplained_message(scale, SUSPICIOUS_VARIANCE_RATIO):
+    if contradiction_message(scale):
         messages.append(
-            f"{unexplained_message(scale, SUSPICIOUS_VARIANCE_RATIO)} The interval does not "
+            f"{contradiction_message(scale)} Do not use the result before that is clear."
+        )
+    elif contradiction_message(scale, SUSPICIOUS_VARIANCE_RATIO):
+        messages.append(
+            f"{contradiction_message(scale, SUSPICIOUS_VARIANCE_RATIO)} The interval does not "
             f"contain such errors."
         )
     elif not ready:
@@ -149,7 +151,7 @@ NOT_READY = (
 )
 
 
-def unexplained_message(
+def contradiction_message(
     scale: Float[Array, " j"], max_ratio: float = REFUSED_VARIANCE_RATIO
 ) -> str:
     """Reason why the model does not describe this robot, from residual variances; "" if it does."""

@@ -17,14 +17,14 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
-from taufit.payload.filter.joint_sums import JointSums, loaded_joints
+from taufit.payload.filter.joint_sums import JointSums, joints_under_load
 
 # Relative excess speed at which the weight is one half.
 _SPEED_SCALE = 0.1
 # Excess position at which the weight is one half [rad or m].
 _POSITION_SCALE = 0.2
 # Smallest fraction of motion within the training range without larger variances.
-MIN_COVERED_SHARE = 0.6
+MIN_COVERAGE = 0.6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,14 +41,14 @@ class TrainingCoverage:
     fastest: Float[Array, " j"]
 
     @classmethod
-    def unlimited(cls, joints: int) -> TrainingCoverage:
+    def without_limits(cls, joints: int) -> TrainingCoverage:
         """Unlimited range: nothing is extrapolation."""
         return cls(np.full(joints, -np.inf), np.full(joints, np.inf), np.full(joints, np.inf))
 
     @classmethod
     def from_model(cls, model: FittedModel, standstill: float) -> TrainingCoverage:
         """Training range of a model; unlimited where the model does not contain it."""
-        out = cls.unlimited(model.robot.joints)
+        out = cls.without_limits(model.robot.joints)
         lowest, highest, fastest = out.lowest, out.highest, out.fastest
         ranges = model.training.ranges
         if ranges.velocity is not None:
@@ -77,11 +77,11 @@ class TrainingCoverage:
         return weight / (1.0 + (excess_position.max(axis=1) / _POSITION_SCALE) ** 2)[:, None]
 
 
-def covered_share(sums: Sequence[JointSums], step: float) -> float:
+def motion_coverage(sums: Sequence[JointSums], step: float) -> float:
     """Fraction of the motion of the loaded joints within the training range."""
     shares = [
         s.seconds / s.moving
-        for s, is_loaded in zip(sums, loaded_joints(sums), strict=True)
+        for s, is_loaded in zip(sums, joints_under_load(sums), strict=True)
         if is_loaded and s.moving > step
     ]
     return float(min([1.0, *shares]))
@@ -89,4 +89,4 @@ def covered_share(sums: Sequence[JointSums], step: float) -> float:
 
 def coverage_inflation(share: float) -> float:
     """Factor on all variances if too little of the motion lies within the training range."""
-    return max(1.0, MIN_COVERED_SHARE / max(share, 0.05))
+    return max(1.0, MIN_COVERAGE / max(share, 0.05))
