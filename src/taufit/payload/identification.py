@@ -10,6 +10,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
+from taufit.core.names import renamed_keywords
 from taufit.core.threads import one_blas_thread
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
@@ -253,6 +254,7 @@ def _inconsistency_message(estimate: PayloadEstimate) -> str:
     return ""
 
 
+@renamed_keywords(watch="callback")
 @one_blas_thread
 def identify_payload(
     model: FittedModel,
