@@ -1,5 +1,5 @@
-"""What must be known before a fit. In: a `Robot` and recordings. Out: drive gains, mounting, sign
-of gravity, joint zeros, friction tests.
+"""Calibration before a fit. In: a `Robot` and recordings. Out: drive gains, mounting, sign of
+gravity torque, joint zeros, friction tests.
 
 Left to others: the fit (fitting), scores (validation).
 """

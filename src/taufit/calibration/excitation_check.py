@@ -1,4 +1,4 @@
-"""How well a motion shows each base parameter, before anything is fitted to it."""
+"""Excitation check: which base parameters a motion can identify, before any fit."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from taufit.recording.finding import Finding
 from taufit.robot import Robot
 from taufit.signals import Samples, condition, lowpass
 
-# Gravity has to change this much along the motion to tell, relative to the torque, except in
-# joints that carry most of it.
+# Minimum ratio of gravity torque std to torque std for a sign check, except in the joints with the
+# largest gravity torque.
 _LOUD = 0.3
 
 
 def gravity_findings(robot: Robot, samples: Samples) -> tuple[str, ...]:
-    """Sentences for joints whose torque goes against gravity, or is scaled far from it.
+    """Messages about joints whose torque has the wrong sign or scale relative to gravity.
 
-    tau_i = s g_i + c sign(v_i) + d a_i + b is fitted joint by joint with the nominal robot's
-    gravity g: s is near one where sign, mounting and gain are right, and negative where the sign
-    convention is the other way round.
+    tau_i = s g_i + c sign(v_i) + d a_i + b is fitted per joint with the gravity torque g of the
+    nominal robot: s is near one where sign, mounting and gain are right, and negative where the
+    torque sign is reversed.
     """
     if not np.any(robot.parameters):
         return ()
@@ -62,15 +62,15 @@ def gravity_findings(robot: Robot, samples: Samples) -> tuple[str, ...]:
     return tuple(messages)
 
 
-# A parameter whose own part of its column is smaller than this goes along with others.
+# Fraction of a column independent of the other columns, below which its parameter is confounded.
 _OWN = 0.01
 _MOST_ROWS = 1500
 
 
 def model_findings(robot: Robot, recording: Recording) -> tuple[Finding, ...]:
-    """What only a model of the arm can tell of a recording: excitation, and sign against gravity.
+    """Findings that need a robot model: excitation, and torque sign against gravity.
 
-    Nothing where the recording cannot be conditioned or does not move; the quality report says why.
+    Empty if the recording cannot be conditioned or does not move; the quality report says why.
     """
     if recording.joints != robot.joints:
         return ()
@@ -86,13 +86,13 @@ def model_findings(robot: Robot, recording: Recording) -> tuple[Finding, ...]:
 
 
 def excitation_findings(robot: Robot, samples: Samples) -> tuple[Finding, ...]:
-    """What the motion shows of an arm's base parameters, and which it does not.
+    """Finding on how many base parameters of a robot the motion identifies, and which it does not.
 
     With W the base columns of the moving rows, weighted by the noise, each column is split into
-    the part other columns (friction and offset among them) can express and its own part o; a
-    parameter's standard deviation is 1 / |o|. It is hardly shown where |o| is below 1 % of the
-    column, or where the standard deviation exceeds the largest such parameter (mass, first moment,
-    inertia) of its link in the nominal arm.
+    the part that other columns (friction and offset among them) can express and the remainder o;
+    the standard deviation of a parameter is 1 / |o|. A parameter is weakly excited if |o| is below
+    1 % of the column, or if its standard deviation exceeds the largest such parameter (mass, first
+    moment, inertia) of its link in the nominal robot.
     """
     rows = np.flatnonzero(samples.in_motion & samples.keep.any(axis=1))
     if len(rows) < 50 or robot.joints != samples.joints:
@@ -110,7 +110,7 @@ def excitation_findings(robot: Robot, samples: Samples) -> tuple[Finding, ...]:
             [friction[rows, i], samples.velocity[rows, i], np.ones(len(rows))], axis=1
         )
     noise = np.ones(j) if samples.noise is None else np.maximum(samples.noise, 1e-9)
-    # The grid is finer than what the low-pass leaves: neighbouring rows are not independent.
+    # The grid is finer than the low-pass: neighbouring rows are not independent.
     noise = np.maximum(noise, 1e-3 * np.std(samples.torque[samples.in_motion], axis=0))
     spare = len(rows) / max(1, int(np.count_nonzero(samples.in_motion)))
     weight = samples.keep[rows] / (noise * np.sqrt(spare))
@@ -119,8 +119,8 @@ def excitation_findings(robot: Robot, samples: Samples) -> tuple[Finding, ...]:
     size = np.linalg.norm(stacked, axis=0)
     seen = size > 1e-9 * size.max()
     upper = np.asarray(np.linalg.qr(stacked[:, seen] / size[seen], mode="r"))
-    # 1 / sqrt of the diagonal of (W'W)^-1 is each unit column's own part; it is zero for columns
-    # others express, so small singular values are kept small, not dropped.
+    # 1 / sqrt of the diagonal of (W'W)^-1 is the independent part of each unit column; it is zero
+    # for dependent columns, so small singular values are bounded, not dropped.
     _, singular, right = np.linalg.svd(upper)
     inverse = right.T / np.maximum(singular, 1e-9 * singular[0])
     own = np.zeros(b + 3 * j)
@@ -131,7 +131,7 @@ def excitation_findings(robot: Robot, samples: Samples) -> tuple[Finding, ...]:
     weak = own < _OWN
     if np.any(robot.parameters):
         nominal = np.abs(base.mapping @ robot.parameters)
-        # The link, and m, h or I: up to the letter behind the link's name.
+        # Link name and first letter of the parameter: m, h or I.
         kinds = np.array([name[: name.index(".") + 2] for name in base.names])
         for kind in np.unique(kinds):
             usual = np.max(nominal[kinds == kind])

@@ -1,6 +1,8 @@
-"""Least squares of a friction curve: linear terms inside, shapes outside (variable projection).
+"""Least squares fit of a friction curve: linear coefficients inside, shape parameters outside.
 
-min over shapes of min over coefficients |w (columns(shape) c - torque)|,    w: of a pair
+min over shapes of min over coefficients |w (columns(shape) c - torque)|,    w: weight of a pair
+
+(variable projection)
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from taufit.fitting.selection.shapes import beyond_folds, near_folds
 from taufit.terms import LOAD, TermInput
 from taufit.terms.friction import Friction
 
-# Shapes that differ by a factor exp(+-0.5) in about two of three gears.
+# Pairs of shape parameters with a prior ratio: equal within a factor exp(+-0.5) in two of three
+# gears.
 _ALIKE = (("coulomb_velocity", "stribeck_velocity"), ("load_velocity", "stribeck_velocity"))
 _RATIO = 0.5
 _FAR = 24
@@ -25,7 +28,7 @@ _FAR = 24
 def columns_of(
     pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
 ) -> Array:
-    """Columns of the terms in use, weighted as the pairs are."""
+    """Columns of the active terms, times the weights of the pairs."""
     inputs = TermInput(pairs.velocity, load=pairs.load, temperature=pairs.temperature)
     columns = model.steady().columns(inputs, shape)[:, live]
     return columns if pairs.weight is None else pairs.weight[:, None] * columns
@@ -45,7 +48,7 @@ def projected(columns: Array, y: Array) -> tuple[Array, Array, Array]:
 def shape_jacobian(
     pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"], c: Array
 ) -> Array:
-    """Derivative of the curve with respect to every shape, exactly."""
+    """Derivative of the curve with respect to each shape parameter, by complex step."""
     out = []
     for m in range(len(shape)):
         step = shape.astype(complex)
@@ -93,11 +96,11 @@ def refine_shape(
 
 
 def _expected(pairs: FrictionPairs, model: Friction) -> Float[Array, "g s"]:
-    """Rows on the logarithms of the shapes: what is believed of them, in standard deviations.
+    """Prior rows on the logarithms of the shape parameters, in standard deviations.
 
-    Static friction fades over about the speed at which Coulomb friction comes up, with load and
-    without; a curve with one and not yet the other has a dip no gear has. Only where the pairs have
-    weights, so that a standard deviation means something.
+    Static friction decays over about the speed at which Coulomb friction rises, with load and
+    without; a curve with only one of both would have a dip that no gear has. Zero where the pairs
+    have no weights, since residuals then have no standard deviation.
     """
     names = [shape.name for shape in model.shapes]
     out = np.zeros((len(_ALIKE), len(names)))
@@ -110,17 +113,17 @@ def _expected(pairs: FrictionPairs, model: Friction) -> Float[Array, "g s"]:
 def from_grid(
     pairs: FrictionPairs, model: Friction, live: Bool[Array, " k"], most: int = 24
 ) -> tuple[Array, float]:
-    """Variable projection from good points all over a dense grid."""
+    """Fit by variable projection from the best points of a dense grid of shape parameters."""
     if not model.shapes:
         return refine_shape(pairs, model, np.empty(0), live)
     axes = [np.geomspace(s.start[0] / 3, min(s.start[-1] * 3, s.upper), 9) for s in model.shapes]
     points = np.array(list(product(*axes)))
-    # Valleys beside a fold are thinner than the grid.
+    # Minima near a fold are narrower than the grid.
     finer = [np.geomspace(axis[0], axis[-1], 13) for axis in axes[:2]] + axes[2:]
     thin = near_folds(finer, model.shapes)
     far: list[Float[Array, " s"]] = []
     if pairs.weight is None:
-        # Valleys outside the grid: points spread evenly over all that is allowed.
+        # Minima outside the grid: points spread evenly over the allowed range.
         low, high = (np.log([getattr(s, end) for s in model.shapes]) for end in ("lower", "upper"))
         far = list(np.exp(low + (high - low) * _evenly(_FAR, len(low))))
     else:
@@ -136,7 +139,7 @@ def from_grid(
         for twins in beyond_folds(shape, _gram(pairs, model, shape, live), model.shapes):
             nearest = min(twins, key=lambda twin: _cost(pairs, model, twin, live))
             best = min(best, refine_shape(pairs, model, nearest, live), key=itemgetter(1))
-    # A shape may sit in a valley of its own while the others are where they belong.
+    # One shape parameter may be in a local minimum while the others are right.
     for m, axis in enumerate(axes):
         line = np.tile(best[0], (len(axis), 1))
         line[:, m] = axis
@@ -146,7 +149,7 @@ def from_grid(
 
 
 def _evenly(count: int, axes: int) -> Float[Array, "n s"]:
-    """Points in the unit cube, each axis by multiples of an irrational step."""
+    """Quasi-random points in the unit cube: each axis by multiples of an irrational step."""
     steps = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0])[:axes]
     return (0.5 + np.arange(1, count + 1)[:, None] * steps) % 1.0
 
@@ -159,7 +162,7 @@ def _apart(
     most: int,
     distance: float,
 ) -> list[Float[Array, " s"]]:
-    """Good points, far enough apart in logarithms to lie in different valleys."""
+    """Points of low cost, far enough apart in logarithms to lie in different minima."""
     few = np.zeros(len(pairs.torque), bool)
     few[:: max(1, len(few) // 100)] = True
     pairs = pairs.chosen(few)
@@ -189,7 +192,7 @@ def _gram(
 def fit_jointly(
     pairs: FrictionPairs, model: Friction, live: Bool[Array, " k"]
 ) -> tuple[Array, float]:
-    """Levenberg-Marquardt on coefficients and logarithms of shapes together, from one start."""
+    """Fit coefficients and logarithms of shapes together by Levenberg-Marquardt, from one start."""
     from scipy.optimize import least_squares
 
     start = np.array([s.start[len(s.start) // 2] for s in model.shapes])
@@ -221,9 +224,9 @@ def bic(
 ) -> float:
     """n ln(cost/n) + k ln n (1 + k/(2 (n - k))); infinite for as many parameters as strokes.
 
-    The last factor matters for a handful of strokes, which many parameters fit by chance.
-    Shapes that move no remaining term are not counted.
-    Friction that grows with load is expected of every gear: the term `load` is not counted.
+    The last factor corrects for few strokes, which many parameters fit by chance. Shapes without
+    effect on an active term are not counted. Every gear has friction that grows with load: the
+    term `load` is not counted.
     """
     counted = live & np.array([one.group != LOAD or bool(one.modifies) for one in model.parameters])
     moved = shape_jacobian(pairs, model, shape, counted, np.ones(int(counted.sum())))
@@ -241,7 +244,7 @@ def bic(
 def covariance(
     pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"], c: Array
 ) -> Float[Array, "m m"]:
-    """Of the live coefficients, then the shapes, from the residuals; strokes are independent."""
+    """Covariance of the active coefficients and the shapes; strokes are independent."""
     columns = columns_of(pairs, model, shape, live)
     jacobian = np.column_stack([columns, shape_jacobian(pairs, model, shape, live, c)])
     size = np.linalg.norm(jacobian, axis=0)

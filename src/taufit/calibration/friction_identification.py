@@ -1,8 +1,8 @@
-"""Friction of all joints from recordings of friction tests, as a model that others can use.
+"""Friction of all joints from recordings of friction tests, as a fitted model.
 
-Every joint's strokes in all recordings (payloads, temperatures, days) are fitted at once, each
-joint with its own coefficients and shapes of one friction model. The model's links are those of the
-robot, or of an earlier fit.
+The strokes of a joint in all recordings (payloads, temperatures, days) are fitted together. Each
+joint has coefficients and shapes of its own in one friction model. The links are those of the robot
+or of an earlier fit.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ from taufit.signals.samples import Samples
 from taufit.terms import LOAD, friction_model, start_shape, term_to_dict
 from taufit.terms.friction import FRICTION_MODELS, Friction
 
-# What `auto` chooses from, and the same curve for a joint that carries no load.
+# Candidates of `auto`.
 AUTOMATIC = ("linear", "linear_load", "power_law", "polynomial", "stribeck", "stribeck_load_smooth")
-# The form of the literature with load and speed, for comparison.
+# Models of the literature with load and speed, for comparison.
 BESIDE = ("stribeck", "stribeck_load")
-# Positions at which strokes are compared: enough to see their scatter.
+# Position bins per pair of strokes: enough to measure their scatter.
 _BINS = 4
-# Temperature range within which friction is taken as it is [K].
+# Temperature range below which friction is taken as constant [K].
 _WARMED = 4.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointFriction:
-    """One joint's friction.
+    """Friction of one joint.
 
     Attributes:
-        joint: From 1.
-        pairs: What was measured.
-        fit: The curve.
+        joint: Joint number, from 1.
+        pairs: Measured friction pairs.
+        fit: Friction curve.
     """
 
     joint: int
@@ -66,15 +66,15 @@ class JointFriction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionIdentification:
-    """Friction of an arm's joints.
+    """Friction of the joints of a robot.
 
     Attributes:
-        name: Of the friction model.
+        name: Name of the friction model.
         joints: One per joint tested.
-        model: With this friction and the links of the robot or of an earlier fit.
-        scores: Sum of the joints' BIC for every model that was tried; the smallest was chosen.
-        warnings: What the user should know.
-        fits: Every model that was tried, joint by joint.
+        model: Torque model with this friction and the links of the robot or of an earlier fit.
+        scores: Sum of the joints' BIC for each candidate model; the smallest was chosen.
+        warnings: Messages for the user.
+        fits: Fits of each candidate model, by joint.
     """
 
     name: str
@@ -86,19 +86,19 @@ class FrictionIdentification:
 
     @property
     def compared(self) -> dict[str, list[float]]:
-        """RMS of the residuals of every joint, for every model that was tried [N m]."""
+        """RMS residual of every joint, for each candidate model [N m]."""
         return {name: [fit.rms for fit in fits] for name, fits in self.fits.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionTestData:
-    """What recordings of friction tests show.
+    """Friction pairs from recordings of friction tests.
 
     Attributes:
-        pairs: Of every joint that has some.
-        missing: Joints that have none, from 1.
-        conditioning: Of the first recording.
-        ranges: Over all of them.
+        pairs: One entry per joint with pairs of strokes.
+        missing: Joints without any, from 1.
+        conditioning: Conditioning of the first recording.
+        ranges: Ranges over all recordings.
     """
 
     pairs: tuple[FrictionPairs, ...]
@@ -117,16 +117,16 @@ def identify_friction(
     links: FittedModel | None = None,
     beside: Sequence[str] = (),
 ) -> FrictionIdentification:
-    """Friction of all joints from samples of friction tests.
+    """Identify friction of all joints from samples of friction tests.
 
     Args:
-        robot: The arm.
-        samples: Of one or several recordings; taken one by one, so they may be made on the way.
-        friction: A model by name, or "auto" for the one BIC prefers over all joints.
-        joints: Which ones, from 1; by default all that have strokes.
-        passive: Keep the viscous part from falling with speed.
-        links: A fitted model whose links are kept; the robot's own otherwise.
-        beside: Models fitted for comparison only, by name.
+        robot: The robot.
+        samples: Samples of one or several recordings; consumed one by one.
+        friction: Name of a friction model, or "auto" for the one with the smallest BIC.
+        joints: Joint numbers, from 1; default: all that have strokes.
+        passive: Constrain the viscous part not to fall with speed.
+        links: Fitted model whose links are kept; default: links of the robot.
+        beside: Names of models fitted for comparison only.
     """
     names = AUTOMATIC if friction == "auto" else (friction,)
     unknown = [name for name in (*names, *beside) if name not in FRICTION_MODELS]
@@ -179,7 +179,7 @@ def _fitted(
     passive: bool,
     top: Float[Array, " j"],
 ) -> tuple[Friction, list[FrictionFit]]:
-    """One model, fitted to every joint."""
+    """Fit one model to every joint."""
     return model, [
         fit_joint(pairs, model, passive=passive, top_speed=_finite(top[pairs.joint - 1]))
         for pairs in measured
@@ -187,7 +187,7 @@ def _fitted(
 
 
 def _warming(measured: Sequence[FrictionPairs], automatic: bool) -> float | None:
-    """Reference temperature where a joint warmed up enough to see what that does, else None."""
+    """Reference temperature [degC]; None if no joint warmed up enough to identify its effect."""
     warm = [pairs.temperature for pairs in measured if pairs.temperature is not None]
     if not automatic or len(warm) < len(measured):
         return None
@@ -203,7 +203,7 @@ def fit_joint(
     passive: bool = True,
     top_speed: float | None = None,
 ) -> FrictionFit:
-    """`fit_friction`; a joint without load gets the model's curve with its load terms at zero."""
+    """Fit a joint with `fit_friction`; without load, the load terms of the model are zero."""
     plain = _felt(pairs, model)
     fit = fit_friction(pairs, plain, passive=passive, top_speed=top_speed)
     if plain is model:
@@ -215,7 +215,7 @@ def fit_joint(
 
 
 def _in_terms_of(model: Friction, fit: FrictionFit) -> FrictionFit:
-    """A curve without load terms as one of the model that has them; they are zero."""
+    """Convert a fit without load terms to the model that has them; they are zero."""
     terms = [term.name for term in model.parameters]
     own = [term.name for term in fit.model.parameters]
     coefficients, std = np.zeros(len(terms)), np.zeros(len(terms))
@@ -242,10 +242,11 @@ def pool_load_coefficients(
     passive: bool,
     top: Float[Array, " j"],
 ) -> list[FrictionFit]:
-    """The fits; a joint whose strokes do not show what load adds has what all joints show together.
+    """Replace load coefficients that a joint's strokes do not identify by the mean over all joints.
 
-    Gears of one arm are alike, within a half: k, friction per unit of load, is the weighted mean of
-    the joints' values where a joint's own is neither twice its standard deviation nor contradicts.
+    Gears of one robot are alike, within 50 %: k, friction per unit of load, is the weighted mean
+    of the joints' values where a joint's estimate is below twice its standard deviation and agrees
+    with the mean.
     """
     plain, load = model.unloaded(), load_column(model)
     if plain is None or load < 0:
@@ -276,7 +277,7 @@ def pool_load_coefficients(
 
 
 def _felt(pairs: FrictionPairs, model: Friction) -> Friction:
-    """The model, without its load terms where these pairs carry no load."""
+    """The model, without its load terms if the pairs carry no load."""
     plain = None if carries_load(pairs) else model.unloaded()
     return model if plain is None else plain
 
@@ -288,7 +289,7 @@ def _finite(speed: float) -> float | None:
 def measured_pairs(
     robot: Robot, samples: Iterable[Samples], joints: Sequence[int] | None = None
 ) -> FrictionTestData:
-    """Pairs of strokes of every joint, recording by recording."""
+    """Collect the pairs of strokes of every joint from all recordings."""
     wanted = tuple(joints or range(1, robot.joints + 1))
     for joint in wanted:
         if not 1 <= joint <= robot.joints:
@@ -326,7 +327,7 @@ def measured_pairs(
 
 
 def _with_friction(pairs: FrictionPairs) -> FrictionPairs:
-    """The pairs, refused where they show no friction at all."""
+    """Return the pairs; PoorExcitationError if they show no friction."""
     labels = pairs.labels
     levels = np.array([np.mean(pairs.torque[labels == k]) for k in np.unique(labels)])
     scatter = float(np.std(levels)) / np.sqrt(len(levels))
@@ -347,7 +348,7 @@ def _assembled(
     links: FittedModel | None,
     warnings: tuple[str, ...],
 ) -> FittedModel:
-    """The torque model with this friction; standard deviations are known for friction alone."""
+    """Torque model with this friction; only friction has finite standard deviations."""
     base = robot if links is None else links.robot
     rotors = bool(np.any(base.rotor_inertias > 0)) if links is None else links.has("rotor")
     structure = TorqueModel(base, friction, rotor_inertia=rotors, offset=True)

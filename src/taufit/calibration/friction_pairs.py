@@ -1,14 +1,14 @@
-"""Strokes of a friction test, found in noisy samples, and friction from pairs of them.
+"""Strokes of a friction test in noisy samples, and friction from pairs of strokes.
 
 At equal position and opposite velocity the links' torque is the same and friction is opposite:
 
     friction = (tau_forward - tau_backward) / 2,        load = (tau_forward + tau_backward) / 2.
 
-Any offset cancels in the first and stays in the second. Velocity is the position's difference over
-a quarter of a second (less for fast strokes), so that strokes far slower than the noise of a
-velocity signal are found; a stroke goes on as long as that velocity keeps its sign and size. Of a
-stroke that begins with a reversal the first part is left out: friction may build up over some
-tenths of a radian.
+An offset cancels in the first and stays in the second. Velocity is the position difference over a
+quarter of a second (less for fast strokes), so that strokes far slower than the noise of a velocity
+signal are found; a stroke lasts as long as that velocity keeps its sign and magnitude. The first
+part of a stroke after a reversal is left out: pre-sliding friction builds up over tenths of a
+radian.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.signals.samples import Samples
 
-# Velocity is averaged over the first window for slow strokes, over the second for fast ones.
+# Averaging windows of velocity: for slow strokes, for fast strokes; limit between both [rad/s].
 _WINDOWS_S = (0.25, 0.06)
 _FAST = 0.15
 _SHORTEST_S = 0.15
 _SLOWEST = 4e-4
 _ALIKE = 0.1
 _AHEAD = 5
-# A joint has turned round when it has gone back this far; friction is there after the second.
+# Travel after which a joint counts as reversed, and travel after which friction is built up [rad].
 _TURN = 1e-3
 _BUILT_UP = 0.5
-# Bins longer than this have noise of their own; no curve follows friction closer than the share.
+# Bins longer than this have independent noise [s].
 _INDEPENDENT_S = 0.5
-# Scatter of four bins: its median over its mean, and what chance hardly reaches.
+# Median over mean of the variance of four bins; variance ratio that chance hardly reaches; relative
+# error of any friction curve.
 _MEDIAN = 0.79
 _SHAKES = 4.0
 _CURVE_ERROR = 0.01
@@ -42,17 +43,17 @@ _CURVE_ERROR = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionPairs:
-    """Friction of one joint at positive speeds, and the load it was measured under.
+    """Friction of one joint at positive speeds, and the load at which it was measured.
 
     Attributes:
         velocity: Speed of each pair [rad/s].
         torque: Friction [N m].
         load: Torque of the links [N m].
         joint: Number of the joint, from 1, for messages.
-        stroke: Which pair of strokes each belongs to; all to one where None.
-        temperature: Of the joint [degC], where it was recorded.
-        seconds: Time the mean behind each pair was taken over; unknown where None.
-        weight: Of each pair in a fit, 1/standard deviation; all alike where None.
+        stroke: Index of the pair of strokes of each sample; None: all from one.
+        temperature: Joint temperature [degC], where recorded.
+        seconds: Averaging time of each pair [s]; None: unknown.
+        weight: Weight of each pair in a fit, 1/standard deviation; None: equal weights.
     """
 
     velocity: Float[Array, " n"]
@@ -85,7 +86,7 @@ class FrictionPairs:
         )
 
     def chosen(self, rows: Bool[Array, " n"]) -> FrictionPairs:
-        """Some of them."""
+        """Pairs of the selected rows."""
         return FrictionPairs(
             self.velocity[rows],
             self.torque[rows],
@@ -100,12 +101,12 @@ class FrictionPairs:
 
     @property
     def target(self) -> Float[Array, " n"]:
-        """Friction times weight: what a weighted fit is to explain."""
+        """Weighted friction, the right-hand side of a weighted fit."""
         return self.torque if self.weight is None else self.weight * self.torque
 
     @property
     def labels(self) -> Int[Array, " n"]:
-        """Pair of strokes of each, from 0."""
+        """Index of the pair of strokes of each sample, from 0."""
         return np.zeros(len(self.torque), int) if self.stroke is None else self.stroke
 
     @property
@@ -119,13 +120,13 @@ class FrictionPairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stroke:
-    """A steady movement of one joint, the others at rest.
+    """Constant-velocity motion of one joint, the others standing.
 
     Attributes:
-        rows: Samples of its steady part.
-        speed: Signed [rad/s].
-        settled: Which of them have gone far enough since the joint turned round for friction that
-            builds up slowly to be there.
+        rows: Samples of its constant-velocity part.
+        speed: Signed velocity [rad/s].
+        settled: Samples far enough after the last reversal for pre-sliding friction to have built
+            up.
     """
 
     rows: Int[Array, " n"]
@@ -134,7 +135,7 @@ class Stroke:
 
 
 def strokes_in(samples: Samples, joint: int) -> list[Stroke]:
-    """Strokes of one joint (from 1), in order of time."""
+    """Find the strokes of one joint (from 1), in order of time."""
     found: list[Stroke] = []
     for run in samples.run_slices():
         rows = np.arange(run.start, run.stop)
@@ -159,10 +160,10 @@ def strokes_in(samples: Samples, joint: int) -> list[Stroke]:
 def _steady(
     smooth: Float[Array, "n j"], i: int, half: int, rate_hz: float
 ) -> list[tuple[Int[Array, " m"], float]]:
-    """Steady movements of joint i while the others rest: samples and signed speed."""
+    """Constant-velocity segments of joint i while the others stand: samples and signed velocity."""
     v = smooth[:, i]
-    # A good part of the time a joint keeps its velocity; the change it has then is noise, whose
-    # lower quartile is 0.32 standard deviations.
+    # A joint keeps its velocity a good part of the time; its change is then noise, whose lower
+    # quartile is 0.32 standard deviations.
     change = np.zeros_like(v)
     change[half:-half] = v[2 * half :] - v[: -2 * half]
     noise = float(np.quantile(np.abs(change[half:-half]), 0.25)) / (0.32 * np.sqrt(2.0))
@@ -180,7 +181,7 @@ def _steady(
 
 
 def _since_turn(q: Float[Array, " n"], rate_hz: float) -> Float[Array, " n"]:
-    """How far a joint has gone since it last turned round; rests do not count as turns."""
+    """Travel of a joint since its last velocity reversal; standing does not count as reversal."""
     step = max(1, round(0.02 * rate_hz))
     coarse = q[::step]
     turns, last, way = [0], 0, 0.0
@@ -198,15 +199,15 @@ def _since_turn(q: Float[Array, " n"], rate_hz: float) -> Float[Array, " n"]:
 
 
 def _settled(gone: Float[Array, " n"]) -> Bool[Array, " n"]:
-    """Samples far enough after the turn: 0.5, less in a short stroke, of which most stays."""
+    """Samples far enough after the reversal: 0.5 rad, less in short strokes."""
     return gone >= min(_BUILT_UP, float(np.quantile(gone, 0.35)))
 
 
 def pairs_in(samples: Samples, joint: int, *, points: int = 8) -> FrictionPairs:
-    """Friction of one joint (from 1) in samples of its constant-velocity strokes both ways.
+    """Friction of one joint (from 1) from its constant-velocity strokes in both directions.
 
     Neighbouring strokes of opposite direction and equal speed (within 10 per cent) are compared at
-    the positions they share, in `points` bins each; strokes without a partner are left out.
+    their common positions, in `points` bins each; strokes without a partner are left out.
     """
     strokes = strokes_in(samples, joint)
     i = joint - 1
@@ -234,14 +235,15 @@ def pairs_in(samples: Samples, joint: int, *, points: int = 8) -> FrictionPairs:
 def _binned(
     samples: Samples, i: int, one: Stroke, two: Stroke, points: int
 ) -> FrictionPairs | None:
-    """Both strokes in bins of the positions they share; None where they share few.
+    """Both strokes in bins of their common positions; None if these are too few.
 
-    A bin's means are of slightly different positions there and back, in the other joints too: these
-    give way while the load moves. Gravity comes from a potential U, so
+    The mean positions of a bin differ slightly between both directions, in the other joints too,
+    since these yield while the load moves. Gravity comes from a potential U, so
 
         d tau_i / d q_k = d^2 U / d q_i d q_k = d tau_k / d q_i
 
-    and the slopes of all joints' torque along the stroke carry joint i's torque to one position.
+    and the slopes of all joints' torque along the stroke give the torque of joint i at one
+    position.
     """
     forward, backward = (one, two) if one.speed > 0 else (two, one)
     rows_of = [stroke.rows[stroke.settled] for stroke in (forward, backward)]
@@ -277,12 +279,12 @@ def _binned(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bins:
-    """A stroke of joint i in bins of its position.
+    """Means of a stroke of joint i in bins of its position.
 
     Attributes:
         count: Samples in each bin.
-        position, torque: Their means, all joints.
-        velocity, temperature: Their means, joint i.
+        position, torque: Mean per bin, all joints.
+        velocity, temperature: Mean per bin, joint i.
         square, product: Sums of (q_i - mean)^2 and of (q_i - mean) torque, for the slopes.
     """
 
@@ -298,7 +300,7 @@ class _Bins:
     def of(
         cls, samples: Samples, i: int, rows: Int[Array, " n"], edges: Float[Array, " e"]
     ) -> _Bins:
-        """The samples between the edges."""
+        """Bin the samples between the edges."""
         which = np.digitize(samples.position[rows, i], edges) - 1
         inside = (which >= 0) & (which < len(edges) - 1)
         rows, which = rows[inside], which[inside]
@@ -331,12 +333,12 @@ def _all_or_none(
 
 
 def weighted(pairs: FrictionPairs) -> FrictionPairs:
-    """The pairs with weights from their own scatter, whatever the friction.
+    """Add weights from the scatter of the pairs, independent of the friction model.
 
-    Variance of a pair of strokes' mean: a/T by its duration T, a from strokes long enough for
-    their bins to be independent; what its own bins scatter where that is much more (an arm that
-    shakes at the start of a fast stroke); and a hundredth of the friction, for what no curve
-    follows. Bins share it evenly.
+    Variance of the mean of a pair of strokes: a/T with its duration T, a from strokes long enough
+    for their bins to be independent; the scatter of its bins where that is much larger (vibration
+    at the start of a fast stroke); and 1 % of the friction for the error of any curve. Bins share
+    it evenly.
     """
     if pairs.stroke is None or pairs.seconds is None:
         return pairs
@@ -363,9 +365,9 @@ def pairs_of(
     points: int = 40,
     joint: int = 1,
 ) -> FrictionPairs:
-    """Pairs from one run each way: (position, velocity, torque) of the joint that moved.
+    """Pairs from one run in each direction: (position, velocity, torque) of the moving joint.
 
-    Both runs are read at the same positions, evenly over the range they share.
+    Both runs are interpolated at the same positions, evenly over their common range.
     """
     (qf, vf, tf), (qb, vb, tb) = (_by_position(run) for run in (forward, backward))
     low, high = max(qf[0], qb[0]), min(qf[-1], qb[-1])

@@ -1,8 +1,8 @@
-"""A joint's friction curve from pairs of strokes.
+"""Friction curve of a joint from pairs of strokes.
 
-Nonlinear parameters by variable projection from many starts, terms dropped by BIC. A term whose
-value changes sign when the fastest speed is left out has no support and is dropped too, and the
-viscous part is passive: it never falls with speed, up to the speed the joint can reach.
+Shape parameters are found by variable projection from many starts, terms are dropped by BIC. A term
+whose value changes sign without the fastest speed is dropped too, and the viscous part is passive:
+it never falls with speed, up to the maximum speed of the joint.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from taufit.terms import LEVEL, LOAD, TermInput, needs
 from taufit.terms.friction import Friction
 
 METHODS = ("variable_projection", "levenberg_marquardt")
-# How much extrapolated friction may differ between what the data allow.
+# Largest relative uncertainty of extrapolated friction.
 _TRUSTED = 0.15
-# Share of the friction to which what a load adds must be known.
+# Largest uncertainty of load friction, as a fraction of the friction.
 _VAGUE = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionFit:
-    """A joint's friction curve.
+    """Friction curve of a joint.
 
     Attributes:
-        model: Whose terms and shapes these are.
-        coefficients, coefficient_std: Of the terms; dropped ones are 0.
+        model: Friction model of the coefficients and shapes.
+        coefficients, coefficient_std: Linear coefficients; dropped ones are 0.
         shape, shape_std: Nonlinear parameters.
         cost: Sum of squared residuals [N m squared].
-        rms: Of the residuals [N m].
-        correlation: Between friction measured and fitted.
-        dropped: Terms the data do not support, by BIC or by leaving the fastest speed out.
+        rms: RMS residual [N m].
+        correlation: Correlation of measured and fitted friction.
+        dropped: Terms without support, by BIC or by leaving out the fastest speed.
         fastest: Highest speed tested [rad/s].
-        warnings: What the user should know.
-        full_rms: Least there is with all terms, no constraint and all pairs alike [N m]; NaN
-            where the pairs have weights (`least_rms` finds it then).
-        valid_to: Speed up to which the curve is known within 15 % [rad/s]; `predict` refuses
-            faster ones.
-        tested_speeds: Of the pairs of strokes [rad/s].
+        warnings: Messages for the user.
+        full_rms: Smallest RMS residual with all terms, no constraint and equal weights [N m]; NaN
+            if the pairs have weights (see `least_rms`).
+        valid_to: Speed up to which the curve is certain within 15 % [rad/s]; `predict` raises an
+            error above it.
+        tested_speeds: Speeds of the pairs of strokes [rad/s].
         score: BIC, to compare models on the same pairs.
     """
 
@@ -79,14 +79,14 @@ class FrictionFit:
         load: Float[Array, " n"] | None = None,
         temperature: Float[Array, " n"] | None = None,
     ) -> Float[Array, " n"]:
-        """Friction at other speeds and loads, whether or not they were tested."""
+        """Friction at given speeds and loads, extrapolated where not tested [N m]."""
         inputs = TermInput(velocity, load=load, temperature=temperature)
         return self.model.steady().columns(inputs, self.shape) @ self.coefficients
 
     def predict(
         self, velocity: Float[Array, " n"], load: Float[Array, " n"] | None = None
     ) -> Float[Array, " n"]:
-        """Friction at speeds up to `valid_to`; faster ones are refused."""
+        """Friction at speeds up to `valid_to` [N m]; PoorExcitationError above it."""
         top = float(np.abs(velocity).max(initial=0.0))
         if top > self.valid_to * (1 + 1e-9):
             raise PoorExcitationError(
@@ -106,16 +106,16 @@ def fit_friction(
     passive: bool | None = None,
     top_speed: float | None = None,
 ) -> FrictionFit:
-    """The friction curve that explains the pairs best.
+    """Fit a friction curve to pairs of strokes.
 
     Args:
-        pairs: Friction samples of one joint, with their weights where they have some.
-        model: Any friction model; with memory its steady curve is fitted.
-        method: "variable_projection" from the valleys of a grid, or "levenberg_marquardt" on
-            all parameters at once from its middle, as the literature does.
-        drop: Leave out terms without support (BIC; change of sign without the fastest speed).
-        passive: Keep the viscous part from falling with speed; as `drop` where None.
-        top_speed: Speed up to which it must not fall [rad/s]; twice the fastest by default.
+        pairs: Friction pairs of one joint, with weights if they have some.
+        model: Any friction model; of one with memory, the steady-state curve is fitted.
+        method: "variable_projection" from the minima of a grid, or "levenberg_marquardt" on all
+            parameters at once from the middle of the grid, as in the literature.
+        drop: Drop terms without support (BIC; sign change without the fastest speed).
+        passive: Constrain the viscous part not to fall with speed; None: as `drop`.
+        top_speed: Speed up to which it must not fall [rad/s]; default: twice the fastest.
     """
     if method not in METHODS:
         raise TaufitError(f"method {method!r} is not known: use {' or '.join(METHODS)}.")
@@ -142,10 +142,9 @@ def fit_friction(
 
 
 def least_rms(pairs: FrictionPairs, model: Friction) -> float:
-    """RMS of the residuals of the best curve of this form, all pairs alike [N m].
+    """Smallest RMS residual of this model with equal weights [N m].
 
-    No term dropped, no constraint: what a plain least-squares fit of all parameters reaches at
-    best.
+    No term is dropped and there is no constraint.
     """
     plain = replace(pairs, weight=None)
     cost = from_grid(plain, model, np.ones(len(model.parameters), bool))[1]
@@ -155,7 +154,7 @@ def least_rms(pairs: FrictionPairs, model: Friction) -> float:
 def _supported(
     pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"], cost: float
 ) -> tuple[Array, Bool[Array, " k"]]:
-    """Shape and terms left after BIC, and after the fastest speed was left out."""
+    """Shapes and active terms after dropping terms by BIC and without the fastest speed."""
     n = len(pairs.torque)
     rest = _without_fastest(pairs)
     while _droppable(model, live):
@@ -184,9 +183,9 @@ def _supported(
 
 
 def _droppable(model: Friction, live: Bool[Array, " k"]) -> list[int]:
-    """Live terms that may go: never Coulomb friction, of powers of speed the highest first.
+    """Active terms that may be dropped: not Coulomb friction; of powers of speed the highest first.
 
-    What a term adds per degree or per load goes before the term.
+    Temperature and load dependences of a term are dropped before the term.
     """
     known = model.parameters
     kept = [known[i] for i in np.flatnonzero(live)]
@@ -202,7 +201,7 @@ def _droppable(model: Friction, live: Bool[Array, " k"]) -> list[int]:
 
 
 def _without_fastest(pairs: FrictionPairs) -> FrictionPairs | None:
-    """The pairs but those of the fastest speed; None where too few speeds are left."""
+    """Pairs without those of the fastest speed; None if too few speeds remain."""
     speeds = pairs.tested_speeds
     if len(speeds) < 4:
         return None
@@ -217,7 +216,7 @@ def _turned(
     shape: Array,
     live: Bool[Array, " k"],
 ) -> int | None:
-    """The highest power of speed whose coefficient changes sign without the fastest speed."""
+    """Highest power of speed whose coefficient changes sign without the fastest speed, or None."""
     if rest is None:
         return None
     powers = [one.power for one in model.parameters]
@@ -233,10 +232,10 @@ def _turned(
 def _unknown_load(
     pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
 ) -> int | None:
-    """The load term where the loads tested do not show it.
+    """Index of the load term if the tested loads do not identify it, else None.
 
-    It is negative, or what it adds at the largest load is known no better than to a twentieth of
-    the friction and is less than twice its standard deviation.
+    It is negative, or its torque at the largest load is uncertain by more than 5 % of the friction
+    and less than twice its standard deviation.
     """
     kept = [model.parameters[i] for i in np.flatnonzero(live)]
     loads = [i for i, one in enumerate(kept) if one.group == LOAD]
@@ -251,15 +250,15 @@ def _unknown_load(
 
 
 def load_column(model: Friction) -> int:
-    """Column of friction that grows with load; -1 where the model has none."""
+    """Column of load friction; -1 if the model has none."""
     own = [k for k, one in enumerate(model.parameters) if one.group == LOAD and not one.modifies]
     return own[0] if own else -1
 
 
 def load_factor(pairs: FrictionPairs, fit: FrictionFit) -> tuple[float, float]:
-    """What these pairs say of the term `load` beside a curve's other terms, and its deviation.
+    """Load coefficient from these pairs, next to the other terms of a curve, and its std.
 
-    (0, infinite) where they carry no load.
+    (0, infinite) if the pairs carry no load.
     """
     if not carries_load(pairs):
         return 0.0, np.inf
@@ -279,7 +278,7 @@ def _within(
     live: Bool[Array, " k"],
     cone: PassivityConstraints,
 ) -> Array:
-    """The shape again where the unconstrained curve is not passive."""
+    """Fit the shapes again with constraints if the unconstrained curve is not passive."""
     from scipy.optimize import least_squares
 
     free, *_ = projected(columns_of(pairs, model, shape, live), pairs.target)
@@ -308,7 +307,7 @@ def _result(
     cone: PassivityConstraints | None,
     full: float,
 ) -> FrictionFit:
-    """Coefficients, their spread, how far they reach, and what to say about them."""
+    """Assemble the result: coefficients, their std, range of validity and warnings."""
     terms = tuple(term.name for term in model.parameters)
     columns = columns_of(pairs, model, shape, live)
     c = projected(columns, pairs.target)[0]
@@ -363,9 +362,9 @@ def _valid_to(
     known: Float[Array, "l l"],
     c: Array,
 ) -> float:
-    """Speed up to which the curve is known within 15 %: by its covariance and without the fastest.
+    """Speed up to which the curve is certain within 15 %, by covariance and without the fastest.
 
-    At most twice the fastest speed tested, at least that speed.
+    Between the fastest tested speed and twice that speed.
     """
     fastest = float(pairs.velocity.max())
     grid = np.linspace(fastest, 2.0 * fastest, 41)
@@ -389,7 +388,7 @@ def _valid_to(
 
 
 def carries_load(pairs: FrictionPairs) -> bool:
-    """Whether load-dependent terms could matter: load above a twentieth of the friction."""
+    """Whether load-dependent terms matter: load above 5 % of the friction."""
     return bool(np.mean(pairs.load**2) >= 0.05**2 * np.mean(pairs.torque**2))
 
 

@@ -1,4 +1,4 @@
-"""Drive gains from a known mass: two recordings, one with it and one without."""
+"""Drive gains from recordings with and without a known mass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from taufit.robot import Robot
 from taufit.signals import Gains, Samples, condition
 from taufit.terms import friction_model
 
-# Rows per second handed on: after the low-pass neighbours repeat each other.
+# Rows per second used: neighbouring samples are correlated by the low-pass.
 _RATE_HZ = 25.0
 
 
@@ -31,16 +31,16 @@ def gains_from_mass(
     method: str = "total_least_squares",
     cutoff_hz: float = 5.0,
 ) -> Gains:
-    """Joint torque per unit of the recorded signal.
+    """Estimate drive gains: joint torque per unit of the recorded signal.
 
     Args:
-        robot: The arm, mounted as it was.
-        unloaded: Runs without the mass.
-        loaded: Runs with it on the last link; the same motion is best.
-        mass: [kg].
-        mass_std: Its standard deviation [kg].
+        robot: Robot with its mounting.
+        unloaded: Recordings without the mass.
+        loaded: Recordings with it on the last link, ideally of the same motion.
+        mass: Known mass [kg].
+        mass_std: Standard deviation of the mass [kg].
         method: "total_least_squares", "least_squares" or "constrained".
-        cutoff_hz: Of the low-pass on motion and signal.
+        cutoff_hz: Cut-off of the low-pass on motion and signal [Hz].
     """
     model = TorqueModel(
         robot, friction_model("presliding", load=False), rotor_inertia=True, offset=True
@@ -62,7 +62,7 @@ def gains_from_mass(
 
 
 def _in_units(runs: Sequence[Recording], robot: Robot, cutoff_hz: float) -> Samples:
-    """Conditioned with a gain of one: the signal in its own unit."""
+    """Condition recordings with a gain of one: the signal in its recorded unit."""
     if not runs:
         raise RecordingError("gains from a known mass need a recording with it and one without.")
     for run in runs:

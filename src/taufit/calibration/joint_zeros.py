@@ -1,14 +1,14 @@
-"""Where the joints' zeros are: positions that every encoder is off by, from motion and torque.
+"""Joint zero offsets, the position errors of the encoders, from motion and torque.
 
     tau = W(q + zero, v, a) theta
 
-is linear in theta and, for small zeros, in the zeros too: their columns are the slopes of the
-torque with each position, d tau / d q_k, at the parameters found so far. A few rounds of both
-together (Gauss-Newton) move the arm's frames until no step is left.
+is linear in theta and, for small zeros, in the zeros too: their columns are the derivatives
+d tau / d q_k at the current parameters. A few Gauss-Newton steps of both together move the joint
+frames until they converge.
 
-Some zeros cannot be told from torque whatever the motion. About a vertical first axis gravity is
-the same from every side, and a shift of the last joint is a turn of the last link's own parameters.
-Such zeros stay at what is expected of them, with its standard deviation.
+Some zeros are not identifiable from torque, whatever the motion: of a vertical first axis, since
+gravity is symmetric about it, and of the last joint, since its offset is a rotation of the
+parameters of the last link. Such zeros keep their prior mean and standard deviation.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
 
-# A zero whose standard deviation is still this share of the expected one was not shown.
+# A zero is identifiable if its standard deviation is below this fraction of the prior one.
 _SHOWN = 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointZeros:
-    """Zeros of the joints.
+    """Joint zero offsets.
 
     Attributes:
-        values: Added to recorded positions [rad or m].
-        std: Standard deviation; that of the expectation where the motion says nothing.
-        shown: Which of them the recording determines; those not asked for are not.
-        expected_std: What was expected of each before [rad or m].
-        searched: Which were asked for.
+        values: Offsets added to recorded positions [rad or m].
+        std: Standard deviation; that of the prior if not identifiable [rad or m].
+        shown: True if requested and identifiable from the recording.
+        expected_std: Prior standard deviation [rad or m].
+        searched: True if requested.
     """
 
     values: Float[Array, " j"]
@@ -50,11 +50,11 @@ class JointZeros:
     searched: Bool[Array, " j"]
 
     def hidden(self, robot: Robot) -> tuple[str, ...]:
-        """Joints whose zero was asked for and is not identifiable."""
+        """Joints whose zero was requested and is not identifiable."""
         return tuple(robot.joint_names[k] for k in np.flatnonzero(self.searched & ~self.shown))
 
     def warnings(self, robot: Robot) -> tuple[str, ...]:
-        """What of this a user has to know."""
+        """Messages for the user."""
         hidden = self.hidden(robot)
         if not hidden:
             return ()
@@ -67,7 +67,7 @@ class JointZeros:
 
 
 def joint_numbers(robot: Robot, wanted: str | Sequence[str]) -> tuple[int, ...]:
-    """Joints by name or number from 1; "all" is every one."""
+    """Joint indices by name or number from 1; "all" gives every joint."""
     parts = [part.strip() for part in wanted.split(",")] if isinstance(wanted, str) else wanted
     if list(parts) == ["all"]:
         return tuple(range(robot.joints))
@@ -89,7 +89,7 @@ def estimate_requested_zeros(
     expected_std: float = DEFAULT_ZERO_STD,
     expected_slide_std: float = DEFAULT_SLIDE_ZERO_STD,
 ) -> JointZeros:
-    """Zeros of the joints asked for."""
+    """Estimate the zeros of the requested joints."""
     joints = joint_numbers(model.robot, wanted)
     samples = source.excerpt
     if samples.signed is not None and not np.all(samples.signed):
@@ -109,17 +109,18 @@ def estimate_joint_zeros(
     expected_std: float = DEFAULT_ZERO_STD,
     expected_slide_std: float = DEFAULT_SLIDE_ZERO_STD,
 ) -> JointZeros:
-    """Zeros that explain the torque best, together with all other parameters of the model.
+    """Estimate joint zeros together with all other parameters of the model.
 
     Args:
-        model: Robot and friction; zeros the robot has already are where the search begins.
+        model: Robot and friction; the search starts at the zeros of the robot.
         samples: Conditioned motion and torque.
-        joints: Those whose zero is unknown, from 0; by default all.
-        expected_std: Standard deviation of a zero before anything is measured [rad].
-        expected_slide_std: The same of joints that slide [m].
+        joints: Joints whose zero is unknown, from 0; default: all.
+        expected_std: Prior standard deviation of the zero of a revolute joint [rad]. Larger
+            values let the data decide more.
+        expected_slide_std: Prior standard deviation for prismatic joints [m].
 
     Raises:
-        RecordingError: Too little motion, or zeros too far off for a search of this kind.
+        RecordingError: Too little motion, or zeros too large for a local search.
     """
     robot = model.robot
     chosen = np.arange(robot.joints) if joints is None else np.array(sorted(joints), int)
@@ -144,11 +145,11 @@ def estimate_joint_zeros(
 
 
 def joints_with_unobservable_zero(robot: Robot) -> tuple[int, ...]:
-    """Joints whose zero no torque shows.
+    """Joints whose zero has no effect on torque.
 
-    The last one, since its shift is another choice of the last link's parameters. Sliding joints
-    that come first, since dynamics are the same everywhere. The first turning joint, where it and
-    all that slide before it are vertical.
+    The last one, since its offset is equivalent to other parameters of the last link. Leading
+    prismatic joints, since the dynamics do not depend on their position. The first revolute joint,
+    if it and all prismatic joints before it are vertical.
     """
     out, turned, upright = {robot.joints - 1}, np.eye(3), True
     down = robot.gravity / np.linalg.norm(robot.gravity)

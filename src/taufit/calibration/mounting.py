@@ -1,13 +1,12 @@
-"""Which way is down, judged by the torques: whether an arm is mounted as declared.
+"""Mounting check: direction of gravity estimated from torque.
 
 Torque is linear in gravity g as it is in the links' parameters,
 
     tau = (Y_0 + g_x Y_x + g_y Y_y + g_z Y_z) theta + friction, rotor, offset,
 
 so for every direction of g the best theta follows by linear least squares, and the residual is
-a function of two angles. Its minimum is the direction gravity comes from; the nominal links stand
-by as a weak prior (100 % each), which decides between a direction and its opposite where motion is
-slow.
+a function of two angles. Its minimum is the estimated direction of gravity. The nominal links are a
+weak prior (100 % each), which decides between a direction and its opposite where motion is slow.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from taufit.robot.mounting import (
 from taufit.signals.samples import Samples
 from taufit.terms import friction_model
 
-# Gravity this far from where it was declared is another mounting, if the recording shows it to
-# this many standard deviations and gains this much by it [deg, 1, squared noise levels].
+# The declared mounting is wrong if gravity is this far from it [deg], this many standard deviations
+# from it, and the cost falls by this many squared noise levels.
 LIMIT_DEG = 5.0
 LIMIT_STD = 4.0
 LIMIT_GAIN = 50.0
 
-# Displacements over which friction may build up after a reversal [rad].
+# Widths of pre-sliding friction after a reversal [rad].
 _WIDTHS = (3e-5, 3e-3, 3e-2)
 
 _MOST_ROWS = 1500
@@ -48,16 +47,16 @@ _ROUNDS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gravity:
-    """Where gravity comes from, as a recording says.
+    """Direction of gravity estimated from a recording.
 
     Attributes:
-        direction: Of gravity in the base frame, a unit vector.
-        declared: The direction the robot's mounting says.
-        angle: Between the two [rad].
-        std: Standard deviation of the direction found, in its least certain sense [rad].
-        gain: By how much the declared direction explains less, in squared noise levels of
-            independent samples.
-        left: Share of the torque that is unexplained with the direction found, mean over joints.
+        direction: Unit vector of gravity in the base frame.
+        declared: Unit vector of gravity by the declared mounting.
+        angle: Angle between the two [rad].
+        std: Standard deviation of the estimated direction, along its least certain tangent [rad].
+        gain: Cost of the declared direction minus that of the estimated one, in squared noise
+            levels of independent samples.
+        left: Nrmse with the estimated direction, mean over joints.
     """
 
     direction: Float[Array, " 3"]
@@ -69,7 +68,7 @@ class Gravity:
 
     @property
     def wrong(self) -> bool:
-        """Whether the declared mounting is refuted: 5 degrees, 4 standard deviations."""
+        """Whether the declared mounting is rejected: above 5 degrees and 4 standard deviations."""
         return bool(
             np.degrees(self.angle) > LIMIT_DEG
             and self.angle > LIMIT_STD * self.std
@@ -78,13 +77,13 @@ class Gravity:
 
     @property
     def mounting(self) -> tuple[float, float, float]:
-        """Roll and pitch that give this direction [rad]; yaw about the vertical has no effect."""
+        """Roll, pitch and yaw of this direction [rad]; yaw has no effect and is 0."""
         x, y, z = self.direction
         return (float(np.arctan2(-y, -z)), float(np.arcsin(np.clip(x, -1.0, 1.0))), 0.0)
 
     @property
     def name(self) -> str:
-        """The mounting that fits: ground, ceiling, wall, or angles."""
+        """Name of the estimated mounting: ground, ceiling, wall, or angles."""
         return mounting_name(self.direction)
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,7 +101,7 @@ class Gravity:
 
 
 def mounting_name(direction: Float[Array, " 3"], within_deg: float = 7.0) -> str:
-    """A word for a direction of gravity in the base frame, with the angles where it needs them."""
+    """Name of a direction of gravity in the base frame, with angles where it has no name."""
     unit = np.asarray(direction, float) / np.linalg.norm(direction)
     for name, angles in MOUNTINGS.items():
         own = gravity_in_base(angles) / STANDARD_GRAVITY
@@ -116,13 +115,16 @@ def mounting_name(direction: Float[Array, " 3"], within_deg: float = 7.0) -> str
 
 
 def estimate_gravity(robot: Robot, samples: Samples, *, trust: float = 1.0) -> Gravity | None:
-    """The direction of gravity a recording shows, or None where it cannot tell.
+    """Estimate the direction of gravity from a recording.
 
     Args:
-        robot: Nominal or fitted, with the mounting that was declared. One without masses cannot
-            tell.
+        robot: Nominal or fitted robot with the declared mounting and with masses.
         samples: Conditioned motion and torque.
-        trust: In the robot's links: 1 is 100 % each, 100 is 10 %.
+        trust: Prior weight of the robot's links: 1 is a standard deviation of 100 %, 100 is 10 %.
+
+    Returns:
+        The estimate; None for unsigned torque, a robot without masses or fewer than 100 moving
+        samples.
     """
     unsigned = samples.signed is not None and not np.all(samples.signed)
     if samples.joints != robot.joints or unsigned or not np.any(robot.parameters):
@@ -134,20 +136,20 @@ def estimate_gravity(robot: Robot, samples: Samples, *, trust: float = 1.0) -> G
 
 
 def mounting_findings(robot: Robot, samples: Samples, *, trust: float = 1.0) -> tuple[str, ...]:
-    """A sentence where gravity does not come from where the mounting says; else nothing."""
+    """Message if the direction of gravity contradicts the declared mounting; else empty."""
     found = estimate_gravity(robot, samples, trust=trust)
     return (describe_mounting(found, robot),) if found is not None and found.wrong else ()
 
 
 def mounting_option(found: Gravity, robot: Robot) -> str:
-    """What was found as --mounting takes it."""
+    """Value of --mounting for the estimated direction."""
     roll, pitch, _ = np.degrees(found.mounting)
     named = found.name in MOUNTINGS and found.name != mounting_name(robot.gravity)
     return found.name if named else f"{roll:.1f},{pitch:.1f},0"
 
 
 def describe_mounting(found: Gravity, robot: Robot) -> str:
-    """What was found, in a sentence."""
+    """Sentence about the estimated mounting, with the option to set."""
     said, option = mounting_name(robot.gravity), mounting_option(found, robot)
     fits = option if found.name == said else found.name
     return (
@@ -158,7 +160,7 @@ def describe_mounting(found: Gravity, robot: Robot) -> str:
 
 
 class _DirectionGram:
-    """Everything that does not depend on the direction: one Gram matrix of all columns."""
+    """Least squares for any direction of gravity, from one Gram matrix of all columns."""
 
     def __init__(self, robot: Robot, samples: Samples, picked: Any, trust: float) -> None:
         self.robot, self.samples, self.trust = robot, samples, trust
@@ -176,7 +178,7 @@ class _DirectionGram:
         }
         still = 0.5 * (at["-z"] + at["+z"])
         parts = [still, at["+x"] - still, still - at["-y"], at["+z"] - still]
-        # What is not the links': rotors, friction that builds up after reversals, offsets.
+        # Columns of other terms: rotors, pre-sliding friction, offsets.
         model = TorqueModel(
             robot, friction_model("presliding", _WIDTHS), rotor_inertia=True, offset=True
         )
@@ -213,7 +215,7 @@ class _DirectionGram:
     def _folded(
         self, g: Float[Array, " 3"], gram: Float[Array, "c c"], right: Float[Array, " c"]
     ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
-        """Normal equations for a direction: the four blocks of links added up."""
+        """Normal equations for a direction: the four blocks of link columns added up."""
         p = self.links
         factors = np.array([1.0, *g])
         blocks = gram[: 4 * p, : 4 * p].reshape(4, p, 4, p)
@@ -223,7 +225,7 @@ class _DirectionGram:
         return square, np.concatenate([factors @ right[: 4 * p].reshape(4, p), right[4 * p :]])
 
     def best(self, g: Float[Array, " 3"]) -> tuple[float, Float[Array, " p"]]:
-        """Residual with gravity from a direction, and the parameters that leave it."""
+        """Minimum cost for a direction of gravity, and its parameters."""
         square, right = self._folded(g, self.gram, self.right)
         p = self.links
         square[:p, :p] += self.weight * self.prior
@@ -252,7 +254,7 @@ class _DirectionGram:
             count = np.maximum(self.keep.sum(axis=0), 1)
             floor = 1e-6 * np.array([square[2] for square in self.squares])
             self.scale = count / np.maximum(squares, np.maximum(floor, 1e-12))
-            # Residuals of neighbouring rows are correlated: fewer independent ones than rows.
+            # Residuals of neighbouring rows are correlated: fewer independent samples than rows.
             run = self.samples.run[self.rows]
             apart = float(np.mean(correlation_samples(residual, self.keep, run)))
             self.weight = self.trust * apart
@@ -278,7 +280,7 @@ class _DirectionGram:
     def _curvature(
         self, at: Float[Array, " 3"], step: float = 0.02
     ) -> tuple[Float[Array, " 2"], Float[Array, "2 2"], Float[Array, "2 3"]]:
-        """Slope and second derivative of the cost in two tangents, by central differences."""
+        """Gradient and Hessian of the cost along two tangents, by central differences."""
         tangents = _tangents(at)
 
         def cost(u: float, w: float) -> float:
@@ -297,7 +299,7 @@ class _DirectionGram:
         return slope, hessian, tangents
 
     def _descend(self, start: Float[Array, " 3"]) -> Float[Array, " 3"]:
-        """Newton's method on the sphere, with steps that go down."""
+        """Minimise the cost on the sphere by Newton's method with step halving."""
         at, cost = start, self.best(start)[0]
         for _ in range(20):
             slope, hessian, tangents = self._curvature(at)
@@ -321,14 +323,14 @@ class _DirectionGram:
         return at
 
     def _std(self, at: Float[Array, " 3"], apart: float) -> float:
-        """In the least certain tangent; cost is minus twice the log-likelihood, `apart` times."""
+        """Std along the least certain tangent; cost is -2 log-likelihood times `apart`."""
         _, hessian, _ = self._curvature(at)
         least = float(np.min(np.linalg.eigvalsh(hessian)))
         return float(np.sqrt(2.0 * apart / least)) if least > 0.0 else float(np.pi)
 
 
 def _directions() -> list[Float[Array, " 3"]]:
-    """The 26 directions to faces, edges and corners of a cube."""
+    """Unit vectors to the 26 faces, edges and corners of a cube."""
     grid = np.array(np.meshgrid([-1.0, 0, 1], [-1.0, 0, 1], [-1.0, 0, 1])).reshape(3, -1).T
     grid = grid[np.any(grid != 0.0, axis=1)]
     return list(grid / np.linalg.norm(grid, axis=1)[:, None])
@@ -350,17 +352,17 @@ def _moved(at: Float[Array, " 3"], step: Float[Array, " 3"]) -> Float[Array, " 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemountedModel:
-    """A model taken to another mounting.
+    """Fitted model for another mounting.
 
     Attributes:
-        model: With the new mounting; its links, friction and offsets as they were.
-        unknown: Base parameters that act in the new mounting and that the old one cannot show, as
-            expressions; the model has them from the nominal robot.
+        model: Model with the new mounting; links, friction and offsets unchanged.
+        unknown: Base parameters that act in the new mounting and are not identifiable in the old
+            one, as expressions; the model has them from the nominal robot.
         names: Their leading parameters, e.g. "link_1.hx".
-        values: What the model takes them to be.
-        torque_per_unit: Largest torque one unit of each makes in each joint over random poses and
-            motion [N m per unit].
-        statement: All of this in words.
+        values: Their values in the model.
+        torque_per_unit: Largest torque of one unit of each in each joint over random poses [N m
+            per unit].
+        statement: Summary of the above.
     """
 
     model: FittedModel
@@ -372,16 +374,16 @@ class RemountedModel:
 
 
 def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -> RemountedModel:
-    """The same arm mounted another way, and what is not known of it there.
+    """Change the mounting of a fitted model and list the base parameters unknown there.
 
     Only the direction of gravity changes. With B and B' the base parameters of the old and the new
-    mounting, a new one is known if its row of B' lies in the row space of B; where axis 1 was
-    vertical and no longer is, two are not.
+    mounting, a new one is known if its row of B' lies in the row space of B; if axis 1 was vertical
+    and no longer is, two are unknown.
     """
     require_fitted(model, "move the model")
     angles = parse_mounting(mounting) if isinstance(mounting, str) else mounting
     moved = model.with_robot(model.robot.with_mounting(angles))
-    # Rotors hide among the links' columns, so they belong in the base of both mountings.
+    # Rotor inertias are confounded with link parameters, so both bases include them.
     before, after = (
         base_parameters(TorqueModel(robot, None, rotor_inertia=True, offset=False))
         for robot in (model.robot, moved.robot)
@@ -414,17 +416,16 @@ def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -
             f"old mounting can show, and the model has them from the nominal robot: {sizes}. "
             "Record a run in the new mounting and fit both together to know them."
         )
-    # Other parameters act in the new mounting: what was known of the old ones' errors is not kept.
+    # Other base parameters act in the new mounting: their covariance is unknown.
     record = replace(model.training, base=None, std=None).with_warnings(f"moved {described}")
     moved = moved.with_training(record)
     return RemountedModel(moved, expressions, names, values, effect, described)
 
 
 def _new_rows(before: BaseParameters, after: BaseParameters) -> list[int]:
-    """Rows of the new mapping that add something to the old one's row space.
+    """Rows of the new mapping that extend the row space of the old one.
 
-    Which of the new rows are named is a matter of choice; those farthest from the old row space
-    are, one after the other.
+    The choice is not unique; rows farthest from the old row space are taken first.
     """
     basis = np.linalg.qr(before.mapping.T)[0]
     rows: list[int] = []

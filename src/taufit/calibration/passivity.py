@@ -1,7 +1,7 @@
-"""Least squares with friction that physics allows: linear inequalities on the terms.
+"""Least squares with passive friction: linear inequalities on the coefficients.
 
 Coulomb, static and load terms are not negative. The viscous part p(v) = f1 v + f2 v|v| + f3 v^3
-takes energy out at every speed and does not fall with it: p'(v) >= 0 at speeds up to a top speed.
+is dissipative and does not fall with speed: p'(v) >= 0 up to a top speed.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _GRID = 25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassivityConstraints:
-    """Coefficients x of a friction model's terms with rows x >= 0.
+    """Linear inequalities G x >= 0 on the coefficients x of a friction model.
 
     Attributes:
-        rows: One per inequality, one column per term.
+        rows: G, one row per inequality and one column per term.
     """
 
     rows: Float[Array, "g k"]
 
     def holds(self, x: Float[Array, " m"], live: Bool[Array, " k"]) -> bool:
-        """Whether coefficients of the live terms keep every inequality."""
+        """Whether coefficients of the active terms satisfy every inequality."""
         values = self.rows[:, live] @ x
         return bool(np.all(values >= -1e-9 * max(1e-12, float(np.abs(x).max(initial=0.0)))))
 
@@ -41,7 +41,7 @@ class PassivityConstraints:
         """
         from scipy.optimize import nnls
 
-        # Fewer rows than columns leave some of x to the ridge.
+        # With fewer rows than columns, the ridge below determines the rest of x.
         lacking = max(0, columns.shape[1] - len(columns))
         columns, y = np.pad(columns, ((0, lacking), (0, 0))), np.pad(y, (0, lacking))
         size = np.linalg.norm(columns, axis=0)

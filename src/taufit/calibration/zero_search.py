@@ -1,15 +1,15 @@
-"""The search for joint zeros: Gauss-Newton on all parameters of a model and the zeros.
+"""Joint zero search: Gauss-Newton on all parameters of a model and the zeros.
 
-What keeps the zeros' uncertainty honest, beside the noise:
+Corrections for a realistic uncertainty of the zeros:
 
-- Torque that comes back at the same position and that no model has (ripple) looks like a shifted
-  joint. Waves of every joint's position are fitted along, each expected to be a share of the
-  residuals, so that zeros are not taken for more certain than ripple allows.
-- Zeros are told by slow torque, where noise of sensors has more power than at the low-pass on
-  average: rows are weighted by the residuals' density below `BAND_HZ`.
-- A fit takes part of the noise in that band out of its residuals. How much is found by fitting
-  white noise the same way, and put back; what remains is known from few independent squares, and
-  widens intervals as Student's distribution does.
+- Torque ripple that no model has looks like a joint offset. Sines and cosines of every joint's
+  position are fitted too, each with a prior amplitude relative to the residuals, so that the
+  uncertainty of the zeros includes ripple.
+- Zeros show in slow torque, where sensor noise has more power than its average up to the low-pass:
+  rows are weighted by the residuals' spectral density below `BAND_HZ`.
+- A fit removes part of the noise in that band from its residuals. The fraction is found by fitting
+  white noise and corrected for; the rest is known from few degrees of freedom, which widens
+  intervals by Student's t distribution.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ _MOST_ROWS = 3000
 _ROUNDS = 8
 # Step of the central difference, and the step below which the search has ended [rad or m].
 _SLOPE, _SETTLED = 1e-4, 1e-6
-# Zeros further off are no misalignment: another pose, or another arm [rad], [m].
+# Largest zero offsets taken for a misalignment [rad], [m].
 _FAR, _FAR_SLIDE = float(np.radians(15.0)), 0.1
-# Cycles per turn (or per metre) of torque that repeats with position, and the share of the
-# residuals' standard deviation that all of it together is expected to have.
+# Cycles per turn (or per metre) of torque ripple, and its prior standard deviation in all, as a
+# fraction of that of the residuals.
 WAVES = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
 _WAVE_SHARE = 0.7
-# Draws of noise that say how much of it a fit takes out, and the least share believed to be left.
+# Noise draws to find the fraction of noise that a fit leaves, and the smallest such fraction.
 _DRAWS, _LEAST_LEFT = 8, 0.1
-# Fewest independent squares that noise is taken to be known from.
+# Minimum degrees of freedom of the noise estimate.
 _LEAST_FREE = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ZeroSearchResult:
-    """Where a search ended.
+    """Result of a zero search.
 
     Attributes:
-        zeros: Of all joints; those not looked for as they were [rad or m].
-        covariance: Of those looked for.
+        zeros: Zeros of all joints; unchanged where not searched [rad or m].
+        covariance: Covariance of the searched zeros.
     """
 
     zeros: Float[Array, " j"]
@@ -60,19 +60,19 @@ class ZeroSearchResult:
 
 
 def with_zeros(model: TorqueModel, zeros: Float[Array, " j"]) -> TorqueModel:
-    """The model of the same arm with other zeros, its compensators included."""
+    """Copy of the model with other joint zeros, its compensators included."""
     robot = model.robot.with_joint_zeros(zeros)
     return replace(model, robot=robot, terms=tuple(term.of_robot(robot) for term in model.terms))
 
 
 class ZeroSearch:
-    """One recording, one model, some zeros to look for.
+    """Search for joint zeros in one recording.
 
     Args:
-        model: Robot and friction; zeros the robot has are where the search begins.
+        model: Robot and friction; the search starts at the zeros of the robot.
         samples: Conditioned motion and torque.
-        chosen: Joints whose zero is looked for.
-        expected_std: Of every joint's zero before [rad or m].
+        chosen: Joints whose zero is searched.
+        expected_std: Prior standard deviation of every joint's zero [rad or m].
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class ZeroSearch:
         self.runs = self._runs()
 
     def run(self) -> ZeroSearchResult:
-        """The zeros, first as if noise were all that the model lacks, then beside waves."""
+        """Find the zeros, first with white residuals, then with ripple columns as well."""
         zeros, _, left = self._rounds(self.start.copy())
         self.waves, share = self._waves(), _WAVE_SHARE / np.sqrt(len(WAVES))
         std = np.repeat(share * np.maximum(self._spread(left), 1e-12), 2 * len(WAVES))
@@ -120,7 +120,7 @@ class ZeroSearch:
     def _rounds(
         self, zeros: Float[Array, " j"]
     ) -> tuple[Float[Array, " j"], Float[Array, "c c"], Float[Array, "n j"]]:
-        """Steps until none is left: zeros, their covariance, residuals."""
+        """Iterate until convergence: zeros, their covariance, residuals."""
         count = self.model.layout.size
         values = np.zeros(0)
         for turn in range(_ROUNDS):
@@ -138,12 +138,12 @@ class ZeroSearch:
             _refuse_far(self.model.robot, zeros - self.start)
             if turn > 1 and np.abs(step).max(initial=0.0) < _SETTLED:
                 break
-        # With the weights that the last residuals ask for.
+        # With the weights from the last residuals.
         covariance = self._solved(columns, slopes, moved)[2]
         return zeros, covariance[len(values) :, len(values) :], left
 
     def _columns(self, zeros: Float[Array, " j"]) -> Float[Array, "n j p"]:
-        """W with the joints' frames where these zeros put them, and the waves."""
+        """Regressor with the joint frames moved by these zeros, and the ripple columns."""
         q, v, a = self.motion
         if self.model.layout.of_kind(CONSERVATIVE).any():
             self.rest = self._rest(with_zeros(self.model, zeros))
@@ -155,7 +155,7 @@ class ZeroSearch:
         return model.columns.rest(self.motion[2], motor)
 
     def _waves(self) -> Float[Array, "n j w"]:
-        """cos and sin of every motor's position, at the joints it drives."""
+        """cos and sin of every motor's position, mapped to the joints it drives."""
         angle = self.motion[0][..., None] * np.array(WAVES)
         both = np.concatenate([np.cos(angle), np.sin(angle)], -1)
         coupling = self.model.robot.drives.coupling
@@ -192,7 +192,7 @@ class ZeroSearch:
         slopes: Float[Array, "n j c"],
         moved: Float[Array, " c"],
     ) -> tuple[Float[Array, " p"], Float[Array, " c"], Float[Array, "s s"]]:
-        """Parameters, the step of the zeros, and the covariance of both."""
+        """Solve for the parameters and the step of the zeros; covariance of both."""
         whole = np.concatenate([columns, slopes], -1)
         p, size = columns.shape[-1], whole.shape[-1]
         square, right = np.zeros((size, size)), np.zeros(size)
@@ -203,14 +203,14 @@ class ZeroSearch:
             own = own[:, some]
             square[np.ix_(some, some)] += own.T @ own
             right[some] += own.T @ (self.torque[self.keep[:, j], j] / scale)
-        # The nominal links to about their own size: what no motion shows stays sensible.
+        # The prior keeps unidentifiable parameters near the nominal links.
         square[:p, :p] += self.prior
         right[:p] += self.prior @ self.nominal
         if size > p:
             expected = self.expected_std**-2.0
             square[np.arange(p, size), np.arange(p, size)] += expected
             right[p:] -= expected * moved
-        # Columns that depend on each other share what they explain.
+        # Dependent columns share their contribution (pseudo-inverse).
         solution, covariance = Gaussian(square, right).solve(1e-10)
         return solution[:p], solution[p:], covariance
 
@@ -218,7 +218,7 @@ class ZeroSearch:
         return np.where(self.keep, residuals, 0.0)
 
     def _spread(self, values: Float[Array, "n j"]) -> Float[Array, " j"]:
-        """Standard deviation of each joint's rows that count."""
+        """Standard deviation over the used rows of each joint."""
         count = np.maximum(self.keep.sum(axis=0), 1)
         mean = np.where(self.keep, values, 0.0).sum(axis=0) / count
         return np.sqrt(np.sum(np.where(self.keep, values - mean, 0.0) ** 2, axis=0) / count)
@@ -226,7 +226,7 @@ class ZeroSearch:
     def _left_by_fit(
         self, whole: Float[Array, "n j s"], inverse: Float[Array, "s s"]
     ) -> Float[Array, " j"]:
-        """Share of the noise's power that a fit leaves in the residuals, by joint."""
+        """Fraction of noise power that a fit leaves in the residuals, by joint."""
         rng, shape = np.random.default_rng(0), self.torque.shape
         before, after = np.zeros(shape[1]), np.zeros(shape[1])
         flat = whole.reshape(-1, whole.shape[-1])
@@ -238,7 +238,7 @@ class ZeroSearch:
         return np.maximum(after / np.maximum(before, np.finfo(float).tiny), _LEAST_LEFT)
 
     def _weigh(self, left: Float[Array, "n j"], share: Float[Array, " j"]) -> None:
-        """Standard deviation of a row, if all rows were independent, by its joint."""
+        """Set the scale of each joint: standard deviation of a row if rows were independent."""
         free = 2.0 * self.band_hz * self.keep.sum(axis=0) / self.rate_hz * share
         wider = [student_t_upper_quantile(0.025, max(x, _LEAST_FREE)) / NORMAL_95 for x in free]
         floor = 1e-6 * np.maximum(self._spread(self.torque), 1e-9)
@@ -246,7 +246,7 @@ class ZeroSearch:
         self.scale = np.maximum(level * np.array(wider), floor)
 
     def _density(self, left: Float[Array, "n j"]) -> Float[Array, " j"]:
-        """Of the power of residuals per hertz where motions have theirs, as it counts in a fit."""
+        """Spectral density of residuals below `band_hz`, by joint."""
         joints = left.shape[1]
         power, seconds = np.zeros(joints), np.zeros(joints)
         for part, lag in self.runs:
@@ -266,7 +266,7 @@ class ZeroSearch:
         return power / seconds
 
     def _runs(self) -> list[tuple[slice, int]]:
-        """Rows of every run, and how many a period of its motion has (0: it does not repeat)."""
+        """Rows of every run, and the period of its motion in rows (0: not periodic)."""
         rate = self.samples.rate_hz
         out = []
         for run in self.samples.run_slices():
@@ -277,7 +277,7 @@ class ZeroSearch:
 
 
 def _refuse_far(robot: Robot, moved: Float[Array, " j"]) -> None:
-    """RecordingError where a zero has gone further than any misalignment."""
+    """RecordingError if a zero exceeds the largest misalignment."""
     slides = [link.prismatic for link in robot.links]
     share = np.abs(moved) / np.where(slides, _FAR_SLIDE, _FAR)
     worst = int(np.argmax(share))
