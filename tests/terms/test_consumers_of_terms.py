@@ -332,9 +332,9 @@ def test_zeros_are_found_from_the_slope_of_conservative_terms(pair):
     model = pair.more.model
     search = ZeroSearch(model.structure, pair.more.samples, np.array([1]), np.full(6, 0.01))
     zeros = search.start
-    slopes = search._slopes(zeros, model.values)[:, 1, 0]
+    slopes = search._zero_columns(zeros, model.values)[:, 1, 0]
     h = 1e-5
-    without = search._slopes(zeros, pair.plain.model.values)[:, 1, 0]
+    without = search._zero_columns(zeros, pair.plain.model.values)[:, 1, 0]
     q = np.array(search.motion[0])
     step = np.zeros(6)
     step[1] = h

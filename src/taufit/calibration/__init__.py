@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     )
     from taufit.calibration.friction_pairs import (
         FrictionPairs as FrictionPairs,
+        find_strokes as find_strokes,
         pairs_in as pairs_in,
         pairs_of as pairs_of,
-        strokes_in as strokes_in,
     )
     from taufit.calibration.friction_test import (
         FrictionFit as FrictionFit,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from taufit.calibration.known_mass import identify_gains as identify_gains
     from taufit.calibration.mounting import (
-        Gravity as Gravity,
+        GravityEstimate as GravityEstimate,
         RemountedModel as RemountedModel,
         estimate_gravity as estimate_gravity,
         mounting_findings as mounting_findings,

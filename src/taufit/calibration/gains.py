@@ -45,15 +45,17 @@ def gains_from_mass(
     model = TorqueModel(
         robot, friction_model("presliding", load=False), rotor_inertia=True, offset=True
     )
-    empty, full = (_in_units(runs, robot, cutoff_hz) for runs in (unloaded, loaded))
-    bare, carrying = _rows(model, empty), _rows(model, full)
-    own = robot.layout.link(-1)
+    unloaded_samples, loaded_samples = (
+        _condition_unscaled(runs, robot, cutoff_hz) for runs in (unloaded, loaded)
+    )
+    unloaded_rows, loaded_rows = _rows(model, unloaded_samples), _rows(model, loaded_samples)
+    last_link = robot.layout.link(-1)
     return identify_gains(
-        bare[0],
-        bare[1],
-        carrying[0],
-        carrying[1],
-        carrying[1][:, :, own],
+        unloaded_rows[0],
+        unloaded_rows[1],
+        loaded_rows[0],
+        loaded_rows[1],
+        loaded_rows[1][:, :, last_link],
         mass,
         method=method,
         mass_std=mass_std,
@@ -61,22 +63,22 @@ def gains_from_mass(
     )
 
 
-def _in_units(runs: Sequence[Recording], robot: Robot, cutoff_hz: float) -> Samples:
+def _condition_unscaled(runs: Sequence[Recording], robot: Robot, cutoff_hz: float) -> Samples:
     """Condition recordings with a gain of one: the signal in its recorded unit."""
     if not runs:
         raise RecordingError("gains from a known mass need a recording with it and one without.")
     for run in runs:
         require_joints(run.joints, robot.joints, name=run.name, robot=robot.name)
-    one = np.ones(robot.joints)
-    plain = [
-        replace(run, gain=one, gain_std=0 * one, meta={**run.meta, "gains": "given"})
+    unit_gains = np.ones(robot.joints)
+    unscaled = [
+        replace(run, gain=unit_gains, gain_std=0 * unit_gains, meta={**run.meta, "gains": "given"})
         for run in runs
     ]
-    return condition(plain, cutoff_hz=cutoff_hz)
+    return condition(unscaled, cutoff_hz=cutoff_hz)
 
 
 def _rows(
     model: TorqueModel, samples: Samples
 ) -> tuple[Float[Array, "n j"], Float[Array, "n j p"]]:
-    chosen = np.flatnonzero(samples.in_motion)[:: max(1, round(samples.rate_hz / _RATE_HZ))]
-    return samples.torque[chosen], predicted_rows(model, samples)[chosen]
+    rows = np.flatnonzero(samples.in_motion)[:: max(1, round(samples.rate_hz / _RATE_HZ))]
+    return samples.torque[rows], predicted_rows(model, samples)[rows]

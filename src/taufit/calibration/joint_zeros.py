@@ -28,7 +28,7 @@ from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
 
 # A zero is identifiable if its standard deviation is below this fraction of the prior one.
-_SHOWN = 0.7
+_IDENTIFIABLE_FRACTION = 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,59 +38,66 @@ class JointZeros:
     Attributes:
         values: Offsets added to recorded positions [rad or m].
         std: Standard deviation; that of the prior if not identifiable [rad or m].
-        shown: True if requested and identifiable from the recording.
+        identifiable: True if requested and identifiable from the recording.
         expected_std: Prior standard deviation [rad or m].
-        searched: True if requested.
+        requested: True if requested.
     """
 
     values: Float[Array, " j"]
     std: Float[Array, " j"]
-    shown: Bool[Array, " j"]
+    identifiable: Bool[Array, " j"]
     expected_std: Float[Array, " j"]
-    searched: Bool[Array, " j"]
+    requested: Bool[Array, " j"]
 
-    def hidden(self, robot: Robot) -> tuple[str, ...]:
+    def unidentifiable_joints(self, robot: Robot) -> tuple[str, ...]:
         """Joints whose zero was requested and is not identifiable."""
-        return tuple(robot.joint_names[k] for k in np.flatnonzero(self.searched & ~self.shown))
+        return tuple(
+            robot.joint_names[k] for k in np.flatnonzero(self.requested & ~self.identifiable)
+        )
 
     def warnings(self, robot: Robot) -> tuple[str, ...]:
         """Messages for the user."""
-        hidden = self.hidden(robot)
-        if not hidden:
+        names = self.unidentifiable_joints(robot)
+        if not names:
             return ()
         return (
-            f"the zero of {', '.join(hidden)} is not identifiable from this motion and is left "
+            f"the zero of {', '.join(names)} is not identifiable from this motion and is left "
             "where it was: the first joint's is hidden when its axis is vertical or slides, the "
             "last joint's always. Others need a motion in which the joints before and behind "
             "accelerate.",
         )
 
 
-def joint_numbers(robot: Robot, wanted: str | Sequence[str]) -> tuple[int, ...]:
+def joint_numbers(robot: Robot, requested: str | Sequence[str]) -> tuple[int, ...]:
     """Joint indices by name or number from 1; "all" gives every joint."""
-    parts = [part.strip() for part in wanted.split(",")] if isinstance(wanted, str) else wanted
+    parts = (
+        [part.strip() for part in requested.split(",")] if isinstance(requested, str) else requested
+    )
     if list(parts) == ["all"]:
         return tuple(range(robot.joints))
-    known = {name: k for k, name in enumerate(robot.joint_names)}
-    known.update({str(k + 1): k for k in range(robot.joints) if str(k + 1) not in known})
-    strange = [part for part in parts if part not in known]
-    if strange or not parts:
+    index_by_name = {name: k for k, name in enumerate(robot.joint_names)}
+    index_by_name.update(
+        {str(k + 1): k for k in range(robot.joints) if str(k + 1) not in index_by_name}
+    )
+    unknown_names = [part for part in parts if part not in index_by_name]
+    if unknown_names or not parts:
         raise RobotError(
-            f"{robot.name} has no joint {strange[0] if strange else ''!r}: use all, or some of "
+            f"{robot.name} has no joint {unknown_names[0] if unknown_names else ''!r}: use all, or "
+            "some of "
             f"{', '.join(robot.joint_names)}."
         )
-    return tuple(dict.fromkeys(known[part] for part in parts))
+    return tuple(dict.fromkeys(index_by_name[part] for part in parts))
 
 
 def estimate_requested_zeros(
     model: TorqueModel,
     source: SampleSource,
-    wanted: str | Sequence[str],
+    requested: str | Sequence[str],
     expected_std: float = DEFAULT_ZERO_STD,
     expected_slide_std: float = DEFAULT_SLIDE_ZERO_STD,
 ) -> JointZeros:
     """Estimate the zeros of the requested joints."""
-    joints = joint_numbers(model.robot, wanted)
+    joints = joint_numbers(model.robot, requested)
     samples = source.excerpt
     if samples.signed is not None and not np.all(samples.signed):
         raise RecordingError(
@@ -123,25 +130,33 @@ def estimate_joint_zeros(
         RecordingError: Too little motion, or zeros too large for a local search.
     """
     robot = model.robot
-    chosen = np.arange(robot.joints) if joints is None else np.array(sorted(joints), int)
+    requested_joints = np.arange(robot.joints) if joints is None else np.array(sorted(joints), int)
     if not (expected_std > 0.0 and expected_slide_std > 0.0):
         raise RobotError("the expected standard deviation of joint zeros must be above 0.")
-    slides = np.array([link.prismatic for link in robot.links])
-    expected = np.where(slides, expected_slide_std, expected_std)
+    is_prismatic = np.array([link.prismatic for link in robot.links])
+    prior_std = np.where(is_prismatic, expected_slide_std, expected_std)
     moving = int(np.count_nonzero(samples.in_motion & samples.keep.any(axis=1)))
     if moving < 20 * robot.joints:
         raise RecordingError(
             f"joint zeros need motion; {moving} samples of this recording move. Record a motion "
             "in which all joints accelerate and reverse (`taufit design`)."
         )
-    told = chosen[~np.isin(chosen, joints_with_unobservable_zero(robot))]
-    found = ZeroSearch(model, samples, tuple(told), expected).run()
-    searched = np.isin(np.arange(robot.joints), chosen)
-    std = np.where(searched, expected, 0.0)
-    std[told] = np.sqrt(np.diag(found.covariance))
-    shown = np.isin(np.arange(robot.joints), told) & (std < _SHOWN * expected)
-    own = np.array(robot.joint_zeros) if robot.joint_zeros else np.zeros(robot.joints)
-    return JointZeros(np.where(shown, found.zeros, own), std, shown, expected, searched)
+    searched = requested_joints[~np.isin(requested_joints, joints_with_unobservable_zero(robot))]
+    result = ZeroSearch(model, samples, tuple(searched), prior_std).run()
+    is_requested = np.isin(np.arange(robot.joints), requested_joints)
+    std = np.where(is_requested, prior_std, 0.0)
+    std[searched] = np.sqrt(np.diag(result.covariance))
+    identifiable = np.isin(np.arange(robot.joints), searched) & (
+        std < _IDENTIFIABLE_FRACTION * prior_std
+    )
+    nominal_zeros = np.array(robot.joint_zeros) if robot.joint_zeros else np.zeros(robot.joints)
+    return JointZeros(
+        np.where(identifiable, result.zeros, nominal_zeros),
+        std,
+        identifiable,
+        prior_std,
+        is_requested,
+    )
 
 
 def joints_with_unobservable_zero(robot: Robot) -> tuple[int, ...]:
@@ -151,14 +166,14 @@ def joints_with_unobservable_zero(robot: Robot) -> tuple[int, ...]:
     prismatic joints, since the dynamics do not depend on their position. The first revolute joint,
     if it and all prismatic joints before it are vertical.
     """
-    out, turned, upright = {robot.joints - 1}, np.eye(3), True
+    joints, rotation, is_vertical = {robot.joints - 1}, np.eye(3), True
     down = robot.gravity / np.linalg.norm(robot.gravity)
     for k, link in enumerate(robot.links):
-        turned = turned @ link.placement[:3, :3]
-        axis = turned @ (link.screw[3:] if link.prismatic else link.screw[:3])
-        upright = upright and bool(np.linalg.norm(np.cross(axis, down)) < 1e-9)
-        if link.prismatic or upright:
-            out.add(k)
+        rotation = rotation @ link.placement[:3, :3]
+        axis = rotation @ (link.screw[3:] if link.prismatic else link.screw[:3])
+        is_vertical = is_vertical and bool(np.linalg.norm(np.cross(axis, down)) < 1e-9)
+        if link.prismatic or is_vertical:
+            joints.add(k)
         if not link.prismatic:
             break
-    return tuple(sorted(out))
+    return tuple(sorted(joints))

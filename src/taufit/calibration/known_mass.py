@@ -91,15 +91,15 @@ def identify_gains(  # noqa: PLR0913 - the public call has one keyword per choic
                 "the payload, use a heavier one, or read the gains from the controller."
             )
         residual = reduced @ x / weight[rows.joint]
-        spread = np.array([np.std(residual[rows.joint == j]) for j in range(joints)])
-        weight = 1.0 / np.maximum(spread, 1e-9 * max(float(spread.max()), 1e-300))
+        residual_std = np.array([np.std(residual[rows.joint == j]) for j in range(joints)])
+        weight = 1.0 / np.maximum(residual_std, 1e-9 * max(float(residual_std.max()), 1e-300))
 
     # Residuals are correlated within a block: its scores are summed.
     residual = reduced @ x
     scores = np.zeros((int(rows.block.max()) + 1, len(x) - 1))
     np.add.at(scores, rows.block, reduced[:, :-1] * residual[:, None])
-    bread = np.linalg.pinv(curvature[:-1, :-1], rcond=1e-12, hermitian=True)
-    covariance = bread @ (scores.T @ scores) @ bread
+    inverse_curvature = np.linalg.pinv(curvature[:-1, :-1], rcond=1e-12, hermitian=True)
+    covariance = inverse_curvature @ (scores.T @ scores) @ inverse_curvature
     std = np.sqrt(np.maximum(np.diag(covariance)[:joints], 0.0))
     return Gains(
         gains,
@@ -117,7 +117,7 @@ class _KnownMassRows:
     block: Int[Array, " r"]
     arm: Float[Array, "r q"]
     payload: Float[Array, "r 9"]
-    known: Float[Array, " r"]
+    mass_torque: Float[Array, " r"]
 
     @property
     def joints(self) -> int:
@@ -128,7 +128,7 @@ class _KnownMassRows:
         columns = np.zeros((len(self.signal), self.joints + PER_LINK))
         columns[np.arange(len(self.signal)), self.joint] = self.signal
         columns[:, self.joints : -1] = -self.payload
-        columns[:, -1] = -self.known
+        columns[:, -1] = -self.mass_torque
         w = weight[self.joint][:, None]
         basis = np.linalg.qr(self.arm * w)[0]
         columns *= w
@@ -157,7 +157,7 @@ def _stack(
         block=np.tile(np.arange(n) // block, joints),
         arm=arm[:, order[: np.count_nonzero(pivots > 1e-8 * pivots[0])]],
         payload=payload[:, 1:],
-        known=mass * payload[:, 0],
+        mass_torque=mass * payload[:, 0],
     )
 
 
@@ -189,16 +189,16 @@ def _solve(
         values, vectors = scipy.linalg.eigh(
             noise, normal + 1e-14 * np.eye(len(normal)), subset_by_index=[len(x) - 1, len(x) - 1]
         )
-        before, x, ratio = x, vectors[:, 0] / vectors[-1, 0], 1.0 / float(values[0])
-        if np.allclose(x, before, rtol=1e-9, atol=1e-12):
+        previous, x, ratio = x, vectors[:, 0] / vectors[-1, 0], 1.0 / float(values[0])
+        if np.allclose(x, previous, rtol=1e-9, atol=1e-12):
             break
     corrected = normal - ratio * noise
     if method == "constrained":
-        x = _constrained(corrected, scale, joints, mass)
+        x = _solve_constrained(corrected, scale, joints, mass)
     return x * scale[-1] / scale, corrected * np.outer(scale, scale)
 
 
-def _constrained(
+def _solve_constrained(
     curvature: Float[Array, "x x"], scale: Float[Array, " x"], joints: int, mass: float
 ) -> Float[Array, " x"]:
     """min x' H x over K >= 0 and P(m, h, I) >= 0, with the last entry of x one."""

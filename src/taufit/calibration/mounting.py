@@ -41,12 +41,12 @@ LIMIT_GAIN = 50.0
 # Widths of pre-sliding friction after a reversal [rad].
 _WIDTHS = (3e-5, 3e-3, 3e-2)
 
-_MOST_ROWS = 1500
+_MAXIMUM_ROWS = 1500
 _ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Gravity:
+class GravityEstimate:
     """Direction of gravity estimated from a recording.
 
     Attributes:
@@ -56,7 +56,7 @@ class Gravity:
         std: Standard deviation of the estimated direction, along its least certain tangent [rad].
         gain: Cost of the declared direction minus that of the estimated one, in squared noise
             levels of independent samples.
-        left: Nrmse with the estimated direction, mean over joints.
+        nrmse: Nrmse with the estimated direction, mean over joints.
     """
 
     direction: Float[Array, " 3"]
@@ -64,10 +64,10 @@ class Gravity:
     angle: float
     std: float
     gain: float
-    left: float
+    nrmse: float
 
     @property
-    def wrong(self) -> bool:
+    def contradicts_declared(self) -> bool:
         """Whether the declared mounting is rejected: above 5 degrees and 4 standard deviations."""
         return bool(
             np.degrees(self.angle) > LIMIT_DEG
@@ -96,7 +96,7 @@ class Gravity:
             "gain": self.gain,
             "fits": self.name,
             "mounting_deg": np.degrees(self.mounting).round(2).tolist(),
-            "wrong": self.wrong,
+            "wrong": self.contradicts_declared,
         }
 
 
@@ -104,17 +104,19 @@ def mounting_name(direction: Float[Array, " 3"], within_deg: float = 7.0) -> str
     """Name of a direction of gravity in the base frame, with angles where it has no name."""
     unit = np.asarray(direction, float) / np.linalg.norm(direction)
     for name, angles in MOUNTINGS.items():
-        own = gravity_in_base(angles) / STANDARD_GRAVITY
-        if np.degrees(np.arccos(np.clip(own @ unit, -1.0, 1.0))) < within_deg:
+        nominal_direction = gravity_in_base(angles) / STANDARD_GRAVITY
+        if np.degrees(np.arccos(np.clip(nominal_direction @ unit, -1.0, 1.0))) < within_deg:
             return name
     roll = np.degrees(np.arctan2(-unit[1], -unit[2]))
     pitch = np.degrees(np.arcsin(np.clip(unit[0], -1.0, 1.0)))
-    described = f"{round(roll)},{round(pitch)},0"
-    side = np.degrees(np.arcsin(min(1.0, abs(unit[2]))))
-    return f"a wall ({described})" if side < within_deg else f"a tilt ({described})"
+    angles_text = f"{round(roll)},{round(pitch)},0"
+    elevation = np.degrees(np.arcsin(min(1.0, abs(unit[2]))))
+    return f"a wall ({angles_text})" if elevation < within_deg else f"a tilt ({angles_text})"
 
 
-def estimate_gravity(robot: Robot, samples: Samples, *, trust: float = 1.0) -> Gravity | None:
+def estimate_gravity(
+    robot: Robot, samples: Samples, *, trust: float = 1.0
+) -> GravityEstimate | None:
     """Estimate the direction of gravity from a recording.
 
     Args:
@@ -129,32 +131,36 @@ def estimate_gravity(robot: Robot, samples: Samples, *, trust: float = 1.0) -> G
     unsigned = samples.signed is not None and not np.all(samples.signed)
     if samples.joints != robot.joints or unsigned or not np.any(robot.parameters):
         return None
-    picked = np.flatnonzero(samples.in_motion & samples.keep.any(axis=1))
-    if len(picked) < 100:
+    rows = np.flatnonzero(samples.in_motion & samples.keep.any(axis=1))
+    if len(rows) < 100:
         return None
-    return _DirectionGram(robot, samples, picked, trust).solve()
+    return _DirectionGram(robot, samples, rows, trust).solve()
 
 
 def mounting_findings(robot: Robot, samples: Samples, *, trust: float = 1.0) -> tuple[str, ...]:
     """Message if the direction of gravity contradicts the declared mounting; else empty."""
-    found = estimate_gravity(robot, samples, trust=trust)
-    return (describe_mounting(found, robot),) if found is not None and found.wrong else ()
-
-
-def mounting_option(found: Gravity, robot: Robot) -> str:
-    """Value of --mounting for the estimated direction."""
-    roll, pitch, _ = np.degrees(found.mounting)
-    named = found.name in MOUNTINGS and found.name != mounting_name(robot.gravity)
-    return found.name if named else f"{roll:.1f},{pitch:.1f},0"
-
-
-def describe_mounting(found: Gravity, robot: Robot) -> str:
-    """Sentence about the estimated mounting, with the option to set."""
-    said, option = mounting_name(robot.gravity), mounting_option(found, robot)
-    fits = option if found.name == said else found.name
+    estimate = estimate_gravity(robot, samples, trust=trust)
     return (
-        f"gravity fits {fits}, you said {said}: it comes from {np.degrees(found.angle):.0f} "
-        f"deg (standard deviation {np.degrees(found.std):.1f}) off the declared direction. Give "
+        (describe_mounting(estimate, robot),)
+        if estimate is not None and estimate.contradicts_declared
+        else ()
+    )
+
+
+def mounting_option(estimate: GravityEstimate, robot: Robot) -> str:
+    """Value of --mounting for the estimated direction."""
+    roll, pitch, _ = np.degrees(estimate.mounting)
+    has_name = estimate.name in MOUNTINGS and estimate.name != mounting_name(robot.gravity)
+    return estimate.name if has_name else f"{roll:.1f},{pitch:.1f},0"
+
+
+def describe_mounting(estimate: GravityEstimate, robot: Robot) -> str:
+    """Sentence about the estimated mounting, with the option to set."""
+    declared, option = mounting_name(robot.gravity), mounting_option(estimate, robot)
+    fits = option if estimate.name == declared else estimate.name
+    return (
+        f"gravity fits {fits}, you said {declared}: it comes from {np.degrees(estimate.angle):.0f} "
+        f"deg (standard deviation {np.degrees(estimate.std):.1f}) off the declared direction. Give "
         f"--mounting {option}, or check the torque signs and the position offsets."
     )
 
@@ -162,12 +168,12 @@ def describe_mounting(found: Gravity, robot: Robot) -> str:
 class _DirectionGram:
     """Least squares for any direction of gravity, from one Gram matrix of all columns."""
 
-    def __init__(self, robot: Robot, samples: Samples, picked: Any, trust: float) -> None:
+    def __init__(self, robot: Robot, samples: Samples, moving_rows: Any, trust: float) -> None:
         self.robot, self.samples, self.trust = robot, samples, trust
-        self.rows = picked[:: max(1, len(picked) // _MOST_ROWS)]
+        self.rows = moving_rows[:: max(1, len(moving_rows) // _MAXIMUM_ROWS)]
         joints, rows = robot.joints, self.rows
         motion = (samples.position[rows], samples.velocity[rows], samples.acceleration[rows])
-        at = {
+        regressors = {
             name: engine(robot, gravity=gravity_in_base(angles)).regressor(*motion)
             for name, angles in (
                 ("-z", (0.0, 0.0, 0.0)),
@@ -176,20 +182,25 @@ class _DirectionGram:
                 ("+x", (0.0, np.pi / 2, 0.0)),
             )
         }
-        still = 0.5 * (at["-z"] + at["+z"])
-        parts = [still, at["+x"] - still, still - at["-y"], at["+z"] - still]
+        without_gravity = 0.5 * (regressors["-z"] + regressors["+z"])
+        parts = [
+            without_gravity,
+            regressors["+x"] - without_gravity,
+            without_gravity - regressors["-y"],
+            regressors["+z"] - without_gravity,
+        ]
         # Columns of other terms: rotors, pre-sliding friction, offsets.
         model = TorqueModel(
             robot, friction_model("presliding", _WIDTHS), rotor_inertia=True, offset=True
         )
         load = np.where(samples.keep, samples.torque, 0.0)
         motor = model.columns.drive_at(samples, load=load)[rows]
-        rest = model.columns.rest(samples.acceleration[rows], motor)
-        self.columns = np.concatenate([*parts, rest], -1)
+        other_columns = model.columns.rest(samples.acceleration[rows], motor)
+        self.columns = np.concatenate([*parts, other_columns], -1)
         self.links = robot.layout.size
         self.torque = np.where(samples.keep[rows], samples.torque[rows], 0.0)
         self.keep = samples.keep[rows]
-        prior, centre, self.guessed = gaussian_prior(
+        prior, centre, self.prior_is_default = gaussian_prior(
             TorqueModel(robot, None, rotor_inertia=False, offset=False)
         )
         self.prior, self.centre = prior, centre
@@ -212,7 +223,7 @@ class _DirectionGram:
             sum(w * y for w, (_, _, y) in zip(self.scale, self.squares, strict=True))
         )
 
-    def _folded(
+    def _combine_blocks(
         self, g: Float[Array, " 3"], gram: Float[Array, "c c"], right: Float[Array, " c"]
     ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
         """Normal equations for a direction: the four blocks of link columns added up."""
@@ -226,7 +237,7 @@ class _DirectionGram:
 
     def best(self, g: Float[Array, " 3"]) -> tuple[float, Float[Array, " p"]]:
         """Minimum cost for a direction of gravity, and its parameters."""
-        square, right = self._folded(g, self.gram, self.right)
+        square, right = self._combine_blocks(g, self.gram, self.right)
         p = self.links
         square[:p, :p] += self.weight * self.prior
         right[:p] += self.weight * self.prior @ self.centre
@@ -239,94 +250,98 @@ class _DirectionGram:
         full = np.concatenate([*(f * theta[:p] for f in (1.0, *g)), theta[p:]])
         return self.torque - self.columns @ full
 
-    def solve(self) -> Gravity | None:
+    def solve(self) -> GravityEstimate | None:
         declared = self.robot.gravity / STANDARD_GRAVITY
-        found = declared
-        apart = 1.0
-        for turn in range(_ROUNDS):
-            starts = [declared, found] if turn else [declared, *_directions()]
+        direction = declared
+        correlation_length = 1.0
+        for iteration in range(_ROUNDS):
+            starts = [declared, direction] if iteration else [declared, *_directions()]
             costs = [self.best(d)[0] for d in starts]
-            order = np.argsort(costs)[: 3 if turn == 0 else 1]
-            tried = [self._descend(starts[i]) for i in order]
-            found = min(tried, key=lambda d: self.best(d)[0])
-            residual = self.residuals(found, self.best(found)[1])
+            order = np.argsort(costs)[: 3 if iteration == 0 else 1]
+            candidates = [self._descend(starts[i]) for i in order]
+            direction = min(candidates, key=lambda d: self.best(d)[0])
+            residual = self.residuals(direction, self.best(direction)[1])
             squares = np.sum(np.where(self.keep, residual, 0.0) ** 2, axis=0)
             count = np.maximum(self.keep.sum(axis=0), 1)
             floor = 1e-6 * np.array([square[2] for square in self.squares])
             self.scale = count / np.maximum(squares, np.maximum(floor, 1e-12))
             # Residuals of neighbouring rows are correlated: fewer independent samples than rows.
             run = self.samples.run[self.rows]
-            apart = float(np.mean(correlation_samples(residual, self.keep, run)))
-            self.weight = self.trust * apart
+            correlation_length = float(np.mean(correlation_samples(residual, self.keep, run)))
+            self.weight = self.trust * correlation_length
             self._add_up()
-        cost, theta = self.best(found)
-        gain = (self.best(declared)[0] - cost) / apart
-        residual = self.residuals(found, theta)
-        shown = np.flatnonzero(self.keep.sum(axis=0) > 1)
-        share = [
+        cost, theta = self.best(direction)
+        gain = (self.best(declared)[0] - cost) / correlation_length
+        residual = self.residuals(direction, theta)
+        used_joints = np.flatnonzero(self.keep.sum(axis=0) > 1)
+        nrmse = [
             np.sqrt(np.mean(residual[self.keep[:, j], j] ** 2))
             / max(self.torque[self.keep[:, j], j].std(), 1e-12)
-            for j in shown
+            for j in used_joints
         ]
-        return Gravity(
-            found,
+        return GravityEstimate(
+            direction,
             declared,
-            float(np.arccos(np.clip(found @ declared, -1.0, 1.0))),
-            self._std(found, apart),
+            float(np.arccos(np.clip(direction @ declared, -1.0, 1.0))),
+            self._std(direction, correlation_length),
             max(float(gain), 0.0),
-            float(np.mean(share)) if share else float("nan"),
+            float(np.mean(nrmse)) if nrmse else float("nan"),
         )
 
     def _curvature(
-        self, at: Float[Array, " 3"], step: float = 0.02
+        self, direction: Float[Array, " 3"], step: float = 0.02
     ) -> tuple[Float[Array, " 2"], Float[Array, "2 2"], Float[Array, "2 3"]]:
         """Gradient and Hessian of the cost along two tangents, by central differences."""
-        tangents = _tangents(at)
+        tangents = _tangents(direction)
 
         def cost(u: float, w: float) -> float:
-            return self.best(_moved(at, u * tangents[0] + w * tangents[1]))[0]
+            return self.best(_step_on_sphere(direction, u * tangents[0] + w * tangents[1]))[0]
 
-        here = cost(0, 0)
+        centre = cost(0, 0)
         right, left, up, down = cost(step, 0), cost(-step, 0), cost(0, step), cost(0, -step)
-        mixed = (cost(step, step) - right - up + here) / step**2
+        mixed = (cost(step, step) - right - up + centre) / step**2
         slope = np.array([right - left, up - down]) / (2 * step)
         hessian = np.array(
             [
-                [(right - 2 * here + left) / step**2, mixed],
-                [mixed, (up - 2 * here + down) / step**2],
+                [(right - 2 * centre + left) / step**2, mixed],
+                [mixed, (up - 2 * centre + down) / step**2],
             ]
         )
         return slope, hessian, tangents
 
     def _descend(self, start: Float[Array, " 3"]) -> Float[Array, " 3"]:
         """Minimise the cost on the sphere by Newton's method with step halving."""
-        at, cost = start, self.best(start)[0]
+        direction, cost = start, self.best(start)[0]
         for _ in range(20):
-            slope, hessian, tangents = self._curvature(at)
+            slope, hessian, tangents = self._curvature(direction)
             values, vectors = np.linalg.eigh(hessian)
             values = np.maximum(np.abs(values), 1e-6 * np.abs(values).max() + 1e-300)
             step = -(vectors / values) @ (vectors.T @ slope)
             size = float(np.linalg.norm(step))
             step *= min(1.0, 0.7 / max(size, 1e-300))
             for _ in range(8):
-                trial = _moved(at, step @ tangents)
-                new = self.best(trial)[0]
-                if new < cost:
+                trial = _step_on_sphere(direction, step @ tangents)
+                trial_cost = self.best(trial)[0]
+                if trial_cost < cost:
                     break
                 step = 0.4 * step
             else:
                 break
-            at, done = trial, cost - new < 1e-6 * abs(new) + 1e-9
-            cost = new
-            if done or np.linalg.norm(step) < 1e-4:
+            direction, has_converged = trial, cost - trial_cost < 1e-6 * abs(trial_cost) + 1e-9
+            cost = trial_cost
+            if has_converged or np.linalg.norm(step) < 1e-4:
                 break
-        return at
+        return direction
 
-    def _std(self, at: Float[Array, " 3"], apart: float) -> float:
-        """Std along the least certain tangent; cost is -2 log-likelihood times `apart`."""
-        _, hessian, _ = self._curvature(at)
-        least = float(np.min(np.linalg.eigvalsh(hessian)))
-        return float(np.sqrt(2.0 * apart / least)) if least > 0.0 else float(np.pi)
+    def _std(self, direction: Float[Array, " 3"], correlation_length: float) -> float:
+        """Std along the least certain tangent; cost is -2 ln L times the length."""
+        _, hessian, _ = self._curvature(direction)
+        smallest_curvature = float(np.min(np.linalg.eigvalsh(hessian)))
+        return (
+            float(np.sqrt(2.0 * correlation_length / smallest_curvature))
+            if smallest_curvature > 0.0
+            else float(np.pi)
+        )
 
 
 def _directions() -> list[Float[Array, " 3"]]:
@@ -336,18 +351,18 @@ def _directions() -> list[Float[Array, " 3"]]:
     return list(grid / np.linalg.norm(grid, axis=1)[:, None])
 
 
-def _tangents(at: Float[Array, " 3"]) -> Float[Array, "2 3"]:
-    least = np.eye(3)[int(np.argmin(np.abs(at)))]
-    first = np.cross(at, least)
+def _tangents(direction: Float[Array, " 3"]) -> Float[Array, "2 3"]:
+    farthest_axis = np.eye(3)[int(np.argmin(np.abs(direction)))]
+    first = np.cross(direction, farthest_axis)
     first /= np.linalg.norm(first)
-    return np.stack([first, np.cross(at, first)])
+    return np.stack([first, np.cross(direction, first)])
 
 
-def _moved(at: Float[Array, " 3"], step: Float[Array, " 3"]) -> Float[Array, " 3"]:
+def _step_on_sphere(direction: Float[Array, " 3"], step: Float[Array, " 3"]) -> Float[Array, " 3"]:
     size = np.linalg.norm(step)
     if size < 1e-15:
-        return at
-    return np.cos(size) * at + np.sin(size) * step / size
+        return direction
+    return np.cos(size) * direction + np.sin(size) * step / size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -392,17 +407,18 @@ def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -
     names = tuple(after.names[i] for i in rows)
     expressions = tuple(_expression(after, i) for i in rows)
     parts = model.layout.split(model.values)
-    known = np.concatenate([parts.links.ravel(), parts.rotors])
-    values = after.mapping[rows] @ known
+    link_values = np.concatenate([parts.links.ravel(), parts.rotors])
+    values = after.mapping[rows] @ link_values
     rng = np.random.default_rng(0)
     shape = (400, model.robot.joints)
     q = rng.uniform(-np.pi, np.pi, shape)
     columns = regressor(moved.robot, q, np.zeros(shape), np.zeros(shape))
     effect = np.abs(columns[..., after.columns[rows]]).max(axis=0).T if rows else np.zeros((0, 0))
-    said, now = mounting_name(model.robot.gravity), mounting_name(moved.robot.gravity)
+    old_name, new_name = mounting_name(model.robot.gravity), mounting_name(moved.robot.gravity)
     if not rows:
-        described = (
-            f"from {said} to {now}: every base parameter that acts there is known from the old "
+        statement = (
+            f"from {old_name} to {new_name}: every base parameter that acts there is known from "
+            "the old "
             "mounting; torques are predicted as well as before."
         )
     else:
@@ -411,15 +427,16 @@ def move_model(model: FittedModel, mounting: str | tuple[float, float, float]) -
             f"{int(np.argmax(row)) + 1} by up to {0.1 * row.max():.3g} N m)"
             for text, value, row in zip(expressions, values, effect, strict=True)
         )
-        described = (
-            f"from {said} to {now}: {len(rows)} base parameters act there that no motion in the "
+        statement = (
+            f"from {old_name} to {new_name}: {len(rows)} base parameters act there that no motion "
+            "in the "
             f"old mounting can show, and the model has them from the nominal robot: {sizes}. "
             "Record a run in the new mounting and fit both together to know them."
         )
     # Other base parameters act in the new mounting: their covariance is unknown.
-    record = replace(model.training, base=None, std=None).with_warnings(f"moved {described}")
+    record = replace(model.training, base=None, std=None).with_warnings(f"moved {statement}")
     moved = moved.with_training(record)
-    return RemountedModel(moved, expressions, names, values, effect, described)
+    return RemountedModel(moved, expressions, names, values, effect, statement)
 
 
 def _new_rows(before: BaseParameters, after: BaseParameters) -> list[int]:
@@ -431,13 +448,13 @@ def _new_rows(before: BaseParameters, after: BaseParameters) -> list[int]:
     rows: list[int] = []
     size = np.linalg.norm(after.mapping, axis=1)
     while True:
-        rest = after.mapping - (after.mapping @ basis) @ basis.T
-        share = np.linalg.norm(rest, axis=1) / size
-        i = int(np.argmax(share))
-        if share[i] < 1e-6:
+        remainder = after.mapping - (after.mapping @ basis) @ basis.T
+        fraction = np.linalg.norm(remainder, axis=1) / size
+        i = int(np.argmax(fraction))
+        if fraction[i] < 1e-6:
             return sorted(rows)
         rows.append(i)
-        basis = np.column_stack([basis, rest[i] / np.linalg.norm(rest[i])])
+        basis = np.column_stack([basis, remainder[i] / np.linalg.norm(remainder[i])])
 
 
 def _expression(base: BaseParameters, row: int) -> str:
