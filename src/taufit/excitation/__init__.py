@@ -1,6 +1,6 @@
 """Excitation trajectories. In: a `Robot`, limits, a criterion. Out: a `Motion`.
 
-Left to others: playing it (live, sim) and fitting what it showed (estimation).
+Left to others: playing it (live, sim) and fitting its recording (estimation).
 """
 
 from taufit.excitation.basis import FourierBasis, SplineBasis

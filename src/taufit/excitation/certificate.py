@@ -1,4 +1,4 @@
-"""Is a motion allowed? Every constraint on a fine grid, with the tightest moment of each."""
+"""Certificate of a motion: every constraint checked on a time grid, with its smallest margin."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ POINTS = 5000
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One constraint over the whole motion.
+    """Result for one constraint over the motion.
 
     Attributes:
-        name: e.g. "velocity of joint 3".
-        margin: Room left at the tightest moment, as a fraction of the limit; in metres for
-            distances. Negative is a violation.
-        time: Of that moment [s].
+        name: Constraint, e.g. "velocity of joint 3".
+        margin: Smallest margin, as a fraction of the limit; in metres for distances. Negative is a
+            violation.
+        time: Time of the smallest margin [s].
         unit: "1" or "m".
     """
 
@@ -37,11 +37,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """All constraints of a motion, checked on `points` moments.
+    """All constraints of a motion, checked at `points` times.
 
     Attributes:
-        checks: One per constraint, in no particular order.
-        points: How many moments were looked at.
+        checks: One per constraint.
+        points: Number of times checked.
     """
 
     checks: tuple[Check, ...]
@@ -66,7 +66,7 @@ def certify(
     *,
     seconds: float | None = None,
 ) -> Certificate:
-    """Look at every constraint at `points` moments of the motion, or of its first `seconds`."""
+    """Check every constraint at `points` times of the motion, or of its first `seconds`."""
     points = POINTS if points is None else points
     time = np.linspace(0.0, motion.duration if seconds is None else seconds, points)
     q, v, a = motion.at(time)
@@ -112,14 +112,17 @@ def predicted_torque(
     v: Float[Array, "n j"],
     a: Float[Array, "n j"],
 ) -> Float[Array, "n j"]:
-    """Joint torque of the links as the robot describes them, fitted or nominal."""
+    """Joint torque of the robot's links without friction [N m]."""
     return inverse_dynamics(model.robot, q, v, a)
 
 
 def require_rest_is_allowed(
     model: TorqueModel, envelope: MotionLimits, scene: Scene, torque: Float[Array, " j"]
 ) -> None:
-    """Standing at the centre must break nothing: every motion is shrunk towards it if need be."""
+    """InfeasibleError if standing at the centre pose violates a constraint.
+
+    Motions that violate a constraint are shrunk towards this pose.
+    """
     q = envelope.centre[None]
     free = Clearances(model.robot, scene).values(q)
     if free.size and free.min() < 0:

@@ -1,10 +1,10 @@
-"""How informative a motion is, as functions of its information matrix.
+"""Optimality criteria of a motion, as functions of its information matrix.
 
-M = W'W/N is the mean over samples of the weighted base regressor's products. Each criterion is a
-smooth function of M to be minimised, with its exact derivative with respect to M.
+M = W'W/N is the mean over samples of the products of the weighted base regressor. Each criterion is
+a smooth function of M to be minimised, with its exact derivative with respect to M.
 
-A low condition number is not information: it can be reached by shrinking what is large. Criteria
-"a" and "d" ask for small standard deviations instead.
+A low condition number is not information: it can be reached by shrinking large columns. Criteria
+"a" and "d" minimise standard deviations instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Gradient = Float[Array, "b b"]
 
 @runtime_checkable
 class Criterion(Protocol):
-    """A function of the information matrix, smaller is better."""
+    """Function of the information matrix to be minimised."""
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
         """Value and derivative: d value = sum(gradient * dM)."""
@@ -30,12 +30,12 @@ class Criterion(Protocol):
 
 def _eigen(matrix: Float[Array, "b b"]) -> tuple[Float[Array, " b"], Float[Array, "b b"]]:
     values, vectors = np.linalg.eigh(matrix)
-    # What a motion does not show at all is finitely bad, so that a search can leave it.
+    # Unexcited directions get a finite value, so that a search can leave them.
     return np.maximum(values, 1e-14 * values[-1]), vectors
 
 
 def _inverse(matrix: Float[Array, "b b"]) -> tuple[Float[Array, "b b"], float]:
-    """M^-1 and ln det M; what a motion does not show at all is finitely bad."""
+    """M^-1 and ln det M; finite also for unexcited directions."""
     from scipy.linalg import lapack
 
     root = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
@@ -51,7 +51,7 @@ def _inverse(matrix: Float[Array, "b b"]) -> tuple[Float[Array, "b b"], float]:
 
 
 def condition_number(matrix: Float[Array, "b b"]) -> float:
-    """Of the regressor: the root of M's."""
+    """Condition number of the regressor, the square root of that of M."""
     values = np.linalg.eigvalsh(matrix)
     return float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else np.inf
 
@@ -63,7 +63,7 @@ def scaled(matrix: Float[Array, "b b"]) -> Float[Array, "b b"]:
 
 
 def log_determinant(matrix: Float[Array, "b b"]) -> float:
-    """ln det M; -inf where something is not shown."""
+    """ln det M; -inf if a parameter is not excited."""
     sign, value = np.linalg.slogdet(matrix)
     return float(value) if sign > 0 else -np.inf
 
@@ -73,8 +73,8 @@ class Condition:
     """ln of the condition number, smoothed: (ln |lambda|_P + ln |1/lambda|_P)/2.
 
     Attributes:
-        norm: P; the larger, the closer to the true number and the rougher.
-        columns_scaled: Of the regressor with unit columns.
+        norm: P. Larger values are closer to the true condition number and less smooth.
+        columns_scaled: Scale the columns of the regressor to unit length first.
     """
 
     norm: float = 32.0
@@ -105,7 +105,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class DOptimal:
-    """-ln det M: the volume of the confidence ellipsoid, whatever the units."""
+    """-ln det M: volume of the confidence ellipsoid, independent of units."""
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
         inverse, log_det = _inverse(matrix)
@@ -114,11 +114,11 @@ class DOptimal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AOptimal:
-    """ln of the mean squared standard deviation, each in units of `scale`.
+    """ln of the mean variance, in units of `scale`.
 
     Attributes:
-        scale: What counts as one unit of each parameter's standard deviation; ones when None.
-        focus: Indices of the parameters that matter, the rest being nuisance; all when None.
+        scale: Unit of each parameter's standard deviation; None: ones.
+        focus: Indices of the parameters of interest, the others being nuisance; None: all.
     """
 
     scale: Float[Array, " b"] | None = None
@@ -138,7 +138,7 @@ class AOptimal:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """-sum of ln column norms: an upper bound on the information, quick and crude (F)."""
+    """-sum of ln column norms: upper bound on the information, quick and coarse (paper F)."""
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
         norms = np.maximum(np.diag(matrix), 1e-300)
@@ -147,11 +147,11 @@ class Product:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedBlocks:
-    """10 cond(J) + 5 cond(J_inertia) + cond(J_moment) + cond(J_friction), as paper U weighs them.
+    """10 cond(J) + 5 cond(J_inertia) + cond(J_moment) + cond(J_friction), as in paper U.
 
     Attributes:
         blocks: Parameter indices of inertias, first moments (and masses), joint terms.
-        norm: Of the smoothed condition number.
+        norm: Norm P of the smoothed condition number.
     """
 
     blocks: tuple[tuple[int, ...], ...]
@@ -174,13 +174,13 @@ class WeightedBlocks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionAbove:
-    """The condition number, with information kept: smoothed cond + a wall at ln det M = `floor`.
+    """Smoothed condition number plus a penalty for ln det M below `floor`.
 
-    The second stage of paper F: minimise cond while ln det stays at least what stage one reached.
+    Second stage of paper F: minimise cond while ln det stays at least that of stage one.
 
     Attributes:
-        floor: Least ln det M.
-        norm: Of the smoothed condition number.
+        floor: Minimum ln det M.
+        norm: Norm P of the smoothed condition number.
     """
 
     floor: float
@@ -195,11 +195,11 @@ class ConditionAbove:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionLimited:
-    """A criterion with a wall before a column-scaled condition number.
+    """Criterion with a penalty on a large column-scaled condition number.
 
     Attributes:
-        criterion: What is minimised.
-        ceiling: Condition number of the regressor with unit columns from which the wall rises.
+        criterion: Criterion to be minimised.
+        ceiling: Condition number of the regressor with unit columns from which the penalty grows.
     """
 
     criterion: Criterion

@@ -1,8 +1,8 @@
-"""Plan an excitation trajectory: searched from several starts, certified, or refused with a reason.
+"""Excitation design: search a trajectory from several starts, and certify it or raise an error.
 
-Every constraint of the result is checked on a fine grid. A motion that shows too little (its
-column-scaled condition number is above the limit) is searched again about other poses and then
-refused, naming the constraint that stands in the way and what the motion cannot show.
+Every constraint of the result is checked on a fine grid. A motion with too little excitation (its
+column-scaled condition number is above the limit) is searched again about other poses; after that
+InfeasibleError names the limiting constraint and the parameters that are not identifiable.
 """
 
 from __future__ import annotations
@@ -38,39 +38,39 @@ from taufit.terms import friction_model
 
 SAMPLES = 200
 REPORT_SAMPLES = 2000
-# Evaluations one second of the budget stands for, whatever the machine.
+# Evaluations per second of budget, on any machine.
 PER_SECOND = 170
 # Column-scaled condition number above which a motion with linear friction is refused.
 CONDITION_LIMIT = 30.0
 _ATTEMPTS = 5
-# ln det per parameter a repair may cost before the search goes on about another pose, and how often
-# it does so for that alone.
+# Loss of ln det per parameter by a repair, above which the search restarts about another pose; and
+# the maximum number of such restarts.
 _LOST = 0.6
 _AGAIN = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
-    """A planned motion and what it is worth.
+    """Planned motion with its excitation and certificate.
 
     Attributes:
-        motion: What to play.
-        criterion: What it was chosen for.
+        motion: Motion to play.
+        criterion: Optimality criterion.
         certificate: Every constraint on a fine grid.
-        names: Of the base parameters it is to show.
-        condition_number: Of the weighted base regressor (true sign of velocity).
-        condition_number_scaled: The same with unit columns.
+        names: Names of the base parameters to identify.
+        condition_number: Condition number of the weighted base regressor (true sign of velocity).
+        condition_number_scaled: Condition number with unit columns.
         log_det: ln det of W'W/N.
-        standard_deviation: Of each base parameter per unit of weighted noise, for `samples` rows
-            per joint.
-        samples: Grid on which those numbers were computed.
-        cpu_seconds: Spent.
-        starts: How many the search was started from.
-        history: (CPU seconds, criterion) whenever a better motion was found.
-        shrunk_to: Share of the searched motion the certificate left; 1 is all of it.
-        iterations: Evaluations of value and gradient spent.
-        warnings: What the user should know.
-        figure: The criterion's own number; smaller is better.
+        standard_deviation: Standard deviation of each base parameter per unit of weighted noise,
+            for `samples` rows per joint.
+        samples: Number of samples behind those numbers.
+        cpu_seconds: CPU time spent [s].
+        starts: Number of starts of the search.
+        history: (CPU seconds, criterion) at each improvement.
+        shrunk_to: Fraction of the amplitude left by the certificate; 1 is all of it.
+        iterations: Evaluations of value and gradient.
+        warnings: Messages for the user.
+        figure: Value of the criterion; smaller is better.
     """
 
     motion: Motion
@@ -100,9 +100,9 @@ class Design:
 
 
 def default_limits(robot: Robot) -> Limits:
-    """The robot's own limits; where it names none, half a turn about zero, 2 rad/s, 10 rad/s^2.
+    """Limits of the robot; where missing, half a turn about zero, 2 rad/s, 10 rad/s^2.
 
-    Sliding joints without limits get half a metre either way, 1 m/s and 10 m/s^2.
+    Prismatic joints without limits get half a metre either way, 1 m/s and 10 m/s^2.
     """
     own = robot.limits
     slides = np.array([link.prismatic for link in robot.links])
@@ -138,31 +138,32 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
     condition_limit: float | None = None,
     progress: Callable[[float, float], object] | None = None,
 ) -> Design:
-    """Plan a motion that shows the model's base parameters.
+    """Plan a motion that excites the base parameters of a model.
 
-    The same arguments give the same motion: the budget counts evaluations. Time is a ceiling only,
-    at ten times `seconds` and at least a minute.
+    Equal arguments give equal motions: the budget counts evaluations. Time is only an upper limit,
+    ten times `seconds` and at least a minute.
 
     Args:
-        robot: The arm.
-        model: What is to be identified; by default the links with Coulomb, viscous and offset.
+        robot: The robot.
+        model: Model to be identified; default: links with Coulomb and viscous friction and offset.
         criterion: One of CRITERIA.
-        basis: Family of motions; five harmonics of 0.1 Hz by default.
-        limits: Instead of the robot's own.
-        jerk: Largest jerk.
-        scene: What not to touch; nothing by default.
-        start: Pose to start and end at; free by default.
-        weights: 1/noise of each joint; equal by default.
-        prior: Information the earlier recordings brought (W'W per sample of the new motion).
-        columns: Base columns of the model; the leftmost independent ones by default.
+        basis: Family of motions; default: five harmonics of 0.1 Hz.
+        limits: Joint limits; default: those of the robot.
+        jerk: Maximum jerk [rad/s^3].
+        scene: Obstacles and bodies; default: none.
+        start: Pose to start and end at; default: free.
+        weights: 1/noise of each joint; default: equal.
+        prior: Information of earlier recordings (W'W per sample of the new motion).
+        columns: Base columns of the model; default: the leftmost independent ones.
         focus: Positions among `columns` that matter for criterion "a".
-        seconds: The budget as CPU seconds of a usual machine: 170 evaluations each.
-        iterations: The budget in evaluations, instead of `seconds`. Repairs may take more.
-        seed: Of the starts.
-        target: Stop when the criterion's number (condition number for "cond") is this low.
-        condition_limit: Column-scaled condition number above which the result is refused; by
-            default 30 for linear friction, more for friction whose columns are alike.
-        progress: Called with (share of the budget, best criterion).
+        seconds: Budget in CPU seconds of a usual machine, 170 evaluations each. More gives a
+            better motion.
+        iterations: Budget in evaluations, instead of `seconds`. Repairs may take more.
+        seed: Seed of the random starts.
+        target: Value of the criterion (condition number for "cond") at which the search stops.
+        condition_limit: Column-scaled condition number above which InfeasibleError is raised;
+            default: 30 for linear friction, more for friction with similar columns.
+        progress: Called with (fraction of the budget, best criterion).
 
     Example:
         >>> import taufit
@@ -191,7 +192,7 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
     weights = np.ones(robot.joints) if weights is None else np.asarray(weights, float)
     limit = condition_limit_of(model) if condition_limit is None else condition_limit
     if prior is not None:
-        # What earlier recordings showed need not be shown again.
+        # Parameters identified by earlier recordings need no excitation.
         limit = np.inf
     goal = SearchGoal(criterion, model, columns, focus, limit, target)
     asked = max(1, round(PER_SECOND * seconds)) if iterations is None else iterations
@@ -223,10 +224,10 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
 
 
 def condition_limit_of(model: TorqueModel) -> float:
-    """Column-scaled condition number a good motion stays below, for this friction.
+    """Column-scaled condition number that a good motion stays below, for this friction model.
 
-    30 with linear friction. Columns that are alike whatever the motion (v, v|v|, v^3) raise it by
-    how much worse one joint's own columns are conditioned over a swing of 2 rad/s.
+    30 with linear friction. Friction columns that are similar for any motion (v, v|v|, v^3) raise
+    it in proportion to the condition number of one joint's columns over a swing of 2 rad/s.
     """
 
     def alone(one: TorqueModel) -> float:
@@ -263,7 +264,7 @@ def _problem(
     prior: Float[Array, "b b"] | None,
     seed: int,
 ) -> DesignProblem:
-    """Grids, gauge and information of one search."""
+    """Grids, limit scaling and information of one search."""
     model, columns = goal.model, goal.columns
     grid = (np.arange(SAMPLES) + 0.5) / SAMPLES * basis.period
     harmonics = getattr(basis, "harmonics", 8)
@@ -287,7 +288,7 @@ def _problem(
 
 
 def _refuse_poor(best: Candidate, goal: SearchGoal, search: MotionSearch, limit: float) -> None:
-    """Refuse a motion that shows too little, with the constraint and the parameters concerned."""
+    """InfeasibleError for insufficient excitation, with the limiting constraint and parameters."""
     if best.shrunk_to > 0 and best.condition_scaled <= limit:
         return
     tight = best.certificate.tightest
@@ -320,7 +321,7 @@ def _report(
     starts: int,
     history: tuple[tuple[float, float], ...],
 ) -> Design:
-    """The chosen motion with its numbers, for the true sign of velocity."""
+    """Design with its numbers, for the true sign of velocity."""
     motion = basis.motion(best.centre, best.coefficients)
     hard = InformationOf(goal.model, goal.columns, weights)
     moments = (np.arange(REPORT_SAMPLES) + 0.5) / REPORT_SAMPLES * basis.period
@@ -361,10 +362,10 @@ def _report(
 def _others(
     model: TorqueModel, columns: Int[Array, " b"], weights: Float[Array, " j"], seed: int
 ) -> tuple[InformationOf, ...]:
-    """The same arm as it may turn out to be: other noise, other friction shapes, other inertia.
+    """Information for random variations of the robot: other noise, friction shapes and inertia.
 
-    Noise of each joint within a factor 2, shapes within a factor 2, links' parameters (they matter
-    where friction follows load) within 30 %; four draws.
+    Noise of each joint within a factor 2, shapes within a factor 2, link parameters (they matter
+    for load-dependent friction) within 30 %; four draws.
     """
     rng = np.random.default_rng(seed + 104729)
     out = []
@@ -388,15 +389,15 @@ def design_in_parallel(
     engine: Engine | None = None,
     **settings: Any,
 ) -> Design:
-    """The best of `workers` searches; cpu_seconds and starts are those of all together.
+    """Run `workers` searches and return the best; cpu_seconds and starts are totals.
 
     Args:
-        robot: As for `design`, and so are the settings.
-        workers: Searches, each from starts of its own.
-        seed: Of the first of them.
-        progress: Of a search in this process.
-        engine: Where they are made; by default in as many processes of this computer.
-        **settings: Of `design`.
+        robot: The robot.
+        workers: Number of searches, each from other starts.
+        seed: Seed of the first search.
+        progress: Callback of the search in this process.
+        engine: Engine to run them on; default: processes on this computer.
+        **settings: Arguments of `design`.
     """
     if workers <= 1:
         return design(robot, seed=seed, progress=progress, **settings)

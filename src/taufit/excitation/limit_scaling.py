@@ -1,12 +1,12 @@
-"""Coefficients that keep every joint within its limits, whatever a search proposes.
+"""Limit scaling: map any coefficients to coefficients of a motion within the joint limits.
 
 All limits on position, speed, acceleration and jerk are linear in a joint's coefficients c and hold
 at c = 0 (standing at the centre), so the feasible set is star-shaped about 0. With
 
-    g(c) = largest of  value(t) / limit  over times and limits
+    g(c) = maximum of  value(t) / limit  over times and limits
 
-the map c -> c (1 + g^8)^(-1/8) shrinks any c to where g < 1 and hardly touches small ones. The
-largest is taken smoothly (a p-norm), so the map has an exact derivative.
+the map c -> c (1 + g^8)^(-1/8) shrinks any c to g < 1 and hardly changes small ones. The maximum is
+smoothed (a p-norm), so the map has an exact derivative.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _KNEE = 8.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotionLimits:
-    """What each joint may do about its centre. Infinite where nothing is asked.
+    """Joint limits relative to a centre pose. Infinite where there is no limit.
 
     Attributes:
-        centre: Pose the motion is measured from.
-        below, above: How far each joint may go either way.
-        velocity, acceleration, jerk: Largest magnitudes.
+        centre: Centre pose [rad or m].
+        below, above: Free travel of each joint to either side [rad or m].
+        velocity, acceleration, jerk: Maximum magnitudes.
     """
 
     centre: Float[Array, " j"]
@@ -46,7 +46,7 @@ class MotionLimits:
         centre: Float[Array, " j"],
         jerk: Float[Array, " j"] | float = np.inf,
     ) -> MotionLimits:
-        """Limits seen from a centre pose; refuses what leaves no room, naming it."""
+        """Limits about a centre pose; InfeasibleError naming a joint without room."""
         joints = len(centre)
         below, above = centre - limits.lower, limits.upper - centre
         for i in range(joints):
@@ -71,7 +71,7 @@ class MotionLimits:
         return cls(centre, below, above, limits.velocity, limits.acceleration, bound)
 
     def ratios(self, moved: Float[Array, "4 n j"]) -> Float[Array, "4 n j"]:
-        """Value over limit, signed, for displacement from the centre, speed, acceleration, jerk."""
+        """Signed value over limit of displacement from the centre, speed, acceleration, jerk."""
         room = np.where(moved[0] > 0, self.above, self.below)
         return np.stack(
             [
@@ -85,13 +85,13 @@ class MotionLimits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LimitScaling:
-    """The map from free coefficients to feasible ones, on a grid of times.
+    """Map from free to feasible coefficients, on a time grid.
 
     Attributes:
         envelope: The limits.
         basis: Position, velocity, acceleration, jerk per unit coefficient, on the grid.
-        sharp: Norm that stands for the largest ratio; the higher, the less room is given away and
-            the rougher the map.
+        sharp: Order of the norm that approximates the maximum. Larger values use more of the
+            limits and are less smooth.
     """
 
     envelope: MotionLimits
@@ -101,7 +101,7 @@ class LimitScaling:
     def apply(
         self, free: Float[Array, "j m"]
     ) -> tuple[Float[Array, "j m"], tuple[Float[Array, "j m"], Float[Array, " j"], Array, Array]]:
-        """Feasible coefficients, and what `pull` needs to go back."""
+        """Feasible coefficients, and intermediate results for `pull`."""
         moved = self.basis @ free.T
         ratios = self.envelope.ratios(moved)
         size = np.abs(ratios)
@@ -125,7 +125,7 @@ class LimitScaling:
         gradient: Float[Array, "j m"],
         memory: tuple[Float[Array, "j m"], Float[Array, " j"], Array, Array],
     ) -> Float[Array, "j m"]:
-        """The gradient with respect to the free coefficients."""
+        """Gradient with respect to the free coefficients (chain rule)."""
         free, shrink, gauge, steepest = memory
         change = -(shrink ** (_KNEE + 1.0)) * gauge ** (_KNEE - 1.0)
         along = np.sum(gradient * free, axis=1) * change

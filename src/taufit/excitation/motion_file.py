@@ -16,7 +16,7 @@ from taufit.excitation.sampled import Sampled
 from taufit.excitation.spline import Spline
 from taufit.excitation.stroke_motion import Strokes
 
-# Two hours: what is computed along a motion takes memory in proportion.
+# Maximum duration [s]: memory grows in proportion.
 LONGEST = 7200.0
 MOTIONS: dict[str, Any] = {
     "fourier": Fourier,
@@ -38,7 +38,7 @@ def motion_to_dict(motion: Motion) -> dict[str, Any]:
 
 
 def motion_from_dict(data: dict[str, Any], where: str = "this motion") -> Motion:
-    """Inverse of `motion_to_dict`; keys it does not know are left to others."""
+    """Inverse of `motion_to_dict`; unknown keys are ignored."""
     kind = data.get("kind") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in MOTIONS:
         raise TaufitError(
@@ -67,10 +67,10 @@ def write_motion(
     """Write a motion file.
 
     Args:
-        motion: To be written.
-        path: Of the file.
-        clearance: Cell, limits, clear leg and digests, as `clearance.clearance_block` makes them.
-        notes: Kept beside it under "notes": robot, mounting, criterion, ...
+        motion: Motion to be written.
+        path: File to write.
+        clearance: Cell, limits, approach and digests, made by `clearance.clearance_block`.
+        notes: Further data under "notes": robot, mounting, criterion, ...
     """
     data = motion_to_dict(motion)
     if notes:

@@ -1,4 +1,4 @@
-"""From coefficients of a motion to the information it brings, with exact derivatives.
+"""Information of a motion from its coefficients, with exact derivatives.
 
 coefficients -> q, v, a on a grid -> weighted base regressor W -> M = W'W/N -> criterion
 
@@ -18,13 +18,13 @@ from taufit.dynamics import RegressorEngine
 from taufit.model.torque_model import TorqueModel
 from taufit.terms import TermInput, needs
 
-# Inside the search a sign of velocity turns over within this speed, so that it has a slope.
+# Width over which the sign of velocity is smoothed in the search, so that it has a slope [rad/s].
 SMOOTH_WIDTH = 0.05
 _STEP = 1e-6
 
 
 def smoothed(model: TorqueModel, width: float = SMOOTH_WIDTH) -> TorqueModel:
-    """The model with its friction's sign softened, where it has a width to soften."""
+    """Model with smoothed friction sign, if its friction has a width parameter."""
     friction: Any = model.friction
     own = getattr(friction, "width", None)
     if own is not None and own < width:
@@ -36,18 +36,18 @@ def smoothed(model: TorqueModel, width: float = SMOOTH_WIDTH) -> TorqueModel:
 
 
 class InformationOf:
-    """M = W'W/N of a motion on a grid, and the way back from dM to q, v, a.
+    """Information matrix M = W'W/N of a motion on a grid, and its derivative by q, v, a.
 
     Args:
-        model: Whose parameters are wanted.
-        columns: Base columns among the model's.
-        weights: One per joint, 1/noise.
+        model: Model to be identified.
+        columns: Base columns of the model.
+        weights: 1/noise, one per joint.
     """
 
     def __init__(
         self, model: TorqueModel, columns: Int[Array, " b"], weights: Float[Array, " j"]
     ) -> None:
-        # A motion is planned on a coarse grid: friction is that of steady motion there.
+        # Motions are planned on a coarse grid: friction is the steady-state curve.
         self.model = model = model.steady()
         self.columns_of = model.columns
         self.engine = RegressorEngine(model.robot)
@@ -60,7 +60,7 @@ class InformationOf:
         self.weights = weights
         joints = model.robot.joints
         self.coupled = not np.array_equal(model.robot.drives.coupling, np.eye(joints))
-        # Without coupled motors each joint's columns are its own: (joint, term) of the kept ones.
+        # Without coupled motors each joint has columns of its own: (joint, term) of each.
         owner, term = _owners(model)
         self.joint_of, self.term_of = owner[self.joint_columns], term[self.joint_columns]
         self.even = bool(np.all(weights == 1.0))
@@ -68,7 +68,7 @@ class InformationOf:
     def rows(
         self, q: Float[Array, "n j"], v: Float[Array, "n j"], a: Float[Array, "n j"]
     ) -> Float[Array, "n j b"]:
-        """The weighted base regressor."""
+        """Weighted base regressor."""
         model = self.model
         out = np.zeros((*q.shape, self.size))
         links = self.engine.regressor(q, v, a)
@@ -89,7 +89,7 @@ class InformationOf:
     def matrix(
         self, q: Float[Array, "n j"], v: Float[Array, "n j"], a: Float[Array, "n j"]
     ) -> tuple[Float[Array, "b b"], Float[Array, "n j b"]]:
-        """M and the rows it was made of."""
+        """M and its regressor rows."""
         rows = self.rows(q, v, a)
         flat = rows.reshape(-1, self.size)
         return flat.T @ flat / len(q), rows
@@ -141,7 +141,7 @@ class InformationOf:
         a: Float[Array, "n j"],
         load: Float[Array, "n j"] | None,
     ) -> Float[Array, "n j t"]:
-        """Each joint's own columns: rotor inertia, friction terms, offset."""
+        """Columns of each joint: rotor inertia, friction terms, offset."""
         return self.columns_of.own(a, self._friction(q, v, load))
 
     def _joint(
@@ -151,7 +151,7 @@ class InformationOf:
         a: Float[Array, "n j"],
         load: Float[Array, "n j"] | None,
     ) -> Float[Array, "n j m"]:
-        """The same spread over the joints that the motors drive."""
+        """Columns of rotor inertia, friction and offset, mapped to the joints by the coupling."""
         return self.columns_of.rest(a, self._friction(q, v, load))
 
     def _friction(
@@ -181,7 +181,7 @@ class InformationOf:
 
 
 def _owners(model: TorqueModel) -> tuple[Int[Array, " m"], Int[Array, " m"]]:
-    """Joint of every column behind the links', and its place among that joint's own."""
+    """Joint of every column after the link columns, and its index among the joint's columns."""
     joints = model.robot.joints
     terms = len(model.term_sum.parameters)
     each = np.arange(joints)

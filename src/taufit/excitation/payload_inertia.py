@@ -1,11 +1,11 @@
-"""A wrist motion that shows the moments of inertia of what an arm carries, and its duration.
+"""Wrist motion that identifies the moments of inertia of a payload, and its duration.
 
 Mass and centre show in any slow motion; moments of inertia only while the wrist accelerates. The
-search is for their standard deviations alone, all of the arm's friction being nuisance, with limits
-of torque kept for the arm with the part. From noise and bandwidth of the torque follows how many
-periods bring the deviations below what is wanted:
+search minimises their standard deviations alone, with the robot's friction as nuisance and the
+torque limits kept with payload. From noise and bandwidth of the torque follows the number of
+periods for the required standard deviation:
 
-    deviation after k periods = deviation of one sample / sqrt(2 bandwidth period k)
+    std after k periods = std of one sample / sqrt(2 bandwidth period k)
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _SAMPLES = 2000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InertiaGoal:
-    """What is carried, roughly, and how well its inertia is wanted.
+    """Approximate payload and the required accuracy of its inertia.
 
     Attributes:
-        mass: Of the part [kg].
-        size: Its edge or diameter [m].
-        relative: Wanted standard deviation, relative to the moment of a cube, m size^2/6.
-        noise: Torque a fitted model leaves unexplained, per joint [N m]; 0.5 % of the torque
-            limits (of the largest load where there are none) by default.
-        bandwidth_hz: Of that residual: 2 bandwidth samples a second are independent.
-        longest_s: Longest run to plan.
+        mass: Payload mass [kg].
+        size: Edge length or diameter [m].
+        relative: Required standard deviation, relative to the moment of a cube, m size^2/6.
+        noise: Residual torque of a fitted model, per joint [N m]; default: 0.5 % of the torque
+            limits (of the largest load where there are none).
+        bandwidth_hz: Bandwidth of that residual [Hz]: 2 bandwidth samples a second are independent.
+        longest_s: Maximum duration [s].
     """
 
     mass: float = 3.0
@@ -51,20 +51,20 @@ class InertiaGoal:
 
     @property
     def wanted(self) -> float:
-        """Standard deviation that is wanted [kg m^2]."""
+        """Required standard deviation [kg m^2]."""
         return self.relative * self.mass * self.size**2 / 6.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InertiaPlan:
-    """What a payload-inertia motion is expected to give.
+    """Expected accuracy of a payload-inertia motion.
 
     Attributes:
-        seconds: Of all periods.
-        wanted: Standard deviation asked for [kg m^2].
-        deviation: Expected of Ixx, Iyy, Izz after those seconds [kg m^2].
-        reached: Whether all three are as low as wanted.
-        noise: Per joint, as assumed [N m].
+        seconds: Duration of all periods [s].
+        wanted: Required standard deviation [kg m^2].
+        deviation: Expected standard deviation of Ixx, Iyy, Izz after that time [kg m^2].
+        reached: Whether all three are below `wanted`.
+        noise: Assumed noise per joint [N m].
     """
 
     seconds: float
@@ -87,7 +87,7 @@ def plan_inertia(  # noqa: PLR0913 - the public call has one keyword per choice
     seed: int = 0,
     workers: int = 1,
 ) -> tuple[Design, InertiaPlan]:
-    """A motion for the moments of inertia of a part like `goal`'s, played as often as it takes."""
+    """Plan a motion for the moments of inertia of a payload, with as many periods as needed."""
     if not (goal.mass > 0 and goal.size > 0 and goal.relative > 0):
         raise InfeasibleError("mass, size and wanted deviation of the part must be positive.")
     noise = _noise(model, limits) if goal.noise is None else np.asarray(goal.noise, float)
@@ -132,7 +132,7 @@ def plan_inertia(  # noqa: PLR0913 - the public call has one keyword per choice
 
 
 def _carrying(model: TorqueModel, goal: InertiaGoal) -> Robot:
-    """The arm with a cube of the part's size held half its size beyond the flange."""
+    """Robot with a cube of the payload's size centred half its size beyond the flange."""
     robot = model.robot
     centre = robot.tip[:3, 3] + robot.tip[:3, 2] * 0.5 * goal.size
     m, c = goal.mass, centre
@@ -145,7 +145,7 @@ def _carrying(model: TorqueModel, goal: InertiaGoal) -> Robot:
 
 
 def _noise(model: TorqueModel, limits: Limits) -> Float[Array, " j"]:
-    """0.5 % of what each joint is built for."""
+    """Default noise: 0.5 % of each joint's torque limit [N m]."""
     from taufit.dynamics import inverse_dynamics
 
     rng = np.random.default_rng(0)
@@ -156,7 +156,7 @@ def _noise(model: TorqueModel, limits: Limits) -> Float[Array, " j"]:
 
 
 def _frequency(limits: Limits) -> float:
-    """First harmonic at which the third one reaches the wrist's speed and acceleration at once."""
+    """First harmonic [Hz] whose third multiple reaches the wrist's motion limits."""
     wrist = slice(len(limits.velocity) // 2, None)
     ratio = np.median(limits.acceleration[wrist] / limits.velocity[wrist])
     return float(np.clip(ratio / (2.0 * np.pi * 3.0), 0.1, 0.5))

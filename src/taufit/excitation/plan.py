@@ -1,11 +1,11 @@
-"""One call for every kind of motion: `plan("validation", robot)`.
+"""Planning of all kinds of motion: `plan("validation", robot)`.
 
-identification   shows the model's base parameters
-validation       another frequency and other starts: a motion the fit has not been tuned to
-payload          wide slow arm, fast wrist: mass and centre of what the arm carries
-payload-inertia  wrist motion that shows a payload's moments of inertia, as long as it takes
+identification   excites the base parameters of the model
+validation       other frequency and starts: a motion independent of the training motion
+payload          wide slow arm, fast wrist: mass and centre of mass of a payload
+payload-inertia  wrist motion that identifies the moments of inertia of a payload
 friction-test    constant-speed strokes, joint after joint
-warm-up          all joints to and fro
+warm-up          swings of all joints
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ CLEARANCE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class SearchEffort:
-    """How long to search, and from which starts.
+    """Budget and seed of a search.
 
     Attributes:
-        seconds: Budget as CPU seconds of a usual machine (170 evaluations each).
+        seconds: Budget as CPU seconds of a usual machine (170 evaluations each). More gives a
+            better motion.
         iterations: Budget in evaluations, instead of `seconds`.
-        seed: Of the random starts.
+        seed: Seed of the random starts.
         workers: Processes to search in, each with this budget.
-        progress: Called with (share of the budget, best criterion).
+        progress: Called with (fraction of the budget, best criterion).
     """
 
     seconds: float = 3.0
@@ -57,15 +58,15 @@ class SearchEffort:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """A motion for a purpose.
+    """Planned motion of a kind.
 
     Attributes:
         kind: One of KINDS.
-        motion: What to play.
-        limits: It was planned within.
-        design: What the search found; None for motions without one.
+        motion: Motion to play.
+        limits: Joint limits it was planned with.
+        design: Result of the search; None for motions without one.
         friction_test: Speeds and pose of a friction test.
-        inertia: Expected deviations of a payload's inertia and the time they take.
+        inertia: Expected accuracy of a payload's inertia and the duration.
     """
 
     kind: str
@@ -114,26 +115,26 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
     minutes: float = 10.0,
     inertia: InertiaGoal | None = None,
 ) -> Plan:
-    """Plan a motion of any kind, clear of the arm itself and of the surface it is mounted on.
+    """Plan a motion of any kind, free of collisions with the robot and its mounting surface.
 
     Args:
         kind: One of KINDS.
-        robot: The arm.
-        model: What is to be identified; links with Coulomb, viscous and offset by default.
-        criterion: What the motion is worth, one of CRITERIA (identification and payload).
-        basis: Family of motions; five harmonics of 0.1 Hz by default.
-        limits: Instead of the robot's own.
-        jerk: Largest jerk.
-        scene: What not to touch; the arm itself and its mounting surface by default.
-        start: Pose to start at; found by default.
-        earlier: Motions there are already: plan what they did not show.
+        robot: The robot.
+        model: Model to be identified; default: links with Coulomb and viscous friction and offset.
+        criterion: Optimality criterion, one of CRITERIA (identification and payload).
+        basis: Family of motions; default: five harmonics of 0.1 Hz.
+        limits: Joint limits; default: those of the robot.
+        jerk: Maximum jerk [rad/s^3].
+        scene: Obstacles and bodies; default: the robot itself and its mounting surface.
+        start: Start pose; default: a pose with much free space.
+        earlier: Earlier motions: excite the parameters that they did not.
         effort: Budget, seed and processes.
-        joints: Of a friction test, from 1; all by default.
-        speeds: Of a friction test [rad/s]; planned by default.
-        passes: How often a friction test makes every stroke; by default once, twice
-            (and longer) where torque is measured behind the gear.
-        minutes: Of a warm-up.
-        inertia: What a payload-inertia motion is to reach.
+        joints: Joints of a friction test, from 1; default: all.
+        speeds: Speeds of a friction test [rad/s]; default: planned.
+        passes: Repetitions of every stroke of a friction test; default: 1, or 2 (and longer
+            strokes) where torque is measured on the link side.
+        minutes: Duration of a warm-up [min].
+        inertia: Payload and required accuracy of a payload-inertia motion.
     """
     if kind not in KINDS:
         raise InfeasibleError(f"kind {kind!r} is not known: use one of {', '.join(KINDS)}.")
@@ -160,7 +161,7 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
 
 
 def _searched(kind: str, request: _Request) -> Plan:
-    """Identification, validation and payload: a search for columns of the model."""
+    """Plan identification, validation and payload motions by a search."""
     columns = focus = None
     limits, criterion, basis = request.limits, request.criterion, request.basis
     seed = request.effort.seed

@@ -1,8 +1,7 @@
-"""What a search evaluates: a criterion of the motion's information, plus penalties, with slopes.
+"""Objective of a motion search: criterion of the information plus penalties, with derivatives.
 
-Free coefficients go through the gauge (limits hold whatever the search proposes), then through the
-information matrix to a criterion; torque, tip speed and distances enter as penalties on a grid of
-their own.
+Free coefficients go through the limit scaling (joint limits always hold), then through the
+information matrix to a criterion; torque, tip speed and clearances are penalties on another grid.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from taufit.robot import Robot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignProblem:
-    """Everything a search needs, fixed."""
+    """Objective, penalties and grids of a search about one centre pose."""
 
     information: InformationOf
     basis: Float[Array, "4 n m"]
@@ -40,14 +39,14 @@ class DesignProblem:
     others: tuple[InformationOf, ...] = ()
 
     def coefficients(self, free: Float[Array, " f"]) -> tuple[Float[Array, "j m"], Any]:
-        """Feasible coefficients from free ones, and what the way back needs."""
+        """Feasible coefficients from free ones, and intermediate results for the gradient."""
         shaped = free.reshape(len(self.centre), -1)
         if self.projectors is not None:
             shaped = np.einsum("jmk,jk->jm", self.projectors, shaped)
         return self.gauge.apply(shaped)
 
     def back(self, gradient: Float[Array, "j m"], memory: Any) -> Float[Array, " f"]:
-        """The gradient with respect to the free coefficients."""
+        """Gradient with respect to the free coefficients."""
         pulled = self.gauge.pull(gradient, memory)
         if self.projectors is not None:
             pulled = np.einsum("jmk,jk->jm", self.projectors, pulled)
@@ -66,7 +65,7 @@ class DesignProblem:
     def evaluate(
         self, free: Float[Array, " f"], criterion: Criterion, penalty: float
     ) -> tuple[float, Float[Array, " f"], Float[Array, "b b"], float]:
-        """Criterion plus penalties, the gradient, and apart the matrix and how much is broken."""
+        """Objective, its gradient, the information matrix and the penalty."""
         coefficients, memory = self.coefficients(free)
         states = self.states(coefficients, self.basis)
         matrix, rows = self.matrix(states)
@@ -85,7 +84,7 @@ class DesignProblem:
     def _worst(
         self, states: list[Float[Array, "n j"]], criterion: Criterion, value: float, by: Array
     ) -> tuple[float, Array]:
-        """A smooth largest over what else the arm may be: ln sum exp(8 value)/8."""
+        """Smoothed maximum over the robot variations: ln sum exp(8 value)/8."""
         values, pulls = [value], [by]
         for other in self.others:
             matrix, rows = other.matrix(*states)
@@ -107,13 +106,13 @@ class DesignProblem:
         )
 
     def penalty(self, states: list[Float[Array, "k j"]]) -> tuple[float, Float[Array, "3 k j"]]:
-        """How far torque, tip speed and clearances are broken, and the slope by q, v, a."""
+        """Penalty for violated torque, tip speed and clearance, and its derivative by q, v, a."""
         q, v, a = states
         total, by = 0.0, np.zeros((3, *q.shape))
         if self.clearances.names:
             total, by[0] = self.clearances.penalty(q, self.margin)
         if np.any(np.isfinite(self.torque)):
-            # Limits of the links' torque; what the prior says of friction shifts the limit.
+            # Limits apply to the torque of the links; friction shifts them.
             model = self.information.model
             engine = self.information.engine
             torque = predicted_torque(model, q, v, a)
@@ -135,7 +134,7 @@ class DesignProblem:
 
 
 def _summed(by: Float[Array, "3 n j"], basis: Float[Array, "4 n m"]) -> Float[Array, "j m"]:
-    """Sum over q, v, a and moments of by * basis."""
+    """Sum over q, v, a and times of by * basis."""
     joints, size = by.shape[2], basis.shape[2]
     return by.reshape(-1, joints).T @ basis[:3].reshape(-1, size)
 

@@ -1,10 +1,10 @@
-"""Multi-start quasi-Newton search for a motion; every result is certified before it is compared.
+"""Multi-start quasi-Newton search for a motion; every result is certified before comparison.
 
-A descent ends in a motion that keeps the joint limits; torque and distances are penalties, so it
-may break them a little between the moments it looked at. It is then repaired: first from where it
-is, with constraints weighing more; where that fails, from the feasible side (shrunk towards the
-centre pose until nothing is broken, then descended again). What still fails the fine check is
-shrunk. The budget counts evaluations, so one seed always gives one motion.
+A descent ends in a motion within the joint limits; torque and clearance are penalties, so they may
+be violated slightly between grid points. The motion is then repaired: first locally, with heavier
+penalties; if that fails, from the feasible side (shrunk towards the centre pose until feasible,
+then descended again). If the fine check still fails, it is shrunk. The budget counts evaluations,
+so a seed always gives the same motion.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from taufit.model.torque_model import TorqueModel
 
 Free = Float[Array, " f"]
 
-# Moments at which constraints are looked at while a motion is repaired.
+# Number of times at which constraints are evaluated during a repair.
 REPAIR_MOMENTS = 400
 _LADDER = (1.0, 0.997, 0.99, 0.98, 0.96, 0.94, 0.9, 0.85, 0.78, 0.7, 0.6, 0.5, 0.4)
 _DEEP = (0.3, 0.2, 0.1, 0.05, 0.02)
@@ -45,13 +45,13 @@ _DEEP = (0.3, 0.2, 0.1, 0.05, 0.02)
 
 @dataclass(slots=True)
 class Budget:
-    """Evaluations to spend; CPU time is a ceiling only.
+    """Budget of evaluations; CPU time is only an upper limit.
 
     Attributes:
         iterations: Evaluations of value and gradient a search may take.
         ceiling_s: CPU seconds at which everything stops; results then depend on the machine.
         used: Evaluations so far, repairs included.
-        began: CPU clock at the start.
+        began: CPU clock at the start [s].
     """
 
     iterations: int
@@ -61,7 +61,7 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """CPU seconds so far."""
+        """CPU time so far [s]."""
         return clock.process_time() - self.began
 
     @property
@@ -71,16 +71,16 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A certified motion's coefficients and worth.
+    """Coefficients, certificate and criterion of a motion.
 
     Attributes:
-        coefficients: Of the motion, about `centre`.
-        centre: Pose they are measured from.
+        coefficients: Coefficients of the motion, about `centre`.
+        centre: Centre pose.
         certificate: Every constraint on a fine grid.
-        shrunk_to: Share of the searched motion that was left after the certificate; 1 is all.
-        figure: The criterion's own number, smaller is better.
-        condition_scaled: Of the smoothed regressor with unit columns.
-        lost: ln det per parameter that keeping the constraints has cost.
+        shrunk_to: Fraction of the amplitude left by the certificate; 1 is all.
+        figure: Value of the criterion; smaller is better.
+        condition_scaled: Condition number of the smoothed regressor with unit columns.
+        lost: Loss of ln det per parameter caused by the constraints.
     """
 
     coefficients: Float[Array, "j m"]
@@ -93,20 +93,20 @@ class Candidate:
 
 
 class _EnoughError(Exception):
-    """The budget is used up or the target reached; the best motion is kept."""
+    """Raised inside a descent when the budget is used up or the target reached."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchGoal:
-    """What a search is for.
+    """Goal of a search.
 
     Attributes:
         criterion: One of CRITERIA.
-        model: Whose parameters are wanted, with the true sign of velocity.
+        model: Model to be identified, with the true sign of velocity.
         columns: Base columns of the model.
-        focus: Positions among them that matter for criterion "a"; all where None.
-        condition_limit: Scaled condition number no result may exceed.
-        target: Figure at which the search may stop.
+        focus: Positions among them that matter for criterion "a"; None: all.
+        condition_limit: Maximum column-scaled condition number of a result.
+        target: Value of the criterion at which the search may stop.
     """
 
     criterion: str
@@ -118,7 +118,7 @@ class SearchGoal:
 
 
 class MotionSearch:
-    """A search about one centre pose; `run` returns its certified motions."""
+    """Search about one centre pose; `run` returns its certified motions."""
 
     def __init__(
         self,
@@ -140,11 +140,11 @@ class MotionSearch:
         self.starts = 0
 
     def run(self, iterations: int) -> list[Candidate]:
-        """Descents from ranked random starts until `iterations` evaluations are used."""
+        """Descend from ranked random starts until `iterations` evaluations are used."""
         self.last = self.budget.used + iterations
         pool = self._random(24)
         if self.goal.criterion in ("a", "worst_case"):
-            # One unit of a parameter's standard deviation is what a typical random motion leaves.
+            # Unit of each parameter's standard deviation: that of typical random motions.
             inverses = [np.diag(np.linalg.pinv(self._matrix(z), hermitian=True)) for z in pool[:8]]
             self.scale = np.sqrt(np.exp(np.mean(np.log(np.maximum(inverses, 1e-300)), axis=0)))
         ranked = sorted(pool, key=self._merit)[:4]
@@ -172,7 +172,7 @@ class MotionSearch:
         return self.problem.matrix(self.problem.states(coefficients, self.full))[0]
 
     def information(self, candidate: Candidate) -> Float[Array, "b b"]:
-        """W'W/N of a certified motion, as the search sees it."""
+        """W'W/N of a certified motion, with the smoothed model of the search."""
         states = self.problem.states(candidate.coefficients, self.full)
         states[0] = states[0] - self.problem.centre + candidate.centre
         return self.problem.matrix(states)[0]
@@ -192,11 +192,11 @@ class MotionSearch:
             return [WeightedBlocks(blocks, 2.0), WeightedBlocks(blocks, 32.0)]
         if kind == "three_stage":
             return [Product(), DOptimal(), ConditionAbove(0.0)]
-        # From the largest volume of information the way to small deviations is short.
+        # D-optimality first: A-optimality is then close.
         return [DOptimal(), AOptimal(self.scale, self.goal.focus)]
 
     def _guarded(self, stage: Criterion) -> Criterion:
-        """The stage with a wall before the condition number at which a result is refused."""
+        """Criterion with a penalty before the condition limit."""
         return ConditionLimited(stage, 0.6 * self.goal.condition_limit)
 
     def _blocks(self) -> tuple[tuple[int, ...], ...]:
@@ -209,7 +209,7 @@ class MotionSearch:
         return tuple(inertia), tuple(moment), tuple(joint)
 
     def figure(self, matrix: Float[Array, "b b"]) -> float:
-        """The criterion's own number, without smoothing: what motions are compared by."""
+        """Value of the criterion without smoothing, to compare motions."""
         if self.goal.criterion in ("cond", "three_stage"):
             return condition_number(matrix)
         if self.goal.criterion == "cond_scaled":
@@ -217,7 +217,7 @@ class MotionSearch:
         return self._stages()[-1].evaluate(matrix)[0]
 
     def _merit(self, free: Free) -> float:
-        """For ranking starts: the figure, and how far constraints are broken."""
+        """Value for ranking starts: criterion plus penalty."""
         value = self.figure(self._matrix(free))
         if self.problem.constrained:
             value += 10.0 * self._broken(free)
@@ -238,7 +238,7 @@ class MotionSearch:
                 floor = log_determinant(self._matrix(free)) - 0.05 * len(self.goal.columns)
                 stage = replace(stage, floor=floor)
             penalty = (10.0 if last else 1.0) if self.problem.constrained else 0.0
-            # On the way half the samples and a rounder gauge do.
+            # Half the samples and a smoother limit scaling suffice before the last stage.
             gauge = replace(self.problem.gauge, sharp=240.0 if last else 60.0)
             basis = self.full if last else self.full[:, ::2]
             self.problem = replace(self.problem, gauge=gauge, basis=basis)
@@ -265,9 +265,9 @@ class MotionSearch:
         return np.asarray(result.x)
 
     def _keep(self, free: Free, matrix: Float[Array, "b b"], broken: float) -> None:
-        """The best motion met on the way is kept; the budget ends the descent."""
+        """Store the best motion so far; _EnoughError ends the descent."""
         merit = self.figure(matrix) + 10.0 * broken
-        # On half the samples a motion looks a little better than it is; good enough for a target.
+        # On half the samples a motion looks slightly better than it is; good enough for a target.
         counts = self.problem.basis is self.full or self.goal.target is not None
         if (counts and merit < self.best[0]) or self.best[1] is None:
             self.best = (merit, np.array(free))
@@ -279,7 +279,7 @@ class MotionSearch:
             raise _EnoughError
 
     def _finished(self) -> Candidate:
-        """The descent's best motion, repaired where the fine check asks for it, certified."""
+        """Repair the best motion of the descent if the fine check requires it, and certify it."""
         searched = self.best[1]
         assert searched is not None
         free = searched
@@ -315,12 +315,12 @@ class MotionSearch:
         return replace(best, lost=lost / len(self.goal.columns))
 
     def rank(self, candidate: Candidate) -> tuple[bool, float]:
-        """What may be returned comes first, then the better figure."""
+        """Sort key: acceptable candidates first, then the better criterion."""
         poor = candidate.condition_scaled > self.goal.condition_limit
         return (poor or candidate.shrunk_to < 0.9, candidate.figure)
 
     def _shrunk(self, free: Free) -> Free:
-        """Towards the centre pose until nothing is broken on the fine grid."""
+        """Shrink towards the centre pose until no constraint is violated on the fine grid."""
         for _ in range(60):
             if self._broken(free) == 0.0:
                 break
@@ -328,10 +328,10 @@ class MotionSearch:
         return free
 
     def _stretched(self, coefficients: Float[Array, "j m"]) -> Float[Array, "j m"]:
-        """Every joint at its limit exactly, where that is no worse; within it in any case."""
+        """Scale every joint to its limits if that is no worse; within them in any case."""
         fine = self.family.matrices(np.linspace(0.0, self.family.period, 2000))
         moved = np.einsum("dnm,jm->dnj", fine, coefficients)
-        # Between two of these moments a peak is higher by less than this.
+        # A peak between two of these times is higher by less than this.
         used = (1.0 + 1e-4) * np.abs(self.envelope.ratios(moved)).max(axis=(0, 1))
         within = coefficients / np.maximum(used, 1.0)[:, None]
         if self.problem.constrained:
@@ -341,10 +341,10 @@ class MotionSearch:
         return full if figures[1] <= figures[0] else within
 
     def _certified(self, coefficients: Float[Array, "j m"]) -> Candidate:
-        """The motion, shrunk as far as the fine check asks.
+        """Certify the motion, shrunk as far as the fine check requires.
 
-        First about its own mean pose, which slows it and keeps it where it is; then towards the
-        centre, where standing still breaks nothing.
+        First about its mean pose, which slows it down in place; then towards the centre pose,
+        which is feasible.
         """
         coefficients = self._stretched(coefficients)
         mean = _mean_pose(coefficients, self.family)
@@ -352,7 +352,7 @@ class MotionSearch:
         to_centre = [(s, s * coefficients) for s in (*_LADDER[1:], *_DEEP)]
         tried = (*about_mean, *to_centre)
         for scale, shrunk in tried:  # noqa: B007
-            # A few moments tell most failures; only what passes them is looked at closely.
+            # A few times reveal most failures; only motions that pass are checked finely.
             certificate = self._check(shrunk, 300)
             if certificate.feasible:
                 certificate = self._check(shrunk, None)
@@ -386,7 +386,7 @@ class MotionSearch:
 
 
 def _mean_pose(coefficients: Float[Array, "j m"], basis: Basis) -> Float[Array, "j m"]:
-    """Coefficients of the constant motion at the mean of this one; zero where none is constant."""
+    """Coefficients of the constant motion at the mean pose; zero if the basis has no constant."""
     position = basis.matrices(np.linspace(0.0, basis.period, 200))[0]
     constant, *_ = np.linalg.lstsq(position, np.ones(len(position)), rcond=None)
     if np.max(np.abs(position @ constant - 1.0)) > 1e-6:

@@ -1,4 +1,4 @@
-"""Straight moves of single joints one after the other, each at a steady speed with smooth turns.
+"""Consecutive moves of single joints, each at constant speed with smooth ramps.
 
 A move of length x at speed v ramps up and down within r and lasts T = x/v + r; with the smooth step
 S(u) = u - sin(2 pi u)/(2 pi), u = t/r between 0 and 1,
@@ -26,11 +26,11 @@ class Strokes:
     """Moves of single joints about a pose, with a short rest after each.
 
     Attributes:
-        pose: Where every joint is at the start.
-        joint: Which joint each move is of, from 0.
-        displacement: Of that joint from the pose when the move ends [rad or m].
-        speed: Of the steady part [rad/s].
-        ramp: Time of each turn [s].
+        pose: Start pose [rad or m].
+        joint: Joint of each move, from 0.
+        displacement: Displacement of that joint from the pose at the end of the move [rad or m].
+        speed: Speed of the constant part [rad/s].
+        ramp: Duration of each ramp [s].
     """
 
     pose: Float[Array, " j"]
@@ -46,7 +46,7 @@ class Strokes:
     def of(
         cls, pose: Float[Array, " j"], moves: Sequence[tuple[int, float, float, float]]
     ) -> Strokes:
-        """From moves (joint, displacement, speed, acceleration); too short ones are slowed down."""
+        """Make strokes of (joint, displacement, speed, acceleration); short ones are slowed."""
         here = np.zeros(len(pose))
         kept = []
         for joint, target, speed, acceleration in moves:
@@ -87,13 +87,13 @@ class Strokes:
 
     @property
     def duration(self) -> float:
-        """Length [s]."""
+        """Duration [s]."""
         return float(self._begin[-1])
 
     def at(
         self, time: Float[Array, " n"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-        """Position, velocity, acceleration; at rest before 0 and after `duration`."""
+        """Position, velocity, acceleration at times [s]; standing before 0 and after `duration`."""
         t = np.clip(np.asarray(time, float), 0.0, self.duration)
         k = np.clip(np.searchsorted(self._begin, t, side="right") - 1, 0, len(self.joint) - 1)
         travel = self.displacement[k] - self._from[k]

@@ -1,8 +1,8 @@
-"""Friction tests: one joint after the other to and fro at constant speeds.
+"""Friction tests: one joint after the other forwards and backwards at constant speeds.
 
 Forward and backward strokes pass the same positions at the same speed, so that half their torque
-difference is friction alone. Speeds are planned: of many the fewest from which every term of the
-friction curve is expected with less than a given relative standard deviation.
+difference is friction alone. Speeds are planned: the fewest for which every coefficient of the
+friction curve has an expected relative standard deviation below a limit.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ _OWN_RUN_IN = 0.2
 _SETTLING_S = 0.6
 _REPEATS = 3
 _LEAST_S = 2.0
-# Behind the gear a sensor sees a part of the friction, and noise as large as that: passes, and how
-# much longer a stroke is.
+# By torque side: passes, and length factor of a stroke. A link-side sensor measures only part of
+# the friction, with noise as large as that.
 _PASSES = {"motor": 1, "link": 2}
 _LONGER = {"motor": 1.0, "link": 2.5}
-# By power of speed, and of break-away.
+# Nominal coefficients by power of speed, and of breakaway friction, for the plan.
 _NOMINAL, _BREAKAWAY = (1.0, 1.0, 0.3, 0.1), 1.4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpeedPlan:
-    """Speeds of one joint's friction test and what they are expected to show.
+    """Speeds of one joint's friction test and their expected accuracy.
 
     Attributes:
-        joint: From 1.
+        joint: Joint number, from 1.
         speeds: Magnitudes [rad/s], slow to fast.
-        deviation: Expected relative standard deviation of each term of a Stribeck curve.
-        missing: Terms that stay above the wanted deviation whatever speeds are added.
+        deviation: Expected relative standard deviation of each coefficient of a Stribeck curve.
+        missing: Coefficients that stay above the required deviation with any speeds.
     """
 
     joint: int
@@ -60,11 +60,11 @@ class SpeedPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionTest:
-    """A friction test of several joints as one motion.
+    """Friction test of several joints as one motion.
 
     Attributes:
-        motion: Joint after joint, about one pose.
-        pose: Where the other joints stay.
+        motion: Strokes, joint after joint, about one pose.
+        pose: Pose of the other joints.
         plans: One per joint tested.
     """
 
@@ -82,19 +82,19 @@ def plan_speeds(
     longest_s: float = 8.0,
     most: int = 18,
 ) -> SpeedPlan:
-    """The fewest speeds up to `fastest` that determine a joint's friction curve.
+    """Plan the fewest speeds up to `fastest` that determine a joint's friction curve.
 
-    Candidates are spread evenly in logarithm. Starting from the slowest, the fastest and six in
-    between, the speed that lowers the largest relative deviation most is added until all terms are
-    below `wanted` or nothing helps any more.
+    Candidates are spaced evenly in logarithm. Starting from the slowest, the fastest and six in
+    between, the speed that lowers the largest relative deviation most is added until all
+    coefficients are below `wanted` or nothing helps any more.
 
     Args:
-        joint: From 1, for the record.
+        joint: Joint number, from 1.
         fastest: Highest speed the joint can keep in this cell [rad/s].
-        wanted: Relative standard deviation every term should have.
-        noise: Of one pair of strokes, relative to Coulomb friction, per root second of stroke.
-        longest_s: Longest time for one stroke.
-        most: Speeds at most.
+        wanted: Required relative standard deviation of every coefficient.
+        noise: Noise of a pair of strokes, relative to Coulomb friction, per root second of stroke.
+        longest_s: Maximum duration of one stroke [s].
+        most: Maximum number of speeds.
     """
     candidates = np.geomspace(min(_SLOWEST, 0.2 * fastest), fastest, 28)
     model = friction_model("stribeck")
@@ -115,7 +115,7 @@ def plan_speeds(
 
     def deviations(chosen: list[int]) -> Float[Array, " t"]:
         used = rows[chosen]
-        # A weak prior (every term within a factor of ten) keeps the matrix regular.
+        # A weak prior (every coefficient within a factor of ten) keeps the matrix regular.
         matrix = used.T @ used + 0.01 * np.eye(rows.shape[1])
         return np.sqrt(np.diag(np.linalg.inv(matrix)))[: len(nominal)]
 
@@ -149,21 +149,21 @@ def friction_test(
     passes: int | None = None,
     seed: int = 0,
 ) -> FrictionTest:
-    """Strokes of several joints (numbers from 1), one after the other about one pose.
+    """Plan strokes of several joints (numbers from 1), one after the other about one pose.
 
-    The pose is one from which every joint can swing wide without touching anything; each joint's
-    fastest speed is what its free range and its acceleration allow.
+    The pose leaves every joint a wide free range; each joint's fastest speed follows from its free
+    range and its acceleration.
 
     Args:
-        robot: The arm.
-        limits: Its limits.
-        scene: What not to touch.
-        joints: Which joints, from 1.
-        start: The pose; found when None.
-        speeds: Instead of planned ones [rad/s].
-        passes: How often every stroke is made; by default once, twice where torque is measured
-            behind the gear. There strokes are longer, too.
-        seed: Of the search for a pose.
+        robot: The robot.
+        limits: Joint limits.
+        scene: Obstacles and bodies.
+        joints: Joint numbers, from 1.
+        start: Pose; default: a pose with wide free ranges.
+        speeds: Speeds [rad/s]; default: planned.
+        passes: Repetitions of every stroke; default: 1, or 2 (and longer strokes) where torque is
+            measured on the link side.
+        seed: Seed of the pose search.
     """
     for joint in joints:
         if not 1 <= joint <= robot.joints:
@@ -217,7 +217,7 @@ def friction_test(
 def free_range(
     limits: Limits, clearances: Clearances, pose: Float[Array, " j"], joint: int
 ) -> tuple[float, float]:
-    """How far a joint may go down and up from a pose without touching anything, at most 1.6."""
+    """Free travel of a joint down and up from a pose without collision, at most 1.6 [rad or m]."""
     out = []
     for sign, room in (
         (-1.0, pose[joint] - limits.lower[joint]),
@@ -232,7 +232,7 @@ def free_range(
 
 
 def _fastest(room: float, acceleration: float, limit: float) -> float:
-    """Speed whose stroke (turns and half a second of steady speed) fits into `room`."""
+    """Highest speed whose stroke (ramps and half a second of constant speed) fits into `room`."""
     # room = v (1/2 + 2 v/a)
     speed = acceleration / 4.0 * (np.sqrt(0.25 + 8.0 * room / acceleration) - 0.5)
     return float(min(speed, limit))
@@ -241,7 +241,7 @@ def _fastest(room: float, acceleration: float, limit: float) -> float:
 def _open_pose(
     robot: Robot, limits: Limits, clearances: Clearances, joints: tuple[int, ...], seed: int
 ) -> Float[Array, " j"]:
-    """Of random poses the one whose joint with least room has most."""
+    """Random pose that maximises the smallest free range of the joints."""
     rng = np.random.default_rng(seed)
     middle = 0.5 * (limits.lower + limits.upper)
     reach = np.minimum(0.8 * 0.5 * (limits.upper - limits.lower), np.pi)
@@ -274,20 +274,20 @@ def strokes_of(
     longer: float = 1.0,
     passes: int = 1,
 ) -> list[tuple[float, float, float]]:
-    """Moves (to, speed, acceleration) of strokes there and back at every speed, from and to 0.
+    """Moves (target, speed, acceleration) of forward and backward strokes at every speed.
 
     A slow stroke is cut to what fits in `longest_s` and approached in its own direction from 0.5
-    away, as far as there is room, so that friction which builds up slowly after a reversal is
-    there; a faster one begins that much earlier and ends that much later. Fast ones last two
-    seconds where there is room, at least half a second, and are repeated up to three times until
-    they have lasted that long in all. Lengths and times are `longer` than that by a factor, and
-    all of it is done `passes` times.
+    rad away, as far as there is room, so that pre-sliding friction has built up; a faster one
+    begins that much earlier and ends that much later. Fast ones last two seconds if there is room,
+    at least half a second, and are repeated up to three times until they have lasted that long in
+    all. Lengths and times are multiplied by `longer`, and all of it is repeated `passes` times.
+    The moves start and end at 0.
     """
     stroke, longest_s, least_s = longer * stroke, longer * longest_s, longer * _LEAST_S
     turns = 2.0 * speeds**2 / acceleration
     steady = 0.5 * speeds + turns
     usual = min(stroke, max(0.5 * stroke, room - 2.0 * _RUN_IN))
-    # One long stroke costs fewer turns than several short ones.
+    # One long stroke needs fewer reversals than several short ones.
     at_once = np.minimum(least_s * speeds + turns, room - 2.0 * _RUN_IN)
     slow = np.minimum(usual, speeds * longest_s)
     lengths = np.minimum(np.maximum(np.maximum(slow, at_once), steady), room)
@@ -298,7 +298,7 @@ def strokes_of(
         before = min(_RUN_IN, 0.5 * (room - length))
         slow = speed < _OWN_RUN_IN and before > 0.05
         if slow:
-            # What happens before the arm has settled is passed one way only, and so not compared.
+            # Positions passed before vibrations decay are passed in one direction only, so unused.
             lead = min(_SETTLING_S * speed, before)
             path = [(low - before, None), (low - lead, None), (high, speed)]
             path += [(high + before, None), (high + lead, None), (low, speed)]
@@ -316,7 +316,7 @@ def strokes_of(
 
 
 def _hops(here: float, to: float, acceleration: float) -> list[tuple[float, float, float]]:
-    """Moves between strokes, too short for a speed to be kept that could be taken for a stroke."""
+    """Moves between strokes, too short for constant speed that could be taken for a stroke."""
     count = max(1, int(np.ceil(abs(to - here) / _HOP - 1e-9)))
     hop = max(abs(to - here) / count, 1e-9)
     pace = min(_TRANSFER, float(np.sqrt(0.5 * acceleration * hop)))
@@ -334,16 +334,16 @@ def friction_strokes(
     acceleration: float = 4.0,
     longest_s: float = 20.0,
 ) -> Strokes:
-    """One joint (from 0) to and fro about a pose at speeds of one's own, the others still.
+    """Strokes of one joint (from 0) about a pose at given speeds, the others standing.
 
     Args:
-        robot: The arm, for its limits.
-        joint: Which joint moves, from 0.
+        robot: The robot, for its limits.
+        joint: Moving joint, from 0.
         speeds: Magnitudes [rad/s].
-        pose: Where the others stay, and the middle of the strokes.
+        pose: Pose of the other joints and middle of the strokes.
         stroke: Length of a slow stroke [rad].
-        acceleration: At the turns [rad/s^2].
-        longest_s: Longest time for one stroke.
+        acceleration: Acceleration of the ramps [rad/s^2].
+        longest_s: Maximum duration of one stroke [s].
     """
     speeds = np.asarray(speeds, float)
     if not (np.all(np.isfinite(speeds)) and np.all(speeds > 0) and len(speeds)):

@@ -1,6 +1,6 @@
-"""What the arm must not touch. In: a `Robot`, planes, a clearance. Out: a `Scene`, distances.
+"""Collision scene. In: a `Robot`, planes, a clearance. Out: a `Scene`, distances.
 
-Left to others: the search that keeps clear of it and the certificate that checks it.
+Left to others: the search that avoids collisions and the certificate that checks them.
 """
 
 from taufit.excitation.scene.capsule import Capsule

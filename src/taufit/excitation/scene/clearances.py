@@ -1,8 +1,7 @@
-"""Distances between capsules and from planes for many poses, with their slopes.
+"""Distances between capsules and from planes for many poses, with derivatives.
 
-The distance of two rods whose axes cross has no slope at its least value, and none where the
-nearest points do not move: there the penalty also counts how much of each rod lies inside the
-other, which has one.
+The distance of two capsules whose axes cross has no gradient, nor where the nearest points do not
+move: there the penalty also includes the overlap of the two, which has one.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from taufit.robot import Robot
 if TYPE_CHECKING:
     from taufit.excitation.scene.scene import Scene
 
-# A metre of distance in units of the penalty, and where along a rod its overlap is looked at.
+# Distance of one unit of penalty [m], and positions along a capsule where overlap is evaluated.
 UNIT = 0.02
 _ALONG = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
 class BodyKinematics:
-    """Capsule ends in the base frame, and how points on links move with the joints."""
+    """Capsule ends in the base frame, and the Jacobians of points on links."""
 
     def __init__(
         self, robot: Robot | Chain, capsules: Sequence[Capsule], q: Float[Array, "n j"]
@@ -48,16 +47,16 @@ class BodyKinematics:
     def velocities(
         self, moment: Int[Array, " m"], points: Float[Array, "m 3"], links: Int[Array, " m"]
     ) -> Float[Array, "m j 3"]:
-        """Velocity of single points per joint velocity; joints behind a link do not move it."""
+        """Velocity of points per unit joint velocity; joints after a link do not move it."""
         moved = cross(self.angular[moment], points[:, None]) + self.linear[moment]
         before = np.arange(self.angular.shape[1])[None, :] <= links[:, None]
         return moved * before[:, :, None]
 
 
 class Clearances:
-    """Free space of a scene for many poses, beyond the clearance (>= 0 is fine), in metres.
+    """Distances of a scene beyond the required clearance for many poses [m]; >= 0 is feasible.
 
-    names: what each constraint is about. Constraints that no joint can change are left out.
+    names: description of each constraint. Constraints that no joint can change are left out.
     """
 
     def __init__(self, robot: Robot, scene: Scene) -> None:
@@ -75,13 +74,13 @@ class Clearances:
         names += [f"{scene.planes[p].name} and {scene.capsules[c].body}" for p, c, _ in corners]
         self.names = tuple(names)
         self.kept = np.r_[np.array(own, float), np.full(len(self.plane), scene.clearance)]
-        # Bodies that always pass closely have no room for a search's margin.
+        # Bodies that always pass closely leave no room for the search margin.
         self.room = np.where(self.kept < scene.clearance, 0.9 * self.kept, np.inf)
 
     def _plane_corners(self) -> list[tuple[int, int, int]]:
-        """(plane, capsule, end) whose height some joint changes.
+        """(plane, capsule, end) whose height depends on a joint.
 
-        The first link turns about the base axis and cannot leave the surface the arm is mounted on.
+        The first link rotates about the base axis and stays at the mounting surface.
         """
         scene = self.scene
         corners = [
@@ -101,7 +100,7 @@ class Clearances:
         ]
 
     def values(self, q: Float[Array, "n j"]) -> Float[Array, "n k"]:
-        """Free space of every constraint."""
+        """Distance beyond the clearance of every constraint [m]."""
         if not self.names:
             return np.zeros((len(q), 0))
         kinematics = BodyKinematics(self.chain, self.scene.capsules, q)
@@ -121,7 +120,7 @@ class Clearances:
         return np.concatenate(parts, 1) - self.kept, s, t
 
     def penalty(self, q: Float[Array, "n j"], margin: float) -> tuple[float, Float[Array, "n j"]]:
-        """Mean over moments of the squared lack of free space (in units of 2 cm), and its slope."""
+        """Mean squared clearance violation over times (in units of 2 cm), and its gradient."""
         by = np.zeros_like(q)
         if not self.names:
             return 0.0, by
@@ -172,7 +171,7 @@ class Clearances:
         k: Int[Array, " m"],
         values: Float[Array, " m"],
     ) -> float:
-        """Mean over points along each rod of the squared depth inside the other one."""
+        """Mean over points along each capsule of the squared penetration of the other one."""
         inside = values < -self.kept[k]
         if not np.any(inside):
             return 0.0
@@ -214,7 +213,7 @@ def pair_distances(
 def _nearest(
     kinematics: BodyKinematics, first: Int[Array, " k"], second: Int[Array, " k"]
 ) -> tuple[Float[Array, "n k"], Float[Array, "n k"], Float[Array, "n k"]]:
-    """Distance of surfaces, and where on both axes the nearest points are."""
+    """Distance of surfaces, and positions of the nearest points along both axes."""
     p1, p3 = kinematics.points[:, first, 0], kinematics.points[:, second, 0]
     u, v = kinematics.points[:, first, 1] - p1, kinematics.points[:, second, 1] - p3
     s, t = closest_parameters(p1, u, p3, v)
@@ -229,10 +228,10 @@ def closest_parameters(
     r: Float[Array, "... 3"],
     v: Float[Array, "... 3"],
 ) -> tuple[Float[Array, ...], Float[Array, ...]]:
-    """Where on the segments p + s u and r + t v (s, t in [0, 1]) they come closest.
+    """Parameters s, t in [0, 1] at which the segments p + s u and r + t v are closest.
 
     The unconstrained optimum is clamped in s, t follows, is clamped, and s follows again: exact for
-    segments, parallel ones included.
+    segments, including parallel ones.
     """
     w = p - r
     uu, vv = np.einsum("...i,...i", u, u), np.einsum("...i,...i", v, v)
@@ -248,7 +247,7 @@ def closest_parameters(
 
 
 def cross(a: Float[Array, "... 3"], b: Float[Array, "... 3"]) -> Float[Array, "... 3"]:
-    """Vector product, without NumPy's detours."""
+    """Cross product, faster than `numpy.cross`."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))
     out[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
     out[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
@@ -257,7 +256,7 @@ def cross(a: Float[Array, "... 3"], b: Float[Array, "... 3"]) -> Float[Array, ".
 
 
 class Chain:
-    """An arm's kinematics, prepared for many poses: R = A + sin(q) B + (1 - cos(q)) C."""
+    """Forward kinematics prepared for many poses: R = A + sin(q) B + (1 - cos(q)) C."""
 
     def __init__(self, robot: Robot) -> None:
         self.joints = robot.joints
@@ -279,7 +278,7 @@ class Chain:
     def poses(
         self, q: Float[Array, "n j"]
     ) -> tuple[Float[Array, "n k 3 3"], Float[Array, "n k 3"]]:
-        """Rotation and origin of every link in the base frame; behind them the base itself."""
+        """Rotation and origin of every link in the base frame; the last entry is the base."""
         s, c1 = np.sin(q)[..., None], 1.0 - np.cos(q)[..., None]
         steps = self.still + s[..., None] * self.sine + c1[..., None] * self.versine
         shifts = self.origin + s * self.shift_sine + c1 * self.shift_versine

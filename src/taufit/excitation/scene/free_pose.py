@@ -1,4 +1,4 @@
-"""A pose to move about."""
+"""Search for a collision-free centre pose."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from taufit.robot import Limits, Robot
 def free_centre(
     robot: Robot, limits: Limits, scene: Scene, seed: int = 0, tries: int = 400
 ) -> Float[Array, " j"]:
-    """A pose well inside the limits from which the arm can move every way without touching.
+    """Find a pose well inside the limits with much free space in every direction.
 
-    Of random poses in the middle of the ranges the one with most free space; the middle itself
-    where there is nothing to touch.
+    The best of random poses in the middle of the ranges; the middle itself if there are no
+    constraints.
     """
     middle = 0.5 * (limits.lower + limits.upper)
     clearances = Clearances(robot, scene)
@@ -25,7 +25,7 @@ def free_centre(
         return middle
     rng = np.random.default_rng(seed)
     half = 0.5 * (limits.upper - limits.lower)
-    # Half a turn either way is every pose of a revolute joint.
+    # Half a turn either way covers every pose of a revolute joint.
     reach = np.minimum(0.6 * half, np.pi)
     q = middle + rng.uniform(-1.0, 1.0, size=(tries, robot.joints)) * reach
     q[0] = middle

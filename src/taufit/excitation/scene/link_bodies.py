@@ -1,9 +1,9 @@
-"""Capsules around an arm whose description names no shapes.
+"""Capsules of a robot whose description has no collision shapes.
 
-Link i spans from its joint's axis to the next joint's, through the link frame's origin; the base's
-column from the base to the foot of the first joint's axis, which does not turn with that joint.
-Radii, and how far a link's body stands beside its skeleton along the joint's axis, are
-estimates of the outer dimensions for the arms in `BODIES`, else follow from the arm's length.
+Link i spans from its joint axis to the next one, through the origin of the link frame; the base
+column spans from the base to the foot of the first joint axis and does not move with that joint.
+Radii, and the lateral offset of a link body along the joint axis, are estimates of the outer
+dimensions for the robots in `BODIES`, else follow from the length of the arm.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _SHORTEST = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Outer dimensions of an arm, base to tip [m].
+    """Outer dimensions of a robot, base to tip [m].
 
     Attributes:
-        lengths: The first two link lengths between axes, which identify the arm.
+        lengths: First two link lengths between axes, which identify the robot.
         base: Radius of the column.
-        radii: Of the links.
-        beside: How far each link's body stands from its skeleton, along its joint's axis.
+        radii: Radii of the links.
+        beside: Offset of each link body from its skeleton, along its joint axis.
     """
 
     lengths: tuple[float, float]
@@ -43,9 +43,9 @@ def _ur(
     return Drawing(lengths, base, radii, (0.0, *beside, 0.0, 0.0, 0.0))
 
 
-# Estimated, not taken from data sheets; least certain for KR5. Universal Robots: footprint,
-# housings and tubes, upper arm and forearm beside the shoulder's axis.
-# Franka and iiwa: housings. KR5 sixx: column and housings.
+# Estimates, not from data sheets; least certain for KR5. Universal Robots: footprint, housings and
+# tubes, upper arm and forearm beside the shoulder axis. Franka and iiwa: housings. KR5 sixx: column
+# and housings.
 BODIES = {
     "ur3": _ur((0.24365, 0.21325), 0.064, (0.05, 0.045, 0.036, 0.036, 0.036, 0.036), 0.12, 0.027),
     "ur3e": _ur((0.24355, 0.2132), 0.064, (0.05, 0.045, 0.036, 0.036, 0.036, 0.036), 0.12, 0.028),
@@ -62,7 +62,7 @@ BODIES = {
 
 
 def drawing_of(robot: Robot) -> Drawing | None:
-    """The arm's drawing, where its name and its two longest links are those of a known arm."""
+    """Outer dimensions if name and longest two links match a robot in `BODIES`, else None."""
     drawing = BODIES.get(robot.name)
     if drawing is None or len(drawing.radii) != robot.joints:
         return None
@@ -72,10 +72,10 @@ def drawing_of(robot: Robot) -> Drawing | None:
 
 
 def fit_capsules(robot: Robot, radius: float | None = None) -> tuple[Capsule, ...]:
-    """One or two capsules per link, from the arm's own geometry.
+    """One or two capsules per link, from the geometry of the robot.
 
-    Without a drawing the radius is 5 % of the arm's length, three quarters of that in the wrist,
-    about what industrial arms have; give your own where it matters.
+    For a robot not in `BODIES` the radius is 5 % of the arm length, three quarters of that in the
+    wrist, typical of industrial robots.
     """
     drawing = drawing_of(robot) if radius is None else None
     joints = robot.joints
@@ -100,7 +100,7 @@ def fit_capsules(robot: Robot, radius: float | None = None) -> tuple[Capsule, ..
 def _beside(
     robot: Robot, link: int, points: Float[Array, "k 3"], beside: tuple[float, ...]
 ) -> Float[Array, "m 3"]:
-    """The link's path moved along its joint's axis, and from its end to the next link's body."""
+    """Path of a link, offset along its joint axis, and from its end to the next link body."""
     axis = robot.links[link].screw[:3]
     moved = [points]
     if beside[link]:
@@ -125,16 +125,16 @@ def _spans(robot: Robot) -> list[float]:
 
 
 def _foot(robot: Robot, index: int) -> Float[Array, " 3"]:
-    """The point of a joint's axis next to its link's origin, in the link's frame."""
+    """Point of a joint axis closest to the origin of its link, in the link frame."""
     link = robot.links[index]
     return np.zeros(3) if link.prismatic else np.cross(link.screw[:3], link.screw[3:])
 
 
 def _foot_in_parent(robot: Robot, index: int) -> Float[Array, " 3"]:
-    """The same point before the joint moves, in the frame of the link before.
+    """Point of a joint axis closest to the origin of its link, in the frame of the previous link.
 
-    Of a slide it is the point of its line next to that frame's origin: how far the slide is out
-    changes with the joint.
+    For a prismatic joint, the point of its line closest to that frame's origin, independent of the
+    joint position.
     """
     link = robot.links[index]
     rotation, origin = link.placement[:3, :3], link.placement[:3, 3]
@@ -145,7 +145,7 @@ def _foot_in_parent(robot: Robot, index: int) -> Float[Array, " 3"]:
 
 
 def _path_points(robot: Robot) -> list[Float[Array, "k 3"]]:
-    """Per link, in its own frame: joint axis foot, frame origin, next joint's foot (or the tip)."""
+    """Points per link in its frame: foot of the joint axis, origin, next foot (or the tip)."""
     out = []
     for i in range(robot.joints):
         last = i + 1 == robot.joints

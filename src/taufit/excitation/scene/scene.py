@@ -1,4 +1,4 @@
-"""The arm's bodies and what is around them: itself, planes (table, walls, ceiling)."""
+"""Bodies of a robot and its surroundings: itself, planes (table, walls, ceiling)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _POSES = 600
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plane:
-    """Half-space the arm keeps out of: normal . x >= offset stays free. Base frame.
+    """Forbidden half-space: normal . x >= offset is free. Base frame.
 
     Attributes:
-        name: For messages: "table", "wall".
+        name: Name for messages: "table", "wall".
         normal: Unit vector into the free side.
-        offset: [m].
+        offset: Distance of the plane from the origin [m].
     """
 
     name: str
@@ -33,17 +33,17 @@ class Plane:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """Bodies of the arm and what is around it.
+    """Bodies of a robot and its surroundings.
 
     Attributes:
-        capsules: Of the arm.
-        planes: Around it.
-        clearance: Least distance to keep [m].
-        self_collision: Whether the arm may not touch itself.
-        tip_speed: Largest speed of the tip [m/s].
+        capsules: Collision bodies of the robot.
+        planes: Obstacles.
+        clearance: Minimum distance to keep [m].
+        self_collision: Whether self-collision is checked.
+        tip_speed: Maximum speed of the tip [m/s].
         pairs: Indices of capsules to keep apart.
-        pair_clearance: Of each pair where it is less [m]: bodies that always pass each other more
-            closely than the clearance, without touching.
+        pair_clearance: Smaller clearance of each pair of bodies that always pass each other more
+            closely than `clearance`, without touching [m].
     """
 
     capsules: tuple[Capsule, ...] = ()
@@ -68,9 +68,9 @@ def scene_for(
     tip_speed: float = np.inf,
     radius: float | None = None,
 ) -> Scene:
-    """A scene with capsules around the URDF's own collision shapes, or fitted to the arm.
+    """Scene with capsules around the collision shapes of the URDF, or fitted to the robot.
 
-    Links whose shapes are meshes get fitted capsules, as do all where a `radius` is given.
+    Links with meshes get fitted capsules, as do all links if a `radius` is given.
     """
     fitted = fit_capsules(robot, radius)
     own = capsules_from_urdf(robot) if radius is None else ()
@@ -84,20 +84,20 @@ def scene_for(
 
 
 def mounting_plane(robot: Robot) -> Plane:
-    """The surface the base is mounted on: the arm stays on the positive z side of its base."""
+    """Mounting surface: the robot stays on the positive z side of its base."""
     return Plane("mounting surface", np.array([0.0, 0.0, 1.0]), 0.0)
 
 
 def allowed_pairs(
     robot: Robot, capsules: tuple[Capsule, ...], clearance: float = 0.01, *, seed: int = 0
 ) -> tuple[tuple[Capsule, ...], tuple[tuple[int, int], ...], tuple[float, ...]]:
-    """Pairs of capsules to keep apart, with their clearances; some capsules are shortened for it.
+    """Pairs of capsules to keep apart, with their clearances; some capsules are shortened.
 
     Left out are neighbours, bodies joined by so short a link that they are close in nearly every
     pose (no motion could keep them apart), and bodies that pass each other in every pose without
-    touching. Where a link between two bodies is shorter than they are thick, the outer one counts
-    from where it has left the hinge; where they always pass each other more closely than the
-    clearance, half of what is between them is kept.
+    touching. If a link between two bodies is shorter than they are thick, the outer one is
+    shortened next to the joint; if they always pass each other more closely than the clearance,
+    half of their distance is kept.
     """
     shortened: list[Capsule] = list(capsules)
     pairs: list[tuple[int, int]] = []
@@ -122,7 +122,7 @@ def allowed_pairs(
     bodies = tuple(shortened)
     q = _random_poses(robot, _POSES, seed)
     distance = pair_distances(BodyKinematics(robot, bodies, q), bodies, tuple(pairs))
-    # Bodies joined by a short wrist never get far from each other; others do in most poses.
+    # Bodies joined by a short wrist are always close; others are apart in most poses.
     apart = np.quantile(distance, 0.75, axis=0) > 0.04 * arm_length(robot)
     steps = np.array([abs(bodies[b].link - bodies[a].link) for a, b in pairs])
     passing = (steps == 2) & (distance.min(axis=0) > 0.004)
@@ -134,9 +134,9 @@ def allowed_pairs(
 def _beyond_hinge(
     robot: Robot, inner: Capsule, outer: Capsule, clearance: float
 ) -> tuple[Capsule | None, float]:
-    """The outer body without what is always close to the inner one, and the clearance to keep."""
+    """Outer body without the part always close to the inner one, and the clearance to keep."""
     thick = inner.radius + outer.radius
-    # Where the outer body starts, seen from the inner one while the joint between them turns.
+    # Start of the outer body relative to the inner one, for all positions of the joint between.
     rest = np.zeros((32, robot.joints))
     between = inner.link + 1
     rest[:, between] = np.linspace(-np.pi, np.pi, 32)

@@ -1,4 +1,4 @@
-"""Capsules around the collision shapes a URDF itself names."""
+"""Capsules around the collision shapes of a URDF."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from taufit.robot.mounting import rotation_rpy
 
 
 def capsules_from_urdf(robot: Robot) -> tuple[Capsule, ...]:
-    """One capsule around every cylinder, sphere and box of the arm's <collision> elements.
+    """One capsule around every cylinder, sphere and box of the <collision> elements.
 
-    Meshes are not opened, so links described by meshes alone contribute nothing; shapes of links
-    behind fixed joints go with the moving link they hang on. Empty where the robot has no URDF.
+    Meshes are not opened, so links with meshes only contribute nothing; shapes of links behind
+    fixed joints belong to the moving link. Empty if the robot has no URDF.
     """
     if robot.urdf is None:
         return ()
@@ -47,7 +47,7 @@ def capsules_from_urdf(robot: Robot) -> tuple[Capsule, ...]:
 
 
 def _around(index: int, pose: Float[Array, "4 4"], shape: ET.Element) -> Capsule | None:
-    """The smallest capsule along the shape's longest axis that holds all of it."""
+    """Smallest capsule along the longest axis of a shape that encloses it; None for a mesh."""
     cylinder, sphere = shape.find("geometry/cylinder"), shape.find("geometry/sphere")
     box = shape.find("geometry/box")
     axis, half, radius = 2, 0.0, 0.0
