@@ -376,12 +376,12 @@ def test_the_simulated_arm_refuses_by_name_what_it_cannot_hold(pair):
 
 
 def test_a_motion_is_designed_for_it_or_refused_by_name(pair):
-    from taufit.excitation.objective import InformationOf
+    from taufit.excitation.objective import MotionInformation
 
     model = replace(pair.plain.model.structure, friction=taufit.Linear(0.05))
     _, q, v, a = motion(4.0, 3)
     try:
-        found = InformationOf(model, np.arange(len(model.names)), np.ones(6)).matrix(q, v, a)[0]
+        found = MotionInformation(model, np.arange(len(model.names)), np.ones(6)).matrix(q, v, a)[0]
     except TaufitError as error:
         assert re.search(names_of(pair.term), str(error))
         return

@@ -171,7 +171,7 @@ def _drop_unsupported(
         if best >= score:
             rejected = _sign_changing_power(pairs, slower_pairs, model, shape, active)
             if rejected is None:
-                rejected = _unidentified_load_term(pairs, model, shape, active)
+                rejected = _weak_load_term(pairs, model, shape, active)
             if rejected is None:
                 break
             active = active.copy()
@@ -237,7 +237,7 @@ def _sign_changing_power(
     return max(sign_changes, key=lambda i: powers[i]) if sign_changes else None
 
 
-def _unidentified_load_term(
+def _weak_load_term(
     pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"]
 ) -> int | None:
     """Index of the load term if the tested loads do not identify it, else None.

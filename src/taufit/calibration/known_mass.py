@@ -81,7 +81,7 @@ def identify_gains(  # noqa: PLR0913 - the public call has one keyword per choic
     )
     weight = np.ones(joints)
     for _ in range(4):
-        reduced = rows.reduced(weight)
+        reduced = rows.project_out_robot(weight)
         x, curvature = _solve(reduced, rows, method, mass)
         gains = x[:joints]
         if not np.all(gains > 0):
@@ -123,7 +123,7 @@ class _KnownMassRows:
     def joints(self) -> int:
         return int(self.joint[-1]) + 1
 
-    def reduced(self, weight: Float[Array, " j"]) -> Float[Array, "r x"]:
+    def project_out_robot(self, weight: Float[Array, " j"]) -> Float[Array, "r x"]:
         """A: weighted columns of K, (h, I) and 1, projected orthogonal to the robot's columns."""
         columns = np.zeros((len(self.signal), self.joints + PER_LINK))
         columns[np.arange(len(self.signal)), self.joint] = self.signal

@@ -99,20 +99,20 @@ class FourierBasis:
             raise InfeasibleError(
                 f"{len(self.joint_harmonics)} numbers of harmonics were given for {joints} joints."
             )
-        free, h = self._free(), self.harmonics
-        out = []
+        directions, h = self._free_directions(), self.harmonics
+        projectors = []
         for count in self.joint_harmonics:
-            above = np.r_[1 + count : 1 + h, 1 + h + count : 1 + 2 * h]
-            rows = free[above]
-            keep = _null_space(rows) if len(rows) else np.eye(free.shape[1])
-            out.append(keep @ keep.T)
-        return np.array(out)
+            unused = np.r_[1 + count : 1 + h, 1 + h + count : 1 + 2 * h]
+            rows = directions[unused]
+            allowed = _null_space(rows) if len(rows) else np.eye(directions.shape[1])
+            projectors.append(allowed @ allowed.T)
+        return np.array(projectors)
 
     @property
     def pulsations(self) -> Float[Array, " h"]:
         return 2 * np.pi * self.frequency_hz * np.arange(1, self.harmonics + 1)
 
-    def _free(self) -> Float[Array, "m k"]:
+    def _free_directions(self) -> Float[Array, "m k"]:
         """Basis of the allowed (offset, a_1.., b_1..), amplitude form, scaled to equal speeds."""
         w, h = self.pulsations, self.harmonics
         rows = [np.r_[0.0, w, np.zeros(h)], np.r_[0.0, np.zeros(h), w**2 / w[-1]]]
@@ -124,25 +124,25 @@ class FourierBasis:
 
     @property
     def size(self) -> int:
-        return self._free().shape[1]
+        return self._free_directions().shape[1]
 
     def matrices(self, time: Float[Array, " n"]) -> Float[Array, "4 n m"]:
         w = self.pulsations
         phase = np.asarray(time)[:, None] * w
         s, c = np.sin(phase), np.cos(phase)
-        one, nil = np.ones((len(phase), 1)), np.zeros((len(phase), 1))
+        ones, zeros = np.ones((len(phase), 1)), np.zeros((len(phase), 1))
         raw = np.stack(
             [
-                np.hstack([one, s, -c]),
-                np.hstack([nil, c * w, s * w]),
-                np.hstack([nil, -s * w**2, c * w**2]),
-                np.hstack([nil, -c * w**3, -s * w**3]),
+                np.hstack([ones, s, -c]),
+                np.hstack([zeros, c * w, s * w]),
+                np.hstack([zeros, -s * w**2, c * w**2]),
+                np.hstack([zeros, -c * w**3, -s * w**3]),
             ]
         )
-        return raw @ self._free()
+        return raw @ self._free_directions()
 
     def motion(self, centre: Float[Array, " j"], coefficients: Float[Array, "j m"]) -> Fourier:
-        full = np.asarray(coefficients) @ self._free().T
+        full = np.asarray(coefficients) @ self._free_directions().T
         h = self.harmonics
         motion = Fourier(
             centre + full[:, 0],
@@ -196,7 +196,7 @@ class SplineBasis:
         t = np.clip(time, 0.0, self.seconds)
         return [spline.derivative(k)(t) if k else spline(t) for k in range(4)]
 
-    def _free(self) -> Float[Array, "m k"]:
+    def _free_directions(self) -> Float[Array, "m k"]:
         ends = self._raw(np.array([0.0, self.seconds]))
         # Derivatives grow with powers of pieces/seconds; rows are scaled before the null space.
         rows = [row / np.linalg.norm(row) for order in (1, 2) for row in ends[order]]
@@ -206,11 +206,11 @@ class SplineBasis:
 
     @property
     def size(self) -> int:
-        return self._free().shape[1]
+        return self._free_directions().shape[1]
 
     def matrices(self, time: Float[Array, " n"]) -> Float[Array, "4 n m"]:
-        return np.stack(self._raw(np.asarray(time))) @ self._free()
+        return np.stack(self._raw(np.asarray(time))) @ self._free_directions()
 
     def motion(self, centre: Float[Array, " j"], coefficients: Float[Array, "j m"]) -> Spline:
-        full = np.asarray(coefficients) @ self._free().T
+        full = np.asarray(coefficients) @ self._free_directions().T
         return Spline(self._knots(), (np.asarray(centre)[:, None] + full).T)

@@ -39,9 +39,9 @@ def _inverse(matrix: Float[Array, "b b"]) -> tuple[Float[Array, "b b"], float]:
     from scipy.linalg import lapack
 
     root = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    factor, failed = lapack.dpotrf(matrix * np.outer(root, root), lower=1)
+    factor, status = lapack.dpotrf(matrix * np.outer(root, root), lower=1)
     diagonal = np.diag(factor)
-    if failed == 0 and diagonal.min() > 1e-5:
+    if status == 0 and diagonal.min() > 1e-5:
         half, _ = lapack.dpotri(factor, lower=1)
         lower = np.tril(half)
         inverse = (lower + np.tril(half, -1).T) * np.outer(root, root)
@@ -56,7 +56,7 @@ def condition_number(matrix: Float[Array, "b b"]) -> float:
     return float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else np.inf
 
 
-def scaled(matrix: Float[Array, "b b"]) -> Float[Array, "b b"]:
+def scale_to_unit_columns(matrix: Float[Array, "b b"]) -> Float[Array, "b b"]:
     """M with every column of the regressor scaled to unit length."""
     inverse = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
     return matrix * np.outer(inverse, inverse)
@@ -69,7 +69,7 @@ def log_determinant(matrix: Float[Array, "b b"]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ConditionCriterion:
     """ln of the condition number, smoothed: (ln |lambda|_P + ln |1/lambda|_P)/2.
 
     Attributes:
@@ -84,14 +84,14 @@ class Condition:
         if self.columns_scaled:
             root = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
             unit = matrix * np.outer(root, root)
-            value, inner = self._plain(unit)
+            value, inner = self._evaluate_unscaled(unit)
             gradient = inner * np.outer(root, root)
             # d root_i = -root_i^3/2 dM_ii, and unit_ik has root_i in row and column i.
             gradient[np.diag_indices(len(matrix))] -= np.sum(inner * unit, 1) * root**2
             return value, gradient
-        return self._plain(matrix)
+        return self._evaluate_unscaled(matrix)
 
-    def _plain(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
+    def _evaluate_unscaled(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
         values, vectors = _eigen(matrix)
         half = 0.5 * self.norm
         up, down = values / values[-1], values[0] / values
@@ -128,16 +128,16 @@ class AOptimal:
         inverse, _ = _inverse(matrix)
         weight = np.ones(len(matrix)) if self.scale is None else self.scale**-2.0
         if self.focus is not None:
-            chosen = np.zeros(len(matrix))
-            chosen[list(self.focus)] = 1.0
-            weight = weight * chosen
+            is_focus = np.zeros(len(matrix))
+            is_focus[list(self.focus)] = 1.0
+            weight = weight * is_focus
         total = float(np.sum(weight * np.diag(inverse)))
         gradient = -(inverse * weight) @ inverse / total
         return float(np.log(total)), gradient
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class ColumnNormProduct:
     """-sum of ln column norms: upper bound on the information, quick and coarse (paper F)."""
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
@@ -158,7 +158,7 @@ class WeightedBlocks:
     norm: float = 32.0
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
-        smooth = Condition(self.norm)
+        smooth = ConditionCriterion(self.norm)
         everything = tuple(range(len(matrix)))
         total, gradient = 0.0, np.zeros_like(matrix)
         for weight, block in zip((10.0, 5.0, 1.0, 1.0), (everything, *self.blocks), strict=True):
@@ -187,10 +187,10 @@ class ConditionAbove:
     norm: float = 32.0
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
-        value, gradient = Condition(self.norm).evaluate(matrix)
+        value, gradient = ConditionCriterion(self.norm).evaluate(matrix)
         information, slope = DOptimal().evaluate(matrix)
-        short = max(0.0, self.floor + information)
-        return value + 0.5 * short**2, gradient + short * slope
+        shortfall = max(0.0, self.floor + information)
+        return value + 0.5 * shortfall**2, gradient + shortfall * slope
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,11 +207,11 @@ class ConditionLimited:
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
         value, gradient = self.criterion.evaluate(matrix)
-        if condition_number(scaled(matrix)) < 0.7 * self.ceiling:
+        if condition_number(scale_to_unit_columns(matrix)) < 0.7 * self.ceiling:
             return value, gradient
-        height, slope = Condition(32.0, columns_scaled=True).evaluate(matrix)
-        over = max(0.0, height - float(np.log(self.ceiling)))
-        return value + 10.0 * over**2, gradient + 20.0 * over * slope
+        height, slope = ConditionCriterion(32.0, columns_scaled=True).evaluate(matrix)
+        excess = max(0.0, height - float(np.log(self.ceiling)))
+        return value + 10.0 * excess**2, gradient + 20.0 * excess * slope
 
 
 CRITERIA = (

@@ -17,7 +17,7 @@ from taufit.excitation.spline import Spline
 from taufit.excitation.stroke_motion import Strokes
 
 # Maximum duration [s]: memory grows in proportion.
-LONGEST = 7200.0
+MAXIMUM_DURATION_S = 7200.0
 MOTIONS: dict[str, Any] = {
     "fourier": Fourier,
     "sampled": Sampled,
@@ -49,9 +49,10 @@ def motion_from_dict(data: dict[str, Any], where: str = "this motion") -> Motion
         motion: Motion = MOTIONS[kind].from_dict(data)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise TaufitError(f"{where} is incomplete or damaged: {error!r}.") from None
-    if not (0.0 < motion.duration <= LONGEST or limits_are_lifted()):
+    if not (0.0 < motion.duration <= MAXIMUM_DURATION_S or limits_are_lifted()):
         raise TaufitError(
-            f"{where} lasts {motion.duration:g} s; a motion lasts at most {LONGEST:g} s. If it is "
+            f"{where} lasts {motion.duration:g} s; a motion lasts at most {MAXIMUM_DURATION_S:g} "
+            "s. If it is "
             "really that long, give --large."
         )
     return motion

@@ -11,7 +11,7 @@ from taufit.core.errors import InfeasibleError
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
-from taufit.excitation.objective import InformationOf
+from taufit.excitation.objective import MotionInformation
 from taufit.excitation.sampled import Sampled
 from taufit.excitation.scene import Clearances, Scene
 from taufit.model.torque_model import TorqueModel
@@ -39,7 +39,7 @@ def limit_arm_speed(limits: Limits, arm_speed: float = 0.5) -> Limits:
     return replace(limits, velocity=limits.velocity * factor)
 
 
-def recorded_motion(samples: Samples) -> Sampled:
+def motion_from_recording(samples: Samples) -> Sampled:
     """Motion of a recording, as input for planning the next one."""
     moving = samples.in_motion & (samples.run == samples.run[0])
     step = max(1, round(samples.rate_hz / 100.0))
@@ -52,7 +52,7 @@ def prior_information(
     """Information of earlier motions, W'W per sample of one of them."""
     if columns is None:
         columns = np.asarray(base_parameters(model).columns)
-    information = InformationOf(model, columns, np.ones(model.robot.joints))
+    information = MotionInformation(model, columns, np.ones(model.robot.joints))
     total = np.zeros((len(columns), len(columns)))
     for motion in motions:
         if motion.joints != model.robot.joints:
@@ -79,8 +79,8 @@ def warm_up(
 
     Amplitudes are reduced until all clearances of the scene are kept.
     """
-    for share in np.r_[np.arange(1.0, 0.05, -0.05), 0.03]:
-        motion = _swings(robot, limits, centre, minutes, share)
+    for scale in np.r_[np.arange(1.0, 0.05, -0.05), 0.03]:
+        motion = _swings(robot, limits, centre, minutes, scale)
         if scene is None:
             return motion
         q, _, _ = motion.at(np.linspace(0.0, motion.period, 4000))
@@ -92,7 +92,7 @@ def warm_up(
 
 
 def _swings(
-    robot: Robot, limits: Limits, centre: Float[Array, " j"], minutes: float, share: float
+    robot: Robot, limits: Limits, centre: Float[Array, " j"], minutes: float, scale: float
 ) -> Fourier:
     joints = robot.joints
     frequency = 0.05
@@ -103,7 +103,7 @@ def _swings(
         room = min(limits.upper[i] - centre[i], centre[i] - limits.lower[i])
         w = 2 * np.pi * frequency * k
         amplitude = (
-            share * 0.7 * min(limits.velocity[i] / w, limits.acceleration[i] / w**2, room) / 2
+            scale * 0.7 * min(limits.velocity[i] / w, limits.acceleration[i] / w**2, room) / 2
         )
         # Two neighbouring harmonics that cancel in velocity and acceleration at the ends.
         cosine[i, k - 1] = amplitude
@@ -113,7 +113,7 @@ def _swings(
     return Fourier(offset, sine, cosine, frequency, "amplitude", float(periods))
 
 
-def envelope_of(motion: Motion, torque: Float[Array, " j"] | None = None) -> Limits:
+def limits_of_motion(motion: Motion, torque: Float[Array, " j"] | None = None) -> Limits:
     """Ranges, speeds and accelerations of a motion, as limits for a new one."""
     q, v, a = motion.at(np.linspace(0.0, motion.duration, 20001))
     return Limits(

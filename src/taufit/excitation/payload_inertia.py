@@ -19,7 +19,7 @@ from taufit.core.errors import InfeasibleError
 from taufit.excitation.basis import FourierBasis
 from taufit.excitation.design import Design, design_in_parallel
 from taufit.excitation.motion_kinds import payload_columns
-from taufit.excitation.objective import InformationOf
+from taufit.excitation.objective import MotionInformation
 from taufit.excitation.scene import Scene
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot
@@ -50,7 +50,7 @@ class InertiaGoal:
     longest_s: float = 60.0
 
     @property
-    def wanted(self) -> float:
+    def required_std(self) -> float:
         """Required standard deviation [kg m^2]."""
         return self.relative * self.mass * self.size**2 / 6.0
 
@@ -61,16 +61,16 @@ class InertiaPlan:
 
     Attributes:
         seconds: Duration of all periods [s].
-        wanted: Required standard deviation [kg m^2].
+        required_std: Required standard deviation [kg m^2].
         deviation: Expected standard deviation of Ixx, Iyy, Izz after that time [kg m^2].
-        reached: Whether all three are below `wanted`.
+        is_reached: Whether all three are below `required_std`.
         noise: Assumed noise per joint [N m].
     """
 
     seconds: float
-    wanted: float
+    required_std: float
     deviation: dict[str, float]
-    reached: bool
+    is_reached: bool
     noise: Float[Array, " j"]
 
 
@@ -91,12 +91,12 @@ def plan_inertia(  # noqa: PLR0913 - the public call has one keyword per choice
     if not (goal.mass > 0 and goal.size > 0 and goal.relative > 0):
         raise InfeasibleError("mass, size and wanted deviation of the part must be positive.")
     noise = _noise(model, limits) if goal.noise is None else np.asarray(goal.noise, float)
-    loaded = replace(model, robot=_carrying(model, goal))
+    loaded = replace(model, robot=_robot_with_payload(model, goal))
     columns, _ = payload_columns(loaded)
-    what = [loaded.layout.what[c] for c in columns[:10]]
-    focus = tuple(what.index(name) for name in _MOMENTS)
+    parameter_names = [loaded.layout.what[c] for c in columns[:10]]
+    focus = tuple(parameter_names.index(name) for name in _MOMENTS)
     basis = FourierBasis(5, _frequency(limits))
-    found = design_in_parallel(
+    result = design_in_parallel(
         loaded.robot,
         workers=workers,
         model=loaded,
@@ -113,25 +113,25 @@ def plan_inertia(  # noqa: PLR0913 - the public call has one keyword per choice
         iterations=iterations,
         seed=seed,
     )
-    information = InformationOf(loaded, columns, 1.0 / noise)
-    moments = (np.arange(_SAMPLES) + 0.5) / _SAMPLES * basis.period
-    matrix, _ = information.matrix(*found.motion.at(moments))
-    single = np.sqrt(np.diag(np.linalg.inv(matrix))[list(focus)])
-    per_period = single / np.sqrt(2.0 * goal.bandwidth_hz * basis.period)
-    most = max(1, int(goal.longest_s / basis.period))
-    periods = int(np.clip(np.ceil(np.max(per_period / goal.wanted) ** 2), 1, most))
+    information = MotionInformation(loaded, columns, 1.0 / noise)
+    times = (np.arange(_SAMPLES) + 0.5) / _SAMPLES * basis.period
+    matrix, _ = information.matrix(*result.motion.at(times))
+    sample_std = np.sqrt(np.diag(np.linalg.inv(matrix))[list(focus)])
+    per_period = sample_std / np.sqrt(2.0 * goal.bandwidth_hz * basis.period)
+    maximum_periods = max(1, int(goal.longest_s / basis.period))
+    periods = int(np.clip(np.ceil(np.max(per_period / goal.required_std) ** 2), 1, maximum_periods))
     deviation = per_period / np.sqrt(periods)
-    motion = replace(found.motion, periods=float(periods))  # type: ignore[type-var]
-    return replace(found, motion=motion), InertiaPlan(
+    motion = replace(result.motion, periods=float(periods))  # type: ignore[type-var]
+    return replace(result, motion=motion), InertiaPlan(
         periods * basis.period,
-        goal.wanted,
+        goal.required_std,
         dict(zip(_MOMENTS, (float(x) for x in deviation), strict=True)),
-        bool(np.all(deviation <= goal.wanted)),
+        bool(np.all(deviation <= goal.required_std)),
         noise,
     )
 
 
-def _carrying(model: TorqueModel, goal: InertiaGoal) -> Robot:
+def _robot_with_payload(model: TorqueModel, goal: InertiaGoal) -> Robot:
     """Robot with a cube of the payload's size centred half its size beyond the flange."""
     robot = model.robot
     centre = robot.tip[:3, 3] + robot.tip[:3, 2] * 0.5 * goal.size
@@ -150,9 +150,9 @@ def _noise(model: TorqueModel, limits: Limits) -> Float[Array, " j"]:
 
     rng = np.random.default_rng(0)
     q = rng.uniform(limits.lower, limits.upper, size=(200, model.robot.joints))
-    holding = 3.0 * np.abs(inverse_dynamics(model.robot, q, 0 * q, 0 * q)).max(0)
-    built_for = np.where(np.isfinite(limits.torque), limits.torque, holding)
-    return 0.005 * np.maximum(built_for, 0.02 * built_for.max())
+    holding_torque = 3.0 * np.abs(inverse_dynamics(model.robot, q, 0 * q, 0 * q)).max(0)
+    rated_torque = np.where(np.isfinite(limits.torque), limits.torque, holding_torque)
+    return 0.005 * np.maximum(rated_torque, 0.02 * rated_torque.max())
 
 
 def _frequency(limits: Limits) -> float:

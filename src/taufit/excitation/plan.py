@@ -18,7 +18,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.excitation.basis import Basis, FourierBasis, SplineBasis
-from taufit.excitation.design import Design, default_limits, design_in_parallel, free_centre
+from taufit.excitation.design import Design, default_limits, design_in_parallel, find_free_pose
 from taufit.excitation.motion import Motion
 from taufit.excitation.motion_kinds import (
     limit_arm_speed,
@@ -78,7 +78,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Request:
+class _PlanRequest:
     robot: Robot
     model: TorqueModel
     criterion: str
@@ -140,7 +140,7 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
         raise InfeasibleError(f"kind {kind!r} is not known: use one of {', '.join(KINDS)}.")
     if scene is None:
         scene = scene_for(robot, planes=(mounting_plane(robot),), clearance=CLEARANCE)
-    request = _Request(
+    request = _PlanRequest(
         robot,
         model or TorqueModel(robot, friction_model("linear"), rotor_inertia=False, offset=True),
         criterion,
@@ -160,7 +160,7 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
     return KINDS[kind](kind, request)
 
 
-def _searched(kind: str, request: _Request) -> Plan:
+def _plan_by_search(kind: str, request: _PlanRequest) -> Plan:
     """Plan identification, validation and payload motions by a search."""
     columns = focus = None
     limits, criterion, basis = request.limits, request.criterion, request.basis
@@ -177,7 +177,7 @@ def _searched(kind: str, request: _Request) -> Plan:
     prior = None
     if request.earlier:
         prior = prior_information(request.model, list(request.earlier), columns)
-    found = design_in_parallel(
+    result = design_in_parallel(
         request.robot,
         workers=request.effort.workers,
         model=request.model,
@@ -195,11 +195,11 @@ def _searched(kind: str, request: _Request) -> Plan:
         seed=seed,
         progress=request.effort.progress,
     )
-    return Plan(kind, found.motion, limits, found)
+    return Plan(kind, result.motion, limits, result)
 
 
-def _payload_inertia(kind: str, request: _Request) -> Plan:
-    found, expected = plan_inertia(
+def _payload_inertia(kind: str, request: _PlanRequest) -> Plan:
+    result, inertia_plan = plan_inertia(
         request.model,
         request.limits,
         request.scene,
@@ -211,10 +211,10 @@ def _payload_inertia(kind: str, request: _Request) -> Plan:
         seed=request.effort.seed,
         workers=request.effort.workers,
     )
-    return Plan(kind, found.motion, request.limits, found, inertia=expected)
+    return Plan(kind, result.motion, request.limits, result, inertia=inertia_plan)
 
 
-def _friction_test(kind: str, request: _Request) -> Plan:
+def _friction_test(kind: str, request: _PlanRequest) -> Plan:
     test = friction_test(
         request.robot,
         request.limits,
@@ -228,20 +228,20 @@ def _friction_test(kind: str, request: _Request) -> Plan:
     return Plan(kind, test.motion, request.limits, friction_test=test)
 
 
-def _warm_up(kind: str, request: _Request) -> Plan:
+def _warm_up(kind: str, request: _PlanRequest) -> Plan:
     centre = request.start
     if centre is None:
-        centre = free_centre(request.robot, request.limits, request.scene, request.effort.seed)
+        centre = find_free_pose(request.robot, request.limits, request.scene, request.effort.seed)
     motion = warm_up(
         request.robot, request.limits, request.scene, centre=centre, minutes=request.minutes
     )
     return Plan(kind, motion, request.limits)
 
 
-KINDS: dict[str, Callable[[str, _Request], Plan]] = {
-    "identification": _searched,
-    "validation": _searched,
-    "payload": _searched,
+KINDS: dict[str, Callable[[str, _PlanRequest], Plan]] = {
+    "identification": _plan_by_search,
+    "validation": _plan_by_search,
+    "payload": _plan_by_search,
     "payload-inertia": _payload_inertia,
     "friction-test": _friction_test,
     "warm-up": _warm_up,

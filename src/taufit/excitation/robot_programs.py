@@ -127,12 +127,12 @@ def to_urscript(  # noqa: PLR0913 - the public call has one keyword per choice
     if slow > 0.0 or warm_up_s > 0.0:
         lines += phase(PREPARATION)
     if slow > 0.0:
-        lines += [*player.once(slow), "  stopj(2.0)", "  sleep(0.5)"]
+        lines += [*player.single_period(slow), "  stopj(2.0)", "  sleep(0.5)"]
     if warm_up_s > 0.0:
         lines += [*player.warm_up(warm_up_s), "  stopj(2.0)"]
     lines += phase(RECORDED)
     lines += ["  sleep(0.5)"] if phases else []
-    lines += [*player.whole(), "  stopj(2.0)"]
+    lines += [*player.complete(), "  stopj(2.0)"]
     lines += ["  sleep(0.5)"] if phases else []
     lines += [*phase(FINISHED), "end"]
     if call:
@@ -164,7 +164,7 @@ class _FourierProgram:
         zero = ["  local duration = 0.0", "  local t = 0.0", "  local pace = 1.0"]
         return [*lines, *zero, f"  local q = {_row(self.start)}"]
 
-    def once(self, pace: float) -> list[str]:
+    def single_period(self, pace: float) -> list[str]:
         """One period at a fraction of the speed."""
         return self._loop(self.motion.period, pace)
 
@@ -172,7 +172,7 @@ class _FourierProgram:
         """Complete periods for at least some time."""
         return self._loop(float(np.ceil(seconds / self.motion.period)) * self.motion.period, 1.0)
 
-    def whole(self) -> list[str]:
+    def complete(self) -> list[str]:
         return self._loop(self.motion.duration, 1.0)
 
     def _loop(self, duration: float, pace: float) -> list[str]:
@@ -207,15 +207,15 @@ class _MotionTable:
 
     def head(self) -> list[str]:
         time, q, v = knots(self.motion, self.knots_s)
-        between = float(time[1])
+        interval = float(time[1])
         lines = [
             "  # A motion through knots: run it at low speed first; set the payload to what is",
             "  # mounted, and the speed slider to 100 % for the recording itself.",
             f"  global step = {self.step_s:.9g}",
-            f"  global steps = {between / self.step_s:.9g}",
+            f"  global steps = {interval / self.step_s:.9g}",
             "  global done = 0.0",
             f"  global qa = {_row(q[0])}",
-            f"  global ua = {_row(between * v[0])}",
+            f"  global ua = {_row(interval * v[0])}",
             "  def to(qb, ub):",
             f"    local q = {_row(q[0])}",
             "    while done < steps:",
@@ -240,14 +240,14 @@ class _MotionTable:
             "  def motion():",
             "    done = 0.0",
             f"    qa = {_row(q[0])}",
-            f"    ua = {_row(between * v[0])}",
+            f"    ua = {_row(interval * v[0])}",
         ]
         lines += [
-            f"    to({_row(a)}, {_row(between * b)})" for a, b in zip(q[1:], v[1:], strict=True)
+            f"    to({_row(a)}, {_row(interval * b)})" for a, b in zip(q[1:], v[1:], strict=True)
         ]
         return [*lines, "  end"]
 
-    def once(self, pace: float) -> list[str]:
+    def single_period(self, pace: float) -> list[str]:
         slow = [f"  steps = steps / {pace:.9g}", "  motion()", f"  steps = steps * {pace:.9g}"]
         return [*slow, *self._back()]
 
@@ -257,14 +257,17 @@ class _MotionTable:
 
     def _back(self) -> list[str]:
         """Return to the start if the motion ends elsewhere."""
-        end = self.motion.at(np.array([self.motion.duration]))[0][0]
-        if np.abs(end - self.start).max() <= 1e-6:
+        end_pose = self.motion.at(np.array([self.motion.duration]))[0][0]
+        if np.abs(end_pose - self.start).max() <= 1e-6:
             return []
-        back = self.back or Approach(np.stack([end, self.start]))
-        moves = f"a={back.acceleration:.9g}, v={back.speed:.9g}"
-        return ["  stopj(2.0)", *(f"  movej({_row(pose)}, {moves})" for pose in back.poses[1:])]
+        return_path = self.back or Approach(np.stack([end_pose, self.start]))
+        moves = f"a={return_path.acceleration:.9g}, v={return_path.speed:.9g}"
+        return [
+            "  stopj(2.0)",
+            *(f"  movej({_row(pose)}, {moves})" for pose in return_path.poses[1:]),
+        ]
 
-    def whole(self) -> list[str]:
+    def complete(self) -> list[str]:
         return ["  motion()"]
 
 

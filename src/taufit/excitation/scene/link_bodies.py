@@ -17,30 +17,30 @@ from taufit.core.arrays import Array, Float
 from taufit.excitation.scene.capsule import Capsule
 from taufit.robot import Robot
 
-_SHORTEST = 1e-3
+_MINIMUM_LENGTH = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class LinkDimensions:
     """Outer dimensions of a robot, base to tip [m].
 
     Attributes:
         lengths: First two link lengths between axes, which identify the robot.
         base: Radius of the column.
         radii: Radii of the links.
-        beside: Offset of each link body from its skeleton, along its joint axis.
+        offset: Offset of each link body from its skeleton, along its joint axis.
     """
 
     lengths: tuple[float, float]
     base: float
     radii: tuple[float, ...]
-    beside: tuple[float, ...] = ()
+    offset: tuple[float, ...] = ()
 
 
 def _ur(
-    lengths: tuple[float, float], base: float, radii: tuple[float, ...], *beside: float
-) -> Drawing:
-    return Drawing(lengths, base, radii, (0.0, *beside, 0.0, 0.0, 0.0))
+    lengths: tuple[float, float], base: float, radii: tuple[float, ...], *offsets: float
+) -> LinkDimensions:
+    return LinkDimensions(lengths, base, radii, (0.0, *offsets, 0.0, 0.0, 0.0))
 
 
 # Estimates, not from data sheets; least certain for KR5. Universal Robots: footprint, housings and
@@ -53,22 +53,24 @@ BODIES = {
     "ur5e": _ur((0.425, 0.3922), 0.075, (0.062, 0.057, 0.042, 0.04, 0.04, 0.04), 0.138, 0.007),
     "ur10": _ur((0.612, 0.5723), 0.095, (0.08, 0.076, 0.058, 0.048, 0.048, 0.048), 0.221, 0.049),
     "ur10e": _ur((0.6127, 0.57155), 0.095, (0.08, 0.076, 0.058, 0.048, 0.048, 0.048), 0.176, 0.039),
-    "panda": Drawing((0.316, 0.384), 0.075, (0.065, 0.065, 0.065, 0.065, 0.06, 0.052, 0.045)),
-    "fr3": Drawing((0.316, 0.384), 0.075, (0.065, 0.065, 0.065, 0.065, 0.06, 0.052, 0.045)),
-    "iiwa7": Drawing((0.4, 0.4), 0.08, (0.07, 0.07, 0.07, 0.07, 0.065, 0.06, 0.045)),
-    "iiwa14": Drawing((0.42, 0.4), 0.085, (0.075, 0.075, 0.075, 0.075, 0.07, 0.06, 0.045)),
-    "kr5": Drawing((0.27, 0.295), 0.09, (0.085, 0.065, 0.062, 0.055, 0.045, 0.04)),
+    "panda": LinkDimensions(
+        (0.316, 0.384), 0.075, (0.065, 0.065, 0.065, 0.065, 0.06, 0.052, 0.045)
+    ),
+    "fr3": LinkDimensions((0.316, 0.384), 0.075, (0.065, 0.065, 0.065, 0.065, 0.06, 0.052, 0.045)),
+    "iiwa7": LinkDimensions((0.4, 0.4), 0.08, (0.07, 0.07, 0.07, 0.07, 0.065, 0.06, 0.045)),
+    "iiwa14": LinkDimensions((0.42, 0.4), 0.085, (0.075, 0.075, 0.075, 0.075, 0.07, 0.06, 0.045)),
+    "kr5": LinkDimensions((0.27, 0.295), 0.09, (0.085, 0.065, 0.062, 0.055, 0.045, 0.04)),
 }
 
 
-def drawing_of(robot: Robot) -> Drawing | None:
+def find_dimensions(robot: Robot) -> LinkDimensions | None:
     """Outer dimensions if name and longest two links match a robot in `BODIES`, else None."""
     drawing = BODIES.get(robot.name)
     if drawing is None or len(drawing.radii) != robot.joints:
         return None
-    spans = sorted(_spans(robot))[-2:]
-    known = np.allclose(spans, sorted(drawing.lengths), atol=0.06 * max(drawing.lengths))
-    return drawing if known else None
+    longest = sorted(_spans(robot))[-2:]
+    is_match = np.allclose(longest, sorted(drawing.lengths), atol=0.06 * max(drawing.lengths))
+    return drawing if is_match else None
 
 
 def fit_capsules(robot: Robot, radius: float | None = None) -> tuple[Capsule, ...]:
@@ -77,40 +79,40 @@ def fit_capsules(robot: Robot, radius: float | None = None) -> tuple[Capsule, ..
     For a robot not in `BODIES` the radius is 5 % of the arm length, three quarters of that in the
     wrist, typical of industrial robots.
     """
-    drawing = drawing_of(robot) if radius is None else None
+    drawing = find_dimensions(robot) if radius is None else None
     joints = robot.joints
     if drawing is not None:
         column_radius, radii = drawing.base, drawing.radii
     else:
-        thick = 0.05 * arm_length(robot) if radius is None else radius
-        column_radius = thick
-        radii = tuple(thick * (1.0 if i < joints / 2 else 0.75) for i in range(joints))
-    beside = drawing.beside if drawing is not None and drawing.beside else (0.0,) * joints
+        default_radius = 0.05 * arm_length(robot) if radius is None else radius
+        column_radius = default_radius
+        radii = tuple(default_radius * (1.0 if i < joints / 2 else 0.75) for i in range(joints))
+    offsets = drawing.offset if drawing is not None and drawing.offset else (0.0,) * joints
     capsules = []
     column = _foot_in_parent(robot, 0)
-    if np.linalg.norm(column) > _SHORTEST:
+    if np.linalg.norm(column) > _MINIMUM_LENGTH:
         capsules.append(Capsule(-1, np.zeros(3), column, column_radius))
     for link, points in enumerate(_path_points(robot)):
-        for a, b in pairwise(_beside(robot, link, points, beside)):
-            if np.linalg.norm(b - a) > _SHORTEST:
+        for a, b in pairwise(_offset_path(robot, link, points, offsets)):
+            if np.linalg.norm(b - a) > _MINIMUM_LENGTH:
                 capsules.append(Capsule(link, a, b, radii[link]))
     return tuple(capsules)
 
 
-def _beside(
-    robot: Robot, link: int, points: Float[Array, "k 3"], beside: tuple[float, ...]
+def _offset_path(
+    robot: Robot, link: int, points: Float[Array, "k 3"], offsets: tuple[float, ...]
 ) -> Float[Array, "m 3"]:
     """Path of a link, offset along its joint axis, and from its end to the next link body."""
     axis = robot.links[link].screw[:3]
-    moved = [points]
-    if beside[link]:
+    parts = [points]
+    if offsets[link]:
         end = points[-1] - axis * (axis @ points[-1])
-        moved = [points[:-1] + beside[link] * axis, (end + beside[link] * axis)[None]]
+        parts = [points[:-1] + offsets[link] * axis, (end + offsets[link] * axis)[None]]
     last = points[-1]
-    if link + 1 < robot.joints and beside[link + 1]:
+    if link + 1 < robot.joints and offsets[link + 1]:
         after = robot.links[link + 1]
-        last = last + beside[link + 1] * (after.placement[:3, :3] @ after.screw[:3])
-    return np.vstack([*moved, last[None]])
+        last = last + offsets[link + 1] * (after.placement[:3, :3] @ after.screw[:3])
+    return np.vstack([*parts, last[None]])
 
 
 def arm_length(robot: Robot) -> float:

@@ -73,14 +73,14 @@ def scene_for(
     Links with meshes get fitted capsules, as do all links if a `radius` is given.
     """
     fitted = fit_capsules(robot, radius)
-    own = capsules_from_urdf(robot) if radius is None else ()
-    described = {capsule.link for capsule in own}
-    capsules = (*(c for c in fitted if c.link not in described), *own)
+    urdf_capsules = capsules_from_urdf(robot) if radius is None else ()
+    described_links = {capsule.link for capsule in urdf_capsules}
+    capsules = (*(c for c in fitted if c.link not in described_links), *urdf_capsules)
     pairs: tuple[tuple[int, int], ...] = ()
-    each: tuple[float, ...] = ()
+    pair_clearances: tuple[float, ...] = ()
     if self_collision:
-        capsules, pairs, each = allowed_pairs(robot, capsules, clearance)
-    return Scene(capsules, planes, clearance, self_collision, tip_speed, pairs, each)
+        capsules, pairs, pair_clearances = collision_pairs(robot, capsules, clearance)
+    return Scene(capsules, planes, clearance, self_collision, tip_speed, pairs, pair_clearances)
 
 
 def mounting_plane(robot: Robot) -> Plane:
@@ -88,7 +88,7 @@ def mounting_plane(robot: Robot) -> Plane:
     return Plane("mounting surface", np.array([0.0, 0.0, 1.0]), 0.0)
 
 
-def allowed_pairs(
+def collision_pairs(
     robot: Robot, capsules: tuple[Capsule, ...], clearance: float = 0.01, *, seed: int = 0
 ) -> tuple[tuple[Capsule, ...], tuple[tuple[int, int], ...], tuple[float, ...]]:
     """Pairs of capsules to keep apart, with their clearances; some capsules are shortened.
@@ -101,55 +101,61 @@ def allowed_pairs(
     """
     shortened: list[Capsule] = list(capsules)
     pairs: list[tuple[int, int]] = []
-    each: list[float] = []
+    clearances: list[float] = []
     for a in range(len(capsules)):
         for b in range(a + 1, len(capsules)):
             gap = abs(capsules[b].link - capsules[a].link)
             if gap < 2:
                 continue
-            outer, kept = b, clearance
+            outer, pair_clearance = b, clearance
             if gap == 2 and capsules[b].link > capsules[a].link:
-                beyond, kept = _beyond_hinge(robot, capsules[a], capsules[b], clearance)
-                if beyond is None:
+                shortened_capsule, pair_clearance = _beyond_hinge(
+                    robot, capsules[a], capsules[b], clearance
+                )
+                if shortened_capsule is None:
                     continue
-                if beyond is not capsules[b]:
-                    shortened.append(beyond)
+                if shortened_capsule is not capsules[b]:
+                    shortened.append(shortened_capsule)
                     outer = len(shortened) - 1
             pairs.append((a, outer))
-            each.append(kept)
+            clearances.append(pair_clearance)
     if not pairs:
         return capsules, (), ()
     bodies = tuple(shortened)
     q = _random_poses(robot, _POSES, seed)
     distance = pair_distances(BodyKinematics(robot, bodies, q), bodies, tuple(pairs))
     # Bodies joined by a short wrist are always close; others are apart in most poses.
-    apart = np.quantile(distance, 0.75, axis=0) > 0.04 * arm_length(robot)
+    is_usually_apart = np.quantile(distance, 0.75, axis=0) > 0.04 * arm_length(robot)
     steps = np.array([abs(bodies[b].link - bodies[a].link) for a, b in pairs])
-    passing = (steps == 2) & (distance.min(axis=0) > 0.004)
-    fixed = np.ptp(distance, axis=0) < 1e-9
-    keep = np.flatnonzero((apart | (np.array(each) < clearance)) & ~passing & ~fixed)
-    return bodies, tuple(pairs[k] for k in keep), tuple(each[k] for k in keep)
+    always_passes = (steps == 2) & (distance.min(axis=0) > 0.004)
+    is_constant = np.ptp(distance, axis=0) < 1e-9
+    keep = np.flatnonzero(
+        (is_usually_apart | (np.array(clearances) < clearance)) & ~always_passes & ~is_constant
+    )
+    return bodies, tuple(pairs[k] for k in keep), tuple(clearances[k] for k in keep)
 
 
 def _beyond_hinge(
     robot: Robot, inner: Capsule, outer: Capsule, clearance: float
 ) -> tuple[Capsule | None, float]:
     """Outer body without the part always close to the inner one, and the clearance to keep."""
-    thick = inner.radius + outer.radius
+    contact_distance = inner.radius + outer.radius
     # Start of the outer body relative to the inner one, for all positions of the joint between.
-    rest = np.zeros((32, robot.joints))
-    between = inner.link + 1
-    rest[:, between] = np.linspace(-np.pi, np.pi, 32)
+    poses = np.zeros((32, robot.joints))
+    joint = inner.link + 1
+    poses[:, joint] = np.linspace(-np.pi, np.pi, 32)
     point = replace(outer, end=outer.start, radius=0.0)
-    both = (replace(inner, radius=0.0), point)
-    near = float(pair_distances(BodyKinematics(robot, both, rest), both, ((0, 1),)).min())
-    if near > thick + 0.002:
-        return outer, min(clearance, 0.5 * (near - thick))
+    bodies = (replace(inner, radius=0.0), point)
+    minimum_distance = float(
+        pair_distances(BodyKinematics(robot, bodies, poses), bodies, ((0, 1),)).min()
+    )
+    if minimum_distance > contact_distance + 0.002:
+        return outer, min(clearance, 0.5 * (minimum_distance - contact_distance))
     span = float(np.linalg.norm(outer.end - outer.start))
-    reach = thick + clearance
-    if reach >= 0.8 * span:
+    cut_length = contact_distance + clearance
+    if cut_length >= 0.8 * span:
         return None, clearance
-    cut = outer.start + (reach / span) * (outer.end - outer.start)
+    cut = outer.start + (cut_length / span) * (outer.end - outer.start)
     return replace(outer, start=cut), clearance
 
 
