@@ -35,7 +35,7 @@ from taufit.recording.map.remedy import Remedy
 from taufit.robot import Robot, bundled_robots
 
 if TYPE_CHECKING:
-    from taufit.calibration.mounting import Gravity
+    from taufit.calibration.mounting import GravityEstimate
 
 
 # Joints whose gravity changes at least this much of the most loaded one's tell, and at least this
@@ -240,7 +240,10 @@ def _suspicious(evidence: HypothesisTest, slopes: Float[Array, " j"]) -> bool:
 
 
 def _best(
-    evidence: HypothesisTest, gravity: Gravity | None, slopes: Float[Array, " j"], measured: bool
+    evidence: HypothesisTest,
+    gravity: GravityEstimate | None,
+    slopes: Float[Array, " j"],
+    measured: bool,
 ) -> tuple[Correction, HypothesisComparison] | None:
     """The hypothesis that puts things right, or None."""
     from taufit.diagnosis.hypotheses import hypotheses, ranked
@@ -420,7 +423,10 @@ def _unit(middle: float) -> Correction:
 
 
 def _cause(
-    change: Correction, compared: HypothesisComparison, gravity: Gravity | None, robot: Robot
+    change: Correction,
+    compared: HypothesisComparison,
+    gravity: GravityEstimate | None,
+    robot: Robot,
 ) -> Cause:
     """The finding: refused where the evidence is overwhelming, else only named."""
     message = change.message
@@ -431,7 +437,7 @@ def _cause(
     sure = compared.gained > SURE and compared.held_out < _HALF
     sure |= change.kind in _SHOWN_KINDS or _returns(change, compared)
     if change.kind == "mounting":
-        sure &= gravity is not None and gravity.wrong
+        sure &= gravity is not None and gravity.contradicts_declared
     if change.kind == "unit":
         sure = not _mild(change)
     # A model of another arm may predict its torque and weighs what it carries wrongly.
