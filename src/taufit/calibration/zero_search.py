@@ -24,7 +24,7 @@ from taufit.core.gaussian import Gaussian
 from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
 from taufit.fitting.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.repeated_motion import BAND_HZ, repeated_power
+from taufit.regression.repeated_motion import BAND_HZ, power_with_repeats
 from taufit.robot import Robot
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.samples import Samples
@@ -252,7 +252,7 @@ class ZeroSearch:
         for part, lag in self.runs:
             for j in range(joints):
                 there = self.keep[part, j]
-                found = repeated_power(left[part, j], there, lag, self.rate_hz, self.band_hz)
+                found = power_with_repeats(left[part, j], there, lag, self.rate_hz, self.band_hz)
                 if found is not None:
                     own = np.count_nonzero(there) / self.rate_hz
                     power[j] += own * found[1]

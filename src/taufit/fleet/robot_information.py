@@ -225,7 +225,7 @@ class AccumulateFiles:
             used / samples.rate_hz,
             regression.by_joint,
             found.torque.sum(axis=0),
-            np.abs(found.rigid(model.nominal))[found.keep.any(axis=1)].sum(axis=0),
+            np.abs(found.rigid_torque(model.nominal))[found.keep.any(axis=1)].sum(axis=0),
             float(np.mean(each)) * used,
             used,
             np.asarray(samples.temperature)[moving].sum(axis=0) if warm else np.zeros(joints),

@@ -102,15 +102,15 @@ def accumulate(
             1e5, and QR for the rest.
         tile: Samples worked on at a time.
     """
-    keeper = _Tiles(model, columns, tile)
-    total = Information.nothing(keeper.names)
+    keeper = _TileAccumulator(model, columns, tile)
+    total = Information.empty(keeper.names)
     for batch in [batches] if isinstance(batches, Batch) else batches:
-        part = keeper.by_gram(batch) if fast else None
+        part = keeper.from_normal_equations(batch) if fast else None
         if part is None:
             keeper.add(batch)
         else:
             total = total + part
-    return _merged((total, *keeper.by_joint()))
+    return _merge((total, *keeper.by_joint()))
 
 
 def accumulate_by_joint(
@@ -124,7 +124,7 @@ def accumulate_by_joint(
 
     Their sum is `accumulate`.
     """
-    keeper = _Tiles(model, columns, tile)
+    keeper = _TileAccumulator(model, columns, tile)
     for batch in [batches] if isinstance(batches, Batch) else batches:
         keeper.add(batch)
     return keeper.by_joint()
@@ -137,22 +137,22 @@ def columns_by_joint(
 
     Entry i is (which, values): values[k] is column columns[which[k]] of joint i's rows.
     """
-    _check(model, batch)
+    _require_shapes(model, batch)
     layout = _ColumnOffsets(
         model, np.asarray(columns, int), len(batch), batch.whitening is not None
     )
-    layout.fill(_part(model, batch, 0, len(batch)))
+    layout.fill(_slice_batch(model, batch, 0, len(batch)))
     return [
-        (own, stack[:-1, len(stack) :])
-        for own, stack in zip(layout.columns, layout.stacks, strict=True)
+        (columns_of_joint, stack[:-1, len(stack) :])
+        for columns_of_joint, stack in zip(layout.columns, layout.stacks, strict=True)
     ]
 
 
-def _merged(parts: tuple[Information, ...]) -> Information:
+def _merge(parts: tuple[Information, ...]) -> Information:
     rows = np.concatenate([part.factor for part in parts])
     values = np.concatenate([part.target for part in parts])
-    seen = np.any(rows, axis=1) | (values != 0.0)
-    merged = Information.of(parts[0].names, rows[seen], values[seen])
+    nonzero = np.any(rows, axis=1) | (values != 0.0)
+    merged = Information.from_rows(parts[0].names, rows[nonzero], values[nonzero])
     return Information(
         merged.names,
         merged.factor,
@@ -162,56 +162,56 @@ def _merged(parts: tuple[Information, ...]) -> Information:
     )
 
 
-class _Tiles:
+class _TileAccumulator:
     """A model's triangles, joint by joint, and the way of a batch into them."""
 
     def __init__(self, model: TorqueModel, columns: Int[Array, " b"] | None, tile: int) -> None:
         self.model, self.tile = model, tile
         names = model.names
-        self.chosen = np.arange(len(names)) if columns is None else np.asarray(columns, int)
-        if len(np.unique(self.chosen)) != len(self.chosen):
+        self.selected = np.arange(len(names)) if columns is None else np.asarray(columns, int)
+        if len(np.unique(self.selected)) != len(self.selected):
             raise ValueError("a column was asked for twice")
-        self.names = tuple(names[c] for c in self.chosen)
-        self.triangles: dict[bool, _ColumnOffsets] = {}
+        self.names = tuple(names[c] for c in self.selected)
+        self.factors: dict[bool, _ColumnOffsets] = {}
         self.scratch: dict[bool, _ColumnOffsets] = {}
 
-    def _layout(self, kept: dict[bool, _ColumnOffsets], batch: Batch) -> _ColumnOffsets:
+    def _layout(self, layouts: dict[bool, _ColumnOffsets], batch: Batch) -> _ColumnOffsets:
         whitened = batch.whitening is not None
-        if whitened not in kept:
-            kept[whitened] = _ColumnOffsets(self.model, self.chosen, self.tile, whitened)
-        return kept[whitened]
+        if whitened not in layouts:
+            layouts[whitened] = _ColumnOffsets(self.model, self.selected, self.tile, whitened)
+        return layouts[whitened]
 
     def add(self, batch: Batch) -> None:
         """Fold a batch into the triangles by QR."""
-        _check(self.model, batch)
-        layout = self._layout(self.triangles, batch)
+        _require_shapes(self.model, batch)
+        layout = self._layout(self.factors, batch)
         for first in range(0, len(batch), self.tile):
-            layout.fill(_part(self.model, batch, first, first + self.tile))
+            layout.fill(_slice_batch(self.model, batch, first, first + self.tile))
             for stack in layout.stacks:
                 triangularise(stack)
         layout.counts += _counts(batch)
         if not all(np.all(np.isfinite(stack[:, : len(stack)])) for stack in layout.stacks):
-            raise _not_finite(batch)
+            raise _not_finite_error(batch)
 
-    def by_gram(self, batch: Batch) -> Information | None:
+    def from_normal_equations(self, batch: Batch) -> Information | None:
         """A batch's information from its normal equations, or None where they are too delicate."""
         from scipy.linalg.blas import dsyrk
 
-        _check(self.model, batch)
+        _require_shapes(self.model, batch)
         layout = self._layout(self.scratch, batch)
         grams = [np.zeros((len(stack), len(stack)), order="F") for stack in layout.stacks]
         for first in range(0, len(batch), self.tile):
-            layout.fill(_part(self.model, batch, first, first + self.tile))
-            for stack, own in zip(layout.stacks, grams, strict=True):
+            layout.fill(_slice_batch(self.model, batch, first, first + self.tile))
+            for stack, joint_gram in zip(layout.stacks, grams, strict=True):
                 # The triangle above the tile is zero here and adds nothing.
-                dsyrk(1.0, stack.T, beta=1.0, c=own, trans=1, overwrite_c=1)
+                dsyrk(1.0, stack.T, beta=1.0, c=joint_gram, trans=1, overwrite_c=1)
         p = len(self.names)
         gram = np.zeros((p + 1, p + 1))
-        for own, columns in zip(grams, layout.columns, strict=True):
-            at = np.append(columns, p)
-            gram[np.ix_(at, at)] += own
+        for joint_gram, columns in zip(grams, layout.columns, strict=True):
+            indices = np.append(columns, p)
+            gram[np.ix_(indices, indices)] += joint_gram
         if not np.all(np.isfinite(gram)):
-            raise _not_finite(batch)
+            raise _not_finite_error(batch)
         gram = np.triu(gram) + np.triu(gram, 1).T
         size = np.sqrt(np.diag(gram)[:p])
         if np.any(size == 0.0):
@@ -227,13 +227,18 @@ class _Tiles:
 
     def by_joint(self) -> tuple[Information, ...]:
         p = len(self.names)
-        out = [Information.nothing(self.names) for _ in range(self.model.robot.joints)]
-        for layout in self.triangles.values():
-            for i, (stack, own) in enumerate(zip(layout.stacks, layout.columns, strict=True)):
-                c = len(own)
+        out = [Information.empty(self.names) for _ in range(self.model.robot.joints)]
+        for layout in self.factors.values():
+            for i, (stack, columns_of_joint) in enumerate(
+                zip(layout.stacks, layout.columns, strict=True)
+            ):
+                c = len(columns_of_joint)
                 factor, target = np.zeros((p, p)), np.zeros(p)
                 # Rows keep their place by leading column, so the factor stays upper triangular.
-                factor[np.ix_(own, own)], target[own] = stack[:c, :c].T, stack[c, :c]
+                factor[np.ix_(columns_of_joint, columns_of_joint)], target[columns_of_joint] = (
+                    stack[:c, :c].T,
+                    stack[c, :c],
+                )
                 part = Information(
                     self.names, factor, target, float(stack[c, c] ** 2), int(layout.counts[i])
                 )
@@ -249,39 +254,43 @@ class _ColumnOffsets:
     """
 
     def __init__(
-        self, model: TorqueModel, chosen: Int[Array, " b"], tile: int, whitened: bool
+        self, model: TorqueModel, selected: Int[Array, " b"], tile: int, whitened: bool
     ) -> None:
-        self.tile, self.engine, self.of = tile, engine(model.robot), model.columns
+        self.tile, self.engine, self.model_columns = tile, engine(model.robot), model.columns
         joints, links = model.robot.joints, model.layout.links.stop
         coupling = model.robot.drives.coupling
         live = np.stack([model.layout.live(i, coupling) for i in range(joints)])
         if whitened:  # row i then holds what joints i and later feel
             live = np.logical_or.accumulate(live[::-1])[::-1]
-        self.columns = [np.flatnonzero(live[i, chosen]) for i in range(joints)]
+        self.columns = [np.flatnonzero(live[i, selected]) for i in range(joints)]
         self.counts = np.zeros(joints, np.int64)
 
-        widths = [len(own) + 1 for own in self.columns]
+        widths = [len(columns_of_joint) + 1 for columns_of_joint in self.columns]
         self.flat = np.zeros(sum(w * (w + tile) for w in widths))
         self.stacks: list[Float[Array, "c m"]] = []
-        self.place = np.full((joints, links), -1, np.int64)
-        self.rest: list[list[tuple[int, int]]] = []  # (row of the stack, model column)
-        self.inside: dict[tuple[int, int], Int[Array, " c"]] = {}
-        at = 0
-        for i, (own, width) in enumerate(zip(self.columns, widths, strict=True)):
-            self.stacks.append(self.flat[at : at + width * (width + tile)].reshape(width, -1))
-            model_columns = chosen[own]
-            rows = np.arange(len(own))
-            link = model_columns < links
-            self.place[i, model_columns[link]] = at + rows[link] * (width + tile) + width
-            self.rest.append(
-                list(zip(rows[~link].tolist(), model_columns[~link].tolist(), strict=True))
+        self.link_offsets = np.full((joints, links), -1, np.int64)
+        self.term_columns: list[list[tuple[int, int]]] = []  # (row of the stack, model column)
+        self.row_subset: dict[tuple[int, int], Int[Array, " c"]] = {}
+        offset = 0
+        for i, (columns_of_joint, width) in enumerate(zip(self.columns, widths, strict=True)):
+            self.stacks.append(
+                self.flat[offset : offset + width * (width + tile)].reshape(width, -1)
             )
-            at += width * (width + tile)
+            joint_model_columns = selected[columns_of_joint]
+            rows = np.arange(len(columns_of_joint))
+            link = joint_model_columns < links
+            self.link_offsets[i, joint_model_columns[link]] = (
+                offset + rows[link] * (width + tile) + width
+            )
+            self.term_columns.append(
+                list(zip(rows[~link].tolist(), joint_model_columns[~link].tolist(), strict=True))
+            )
+            offset += width * (width + tile)
         if whitened:
-            p = len(chosen)
+            p = len(selected)
             for i in range(joints):
                 for k in range(i + 1, joints):
-                    self.inside[i, k] = np.searchsorted(
+                    self.row_subset[i, k] = np.searchsorted(
                         np.append(self.columns[i], p), np.append(self.columns[k], p)
                     )
 
@@ -289,17 +298,24 @@ class _ColumnOffsets:
         """Write one tile under the triangles; what it does not fill is zero."""
         n, weights = len(part), part.weights
         self.engine.write_columns(
-            part.position, part.velocity, part.acceleration, 0, n, self.place, self.flat, weights
+            part.position,
+            part.velocity,
+            part.acceleration,
+            0,
+            n,
+            self.link_offsets,
+            self.flat,
+            weights,
         )
         friction = part.friction
         assert friction is not None  # `_part` makes it
-        motor = self.of.at_motors(part.acceleration)
+        motor = self.model_columns.at_motors(part.acceleration)
         for i, stack in enumerate(self.stacks):
             data = stack[:, len(stack) : len(stack) + n]
             stack[:, len(stack) + n :] = 0.0
             factor = 1.0 if weights is None else weights[:, i]
-            for row, column in self.rest[i]:
-                self.of.write_rest(data[row], column, i, factor, motor, friction)
+            for row, column in self.term_columns[i]:
+                self.model_columns.write_rest(data[row], column, i, factor, motor, friction)
             if weights is None:
                 data[-1] = part.torque[:, i]
             else:
@@ -312,15 +328,15 @@ class _ColumnOffsets:
     def _whiten(self, whitening: Float[Array, "... j j"], n: int) -> None:
         lower = np.any(np.tril(whitening, -1))
         upper = np.asarray(np.linalg.qr(whitening, mode="r")) if lower else whitening
-        each = [stack[:, len(stack) : len(stack) + n] for stack in self.stacks]
-        for i, data in enumerate(each):
+        tiles = [stack[:, len(stack) : len(stack) + n] for stack in self.stacks]
+        for i, data in enumerate(tiles):
             # Later joints' rows are still as they were.
             data *= upper[..., i, i]
-            for k in range(i + 1, len(each)):
-                data[self.inside[i, k]] += upper[..., i, k] * each[k]
+            for k in range(i + 1, len(tiles)):
+                data[self.row_subset[i, k]] += upper[..., i, k] * tiles[k]
 
 
-def _part(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:
+def _slice_batch(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:
     """A segment of a batch, contiguous, with its friction columns."""
     part = slice(first, last)
 
@@ -353,7 +369,7 @@ def _counts(batch: Batch) -> Int[Array, " j"]:
     return np.asarray(np.count_nonzero(batch.weights, axis=0))
 
 
-def _check(model: TorqueModel, batch: Batch) -> None:
+def _require_shapes(model: TorqueModel, batch: Batch) -> None:
     n, joints = len(batch), model.robot.joints
     terms = len(model.term_sum.parameters)
     shapes: dict[str, list[tuple[int, ...]]] = {
@@ -380,7 +396,7 @@ def _check(model: TorqueModel, batch: Batch) -> None:
         )
 
 
-def _not_finite(batch: Batch) -> RecordingError:
+def _not_finite_error(batch: Batch) -> RecordingError:
     counts = np.ones(batch.position.shape, bool) if batch.weights is None else batch.weights != 0.0
     for name in ("position", "velocity", "acceleration", "weights", "torque"):
         values = getattr(batch, name)

@@ -19,7 +19,7 @@ def base_factor(base: BaseParameters, factor: Float[Array, "p p"]) -> Float[Arra
     return np.asarray(np.linalg.qr(factor[:, base.columns], mode="r"))
 
 
-def nearest(
+def nearest_parameters(
     base: BaseParameters,
     values: Float[Array, " b"],
     guess: Float[Array, " p"],
@@ -120,10 +120,10 @@ class Estimate:
     def std(self) -> Float[Array, " p"]:
         """Of the standard parameters: infinite for all that are not identifiable one by one."""
         out = np.full(len(self.names), np.inf)
-        own = {int(column): i for i, column in enumerate(self.base.columns)}
+        base_index = {int(column): i for i, column in enumerate(self.base.columns)}
         for column in self.base.identifiable:
-            if int(column) in own:
-                out[column] = self.base_std[own[int(column)]]
+            if int(column) in base_index:
+                out[column] = self.base_std[base_index[int(column)]]
         out[np.isin(self.names, self.tied)] = np.inf
         return out
 
@@ -157,8 +157,8 @@ class Estimate:
     def torque_std(self, regressor: Float[Array, "n j p"]) -> Float[Array, "n j"]:
         """Standard deviation of a predicted torque: parameters and residual together."""
         rows = regressor[..., self.base.columns]
-        own = np.einsum("njb,bc,njc->nj", rows, self.base_covariance, rows)
-        return np.asarray(np.sqrt(np.maximum(own, 0.0) + self.torque_rms**2))
+        parameter_variance = np.einsum("njb,bc,njc->nj", rows, self.base_covariance, rows)
+        return np.asarray(np.sqrt(np.maximum(parameter_variance, 0.0) + self.torque_rms**2))
 
     def torque_interval(
         self, regressor: Float[Array, "n j p"]

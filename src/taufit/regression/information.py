@@ -41,18 +41,18 @@ class Information:
 
     def __getstate__(self) -> tuple[Any, ...]:
         """What is stored and sent: of R the rows and columns that are not zero, and no zeros."""
-        seen = np.any(self.factor, axis=0) | (self.target != 0.0)
-        if np.any(self.factor[~seen]) or np.any(self.factor[_below(len(seen)).T]):
+        nonzero = np.any(self.factor, axis=0) | (self.target != 0.0)
+        if np.any(self.factor[~nonzero]) or np.any(self.factor[_strict_upper(len(nonzero)).T]):
             return self.names, None, self.factor, self.target, self.residual, self.count
-        live = np.flatnonzero(seen)
-        packed = self.factor[np.ix_(live, live)][~_below(len(live)).T]
+        live = np.flatnonzero(nonzero)
+        packed = self.factor[np.ix_(live, live)][~_strict_upper(len(live)).T]
         return self.names, live, packed, self.target[live], self.residual, self.count
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         names, live, factor, target, residual, count = state
         if live is not None:
             p, small = len(names), np.zeros((len(live), len(live)))
-            small[~_below(len(live)).T] = factor
+            small[~_strict_upper(len(live)).T] = factor
             factor, packed = np.zeros((p, p)), target
             factor[np.ix_(live, live)] = small
             target = np.zeros(p)
@@ -65,16 +65,16 @@ class Information:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def nothing(cls, names: tuple[str, ...]) -> Information:
+    def empty(cls, names: tuple[str, ...]) -> Information:
         p = len(names)
         return cls(names, np.zeros((p, p)), np.zeros(p), 0.0, 0)
 
     @classmethod
-    def of(
+    def from_rows(
         cls, names: tuple[str, ...], rows: Float[Array, "r p"], values: Float[Array, " r"]
     ) -> Information:
         """From weighted rows W and their right-hand side y."""
-        return cls.nothing(names).with_rows(rows, values)
+        return cls.empty(names).with_rows(rows, values)
 
     def with_rows(self, rows: Float[Array, "r p"], values: Float[Array, " r"]) -> Information:
         """The same with more rows: the QR of [R z; W y], a span of rows at a time."""
@@ -109,15 +109,15 @@ class Information:
             self.count + other.count,
         )
 
-    def unexplained(self, columns: Int[Array, " b"]) -> float:
+    def minimum_cost(self, columns: Int[Array, " b"]) -> float:
         """Sum of squares that no values of independent columns explain.
 
         `residual` alone is less where columns depend on others: what rounding leaves of their
         pivots takes an arbitrary part of it into `target`.
         """
         q, _ = np.linalg.qr(self.factor[:, columns])
-        rest = self.target - q @ (q.T @ self.target)
-        return self.residual + float(rest @ rest)
+        residual = self.target - q @ (q.T @ self.target)
+        return self.residual + float(residual @ residual)
 
     def cost(self, theta: Float[Array, " p"]) -> float:
         """|y - W theta|^2."""
@@ -135,11 +135,11 @@ def triangularise(columns: Float[Array, "c m"]) -> None:
     c = len(columns)
     if columns.shape[1] == 0 or c == 0:
         return
-    _, _, failed = dgeqrt(min(8, *columns.shape), columns.T, overwrite_a=1)
-    assert failed == 0 and columns.flags.c_contiguous  # else it worked on a copy
-    columns[:, :c][_below(c)] = 0.0
+    _, _, status = dgeqrt(min(8, *columns.shape), columns.T, overwrite_a=1)
+    assert status == 0 and columns.flags.c_contiguous  # else it worked on a copy
+    columns[:, :c][_strict_upper(c)] = 0.0
 
 
 @lru_cache(maxsize=64)
-def _below(c: int) -> Bool[Array, "c c"]:
+def _strict_upper(c: int) -> Bool[Array, "c c"]:
     return np.triu(np.ones((c, c), dtype=bool), 1)

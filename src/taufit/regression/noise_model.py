@@ -16,7 +16,7 @@ from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.signals.estimates.periodicity import fast_length
 from taufit.signals.recursive import filter_rows
 
-MOST_LAGS = 40
+MAX_LAGS = 40
 
 
 class AutoregressiveNoise:
@@ -48,7 +48,7 @@ class AutoregressiveNoise:
         ]
 
     @cached_property
-    def memory(self) -> float:
+    def memory_samples(self) -> float:
         """Samples after which the slowest noise has forgotten all but a per cent."""
         slowest = max(
             (float(np.abs(np.roots(f)).max()) for f in self.filters if len(f) > 1), default=0.0
@@ -57,12 +57,12 @@ class AutoregressiveNoise:
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[Array, "n j"]:
         """One realisation."""
-        warm = 500
-        white = rng.normal(size=(n + warm, len(self.filters))) @ self.mixing.T
+        settling = 500
+        white = rng.normal(size=(n + settling, len(self.filters))) @ self.mixing.T
         for i, denominator in enumerate(self.filters):
             numerator = np.eye(1, len(denominator))[0]
             white[:, i] = filter_rows(numerator, denominator, white[None, :, i])[0][0]
-        return np.asarray(white[warm:])
+        return np.asarray(white[settling:])
 
 
 def lagged_products(
@@ -78,7 +78,7 @@ def lagged_products(
     return out
 
 
-def noise_of(
+def fit_noise(
     covariance: Float[Array, "l j"],
     count: Int[Array, " j"],
     residuals: Float[Array, "n j"],
@@ -100,32 +100,34 @@ def noise_of(
         filters.append(denominator)
         scale[i] = np.sqrt(variance)
         if variance > 0.0:
-            freedom[i] = _freedom(covariance[:, i], denominator, variance, int(count[i]))
+            freedom[i] = _degrees_of_freedom(covariance[:, i], denominator, variance, int(count[i]))
     std = np.sqrt(np.maximum(covariance[0], 0.0))
     correlation = _correlation(residuals, np.all(keep, axis=1), covariance)
     return AutoregressiveNoise(filters, scale[:, None] * correlation, std, freedom)
 
 
-def _freedom(c: Array, denominator: Array, variance: float, count: int) -> float:
+def _degrees_of_freedom(c: Array, denominator: Array, variance: float, count: int) -> float:
     """Degrees of freedom of the noise's slowest part, S = variance/(sum of a)^2.
 
     log S has variance 2/n + 4 1'V1/(sum of a)^2, V = variance Gamma^-1/n that of the coefficients;
     a mean of nu independent squares would have 2/nu.
     """
     order = len(denominator) - 1
-    spread = 2.0 / max(count, 1)
+    log_variance = 2.0 / max(count, 1)
     if order:
         gamma = scipy.linalg.toeplitz(c[:order])
-        uncertain = variance * np.sum(np.linalg.solve(gamma, np.ones(order))) / max(count, 1)
-        spread += 4.0 * max(float(uncertain), 0.0) / float(denominator.sum()) ** 2
-    return 2.0 / spread
+        coefficient_variance = (
+            variance * np.sum(np.linalg.solve(gamma, np.ones(order))) / max(count, 1)
+        )
+        log_variance += 4.0 * max(float(coefficient_variance), 0.0) / float(denominator.sum()) ** 2
+    return 2.0 / log_variance
 
 
 def _levinson(c: Array, count: int) -> tuple[Array, float]:
     if c[0] <= 0.0:
         return np.array([1.0]), 0.0
     a, variance = np.array([1.0]), float(c[0])
-    best, found = np.log(variance), (a, variance)
+    best, selected = np.log(variance), (a, variance)
     for order in range(1, len(c)):
         reflection = -float(a @ c[order - len(a) + 1 : order + 1][::-1]) / variance
         if abs(reflection) >= 1.0 - 1e-9:
@@ -134,20 +136,20 @@ def _levinson(c: Array, count: int) -> tuple[Array, float]:
         variance *= 1.0 - reflection**2
         score = np.log(variance) + 2.0 * order / count
         if score < best - 1e-12:
-            best, found = score, (a.copy(), variance)
-    return found
+            best, selected = score, (a.copy(), variance)
+    return selected
 
 
-def _correlation(x: Array, whole: Array, c: Array) -> Array:
+def _correlation(x: Array, complete: Array, c: Array) -> Array:
     """Lower triangle of the correlation between joints' innovations, from whitened residuals."""
     joints = x.shape[1]
-    if whole.sum() < 20 * joints or np.any(c[0] <= 0):
+    if complete.sum() < 20 * joints or np.any(c[0] <= 0):
         return np.eye(joints)
-    white = np.stack([_whitened(_levinson(c[:, i], len(x))[0], x[:, i]) for i in range(joints)], -1)
-    matrix = np.corrcoef(white[whole].T) if joints > 1 else np.eye(1)
+    white = np.stack([_whiten(_levinson(c[:, i], len(x))[0], x[:, i]) for i in range(joints)], -1)
+    matrix = np.corrcoef(white[complete].T) if joints > 1 else np.eye(1)
     # Correlations within chance are none.
-    chance = 3.0 / np.sqrt(whole.sum())
-    matrix = np.where(np.abs(matrix) > chance, matrix, 0.0)
+    threshold = 3.0 / np.sqrt(complete.sum())
+    matrix = np.where(np.abs(matrix) > threshold, matrix, 0.0)
     np.fill_diagonal(matrix, 1.0)
     try:
         return np.linalg.cholesky(matrix)
@@ -155,6 +157,6 @@ def _correlation(x: Array, whole: Array, c: Array) -> Array:
         return np.eye(joints)
 
 
-def _whitened(denominator: Float[Array, " k"], x: Float[Array, " n"]) -> Float[Array, " n"]:
+def _whiten(denominator: Float[Array, " k"], x: Float[Array, " n"]) -> Float[Array, " n"]:
     """A signal through its own denominator: what drove it."""
     return np.asarray(filter_rows(denominator, np.eye(1, len(denominator))[0], x[None])[0][0])

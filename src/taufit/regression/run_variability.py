@@ -27,7 +27,7 @@ from taufit.terms.layout import ParameterLayout
 from taufit.terms.term import DISSIPATIVE
 
 # How many runs the usual scatter is worth.
-_USUAL_RUNS = 3.0
+_PRIOR_RUNS = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,10 +59,10 @@ def estimate_run_variability(
     """
     base = regression.base
     groups = regression.by_fold if regression.runs >= 3 else (regression.by_joint,)
-    each = max(1.0, regression.runs / len(groups))
-    own = base.mapping @ values
-    friction = [base.mapping @ _only(values, layout, j) for j in range(layout.joints)]
-    scatter = _scatter(groups, own, friction, each)
+    runs_per_group = max(1.0, regression.runs / len(groups))
+    base_values = base.mapping @ values
+    friction = [base.mapping @ _joint_friction(values, layout, j) for j in range(layout.joints)]
+    scatter = _scatter(groups, base_values, friction, runs_per_group)
     upper = np.linalg.qr(information.factor[:, base.columns], mode="r")
     norms = np.linalg.norm(upper, axis=0)
     norms[norms == 0.0] = 1.0
@@ -72,15 +72,17 @@ def estimate_run_variability(
         for j, part in enumerate(group):
             pull = part.factor.T @ (part.factor @ friction[j])
             change = inverse @ (inverse.T @ (weights.joint[j] ** 2 * pull / norms)) / norms
-            out += scatter[j] ** 2 / each * np.outer(change, change)
+            out += scatter[j] ** 2 / runs_per_group * np.outer(change, change)
     if len(groups) >= 3:
         # A scatter known from few runs: intervals of two standard deviations must be wider.
-        freedom = _USUAL_RUNS + len(groups) - 1.0
+        freedom = _PRIOR_RUNS + len(groups) - 1.0
         out *= (student_t_upper_quantile(0.025, freedom) / NORMAL_95) ** 2
     return RunVariability(scatter, out)
 
 
-def _only(values: Float[Array, " p"], layout: ParameterLayout, joint: int) -> Float[Array, " p"]:
+def _joint_friction(
+    values: Float[Array, " p"], layout: ParameterLayout, joint: int
+) -> Float[Array, " p"]:
     """The friction coefficients of one joint, others zero."""
     out = np.zeros_like(values)
     at = layout.of_kind(DISSIPATIVE) & (np.asarray(layout.owner) == joint)
@@ -90,16 +92,16 @@ def _only(values: Float[Array, " p"], layout: ParameterLayout, joint: int) -> Fl
 
 def _scatter(
     groups: tuple[tuple[Information, ...], ...],
-    own: Float[Array, " b"],
+    base_values: Float[Array, " b"],
     friction: list[Float[Array, " b"]],
-    each: float,
+    runs_per_group: float,
 ) -> Float[Array, " j"]:
     """s_j from the friction of every group of runs over that of the model.
 
     (N f's f + S)/(N + K - 1) with the usual scatter worth N runs: few runs hardly move it.
     """
     joints = len(friction)
-    usual = USUAL_SCATTER**2
+    prior_variance = USUAL_SCATTER**2
     if len(groups) < 3:
         return np.full(joints, USUAL_SCATTER)
     factor = np.zeros((len(groups), joints))
@@ -107,7 +109,9 @@ def _scatter(
         for j, part in enumerate(group):
             torque = part.factor @ friction[j]
             size = float(torque @ torque)
-            error: Array = part.target - part.factor @ own
+            error: Array = part.target - part.factor @ base_values
             factor[k, j] = float(torque @ error) / size if size > 0.0 else 0.0
-    spread = np.sum((factor - factor.mean(axis=0)) ** 2, axis=0) * each
-    return np.asarray(np.sqrt((_USUAL_RUNS * usual + spread) / (_USUAL_RUNS + len(groups) - 1)))
+    squares = np.sum((factor - factor.mean(axis=0)) ** 2, axis=0) * runs_per_group
+    return np.asarray(
+        np.sqrt((_PRIOR_RUNS * prior_variance + squares) / (_PRIOR_RUNS + len(groups) - 1))
+    )

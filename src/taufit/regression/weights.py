@@ -44,7 +44,7 @@ class Weights:
     whitener: Float[Array, "j j"] | None = None
 
     @classmethod
-    def one(cls, joints: int) -> Weights:
+    def equal(cls, joints: int) -> Weights:
         return cls(np.ones(joints))
 
 
@@ -94,16 +94,16 @@ class FitResiduals(Protocol):
 class Weighting(Protocol):
     """A rule that turns residuals into weights; estimators that re-weight hold one."""
 
-    def first(self, torque: TorqueSums) -> Weights:
+    def initial_weights(self, torque: TorqueSums) -> Weights:
         """Before anything was fitted."""
         ...
 
-    def after(self, fit: FitResiduals) -> Weights | None:
+    def reweight(self, fit: FitResiduals) -> Weights | None:
         """From a fit's residuals; None where weights do not depend on them."""
         ...
 
 
-def _checked(scale: Float[Array, " j"]) -> Float[Array, " j"]:
+def _require_positive(scale: Float[Array, " j"]) -> Float[Array, " j"]:
     scale = np.asarray(scale, float)
     bad = ~np.isfinite(scale) | (scale <= 0.0)
     if np.any(bad):
@@ -126,10 +126,10 @@ def apply_noise_floor(
 class EqualWeights:
     """Every row counts alike."""
 
-    def first(self, torque: TorqueSums) -> Weights:
-        return Weights.one(len(torque.count))
+    def initial_weights(self, torque: TorqueSums) -> Weights:
+        return Weights.equal(len(torque.count))
 
-    def after(self, fit: FitResiduals) -> Weights | None:
+    def reweight(self, fit: FitResiduals) -> Weights | None:
         return None
 
 
@@ -139,12 +139,12 @@ class MaxTorqueWeights:
 
     maximum: tuple[float, ...] | None = None
 
-    def first(self, torque: TorqueSums) -> Weights:
+    def initial_weights(self, torque: TorqueSums) -> Weights:
         if self.maximum is not None:
-            return Weights(1.0 / _checked(np.array(self.maximum)))
-        return Weights(1.0 / _checked(torque.largest))
+            return Weights(1.0 / _require_positive(np.array(self.maximum)))
+        return Weights(1.0 / _require_positive(torque.largest))
 
-    def after(self, fit: FitResiduals) -> Weights | None:
+    def reweight(self, fit: FitResiduals) -> Weights | None:
         return None
 
 
@@ -152,23 +152,23 @@ class MaxTorqueWeights:
 class JointNoiseWeights:
     """Rows divided by the residual standard deviation of their joint."""
 
-    def first(self, torque: TorqueSums) -> Weights:
+    def initial_weights(self, torque: TorqueSums) -> Weights:
         return Weights(1.0 / apply_noise_floor(torque.rms, torque.largest.max()))
 
-    def after(self, fit: FitResiduals) -> Weights | None:
-        return Weights(1.0 / _checked(apply_noise_floor(fit.std, fit.std.max())))
+    def reweight(self, fit: FitResiduals) -> Weights | None:
+        return Weights(1.0 / _require_positive(apply_noise_floor(fit.std, fit.std.max())))
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseCovarianceWeights:
     """Samples whitened by the noise covariance between joints, Sigma = E'E/(N - p/j)."""
 
-    def first(self, torque: TorqueSums) -> Weights:
-        return JointNoiseWeights().first(torque)
+    def initial_weights(self, torque: TorqueSums) -> Weights:
+        return JointNoiseWeights().initial_weights(torque)
 
-    def after(self, fit: FitResiduals) -> Weights | None:
+    def reweight(self, fit: FitResiduals) -> Weights | None:
         sigma = fit.covariance()
-        std = _checked(np.sqrt(np.diag(sigma)))
+        std = _require_positive(np.sqrt(np.diag(sigma)))
         try:
             lower = np.linalg.cholesky(sigma / np.outer(std, std) + 1e-12 * np.eye(len(std)))
         except np.linalg.LinAlgError:
@@ -185,12 +185,12 @@ class RobustWeights:
 
     loss: str = "huber"
 
-    def first(self, torque: TorqueSums) -> Weights:
-        return JointNoiseWeights().first(torque)
+    def initial_weights(self, torque: TorqueSums) -> Weights:
+        return JointNoiseWeights().initial_weights(torque)
 
-    def after(self, fit: FitResiduals) -> Weights | None:
+    def reweight(self, fit: FitResiduals) -> Weights | None:
         scale = fit.robust_scale()
-        scale = _checked(apply_noise_floor(scale, np.nanmax(scale)))
+        scale = _require_positive(apply_noise_floor(scale, np.nanmax(scale)))
         return Weights(1.0 / scale, RobustRowFactors(fit.theta, scale, self.loss))
 
 
@@ -200,20 +200,20 @@ class NoiseFloorWeights:
 
     Attributes:
         rule: The other one.
-        least: Per joint [N m]; 0 for no bound.
+        minimum_std: Per joint [N m]; 0 for no bound.
     """
 
     rule: Weighting
-    least: Float[Array, " j"]
+    minimum_std: Float[Array, " j"]
 
-    def first(self, torque: TorqueSums) -> Weights:
-        return self.rule.first(torque)
+    def initial_weights(self, torque: TorqueSums) -> Weights:
+        return self.rule.initial_weights(torque)
 
-    def after(self, fit: FitResiduals) -> Weights | None:
-        weights = self.rule.after(fit)
+    def reweight(self, fit: FitResiduals) -> Weights | None:
+        weights = self.rule.reweight(fit)
         if weights is None or weights.whitener is not None:
             return weights
-        return replace(weights, joint=1.0 / np.maximum(1.0 / weights.joint, self.least))
+        return replace(weights, joint=1.0 / np.maximum(1.0 / weights.joint, self.minimum_std))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,7 +240,10 @@ class RobustRowFactors:
 
 
 def joint_noise_covariance(
-    products: Float[Array, "j j"], count: int, std: Float[Array, " j"], freedom: float = 0.0
+    products: Float[Array, "j j"],
+    count: int,
+    std: Float[Array, " j"],
+    parameters_per_joint: float = 0.0,
 ) -> Float[Array, "j j"]:
     """Sigma from E'E over samples where all joints count; its diagonal if those are few.
 
@@ -248,12 +251,12 @@ def joint_noise_covariance(
         products: E'E.
         count: How many samples they are from.
         std: Standard deviation per joint over all of its rows, which the diagonal keeps.
-        freedom: Parameters per joint.
+        parameters_per_joint: Parameters per joint.
     """
     size = apply_noise_floor(std, std.max())
     if count < _ROWS_PER_JOINT * len(std):
         return np.diag(size**2)
-    sigma = products / np.outer(size, size) / max(count - freedom, 1.0)
+    sigma = products / np.outer(size, size) / max(count - parameters_per_joint, 1.0)
     d = size / np.sqrt(np.diag(sigma))
     return sigma * np.outer(d, d)
 
