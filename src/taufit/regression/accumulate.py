@@ -1,8 +1,8 @@
-"""A torque model's information over any number of samples, tile by tile in constant memory.
+"""Information matrix of a torque model over any number of samples, tile by tile in constant memory.
 
-Joint i moves links i and later only, so its rows have no other columns: each joint keeps a small
-triangle of its own columns, and the triangles are merged at the end. Whitening between joints keeps
-that shape, since any square root of the weight may be replaced by an upper triangular one:
+Joint i moves links i and later only, so all other columns of its rows are zero: each joint has a
+small triangular factor R of its nonzero columns, and the factors are merged at the end. Whitening
+between joints keeps that shape, since any square root of the weight has an upper triangular form:
 
     |U e|^2 = |W e|^2    where    U'U = W'W
 """
@@ -24,24 +24,25 @@ from taufit.terms import TermInput, has_memory
 
 # Samples per tile: one joint's columns of a six-axis arm then stay in a core's cache.
 TILE = 2048
-# The normal equations square the condition; above this they lose more than half the digits.
+# Largest condition number for normal equations, which square it: above, half the digits are lost.
 FAST_CONDITION = 1e5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Motion, torque, and how much each row counts.
+    """Motion, torque and weights of some samples.
 
     Sample t enters the sum of squares as |whitening_t (weights_t * (y_t - W_t theta))|^2.
 
     Attributes:
-        position, velocity, acceleration: Of the joints.
-        torque: At the joints; may be anything where the weight is zero.
-        weights: Factor per row; zero leaves it out. None for one.
-        whitening: Between joints, one for all samples or one each. None for none.
-        friction: The model's friction columns of each motor's own terms, ready made (filtered as
-            the torque was). By default they are taken at `velocity`.
-        load, temperature: For friction that depends on them, where `friction` is not given.
+        position, velocity, acceleration: Joint motion [rad or m and derivatives].
+        torque: Joint torque [N m]; ignored where the weight is zero.
+        weights: Factor per row; zero excludes the row. None for ones.
+        whitening: Matrix between joints, constant or one per sample. None for the identity.
+        friction: Drive columns of the model, already filtered like the torque. Evaluated at
+            `velocity` by default.
+        load, temperature: Gear torque and joint temperature for terms that depend on them, where
+            `friction` is None.
     """
 
     position: Float[Array, "n j"]
@@ -63,7 +64,7 @@ class Batch:
         weights: Float[Array, "n j"] | None = None,
         whitening: Float[Array, "j j"] | Float[Array, "n j j"] | None = None,
     ) -> Batch:
-        """Samples as they are conditioned; rows that are not kept get weight zero."""
+        """Build a batch from conditioned samples; rows with keep = False get weight zero."""
         factor = samples.keep.astype(float)
         return cls(
             samples.position,
@@ -88,19 +89,19 @@ def accumulate(
     fast: bool = False,
     tile: int = TILE,
 ) -> Information:
-    """What all rows of a torque model say about its parameters.
+    """Information of all rows about the model's parameters.
 
-    The same as `Information.of` on the stacked, weighted rows, without ever stacking them. Memory
+    Equal to `Information.from_rows` on the stacked, weighted rows, without stacking them. Memory
     does not grow with the number of samples beyond the batch at hand.
 
     Args:
-        model: Gives the columns.
-        batches: One, or any number of them in turn.
-        columns: Parameters to keep, as positions in `model.names` (base parameters); all by
+        model: Torque model that defines the columns.
+        batches: One batch, or an iterable of them.
+        columns: Parameters to include, as positions in `model.names` (base parameters); all by
             default. The others count as zero.
         fast: Use normal equations for each batch whose scaled columns have a condition of at most
             1e5, and QR for the rest.
-        tile: Samples worked on at a time.
+        tile: Number of samples processed at a time.
     """
     keeper = _TileAccumulator(model, columns, tile)
     total = Information.empty(keeper.names)
@@ -120,7 +121,7 @@ def accumulate_by_joint(
     columns: Int[Array, " b"] | None = None,
     tile: int = TILE,
 ) -> tuple[Information, ...]:
-    """What each joint's rows say; whitened rows count for the first joint they mix.
+    """Information of each joint's rows; whitened rows count for the first joint they mix.
 
     Their sum is `accumulate`.
     """
@@ -133,7 +134,7 @@ def accumulate_by_joint(
 def columns_by_joint(
     model: TorqueModel, batch: Batch, columns: Int[Array, " b"]
 ) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
-    """Each joint's weighted columns, without those that are zero, and which they are.
+    """Weighted nonzero columns of each joint, with their indices.
 
     Entry i is (which, values): values[k] is column columns[which[k]] of joint i's rows.
     """
@@ -163,7 +164,7 @@ def _merge(parts: tuple[Information, ...]) -> Information:
 
 
 class _TileAccumulator:
-    """A model's triangles, joint by joint, and the way of a batch into them."""
+    """Triangular factors of a model, joint by joint."""
 
     def __init__(self, model: TorqueModel, columns: Int[Array, " b"] | None, tile: int) -> None:
         self.model, self.tile = model, tile
@@ -182,7 +183,7 @@ class _TileAccumulator:
         return layouts[whitened]
 
     def add(self, batch: Batch) -> None:
-        """Fold a batch into the triangles by QR."""
+        """Add a batch to the factors by QR."""
         _require_shapes(self.model, batch)
         layout = self._layout(self.factors, batch)
         for first in range(0, len(batch), self.tile):
@@ -194,7 +195,7 @@ class _TileAccumulator:
             raise _not_finite_error(batch)
 
     def from_normal_equations(self, batch: Batch) -> Information | None:
-        """A batch's information from its normal equations, or None where they are too delicate."""
+        """Information of a batch from its normal equations; None if they are ill-conditioned."""
         from scipy.linalg.blas import dsyrk
 
         _require_shapes(self.model, batch)
@@ -203,7 +204,7 @@ class _TileAccumulator:
         for first in range(0, len(batch), self.tile):
             layout.fill(_slice_batch(self.model, batch, first, first + self.tile))
             for stack, joint_gram in zip(layout.stacks, grams, strict=True):
-                # The triangle above the tile is zero here and adds nothing.
+                # The factor above the tile is zero here and adds nothing.
                 dsyrk(1.0, stack.T, beta=1.0, c=joint_gram, trans=1, overwrite_c=1)
         p = len(self.names)
         gram = np.zeros((p + 1, p + 1))
@@ -247,10 +248,11 @@ class _TileAccumulator:
 
 
 class _ColumnOffsets:
-    """Where each column of each joint goes.
+    """Memory layout of the columns of each joint.
 
-    `stacks[i]` holds joint i's columns and, last, its torque, each contiguous: first the triangle,
-    then a tile of samples. `columns[i]` says which of the chosen columns they are, ascending.
+    `stacks[i]` holds joint i's columns and, last, its torque, each contiguous: first the triangular
+    factor, then a tile of samples. `columns[i]` are their indices among the selected columns,
+    ascending.
     """
 
     def __init__(
@@ -260,7 +262,7 @@ class _ColumnOffsets:
         joints, links = model.robot.joints, model.layout.links.stop
         coupling = model.robot.drives.coupling
         live = np.stack([model.layout.live(i, coupling) for i in range(joints)])
-        if whitened:  # row i then holds what joints i and later feel
+        if whitened:  # row i then mixes joints i and later
             live = np.logical_or.accumulate(live[::-1])[::-1]
         self.columns = [np.flatnonzero(live[i, selected]) for i in range(joints)]
         self.counts = np.zeros(joints, np.int64)
@@ -295,7 +297,7 @@ class _ColumnOffsets:
                     )
 
     def fill(self, part: Batch) -> None:
-        """Write one tile under the triangles; what it does not fill is zero."""
+        """Write one tile below the factors; entries without data are zero."""
         n, weights = len(part), part.weights
         self.engine.write_columns(
             part.position,
@@ -319,7 +321,7 @@ class _ColumnOffsets:
             if weights is None:
                 data[-1] = part.torque[:, i]
             else:
-                # A row that does not count may have any torque, even none.
+                # Torque of excluded rows may be NaN.
                 np.multiply(part.torque[:, i], factor, out=data[-1], where=factor != 0.0)
                 data[-1, factor == 0.0] = 0.0
         if part.whitening is not None:
@@ -330,14 +332,14 @@ class _ColumnOffsets:
         upper = np.asarray(np.linalg.qr(whitening, mode="r")) if lower else whitening
         tiles = [stack[:, len(stack) : len(stack) + n] for stack in self.stacks]
         for i, data in enumerate(tiles):
-            # Later joints' rows are still as they were.
+            # Rows of later joints are not yet whitened here.
             data *= upper[..., i, i]
             for k in range(i + 1, len(tiles)):
                 data[self.row_subset[i, k]] += upper[..., i, k] * tiles[k]
 
 
 def _slice_batch(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:
-    """A segment of a batch, contiguous, with its friction columns."""
+    """Contiguous segment of a batch, with its friction columns."""
     part = slice(first, last)
 
     def cut(values: Float[Array, "n j"] | None) -> Float[Array, "m j"] | None:
@@ -391,7 +393,7 @@ def _require_shapes(model: TorqueModel, batch: Batch) -> None:
             )
     if batch.friction is None and has_memory(model.term_sum):
         raise ValueError(
-            f"{type(model.friction).__name__} remembers its path, which tiles would cut: "
+            f"{type(model.friction).__name__} has a memory, which tiles would cut: "
             "give its columns ready made"
         )
 

@@ -1,15 +1,15 @@
-"""How uncertain base parameters are, from the residuals as they are: coloured, joint by joint.
+"""Covariance of base parameters from residuals with coloured noise, joint by joint.
 
 An estimate is linear in the torque noise n: with G the weighted rows and A = G'W,
 
     base error = A^-1 G' n,        covariance = A^-1 (G' Gamma G) A^-1,
 
-Gamma the covariance of n over time and joints. G' Gamma G is a sum over frequencies of the noise's
-spectrum times that of G, and G has nothing above the low-pass, so every few samples say all. The
-fit itself takes the part of the noise that looks like motion out of the residuals, which is put
-back by fitting simulated noise alike. What comes back with a motion that repeats counts as often as
-it does (`repeats`), and pulls at what the columns have in common over runs of one motion: slopes
-over temperature, which tell such runs apart, are hardly moved by it.
+Gamma the covariance of n over time and joints. G' Gamma G is a sum over frequencies of the noise
+spectrum times that of G; G has no power above the low-pass, so thinned samples suffice. A fit
+absorbs the part of the noise that resembles motion; that part is restored by fitting simulated
+noise. Residuals that repeat with the motion do not average out (`repeated_motion`): they act on the
+mean of the columns over runs of one motion. Temperature slopes, which differ between such runs, are
+hardly affected.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from taufit.regression.rows import RegressionRows, SampleRows
 from taufit.regression.weights import HUBER, TUKEY, Weights
 from taufit.signals.estimates.periodicity import fast_length
 
-# Per joint, which columns there are and their values, one row each.
+# Per joint: indices of nonzero columns, and their values, one row each.
 JointColumns = list[tuple[Int[Array, " _"], Float[Array, "_ n"]]]
 
 DRAWS = 12
 ROUNDS = 2
-# With more rows per joint than this a fit takes less than a per cent out of the noise.
+# Rows per joint above which a fit absorbs less than one per cent of the noise.
 LARGE_ROW_COUNT = 20_000
-# Samples whose noise is followed together, and how far beyond their end at most, in blocks.
+# Samples per spectrum, and longest noise memory considered after their end, in blocks.
 _BLOCK = 4096
 _MAX_TAIL_BLOCKS = 8
 
@@ -55,26 +55,26 @@ def base_covariance(
     values: Float[Array, " p"],
     weighting: str = "joint",
 ) -> Float[Array, "b b"]:
-    """Covariance of the base parameters under the residuals' own colour.
+    """Covariance of the base parameters under autocorrelated residuals.
 
     Args:
-        regression: What was fitted.
-        weights: Of the rows in the fit.
-        information: What those rows say.
-        values: The parameters fitted.
-        weighting: Name of the rule behind the weights; robust ones bound the residuals.
+        regression: Fitted regression.
+        weights: Weights of the rows in the fit.
+        information: Weighted information of the rows.
+        values: Fitted parameters.
+        weighting: Name of the weighting rule; robust rules limit large residuals.
     """
     base = regression.base
     upper = np.linalg.qr(information.factor[:, base.columns], mode="r")
     norms = np.linalg.norm(upper, axis=0)
     norms[norms == 0.0] = 1.0
-    # Any scale of about this size will do.
+    # Only the order of magnitude matters.
     norms = regression.reuse_if_close("norms", norms, relative_tolerance(0.7))
     inverse = scipy.linalg.pinv(upper / norms, rtol=1e-12)
 
     lags = min(MAX_LAGS, max(regression.samples // 20, 1))
     reference_values = reusable_parameters(regression, values)
-    # Weights of joints do not matter to residuals, those of single rows do.
+    # Joint weights do not change residuals; row weights do.
     row_weights = Weights.equal(regression.joints) if weights.rows is None else weights
     residual_sums = regression.total(
         _ResidualStep(reference_values, row_weights, weighting, lags), add
@@ -92,7 +92,7 @@ def base_covariance(
                 noise, rows, columns, weights, inverse, lags
             )
             noise = fit_noise(corrected, residual_sums.count, scores, rows.keep)
-    # Noise known from few independent squares: intervals of two standard deviations must be wider.
+    # Noise estimated from few independent samples: intervals need Student's quantile.
     interval_scale = _student_factor(noise.freedom)
     repeat_ratio = np.ones(rows.joints)
     if isinstance(rows, SampleRows):
@@ -127,7 +127,7 @@ def base_covariance(
     covariance = (
         inverse @ (inverse.T @ score_covariance @ inverse) @ inverse.T / residual_sums.flatness**2
     )
-    # Products in another order round differently; a covariance is symmetric to the last bit.
+    # Rounding depends on the order of products; make the covariance exactly symmetric.
     return np.asarray(0.5 * (covariance + covariance.T) / np.outer(norms, norms))
 
 
@@ -136,7 +136,7 @@ class _ResidualProducts:
     """Sums over residuals.
 
     Attributes:
-        products: Of residuals some samples apart, per lag and joint.
+        products: Sums of residual products, per lag and joint.
         count: Rows per joint.
         slope, weight: Sums of the robust loss's derivative and weight; 0 where it is not robust.
     """
@@ -161,7 +161,9 @@ class _ResidualProducts:
 
     @property
     def psi_slope(self) -> float:
-        """An M-estimate moves by psi(n), not n, and by as much more as psi is flat."""
+        """Mean slope of psi over its mean weight: an M-estimate responds to psi(n) / slope, not to
+        n.
+        """
         if self.weight == 0.0:
             return 1.0
         total = max(int(self.count.sum()), 1)
@@ -172,7 +174,7 @@ def _is_same_noise(
     noise: tuple[Float[Array, "j j"], Float[Array, " j"], AutoregressiveNoise],
     cached: tuple[Float[Array, "j j"], Float[Array, " j"], AutoregressiveNoise],
 ) -> bool:
-    """Whether weights and noise are the same to a per cent: what standard deviations depend on."""
+    """Whether weights and noise agree to one per cent, enough for standard deviations."""
     is_close = relative_tolerance(0.01)
     cycles = np.linspace(0.0, 0.5, 9)
     gains = (np.abs(weights_and_noise[2].gains(cycles)) for weights_and_noise in (noise, cached))
@@ -211,7 +213,7 @@ class _ResidualStep:
 def _score_residuals(
     rows: RegressionRows, values: Float[Array, " p"], weights: Weights
 ) -> Float[Array, "n j"]:
-    """Residuals as they pull at the parameters; 0 where a row does not count."""
+    """Residuals after robust weighting; 0 where a row does not count."""
     residuals = rows.residuals(values)
     if weights.rows is not None:
         residuals = residuals * weights.rows(rows) ** 2
@@ -219,7 +221,7 @@ def _score_residuals(
 
 
 def _weight_matrix(weights: Weights) -> Float[Array, "j j"]:
-    """What stands between noise and columns in G'n."""
+    """Weight matrix between joints in G'n."""
     if weights.whitener is None:
         return np.diag(weights.joint**2)
     return np.asarray(weights.whitener.T @ weights.whitener)
@@ -233,15 +235,15 @@ class _ScoreCovariance:
 
         V_k(f) = sum_i conj(L_ik / A_i(f)) G_i(f),
 
-    the sum over all samples is D/N sum_f V_k(f)* V_k(f): the noise's innovations L e pass 1/A_i on
-    their way to joint i.
+    the sum over all samples is D/N sum_f V_k(f)* V_k(f): innovations L e become noise of joint i
+    through 1/A_i.
 
     Attributes:
         columns: Base columns.
-        norms: Their lengths.
-        weight: Between joints.
+        norms: Lengths of the base columns.
+        weight: Weight matrix between joints.
         scale: Factor per joint.
-        noise: Of the joints.
+        noise: Noise model of the joints.
     """
 
     columns: Int[Array, " b"]
@@ -253,7 +255,7 @@ class _ScoreCovariance:
     def __call__(
         self, rows: RegressionRows, joint_columns: JointColumns | None = None
     ) -> Float[Array, "b b"]:
-        """Of the rows; `joint_columns` are their columns where these are at hand."""
+        """Score covariance of the rows; `joint_columns` are their columns if already computed."""
         stride, b = rows.stride, len(self.columns)
         out = np.zeros((b, b))
         for first, last in rows.blocks(_BLOCK * stride):
@@ -279,7 +281,7 @@ class _ScoreCovariance:
         return out / np.outer(self.norms, self.norms)
 
     def _innovation_gains(self, length: int, stride: int) -> list[list[Array | None]]:
-        """What joint l's columns are multiplied with on their way to innovation k."""
+        """Frequency response from columns of joint l to innovation k."""
         gains = self.noise.gains(rfftfreq(length) / stride)
         two_sided = np.full(len(gains[0]), np.sqrt(2.0 * stride / length))
         two_sided[0] = np.sqrt(stride / length)
@@ -299,7 +301,9 @@ class _ScoreCovariance:
 
 
 def _student_factor(freedom: Array) -> Array:
-    """Student's 95 % quantile over the normal one, to second order; at least 5 degrees."""
+    """Ratio of Student's to the normal 95 % quantile, to second order; at least 5 degrees of
+    freedom.
+    """
     z, nu = NORMAL_95, np.maximum(freedom, 5.0)
     return np.asarray(1.0 + (z**2 + 1) / (4 * nu) + (5 * z**4 + 16 * z**2 + 3) / (96 * nu**2))
 
@@ -312,7 +316,7 @@ def _absorbed_covariance(
     inverse: Float[Array, "b b"],
     lags: int,
 ) -> Float[Array, "l j"]:
-    """Autocovariance that a fit takes out of noise: draws of it less what their fits leave."""
+    """Autocovariance that a fit absorbs, from residuals of fits to simulated noise."""
     rng = np.random.default_rng(0)
     draws = np.stack([noise.draw(rng, len(rows)) for _ in range(DRAWS)], -1)
     draws *= rows.keep[..., None]

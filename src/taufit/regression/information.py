@@ -1,10 +1,10 @@
-"""What data say about linear parameters, compressed: it adds up, and every estimator needs no more.
+"""Information of a linear least-squares problem: sums that merge and suffice for every estimator.
 
 For rows y = W theta + e (already weighted), with W = Q R:
 
     |y - W theta|^2 = |z - R theta|^2 + residual
 
-whatever theta is, so (R, z, residual, count) is all a least-squares problem has to remember.
+for any theta, so (R, z, residual, count) determines the least-squares problem.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Information:
     """The mergeable square-root form of a linear least-squares problem.
 
     Attributes:
-        names: Of the parameters.
+        names: Parameter names.
         factor: R, upper triangular.
         target: z.
-        residual: Sum of squares no parameter can explain.
-        count: Rows seen.
+        residual: Sum of squares that no parameter values explain.
+        count: Number of rows.
     """
 
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class Information:
     count: int
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """What is stored and sent: of R the rows and columns that are not zero, and no zeros."""
+        """Stored form: the nonzero rows and columns of R, packed."""
         nonzero = np.any(self.factor, axis=0) | (self.target != 0.0)
         if np.any(self.factor[~nonzero]) or np.any(self.factor[_strict_upper(len(nonzero)).T]):
             return self.names, None, self.factor, self.target, self.residual, self.count
@@ -73,11 +73,11 @@ class Information:
     def from_rows(
         cls, names: tuple[str, ...], rows: Float[Array, "r p"], values: Float[Array, " r"]
     ) -> Information:
-        """From weighted rows W and their right-hand side y."""
+        """Information of weighted rows W and right-hand side y."""
         return cls.empty(names).with_rows(rows, values)
 
     def with_rows(self, rows: Float[Array, "r p"], values: Float[Array, " r"]) -> Information:
-        """The same with more rows: the QR of [R z; W y], a span of rows at a time."""
+        """Information with further rows: the QR of [R z; W y], a block of rows at a time."""
         p, r = len(self.names), len(values)
         span = min(r, max(_ROWS, 4 * p))
         # Columns contiguous, so that the QR works in place; rows 0..p hold [R z; 0 sqrt(residual)].
@@ -110,10 +110,10 @@ class Information:
         )
 
     def minimum_cost(self, columns: Int[Array, " b"]) -> float:
-        """Sum of squares that no values of independent columns explain.
+        """Smallest |y - W theta|^2 over the values of independent columns.
 
-        `residual` alone is less where columns depend on others: what rounding leaves of their
-        pivots takes an arbitrary part of it into `target`.
+        `residual` alone is smaller where columns are dependent: their pivots are rounding errors
+        and move an arbitrary part of it into `target`.
         """
         q, _ = np.linalg.qr(self.factor[:, columns])
         residual = self.target - q @ (q.T @ self.target)
@@ -125,10 +125,10 @@ class Information:
 
 
 def triangularise(columns: Float[Array, "c m"]) -> None:
-    """Replace a matrix by the triangle of its QR, in place; given by columns, so A = columns.T.
+    """Replace a matrix A = columns.T by the factor R of its QR, in place.
 
-    Afterwards columns.T[:c] is R and the rest of no meaning. Panels of eight columns: measured
-    twice as fast as LAPACK's plain QR on a thousand rows of forty.
+    Afterwards columns.T[:c] is R and the other entries are undefined. Panels of eight columns:
+    measured twice as fast as LAPACK's plain QR on a thousand rows of forty.
     """
     from scipy.linalg.lapack import dgeqrt
 
@@ -136,7 +136,7 @@ def triangularise(columns: Float[Array, "c m"]) -> None:
     if columns.shape[1] == 0 or c == 0:
         return
     _, _, status = dgeqrt(min(8, *columns.shape), columns.T, overwrite_a=1)
-    assert status == 0 and columns.flags.c_contiguous  # else it worked on a copy
+    assert status == 0 and columns.flags.c_contiguous  # else LAPACK worked on a copy
     columns[:, :c][_strict_upper(c)] = 0.0
 
 

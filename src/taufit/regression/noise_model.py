@@ -25,8 +25,8 @@ class AutoregressiveNoise:
     Attributes:
         filters: Denominators 1, a1, a2, ... of each joint.
         mixing: Lower triangle L with innovations L e, e white of unit variance.
-        std: Of each joint's noise.
-        freedom: How many independent squares each joint's slow noise was estimated from.
+        std: Standard deviation of each joint's noise.
+        freedom: Degrees of freedom of each joint's low-frequency noise estimate.
     """
 
     digest_of = ("filters", "mixing", "std", "freedom")
@@ -41,7 +41,7 @@ class AutoregressiveNoise:
         self.filters, self.mixing, self.std, self.freedom = filters, mixing, std, freedom
 
     def gains(self, cycles: Float[Array, " f"]) -> list[Array]:
-        """1/A_i at frequencies in cycles per sample: how innovations become each joint's noise."""
+        """Frequency response 1/A_i from innovations to noise, at cycles per sample."""
         return [
             1.0 / np.polynomial.polynomial.polyval(np.exp(-2j * np.pi * cycles), denominator)
             for denominator in self.filters
@@ -49,14 +49,14 @@ class AutoregressiveNoise:
 
     @cached_property
     def memory_samples(self) -> float:
-        """Samples after which the slowest noise has forgotten all but a per cent."""
+        """Samples after which the slowest noise has decayed to one per cent."""
         slowest = max(
             (float(np.abs(np.roots(f)).max()) for f in self.filters if len(f) > 1), default=0.0
         )
         return np.log(0.01) / np.log(max(slowest, 0.01)) if slowest < 1.0 else np.inf
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[Array, "n j"]:
-        """One realisation."""
+        """Simulate one realisation."""
         settling = 500
         white = rng.normal(size=(n + settling, len(self.filters))) @ self.mixing.T
         for i, denominator in enumerate(self.filters):
@@ -89,9 +89,9 @@ def fit_noise(
     Args:
         covariance: Autocovariance of each joint's residuals, biased so that it is positive
             definite.
-        count: Rows it was estimated from.
-        residuals: Those that tell how innovations of the joints go together; 0 where not kept.
-        keep: Which of them count.
+        count: Number of rows behind the estimate.
+        residuals: Residuals for the correlation between joints; 0 where not kept.
+        keep: Rows that count.
     """
     joints = covariance.shape[1]
     filters, scale, freedom = [], np.zeros(joints), np.full(joints, np.inf)
@@ -147,7 +147,7 @@ def _correlation(x: Array, complete: Array, c: Array) -> Array:
         return np.eye(joints)
     white = np.stack([_whiten(_levinson(c[:, i], len(x))[0], x[:, i]) for i in range(joints)], -1)
     matrix = np.corrcoef(white[complete].T) if joints > 1 else np.eye(1)
-    # Correlations within chance are none.
+    # Insignificant correlations (3 sigma) are set to zero.
     threshold = 3.0 / np.sqrt(complete.sum())
     matrix = np.where(np.abs(matrix) > threshold, matrix, 0.0)
     np.fill_diagonal(matrix, 1.0)
@@ -158,5 +158,5 @@ def _correlation(x: Array, complete: Array, c: Array) -> Array:
 
 
 def _whiten(denominator: Float[Array, " k"], x: Float[Array, " n"]) -> Float[Array, " n"]:
-    """A signal through its own denominator: what drove it."""
+    """Innovations of a signal: filter it with its own denominator."""
     return np.asarray(filter_rows(denominator, np.eye(1, len(denominator))[0], x[None])[0][0])

@@ -1,8 +1,8 @@
-"""Least squares over any number of recordings: passes over parts, and what they add up to.
+"""Least squares over any number of recordings: passes over parts and their sums.
 
-A pass makes the rows of one part after the other and keeps a triangle per joint and fold. Only
-columns of base parameters go in (W = W_b B, so nothing is lost): triangles of columns that depend
-on others would hold rounding noise where residual belongs.
+A pass builds the rows of one part after the other and accumulates the information of each joint and
+fold. Only columns of base parameters are used (W = W_b B, so nothing is lost): factors of dependent
+columns would hold rounding errors in place of residual.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from taufit.regression.rows import RegressionRows, RowBuilder, add_information, 
 from taufit.regression.weights import TorqueSums, Weights, joint_noise_covariance
 from taufit.signals.sample_source import Add, Fold, SampleSource, fold_plan
 
-# Magnitudes a median is taken of, at most.
+# Largest number of residuals in a median.
 _MEDIAN_SAMPLES = 200_000
 
 
@@ -30,8 +30,8 @@ class Regression:
     """Rows of a model over a source of samples.
 
     Attributes:
-        names: Of the parameters.
-        base: Their base parameters.
+        names: Parameter names.
+        base: Base parameters.
     """
 
     def __init__(
@@ -52,27 +52,27 @@ class Regression:
     def map_parts(
         self, step: Callable[..., Any], arguments: Sequence[Any] | None = None
     ) -> Iterator[Any]:
-        """step(rows) of every part, in order; one pass."""
+        """Results of step(rows) for all parts, in order; one pass."""
         return self._source.each(_StepOnRows(self._row_builder, step), arguments)
 
     def total(self, step: Callable[..., Any], add: Add) -> Any:
-        """The sum of step(rows) over all parts; one pass."""
+        """Sum of step(rows) over all parts; one pass."""
         return self.totals(step, add, [range(len(self._source))])[0]
 
     def totals(
         self, step: Callable[..., Any], add: Add, groups: Sequence[Sequence[int]]
     ) -> list[Any]:
-        """The sum over each of several groups of parts; one pass."""
+        """Sum over each of several groups of parts; one pass."""
         return self._source.totals(_StepOnRows(self._row_builder, step), add, groups)
 
     def reuse_if_close(self, name: Any, value: Any, is_close: Callable[[Any, Any], bool]) -> Any:
-        """`value`, or one near it that results are kept for."""
+        """`value`, or a close one for which results are cached."""
         full_name = (name, self._row_builder.model, self._row_builder.dropped)
         return self._source.settled(full_name, value, is_close)
 
     @cached_property
     def excerpt(self) -> RegressionRows:
-        """Rows in memory: all of them, or as many as are enough to know the noise by."""
+        """Rows in memory: all of them, or enough to estimate the noise."""
         return self._row_builder(self._source.excerpt)
 
     @property
@@ -85,7 +85,7 @@ class Regression:
 
     @property
     def runs(self) -> int:
-        """Recordings, or parts of them that were gone through apart."""
+        """Number of recordings, or of their parts that are processed separately."""
         return len(self._source)
 
     def _plan(self) -> list[list[Fold]]:
@@ -123,7 +123,7 @@ class Regression:
     def _pass_of_whole_parts(
         self, index: list[int]
     ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
-        """The same where every part belongs to one fold as a whole."""
+        """`_pass` where every part belongs to a single fold."""
         groups = [
             [k for k, fold_index in enumerate(index) if fold_index == fold]
             for fold in sorted(set(index))
@@ -136,22 +136,22 @@ class Regression:
 
     @property
     def by_fold(self) -> tuple[tuple[Information, ...], ...]:
-        """What each fold's rows say about the base columns, joint by joint."""
+        """Information of each fold about the base columns, joint by joint."""
         return self._by_fold[0]
 
     @property
     def _latest_pass(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
-        """Whatever pass was made already; folds are kept apart only for who asks for them."""
+        """The pass by folds if already made, else one without folds."""
         return self._by_fold if "_by_fold" in self.__dict__ else self._pooled
 
     def accumulate_by_fold(self) -> None:
-        """Make the one pass by folds where runs are folds: who asks for them needs no other."""
+        """Make the single pass by folds where runs are folds, so that no second one is needed."""
         if self.runs >= 3:
             _ = self._by_fold
 
     @cached_property
     def by_joint(self) -> tuple[Information, ...]:
-        """What all rows say about the base columns, joint by joint."""
+        """Information of all rows about the base columns, joint by joint."""
         total, *other_folds = self._latest_pass[0]
         for fold in other_folds:
             total = add_information(total, fold)
@@ -167,25 +167,25 @@ class Regression:
         )
 
     def base_information(self, weights: Weights) -> Information:
-        """What all rows say about the base columns, under weights."""
+        """Weighted information of all rows about the base columns."""
         if weights.rows is None and weights.whitener is None:
             return weighted_sum(self.by_joint, weights.joint)
         total = self.total(_WeightedInformation(self.base.columns, weights), add_information)
         return weighted_sum(total, np.ones(self.joints))
 
     def information(self, weights: Weights) -> Information:
-        """The same about all parameters."""
+        """Weighted information of all rows about all parameters."""
         return expand_to_standard_parameters(self.base_information(weights), self.base)
 
     def folds(self, weights: Weights) -> tuple[Information, ...]:
-        """The same of each fold; with the joints' weights alone."""
+        """Information of each fold about all parameters, with joint weights only."""
         return tuple(
             expand_to_standard_parameters(weighted_sum(fold, weights.joint), self.base)
             for fold in self.by_fold
         )
 
     def residual_squares(self, theta: Float[Array, " p"]) -> Float[Array, " j"]:
-        """Sum of squared residuals per joint, from the triangles."""
+        """Sum of squared residuals per joint, from the triangular factors."""
         base_values = self.base.mapping @ theta
         return np.array([part.cost(base_values) for part in self.by_joint])
 
@@ -195,14 +195,14 @@ class Regression:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResidualSums:
-    """Residuals of a fit over all parts, as weights want to know them."""
+    """Residuals of a fit over all parts, as the weighting rules use them."""
 
     regression: Regression
     theta: Float[Array, " p"]
 
     @property
     def parameters_per_joint(self) -> float:
-        """Parameters per joint."""
+        """Base parameters per joint, to correct the variance for degrees of freedom."""
         return self.regression.base.rank / self.regression.joints
 
     @property
@@ -230,7 +230,7 @@ class ResidualSums:
 
 
 def expand_to_standard_parameters(information: Information, base: BaseParameters) -> Information:
-    """Information on base parameters as information on all: R theta_b = (R B) theta."""
+    """Convert information on base parameters to all parameters: R theta_b = (R B) theta."""
     p = len(base.parameter_names)
     factor, target = np.zeros((p, p)), np.zeros(p)
     factor[: base.rank] = information.factor @ base.mapping
@@ -314,7 +314,7 @@ class _ResidualMagnitudes:
 
 
 class RowsInMemory(Regression):
-    """The same over rows that are in memory already."""
+    """Regression on rows that are already in memory."""
 
     def __init__(self, rows: RegressionRows, base: BaseParameters, sections: int = 6) -> None:
         self.rows, self.base, self.sections = rows, base, sections

@@ -1,9 +1,9 @@
-"""Residuals that come back with a motion that repeats.
+"""Residuals that repeat with a periodic motion.
 
-A motion repeated n times averages its noise n times and its structure never: what friction or
-ripple the model lacks is the same in every period. Its power stands in lines exactly where the
-regressor has its own, which an autoregression smooths away. With S the residuals' power and
-S_between that of their differences from period to period, the power that counts in a fit is
+Averaging over n repeats of a motion reduces noise, but not model errors: unmodelled friction or
+ripple is equal in every period. Its power is concentrated at the frequencies of the regressor,
+which an autoregression smooths. With S the power of the residuals and S_between that of their
+differences from period to period, the effective power in a fit is
 
     S_fit = S_between + n (S - S_between).
 """
@@ -17,11 +17,11 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.samples import Samples
 
-# Motions have their power below this [Hz]; noise is measured where they are.
+# Frequency band of motions, in which noise is evaluated [Hz].
 BAND_HZ = 2.0
 MIN_DURATION_S = 4.0
-# Runs are of one motion when no position differs by more than this share of its range, and none is
-# shorter than this share of the other.
+# Runs repeat one motion if positions differ by less than this fraction of their range and the
+# ratio of their lengths is above the second value.
 _POSITION_TOLERANCE = 0.03
 _MIN_LENGTH_RATIO = 0.97
 
@@ -34,15 +34,17 @@ def power_with_repeats(
     band_hz: float,
     equal_runs: int = 1,
 ) -> tuple[float, float] | None:
-    """S and S_fit of one joint's residuals in one run, or None where they are too few.
+    """Power S and effective power S_fit of one joint's residuals in a run.
+
+    Returns None if the run is too short.
 
     Args:
-        values: Residuals, 0 where they do not count.
-        valid: Which ones count.
+        values: Residuals, 0 where not valid.
+        valid: Samples that count.
         lag: Samples per period, 0 for a motion that does not repeat.
-        rate_hz: Of the samples.
-        band_hz: Up to which power is looked at.
-        equal_runs: Runs of this very motion, this one included.
+        rate_hz: Sampling rate [Hz].
+        band_hz: Upper limit of the frequency band [Hz].
+        equal_runs: Number of runs of this motion, this one included.
     """
     if np.count_nonzero(valid) < MIN_DURATION_S * rate_hz:
         return None
@@ -60,7 +62,7 @@ def power_with_repeats(
 def repeat_power_ratio(
     residuals: Float[Array, "n j"], keep: Bool[Array, "n j"], samples: Samples
 ) -> Float[Array, " j"]:
-    """S_fit / S of every joint, at least 1; runs of one motion are repeats of it."""
+    """Ratio S_fit / S of every joint, at least 1; runs of equal motion count as repeats."""
     joints = residuals.shape[1]
     total, fit = np.zeros(joints), np.zeros(joints)
     band = min(BAND_HZ, samples.cutoff_hz)
@@ -69,7 +71,7 @@ def repeat_power_ratio(
         period = find_period(samples.velocity[runs[0]], rate)
         lag = 0 if period is None else round(period * rate)
         if lag == 0 and len(runs) > 1:
-            # One run after the other is a motion that repeats.
+            # Runs in sequence form a periodic motion.
             lag = min(run.stop - run.start for run in runs)
             indices = np.concatenate([np.arange(run.start, run.start + lag) for run in runs])
             equal_runs, weight = 1, 1
@@ -87,12 +89,12 @@ def repeat_power_ratio(
 
 
 def has_repeated_runs(samples: Samples) -> bool:
-    """Whether any runs are of one motion."""
+    """Whether any runs repeat one motion."""
     return any(len(runs) > 1 for runs in _group_equal_motions(samples))
 
 
 def average_over_repeats(columns: Float[Array, "c n"], samples: Samples) -> Float[Array, "c n"]:
-    """Columns as their mean over runs of one motion: what a residual common to those pulls at."""
+    """Average columns over runs of equal motion, on which a repeatable residual acts."""
     out = columns.copy()
     for runs in _group_equal_motions(samples):
         n = min(run.stop - run.start for run in runs)
@@ -103,7 +105,7 @@ def average_over_repeats(columns: Float[Array, "c n"], samples: Samples) -> Floa
 
 
 def _group_equal_motions(samples: Samples) -> list[list[slice]]:
-    """Runs, those of one motion together: as long, and everywhere at nearly the same place."""
+    """Group runs of equal length and nearly equal positions."""
     groups: list[list[slice]] = []
     for run in samples.run_slices():
         position = samples.position[run]
@@ -127,7 +129,7 @@ def _group_equal_motions(samples: Samples) -> list[list[slice]]:
 
 
 def _power(values: Array, valid: Array, rate_hz: float, band_hz: float) -> float:
-    """|integral of r exp(-iwt)|^2 is the density times the seconds kept; mean over the band."""
+    """Mean over the band of |integral of r exp(-iwt)|^2, per valid second."""
     spectrum = np.abs(rfft(values) / rate_hz) ** 2
     frequency = rfftfreq(len(values), 1.0 / rate_hz)
     band = (frequency > 0.0) & (frequency <= band_hz)

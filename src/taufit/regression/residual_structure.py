@@ -1,18 +1,17 @@
-"""What a fitted model leaves over, described so that a later run of the same arm knows it.
+"""Structure of the residuals of a fitted model, stored for later runs of the same robot.
 
-The residual of the fit is taken as errors d of the base parameters, torque that no model holds but
-that comes back at the same place (ripple, friction at low speed and under load, coefficients e),
-and noise of density S,
+The residual of the fit is modelled as errors d of the base parameters, unmodelled torque that is
+repeatable (ripple, friction at low speed and under load, coefficients e), and noise of density S,
 
     r = X d + E e + noise,        e ~ N(0, prior),
 
-solved for both at once: where the same motion comes again, X d + E e is known well although
-neither is; elsewhere it is not, and the joint information says by how much. A motion that repeats
-averages its noise n times and its structure never, so the noise that counts in the fit is
+estimated jointly: where a motion repeats, X d + E e is known well although neither is; elsewhere it
+is not, and the joint information quantifies that. n repeats of a motion average the noise but not
+the structure, so the effective noise power in the fit is
 
     S_fit = S_between + n (S - S_between),
 
-S_between being what differs from period to period.
+with S_between the power of differences from period to period.
 """
 
 from __future__ import annotations
@@ -36,20 +35,20 @@ from taufit.signals.filtering import lowpass
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 
-# Cycles per turn (or per metre) of torque that repeats with position.
+# Orders of torque ripple considered [cycles per turn or per metre].
 RIPPLE_CYCLES = (2.0, 4.0, 8.0, 16.0)
-# Speeds over which friction differs from the model and comes back to it [rad/s or m/s].
+# Speed scales over which low-speed friction errors decay [rad/s or m/s].
 LOW_SPEEDS = (0.03, 0.1, 0.4)
 EXTRAS = (
     *(f"below_{speed:g}" for speed in LOW_SPEEDS),
     "load",
     *(f"{wave}_{cycles:g}" for cycles in RIPPLE_CYCLES for wave in ("cos", "sin")),
 )
-# Part of the residual's standard deviation that ripple may have before anything is known.
+# Prior standard deviation of ripple, relative to that of the residual.
 _RIPPLE_SHARE = 0.7
-# Ratio of friction to carried torque that a model may have missed.
+# Prior standard deviation of unmodelled load friction [-].
 _LOAD_STD = 0.02
-# Rows per period of the low-pass that are enough for sums.
+# Samples per period of the cut-off frequency that suffice for sums.
 _PER_CUTOFF = 4.0
 _ROUNDS = 2
 _BLOCK = 4096
@@ -61,7 +60,7 @@ def extra_columns(
     direction: Float[Array, "n j"],
     load: Float[Array, "n j"],
 ) -> Float[Array, "n j k"]:
-    """What no model holds, per joint: `EXTRAS` in their order."""
+    """Columns of unmodelled torque per joint, in the order of `EXTRAS`."""
     out = np.empty((*position.shape, len(EXTRAS)))
     slow = np.array(LOW_SPEEDS)
     first = len(slow) + 1
@@ -73,11 +72,11 @@ def extra_columns(
 
 
 def residual_structure(model: FittedModel, samples: Samples | SampleSource) -> Residuals:
-    """Noise density of each joint, and what is known of base parameters and extras together.
+    """Estimate noise density of each joint, and joint information on base parameters and extras.
 
     Args:
-        model: Fitted.
-        samples: What it was fitted to.
+        model: Fitted model.
+        samples: Training samples.
     """
     source = source_of(samples)
     joints = source.joints
@@ -102,11 +101,11 @@ def residual_structure(model: FittedModel, samples: Samples | SampleSource) -> R
         for (indices, gram), density in zip(totals.grams, densities[1], strict=True):
             total[np.ix_(indices, indices)] += gram[:-1, :-1] / density
             target[indices] += gram[:-1, -1] / density
-        # A direction that no row shows is known by nothing; it must not stop the rest.
+        # Unidentifiable directions must not make the matrix singular.
         scaled, size = unit_diagonal(total, 1e-9)
         mean = np.linalg.solve(scaled, target / size) / size
         corrected = thin.noise(mean).densities
-        # What the structure takes away is measured where samples are at hand.
+        # The noise reduction by the structure is evaluated on the excerpt in memory.
         densities = tuple(
             after if source.excerpt_is_all else total_density * after / initial
             for total_density, after, initial in zip(
@@ -123,7 +122,7 @@ def residual_structure(model: FittedModel, samples: Samples | SampleSource) -> R
 
 
 def _extra_std(rms: Float[Array, " j"]) -> Float[Array, "j k"]:
-    """Of the extras, before anything is known of them."""
+    """Prior standard deviations of the extras."""
     slow = len(LOW_SPEEDS)
     std = np.empty((len(rms), len(EXTRAS)))
     std[:, :slow], std[:, slow] = 3.0 * rms[:, None], _LOAD_STD
@@ -136,10 +135,11 @@ class _NoiseSums:
     """Sums over residuals of some runs, per joint.
 
     Attributes:
-        run_power, fit_power: Power per hertz of a new run and in the fit, times seconds.
-        seconds: That they are from.
+        run_power, fit_power: Power density of a new run and effective power density in the fit,
+            times seconds.
+        seconds: Duration of the residuals [s].
         square: Sum of squares.
-        count: Of how many.
+        count: Number of samples.
     """
 
     run_power: Float[Array, " j"]
@@ -159,7 +159,7 @@ class _NoiseSums:
 
     @property
     def densities(self) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-        """Power per hertz (two-sided) where motions have theirs: of a new run, and in the fit."""
+        """Two-sided power density in the band of motions: of a new run, and in the fit."""
         without_data = self.seconds == 0.0
         white_density = 0.1 * self.square / np.maximum(self.count, 1)
         weight = np.where(without_data, 1.0, self.seconds)
@@ -170,11 +170,12 @@ class _NoiseSums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ResidualTotals:
-    """What a pass over the residuals adds up.
+    """Sums of a pass over the residuals.
 
     Attributes:
         noise: Sums over residuals.
-        grams: Per joint its unknowns and the integral of [columns, residual]' [columns, residual].
+        grams: Per joint its parameters and the integral of [columns, residual]' [columns,
+            residual].
     """
 
     noise: _NoiseSums
@@ -208,7 +209,7 @@ class _ResidualPass:
 
 
 class _ThinnedResidual:
-    """Every stride-th sample of a residual: enough for a band far below its low-pass."""
+    """Every stride-th sample of a residual: enough for a band far below its cut-off."""
 
     def __init__(
         self, model: FittedModel, samples: Samples, base: Int[Array, " b"], stride: int
@@ -225,7 +226,7 @@ class _ThinnedResidual:
 
     @cached_property
     def extras(self) -> Float[Array, "m j k"]:
-        """Extras of every joint at the samples that are looked at, filtered as the torque was."""
+        """Extras of every joint at the thinned samples, filtered like the torque."""
         samples, thinned = self.samples, slice(None, None, self.stride)
         speed = samples.friction_velocity
         if not np.array_equal(self.coupling, np.eye(samples.joints)):
@@ -234,7 +235,7 @@ class _ThinnedResidual:
         out = extra_columns(
             samples.position[thinned], speed[thinned], direction[thinned], self.rigid[thinned]
         )
-        # What follows position is slow and smooth already; what turns with velocity is not.
+        # Columns of position are smooth already; those with the sign of velocity need the low-pass.
         for k, speed_scale in enumerate(LOW_SPEEDS):
             out[..., k] = lowpass(samples, direction * np.exp(-np.abs(speed) / speed_scale))[
                 thinned
@@ -263,7 +264,7 @@ class _ThinnedResidual:
         return tuple(out[j] for j in range(joints))
 
     def noise(self, mean: Float[Array, " u"] | None = None) -> _NoiseSums:
-        """Of the residuals, or of what is left of them without a structure X d + E e."""
+        """Noise sums of the residuals, or of the residuals less a structure X d + E e."""
         thinned = slice(None, None, self.stride)
         keep, residual = self.keep[thinned], self.residual[thinned]
         if mean is not None:

@@ -1,13 +1,12 @@
-"""Parameters that results are kept for, where the fitted ones are near enough to them.
+"""Reuse of cached results at nearby parameters.
 
-Triangles on given columns add up exactly. Three things are not of that kind, because they depend on
-the parameters being fitted: columns of friction that grows with the load, residuals, and the colour
-of the noise. Where results are kept, these are taken at parameters that were fitted earlier, as
-long as the difference is far below what the noise does:
+Cached information matrices are exact for fixed columns. Three quantities depend on the parameters
+being fitted: columns of load-dependent friction, residuals, and the noise model. With a cache they
+are evaluated at parameters of an earlier fit while the difference is negligible against noise:
 
-    load        gear torque differs by less than 0.1 % of its largest value (1 % where only the
-                scales of priors are looked for)
-    residuals   torque differs by less than 1 % of the residuals' root mean square
+    load        gear torque differs by less than 0.1 % of its maximum (1 % during the search for
+                prior scales)
+    residuals   torque differs by less than 1 % of the residual RMS
     noise       standard deviations and weights differ by less than 1 %
 """
 
@@ -25,12 +24,12 @@ from taufit.regression.rows import RowBuilder
 from taufit.signals.sample_source import SampleSource
 
 LOAD_TOLERANCE, RESIDUAL_TOLERANCE = 1e-3, 1e-2
-# That of the search for prior scales, which a load follows from that is nearer still.
+# Tolerance during the search for prior scales; the final load is within LOAD_TOLERANCE.
 SEARCH_LOAD_TOLERANCE = 1e-2
 
 
 def relative_tolerance(fraction: float) -> Callable[[Array, Array], bool]:
-    """Whether arrays differ by less than a share of the larger, entry by entry."""
+    """Build a comparison: True if all entries differ by less than `fraction` of the larger one."""
 
     def is_close(candidate: Array, cached: Array) -> bool:
         a, b = np.asarray(candidate), np.asarray(cached)
@@ -45,7 +44,7 @@ def relative_tolerance(fraction: float) -> Callable[[Array, Array], bool]:
 
 
 def reusable_parameters(regression: Regression, values: Float[Array, " p"]) -> Float[Array, " p"]:
-    """Parameters whose residuals are those of `values`, as far as noise lets one tell."""
+    """Cached parameters with negligibly different residuals, or `values`."""
 
     def is_close(candidate: Float[Array, " p"], cached: Float[Array, " p"]) -> bool:
         if candidate.shape != cached.shape:
@@ -65,7 +64,7 @@ def reusable_parameters(regression: Regression, values: Float[Array, " p"]) -> F
 
 
 def reusable_model(model: FittedModel, source: SampleSource) -> FittedModel:
-    """A model whose residuals are those of `model`, as far as noise lets one tell."""
+    """Cached model with negligibly different residuals, or `model`."""
 
     def is_close(
         candidate: tuple[TorqueModel, Float[Array, " p"]],
@@ -91,7 +90,7 @@ def reusable_load_parameters(
     load: Float[Array, " p"],
     tolerance: float = LOAD_TOLERANCE,
 ) -> Float[Array, " p"]:
-    """Parameters whose links put the load of `load` on the gears, nearly."""
+    """Cached parameters with negligibly different rigid-body torque on the gears, or `load`."""
 
     def is_close(candidate: Float[Array, " p"], cached: Float[Array, " p"]) -> bool:
         if candidate.shape != cached.shape:

@@ -1,8 +1,8 @@
-"""Regression rows of one part of the data that can be gone through again with other weights.
+"""Regression rows of one part of the data, for repeated passes with other weights.
 
-Columns are filtered as the torque was: rigid-body columns come from the filtered motion, friction
-columns from the unfiltered velocity and are low-passed afterwards (friction is not linear in
-velocity, so filtering it is not the same as filtering velocity).
+Columns are filtered like the torque: rigid-body columns are computed from the filtered motion,
+friction columns from the unfiltered velocity and low-passed afterwards (friction is nonlinear in
+velocity, so it must be filtered after evaluation).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from taufit.terms import MOTION, needs, terms_in
 
 BLOCK = 4096
 
-# Torque the gears carry, for friction that depends on it: none, the measured one, or that of the
-# links with these parameters.
+# Gear torque for load-dependent friction: none, the measured torque, or the rigid-body torque of
+# these parameters.
 Load = Literal["measured"] | Float[Array, " p"] | None
 
 
@@ -37,12 +37,12 @@ class RegressionRows(ABC):
     """Rows y = W theta + e of every sample and joint, block by block.
 
     Attributes:
-        names: Of the parameters.
+        names: Parameter names.
         torque: y; 0 where not kept.
-        keep: Which rows count.
+        keep: Rows that count.
         run: Index of the run of each sample, nondecreasing.
-        rate_hz: Of the samples.
-        stride: Every so manieth sample says as much about columns as all do.
+        rate_hz: Sampling rate [Hz].
+        stride: Thinning of samples that loses no information on columns.
     """
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class RegressionRows(ABC):
 
     @abstractmethod
     def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
-        """W of every stride-th of the samples first <= t < last."""
+        """Regressor W of every stride-th of the samples first <= t < last."""
 
     @property
     def joints(self) -> int:
@@ -64,7 +64,7 @@ class RegressionRows(ABC):
         return len(self.torque)
 
     def blocks(self, size: int = BLOCK) -> list[tuple[int, int]]:
-        """Spans of samples that fit in the cache, never across the end of a run."""
+        """Ranges of samples that fit in the cache, never across the end of a run."""
         ends = [0, *(np.flatnonzero(np.diff(self.run)) + 1).tolist(), len(self)]
         return [
             (first, min(first + size, stop))
@@ -83,9 +83,9 @@ class RegressionRows(ABC):
         columns: Int[Array, " b"],
         weights: Weights | None = None,
     ) -> tuple[Information, ...]:
-        """What samples first <= t < last say about some columns, joint by joint.
+        """Information of samples first <= t < last about some columns, joint by joint.
 
-        Rows that are whitened count for the first joint they mix.
+        Whitened rows count for the first joint they mix.
         """
         names = tuple(self.names[c] for c in columns)
         out = [Information.empty(names) for _ in range(self.joints)]
@@ -147,7 +147,7 @@ class RegressionRows(ABC):
             factor = factor * weights.rows(self)[first:last]
         if weights.whitener is None:
             return factor * weights.joint, None
-        # A sample with missing joints is whitened by the covariance of those that are there.
+        # A sample with missing joints is whitened by the covariance of the valid ones.
         patterns, pattern_index = np.unique(keep, axis=0, return_inverse=True)
         if len(patterns) == 1 and np.all(patterns):
             return factor, weights.whitener
@@ -156,11 +156,11 @@ class RegressionRows(ABC):
 
     @cached_property
     def by_joint(self) -> tuple[Information, ...]:
-        """What all rows say about all columns, joint by joint."""
+        """Information of all rows about all columns, joint by joint."""
         return self.information_by_joint(0, len(self), np.arange(len(self.names)))
 
     def information(self, weights: Weights | None = None) -> Information:
-        """What all rows say together about all columns, under weights."""
+        """Weighted information of all rows about all columns."""
         weights = weights or Weights.equal(self.joints)
         if weights.rows is None and weights.whitener is None:
             return weighted_sum(self.by_joint, weights.joint)
@@ -168,19 +168,19 @@ class RegressionRows(ABC):
         return weighted_sum(parts, np.ones(self.joints))
 
     def predict(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
-        """W theta, everywhere."""
+        """Predicted torque W theta of all samples."""
         out = np.empty_like(self.torque)
         for first, last in self.blocks():
             out[first:last] = self.block(first, last) @ theta
         return out
 
     def residuals(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
-        """y - W theta, everywhere."""
+        """Residuals y - W theta of all samples."""
         return np.asarray(self.torque - self.predict(theta))
 
 
 class ArrayRows(RegressionRows):
-    """Rows that are at hand as arrays."""
+    """Rows given as arrays."""
 
     def __init__(
         self,
@@ -210,10 +210,10 @@ class SampleRows(RegressionRows):
     """Rows of a torque model at samples.
 
     Args:
-        model: What explains the torque; its shape is used as it is.
+        model: Torque model with fixed shape parameters.
         samples: Motion and torque of one or several runs.
-        load: Torque of the gears for load-dependent friction.
-        dropped: Names of parameters held at zero: their columns are left out.
+        load: Gear torque for load-dependent friction.
+        dropped: Names of parameters fixed at zero: their columns are excluded.
     """
 
     def __init__(
@@ -229,14 +229,14 @@ class SampleRows(RegressionRows):
         self.names = model.names
         self.keep, self.run, self.rate_hz = samples.keep, samples.run, samples.rate_hz
         _require_samples(model, samples)
-        # Columns end at the cut-off; five samples per period of it hold all there is.
+        # Columns have no power above the cut-off; five samples per period of it suffice.
         self.stride = max(1, int(samples.rate_hz / (5.0 * samples.cutoff_hz)))
         self.torque = np.where(samples.keep, samples.torque, 0.0)
         self._is_dropped = np.isin(self.names, dropped)
 
     @cached_property
     def gear_load(self) -> Float[Array, "n j"] | None:
-        """The load, sample by sample."""
+        """Gear torque of every sample; None if no term needs it."""
         if self.load is None or not needs(self.model.term_sum, "load"):
             return None
         if isinstance(self.load, str):
@@ -245,7 +245,7 @@ class SampleRows(RegressionRows):
 
     @cached_property
     def friction(self) -> Float[Array, "n j k"]:
-        """Filtered friction columns of each motor's own terms."""
+        """Filtered drive columns of each motor."""
         return self.columns.drive_at(self.samples, load=self.gear_load)
 
     def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
@@ -311,7 +311,7 @@ class SampleRows(RegressionRows):
         return np.asarray(self.rigid_torque(included) + term_torque)
 
     def rigid_torque(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
-        """Torque of the links alone."""
+        """Rigid-body torque of the links [N m]."""
         s = self.samples
         links = np.ascontiguousarray(theta[self.model.layout.links], float)
         return _rigid_body_engine(self.model, links.tobytes()).inverse_dynamics(
@@ -321,13 +321,13 @@ class SampleRows(RegressionRows):
 
 @lru_cache(maxsize=8)
 def _rigid_body_engine(model: TorqueModel, parameters: bytes) -> RegressorEngine:
-    """The arm with these links; a pass asks for the same ones at every part."""
+    """Engine with given link parameters; cached, since a pass uses the same at every part."""
     return RegressorEngine(model.robot, parameters=np.frombuffer(parameters))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowBuilder:
-    """The rows of a model at any samples: what every step of a pass begins with."""
+    """Build the rows of a model at given samples."""
 
     model: TorqueModel
     load: Load = None
@@ -340,12 +340,12 @@ class RowBuilder:
 def add_information(
     a: tuple[Information, ...], b: tuple[Information, ...]
 ) -> tuple[Information, ...]:
-    """Information of the same joints from two sets of rows."""
+    """Sum of the information of equal joints from two sets of rows."""
     return tuple(_sum((x, y), (1.0, 1.0)) for x, y in zip(a, b, strict=True))
 
 
 def weighted_sum(parts: tuple[Information, ...], weights: Float[Array, " j"]) -> Information:
-    """The sum of independent information, part i counted with factor weights[i]."""
+    """Sum of independent information, part i with factor weights[i]."""
     return _sum(parts, tuple(float(w) for w in weights))
 
 
@@ -353,7 +353,7 @@ def _sum(parts: tuple[Information, ...], weights: tuple[float, ...]) -> Informat
     names = parts[0].names
     rows = np.concatenate([w * part.factor for w, part in zip(weights, parts, strict=True)])
     values = np.concatenate([w * part.target for w, part in zip(weights, parts, strict=True)])
-    # A row without columns but with a target is part of the residual: it must stay.
+    # A row without columns but with a target is part of the residual and must stay.
     nonzero_rows = np.any(rows, axis=1) | (values != 0.0)
     active = np.flatnonzero(np.any(rows, axis=0))
     merged = Information.from_rows(
@@ -378,7 +378,7 @@ def _with_count(information: Information, count: int) -> Information:
 def pad_information(
     information: Information, names: tuple[str, ...], columns: Int[Array, " c"]
 ) -> Information:
-    """The same on more names, of which it says nothing."""
+    """Extend information to more names, with zero information on the additional ones."""
     p = len(names)
     if len(columns) == p:
         return information

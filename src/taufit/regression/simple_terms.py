@@ -1,7 +1,7 @@
-"""Training rows condensed for formats that hold less than the model: a triangle per joint.
+"""Training information for export formats that hold less than the model: a factor per joint.
 
-A format's own terms are fitted to these later, without the recordings; see `simple_structure`
-for what they span.
+The terms of a format are fitted to these later, without the recordings; `simulator_structure`
+defines their span.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from taufit.signals.sample_source import Fold, SampleSource
 from taufit.signals.samples import Samples
 from taufit.terms import Term
 
-# Samples per period of the low-pass that hold all there is in its columns.
+# Samples per period of the cut-off frequency that suffice for its columns.
 _PER_CUTOFF = 3.0
 
 
 def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
-    """What the samples say about simple terms, and what the model's friction terms do in them."""
-    # Columns do not depend on what was fitted: those of an arm near it are found again.
+    """Information of the samples about simple terms, and torque of the model's friction terms."""
+    # Columns do not depend on the fitted values: those of a nearby model are reused from the cache.
     structure = simulator_structure(reusable_model(model, source).robot, model.terms)
     base = base_parameters(structure)
     total = source.total(_SimpleTermTriangles(structure, base), _add_pairs)
@@ -53,7 +53,7 @@ class _SimpleTermTriangles:
     base: BaseParameters
 
     def __call__(self, part: Samples) -> tuple[tuple[Information, ...], tuple[Information, ...]]:
-        """Of every few samples: columns end at the cut-off, so these hold all there is."""
+        """Information on simple terms from thinned samples, for kept and excluded rows."""
         columns = self.base.columns
         names = tuple(self.structure.names[c] for c in columns)
         moving = np.repeat(part.in_motion[:, None], part.joints, 1)
@@ -81,7 +81,7 @@ def _add_pairs(
 
 
 def _to_term_triangle(information: Information) -> TermTriangle:
-    """Without the columns that are zero in the joint's rows."""
+    """Condense information: drop columns that are zero in the joint's rows."""
     nonzero = np.flatnonzero(np.any(information.factor != 0.0, axis=0))
     names = tuple(information.names[c] for c in nonzero)
     condensed = Information.from_rows(names, information.factor[:, nonzero], information.target)
@@ -91,9 +91,9 @@ def _to_term_triangle(information: Information) -> TermTriangle:
 
 
 class TrainingRegression(Regression):
-    """The training rows of a structure with some of the simple terms.
+    """Training rows of a structure with some of the simple terms.
 
-    With W = W_b B for all simple terms and S the places of the structure's own among them,
+    With W = W_b B for all simple terms and S the positions of the structure's terms among them,
 
         |y - W S x|^2 = |z - R B S x|^2 + residual.
     """
@@ -129,7 +129,7 @@ class TrainingRegression(Regression):
         rows: Float[Array, "m k"],
         target: Float[Array, " m"],
     ) -> None:
-        """Put rows beside a joint's own; `names` are of terms that no others stand for."""
+        """Append rows to a joint; `names` are terms that no others stand for."""
         base_names = [self.names[c] for c in self.base.columns]
         wide = np.zeros((len(rows), len(base_names)))
         wide[:, [base_names.index(name) for name in names]] = rows
@@ -143,7 +143,7 @@ class TrainingRegression(Regression):
     def _pass(
         self, plan: list[list[Fold]]
     ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
-        """One fold: the rows are gone, their triangles are here."""
+        """Single fold: only triangular factors are stored, not rows."""
         return (self._joint_information,), np.zeros(self.joints)
 
     def _plan(self) -> list[list[Fold]]:
@@ -170,7 +170,7 @@ class TrainingRegression(Regression):
         return [self._columns[name] for name in triangle.names]
 
     def _rows(self, triangle: TermTriangle) -> Float[Array, "u p"]:
-        """R B S of a joint."""
+        """Rows R B S of a joint."""
         return np.asarray(
             triangle.matrix
             @ self._base_of_all.mapping[self._column_indices(triangle)][:, self._structure_columns]
