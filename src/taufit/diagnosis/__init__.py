@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         sample_causes as sample_causes,
     )
     from taufit.diagnosis.prepare import (
-        declared_torque as declared_torque,
+        apply_declared_torque_kind as apply_declared_torque_kind,
         suitable_cutoff as suitable_cutoff,
     )
 

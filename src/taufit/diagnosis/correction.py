@@ -18,10 +18,10 @@ from taufit.recording.quantity import MOTIONS, QUANTITIES
 from taufit.robot import Robot
 
 # Smaller zero offsets, tilts and clock errors are nobody's mistake [rad, rad, logarithm].
-_LEAST_ANGLE, _LEAST_TILT, _LEAST_CLOCK = np.radians(5.0), np.radians(1.5), 0.05
+_MIN_ANGLE, _MIN_TILT, _MIN_LOG_CLOCK_SCALE = np.radians(5.0), np.radians(1.5), 0.05
 # A tilt must be larger where the arm leaves more than this share of the torque unexplained, in
 # proportion, up to this many times [1].
-_WELL, _MOST_TIMES = 0.08, 3.0
+_GOOD_NRMSE, _MAX_TILT_FACTOR = 0.08, 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,10 +48,10 @@ class DiagnosisRows:
     keep: Bool[Array, "n j"]
     gain: Float[Array, " j"]
 
-    def at(self, which: slice | Array) -> DiagnosisRows:
+    def select(self, selection: slice | Array) -> DiagnosisRows:
         """Some of them."""
         per_row = ("position", "velocity", "acceleration", "slip", "slow", "torque", "keep")
-        return replace(self, **{name: getattr(self, name)[which] for name in per_row})
+        return replace(self, **{name: getattr(self, name)[selection] for name in per_row})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +65,7 @@ class Correction:
         rows: The rows as they would be without the fault.
         remedy: What the user is advised to do.
         rank: Prior complexity: among equals the smaller one is named.
-        shown: The rows by which the change and the recording as it is can both be judged.
+        judged_rows: The rows by which the change and the recording as it is can both be judged.
         concerns: Joints, counted from 0, that must move for this to show; none for all.
         small: Whether it is too small a change to be anyone's mistake.
         scale: What it multiplies torque by.
@@ -77,7 +77,7 @@ class Correction:
     rows: Callable[[DiagnosisRows], DiagnosisRows] = field(default=lambda rows: rows)
     remedy: Remedy | None = None
     rank: float = 1.0
-    shown: Callable[[DiagnosisRows], DiagnosisRows] = field(default=lambda rows: rows)
+    judged_rows: Callable[[DiagnosisRows], DiagnosisRows] = field(default=lambda rows: rows)
     concerns: tuple[int, ...] = ()
     small: bool = False
     scale: float = 1.0
@@ -91,7 +91,7 @@ def _drive_edits(key: str, value: tuple[float, ...]) -> tuple[MapEdit, ...]:
     return tuple(MapEdit(name, key, value) for name in _DRIVE)
 
 
-def _flipped(values: Array, j: int) -> Array:
+def _flip_sign(values: Array, j: int) -> Array:
     out = np.array(values)
     out[:, j] = -out[:, j]
     return out
@@ -101,22 +101,24 @@ def _signs(joints: list[int], total: int) -> tuple[float, ...]:
     return tuple(-1.0 if j in joints else 1.0 for j in range(total))
 
 
-def _motion_sign(j: int, total: int, *more: str) -> Remedy:
+def _motion_sign_remedy(j: int, total: int, *further_channels: str) -> Remedy:
     """Positions, velocities and accelerations of a joint with the other sign."""
     value = _signs([j], total)
     motions = (name for name in QUANTITIES if name in MOTIONS)
-    return Remedy(edits=tuple(MapEdit(name, "sign", value) for name in (*motions, *more)))
+    return Remedy(
+        edits=tuple(MapEdit(name, "sign", value) for name in (*motions, *further_channels))
+    )
 
 
 def torque_sign(joints: list[int], total: int) -> Correction:
     """Torque of some joints with the other sign."""
     signs = np.array(_signs(joints, total))
-    listed = ", ".join(str(j + 1) for j in joints)
+    numbers = ", ".join(str(j + 1) for j in joints)
     line = ", ".join(f"{s:.0f}" for s in signs)
-    which = f"joint {listed}" if len(joints) == 1 else "every joint"
+    joint_text = f"joint {numbers}" if len(joints) == 1 else "every joint"
     return Correction(
         "torque_sign",
-        f"the torque of {which} has the other sign: with `sign: [{line}]` at the torque (or "
+        f"the torque of {joint_text} has the other sign: with `sign: [{line}]` at the torque (or "
         "current) in the column map it agrees with the arm",
         joints[0] + 1 if len(joints) == 1 else None,
         rows=lambda rows: replace(rows, torque=rows.torque * signs),
@@ -135,13 +137,13 @@ def position_sign(j: int, total: int) -> Correction:
         j + 1,
         rows=lambda rows: replace(
             rows,
-            position=_flipped(rows.position, j),
-            velocity=_flipped(rows.velocity, j),
-            acceleration=_flipped(rows.acceleration, j),
-            slip=_flipped(rows.slip, j),
-            slow=_flipped(rows.slow, j),
+            position=_flip_sign(rows.position, j),
+            velocity=_flip_sign(rows.velocity, j),
+            acceleration=_flip_sign(rows.acceleration, j),
+            slip=_flip_sign(rows.slip, j),
+            slow=_flip_sign(rows.slow, j),
         ),
-        remedy=_motion_sign(j, total),
+        remedy=_motion_sign_remedy(j, total),
         rank=2.0,
         concerns=(j,),
     )
@@ -154,21 +156,21 @@ def joint_direction(j: int, total: int) -> Correction:
         base,
         message=f"joint {j + 1} is counted the other way throughout: give `sign: -1` for it at "
         "position, velocity and torque in the column map",
-        rows=lambda rows: replace(base.rows(rows), torque=_flipped(rows.torque, j)),
-        remedy=_motion_sign(j, total, *_DRIVE),
+        rows=lambda rows: replace(base.rows(rows), torque=_flip_sign(rows.torque, j)),
+        remedy=_motion_sign_remedy(j, total, *_DRIVE),
         rank=2.5,
     )
 
 
-def swapped_torque(i: int, k: int, total: int) -> Correction:
+def swap_torque(i: int, k: int, total: int) -> Correction:
     """Torque columns of two joints exchanged."""
     order = list(range(total))
     order[i], order[k] = k, i
 
-    def exchanged(values: Array) -> Array:
+    def exchange(values: Array) -> Array:
         return values[:, order]
 
-    def both_move(rows: DiagnosisRows) -> DiagnosisRows:
+    def rows_where_both_move(rows: DiagnosisRows) -> DiagnosisRows:
         # A joint that stands is held by stiction; its torque says nothing about another's motion.
         keep = rows.keep.copy()
         keep[:, i] = keep[:, k] = rows.keep[:, i] & rows.keep[:, k]
@@ -179,24 +181,25 @@ def swapped_torque(i: int, k: int, total: int) -> Correction:
         f"the torque columns of joints {i + 1} and {k + 1} are exchanged: with those two swapped "
         "in the column map the arm explains them",
         i + 1,
-        rows=lambda rows: replace(rows, torque=exchanged(rows.torque / rows.gain) * rows.gain),
+        rows=lambda rows: replace(rows, torque=exchange(rows.torque / rows.gain) * rows.gain),
         remedy=Remedy(edits=_drive_edits("order", tuple(j + 1.0 for j in order))),
         rank=2.0,
-        shown=both_move,
+        judged_rows=rows_where_both_move,
         concerns=(i, k),
     )
 
 
-def reordered_joints(order: list[int], words: str) -> Correction:
+def reorder_joints(order: list[int], summary: str) -> Correction:
     """All channels of the joints in another order; `order[i]` is where joint i's channels are."""
-    listed = ", ".join(str(i + 1) for i in order)
-    changed = [i for i, k in enumerate(order) if i != k]
+    order_text = ", ".join(str(i + 1) for i in order)
+    moved_joints = [i for i, k in enumerate(order) if i != k]
     return Correction(
         "swapped_joints",
-        f"{words}: the joints come in another order than the robot's. With the file's joints taken "
-        f"in the order {listed} for every quantity of the column map (or `joint_names`) the arm "
-        "explains the torque",
-        changed[0] + 1,
+        f"{summary}: the joints come in another order than the robot's. With the file's joints "
+        "taken "
+        f"in the order {order_text} for every quantity of the column map (or `joint_names`) the "
+        "arm explains the torque",
+        moved_joints[0] + 1,
         rows=lambda rows: replace(
             rows,
             position=rows.position[:, order],
@@ -208,8 +211,8 @@ def reordered_joints(order: list[int], words: str) -> Correction:
             keep=rows.keep[:, order],
         ),
         remedy=Remedy(edits=(MapEdit(EVERY, "order", tuple(j + 1.0 for j in order)),)),
-        rank=2.0 if len(changed) == 2 else 1.5,
-        concerns=tuple(changed),
+        rank=2.0 if len(moved_joints) == 2 else 1.5,
+        concerns=tuple(moved_joints),
     )
 
 
@@ -218,7 +221,7 @@ def zero_offset(j: int, offset: float, total: int) -> Correction:
 
     zeros = np.zeros((1, total))
 
-    def moved(values: Array) -> Array:
+    def shift(values: Array) -> Array:
         out = np.array(values)
         out[:, j] += offset
         return out
@@ -228,30 +231,30 @@ def zero_offset(j: int, offset: float, total: int) -> Correction:
         f"the zero of joint {j + 1} is {np.degrees(-offset):.0f} deg off: with `offset` "
         f"{offset:.4f} rad for it at the position in the column map the arm explains the torque",
         j + 1,
-        rows=lambda rows: replace(rows, position=moved(rows.position)),
+        rows=lambda rows: replace(rows, position=shift(rows.position)),
         remedy=Remedy(
-            edits=(MapEdit("position", "offset", tuple(round(x, 4) for x in moved(zeros)[0])),)
+            edits=(MapEdit("position", "offset", tuple(round(x, 4) for x in shift(zeros)[0])),)
         ),
         rank=3.0,
         concerns=(j,),
-        small=abs((offset + np.pi) % (2 * np.pi) - np.pi) < _LEAST_ANGLE,
+        small=abs((offset + np.pi) % (2 * np.pi) - np.pi) < _MIN_ANGLE,
     )
 
 
-def remounted(
-    mounting: tuple[float, float, float], angle: float, message: str, option: str, share: float
+def change_mounting(
+    mounting: tuple[float, float, float], angle: float, message: str, option: str, nrmse: float
 ) -> Correction:
     """Gravity from another direction, this far from the declared one [rad]; the arm as declared
     leaves a share of the torque unexplained.
     """
-    least = _LEAST_TILT * min(max(share / _WELL, 1.0), _MOST_TIMES)
+    minimum_angle = _MIN_TILT * min(max(nrmse / _GOOD_NRMSE, 1.0), _MAX_TILT_FACTOR)
     return Correction(
         "mounting",
         message,
         rows=lambda rows: replace(rows, robot=rows.robot.with_mounting(mounting)),
         remedy=Remedy(("--mounting", option)),
         rank=2.0,
-        small=angle < least,
+        small=angle < minimum_angle,
     )
 
 
@@ -269,7 +272,7 @@ def clock_scale(factor: float) -> Correction:
         ),
         remedy=Remedy(edits=(MapEdit("time", "scale", float(f"{factor:.4g}")),)),
         rank=3.0,
-        small=abs(np.log(factor)) < _LEAST_CLOCK,
+        small=abs(np.log(factor)) < _MIN_LOG_CLOCK_SCALE,
     )
 
 
@@ -319,4 +322,4 @@ class Cause:
     """Fault of a recording, and the change that corrects it; None where none was found."""
 
     finding: Finding
-    change: Correction | None = None
+    correction: Correction | None = None

@@ -19,13 +19,13 @@ from taufit.signals import condition
 from taufit.signals.drive_gains import joint_gains
 
 # Log odds (twice) from which the arm's inertia says which of the two it is.
-_TELLS = 6.0
+_MIN_LOG_ODDS = 6.0
 # Rates that loggers have, to within this share, are worth this many; rows per second that say
 # something of their own.
-_USUAL, _ODDS, _PER_SECOND = 0.002, 10.0, 2.0
+_RATE_TOLERANCE, _USUAL_RATE_LOG_ODDS, _INDEPENDENT_PER_SECOND = 0.002, 10.0, 2.0
 # Positions in the right unit: the links are as near to the nominal ones as this, and leave this
 # many times what the joints' own columns leave.
-_NEAR, _EXPLAINED = 6.0, 1.4
+_MAX_PRIOR, _MAX_NRMSE_RATIO = 6.0, 1.4
 
 
 def choose_unit_remedy(robot: Robot, recording: Recording, finding: Finding) -> Finding:
@@ -40,15 +40,17 @@ def choose_unit_remedy(robot: Robot, recording: Recording, finding: Finding) -> 
         return finding
     scale = remedy.edits[0].value
     assert isinstance(scale, float)
-    usual = np.abs(USUAL_HZ * scale / timing(recording.time).nominal_hz - 1.0).min() < _USUAL
-    inertia = _gained(robot, replace(recording, velocity=None), scale)
-    gained = inertia + (_ODDS if usual else 0.0)
-    if abs(gained) < _TELLS:
+    is_usual_rate = (
+        np.abs(USUAL_HZ * scale / timing(recording.time).nominal_hz - 1.0).min() < _RATE_TOLERANCE
+    )
+    inertia_log_odds = _clock_log_odds(robot, replace(recording, velocity=None), scale)
+    log_odds = inertia_log_odds + (_USUAL_RATE_LOG_ODDS if is_usual_rate else 0.0)
+    if abs(log_odds) < _MIN_LOG_ODDS:
         return finding
     head, text = finding.message.split(": ", 1)
-    if gained > 0.0:
-        more = ", and the arm's inertia fits" if inertia > 0.0 else ""
-        return replace(finding, message=f"{head}: {text.split(',')[0]}{more}")
+    if log_odds > 0.0:
+        inertia_text = ", and the arm's inertia fits" if inertia_log_odds > 0.0 else ""
+        return replace(finding, message=f"{head}: {text.split(',')[0]}{inertia_text}")
     scale = float(f"{1 / factor:.4g}")
     return replace(
         finding,
@@ -58,28 +60,40 @@ def choose_unit_remedy(robot: Robot, recording: Recording, finding: Finding) -> 
     )
 
 
-def explained_in_degrees(robot: Robot, recording: Recording) -> bool:
+def is_explained_in_degrees(robot: Robot, recording: Recording) -> bool:
     """Whether the arm explains the torque if positions are degrees, as far as that can be said."""
     degrees = replace(recording, position=np.radians(recording.position), velocity=None)
-    evidence = evidence_of(robot, degrees)
+    evidence = hypothesis_test_for(robot, degrees)
     if evidence is None:
         return True
-    own = float(np.nanmean(evidence.own_shares()))
-    return evidence.plain.prior < _NEAR and evidence.plain.share < _EXPLAINED * own
+    lower_bound = float(np.nanmean(evidence.nrmse_lower_bound()))
+    return (
+        evidence.unchanged_fit.prior < _MAX_PRIOR
+        and evidence.unchanged_fit.nrmse < _MAX_NRMSE_RATIO * lower_bound
+    )
 
 
-def _gained(robot: Robot, recording: Recording, factor: float) -> float:
+def _clock_log_odds(robot: Robot, recording: Recording, factor: float) -> float:
     """Log odds (twice) of the other clock, zero where nothing can be said.
 
     Each clock has its own low-pass and acceleration; both are judged by as many rows.
     """
     time = recording.time[0] + factor * (recording.time - recording.time[0])
-    plain, other = (evidence_of(robot, one) for one in (recording, replace(recording, time=time)))
-    if plain is None or other is None:
+    recorded, rescaled = (
+        hypothesis_test_for(robot, variant)
+        for variant in (recording, replace(recording, time=time))
+    )
+    if recorded is None or rescaled is None:
         return 0.0
-    rows = _PER_SECOND * min(plain.seconds, other.seconds)
-    shares = np.log(plain.plain.shares / other.plain.shares)
-    return float(2.0 * rows * np.nansum(shares) + plain.plain.prior - other.plain.prior)
+    rows = _INDEPENDENT_PER_SECOND * min(recorded.seconds, rescaled.seconds)
+    log_ratios = np.log(
+        recorded.unchanged_fit.nrmse_by_joint / rescaled.unchanged_fit.nrmse_by_joint
+    )
+    return float(
+        2.0 * rows * np.nansum(log_ratios)
+        + recorded.unchanged_fit.prior
+        - rescaled.unchanged_fit.prior
+    )
 
 
 def measured_gains(recording: Recording) -> Float[Array, " j"] | None:
@@ -90,7 +104,7 @@ def measured_gains(recording: Recording) -> Float[Array, " j"] | None:
         return None
 
 
-def evidence_of(robot: Robot, recording: Recording) -> HypothesisTest | None:
+def hypothesis_test_for(robot: Robot, recording: Recording) -> HypothesisTest | None:
     """Of a recording with its gains, or those of the nominal robot where it has none; None where
     nothing can be said.
     """
@@ -103,4 +117,4 @@ def evidence_of(robot: Robot, recording: Recording) -> HypothesisTest | None:
     except TaufitError:
         return None
     evidence = HypothesisTest(robot, samples)
-    return evidence if evidence.enough else None
+    return evidence if evidence.has_enough_data else None

@@ -125,7 +125,7 @@ def base_covariance(
                 base.columns, norms, _weight_matrix(weights), repeat_scale, noise
             )(rows, common)
     covariance = (
-        inverse @ (inverse.T @ score_covariance @ inverse) @ inverse.T / residual_sums.flatness**2
+        inverse @ (inverse.T @ score_covariance @ inverse) @ inverse.T / residual_sums.psi_slope**2
     )
     # Rounding depends on the order of products; make the covariance exactly symmetric.
     return np.asarray(0.5 * (covariance + covariance.T) / np.outer(norms, norms))
