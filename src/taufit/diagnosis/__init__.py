@@ -1,6 +1,6 @@
-"""What is wrong with a recording. In: robot, recordings, samples. Out: findings with causes.
+"""Diagnosis of recordings. In: robot, recordings, samples. Out: findings with causes.
 
-Left to others: reading (recording), drive gains and mounting (calibration), scores (validation).
+Elsewhere: reading (recording), drive gains and mounting (calibration), scores (validation).
 """
 
 from typing import TYPE_CHECKING

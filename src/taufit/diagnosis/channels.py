@@ -1,4 +1,4 @@
-"""Channels of a recording that are stuck, clipped, empty or repeated, before any model is used."""
+"""Checks for stuck, clipped, empty or repeated channels of a recording, without a model."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from taufit.signals.windows import intervals
 # A position that does not change at all for this long [s] while the joint was moving this fast
 # [rad/s or m/s] just before is a stuck sensor: arms slow down before they stop.
 _STUCK_DURATION_S, _STUCK_SPEED = 1.0, 0.1
-# This much next to it is not trusted either [s].
+# Additional time removed next to a stuck interval [s].
 _MARGIN_S = 0.05
-# A limit is held: this share of the moving time at one value that is the largest.
+# Fraction of the moving time at the extreme value above which torque counts as clipped.
 _CLIPPED_FRACTION = 0.01
-# Fewer different values than this while moving is no measurement of torque.
+# Smallest number of different torque values while moving.
 _MIN_LEVELS = 12
-# Rows that come twice, as a share of the moving ones.
+# Fraction of repeated rows, among moving ones, that counts as a duplicated log.
 _REPEATED_FRACTION = 0.2
 
 
 def channel_findings(recording: Recording) -> list[Finding]:
-    """Every channel that cannot be a measurement of this motion."""
+    """Findings on channels that cannot be a measurement of this motion."""
     moving = _moving_rows(recording)
     if np.count_nonzero(moving) < 20:
         return []
@@ -34,18 +34,18 @@ def channel_findings(recording: Recording) -> list[Finding]:
         findings += _torque_findings(recording, j, moving)
     return [
         *findings,
-        *_unsigned_torque_findings(recording, moving),
-        *_repeated_row_findings(recording, moving),
+        *_missing_sign_findings(recording, moving),
+        *_duplicate_row_findings(recording, moving),
     ]
 
 
 def _moving_rows(recording: Recording) -> Bool[Array, " n"]:
-    speed = np.abs(_smoothed_velocity(recording)).max(axis=1)
+    speed = np.abs(_difference_velocity(recording)).max(axis=1)
     return speed > max(0.02, 0.02 * float(np.percentile(speed, 99)))
 
 
-def _smoothed_velocity(recording: Recording) -> Float[Array, "n j"]:
-    """Speed over some rows, so that the last digit of the encoder does not matter."""
+def _difference_velocity(recording: Recording) -> Float[Array, "n j"]:
+    """Velocity by differences over several rows, to average out encoder quantisation."""
     width = max(1, int(0.02 * len(recording) / max(recording.time[-1] - recording.time[0], 1e-9)))
     q, t = recording.position, recording.time
     out = np.zeros_like(q)
@@ -56,7 +56,7 @@ def _smoothed_velocity(recording: Recording) -> Float[Array, "n j"]:
 
 
 def _stuck_encoder_findings(recording: Recording, j: int) -> list[Finding]:
-    """Segments in which a position does not change while the joint moves."""
+    """Finding on an interval in which a position does not change while the joint moves."""
     q, t = recording.position[:, j], recording.time
     if np.ptp(q) == 0.0:
         return []
@@ -104,7 +104,7 @@ def _speed(q: Float[Array, " k"], t: Float[Array, " k"]) -> float:
 
 
 def _torque_findings(recording: Recording, j: int, moving: Bool[Array, " n"]) -> list[Finding]:
-    """Torque that does not vary, has few levels, or stands at a limit."""
+    """Finding on torque that is constant, coarsely quantised or clipped."""
     x = recording.signal[moving, j]
     x = x[np.isfinite(x)]
     if len(x) == 0:
@@ -154,8 +154,8 @@ def _torque_findings(recording: Recording, j: int, moving: Bool[Array, " n"]) ->
     return []
 
 
-def _unsigned_torque_findings(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
-    """Torque that is never negative in any joint."""
+def _missing_sign_findings(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
+    """Finding on torque that is never negative in any joint."""
     signed = recording.signed is None or bool(np.all(recording.signed))
     x = recording.signal[moving]
     if not signed or recording.joints < 3 or not np.all(np.isfinite(x)):
@@ -176,22 +176,22 @@ def _unsigned_torque_findings(recording: Recording, moving: Bool[Array, " n"]) -
 
 
 def _levels(x: Float[Array, " n"]) -> int:
-    """How many different values there are, as far as that says whether they are few."""
+    """Number of different values, counted exactly only if they may be few."""
     few = len(np.unique(x[:: max(1, len(x) // 2000)]))
     if few >= _MIN_LEVELS or len(x) >= 200_000:
         return max(few, _MIN_LEVELS)
     return len(np.unique(x))
 
 
-def _repeated_row_findings(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
-    """Rows of motion and torque that come a second time, number for number."""
+def _duplicate_row_findings(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
+    """Finding on rows of motion and torque that are exact copies of earlier ones."""
     channels = np.concatenate([recording.position, recording.signal], axis=1)
     rows = np.ascontiguousarray(channels[moving])
     changed = np.concatenate([[True], np.any(rows[1:] != rows[:-1], axis=1)])
     rows = rows[changed]
     if len(rows) < 50:
         return []
-    # Equal rows have equal sums of their bits; only where many do are rows themselves compared.
+    # Equal rows have equal hashes; rows are compared exactly only if many hashes agree.
     multipliers = 2 * np.arange(rows.shape[1], dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     row_hashes = np.sort((rows.view(np.uint64) * multipliers).sum(axis=1, dtype=np.uint64))
     if np.count_nonzero(row_hashes[1:] == row_hashes[:-1]) < _REPEATED_FRACTION * len(rows):
@@ -225,6 +225,6 @@ def _repeated_row_findings(recording: Recording, moving: Bool[Array, " n"]) -> l
 
 
 def _copy_start(rows: Float[Array, "n c"], later: int, earlier: int) -> int:
-    """Where a copy begins of which `later`, like `earlier`, is one row."""
+    """First row of a copy in which row `later` equals row `earlier`."""
     equal = np.all(rows[later - earlier : later] == rows[:earlier], axis=1)[::-1]
     return later - (len(equal) if equal.all() else int(np.argmin(equal)))

@@ -1,7 +1,7 @@
-"""One thing that may be wrong with a recording, as the change that would put it right.
+"""Corrections: single faults of a recording with the change that repairs them.
 
-A `Change` is hypothesis and remedy at once: applied to conditioned rows it says how well the arm
-would explain them; its `remedy` is the same for the column map or the command line.
+A `Correction` is hypothesis and remedy at once: applied to conditioned rows it shows how well the
+robot would explain them; its `remedy` is the equivalent edit of the column map or command line.
 """
 
 from __future__ import annotations
@@ -17,25 +17,24 @@ from taufit.recording.map.remedy import EVERY, SIGNAL, MapEdit, Remedy
 from taufit.recording.quantity import MOTIONS, QUANTITIES
 from taufit.robot import Robot
 
-# Smaller zero offsets, tilts and clock errors are nobody's mistake [rad, rad, logarithm].
+# Smallest zero offset, tilt and clock error that counts as a fault [rad, rad, logarithm].
 _MIN_ANGLE, _MIN_TILT, _MIN_LOG_CLOCK_SCALE = np.radians(5.0), np.radians(1.5), 0.05
-# A tilt must be larger where the arm leaves more than this share of the torque unexplained, in
-# proportion, up to this many times [1].
+# The smallest tilt grows in proportion to nrmse above the first value, up to this factor [1].
 _GOOD_NRMSE, _MAX_TILT_FACTOR = 0.08, 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DiagnosisRows:
-    """Conditioned rows that hypotheses are tried on.
+    """Conditioned rows on which hypotheses are tested.
 
     Attributes:
-        robot: The arm with its mounting.
-        position, velocity, acceleration: Filtered.
-        slip: Direction of motion, -1 to 1, filtered as the torque was.
-        slow: The same building up over two displacements after each reversal.
-        torque: Filtered; 0 where it does not count.
-        keep: Rows that count, per joint: it moves, and its torque is no outlier.
-        gain: Of each joint's channel where the user gave it; ones where it belongs to the signal.
+        robot: Robot with its mounting.
+        position, velocity, acceleration: Filtered motion.
+        slip: Direction of motion, -1 to 1, filtered like the torque.
+        slow: Direction of motion with pre-sliding over two displacements after each reversal.
+        torque: Filtered torque; 0 where it does not count.
+        keep: Rows that count, per joint: moving, and no torque outlier.
+        gain: Drive gain of each joint where the user gave it; ones where it is part of the signal.
     """
 
     robot: Robot
@@ -49,26 +48,26 @@ class DiagnosisRows:
     gain: Float[Array, " j"]
 
     def select(self, selection: slice | Array) -> DiagnosisRows:
-        """Some of them."""
+        """Subset of the rows."""
         per_row = ("position", "velocity", "acceleration", "slip", "slow", "torque", "keep")
         return replace(self, **{name: getattr(self, name)[selection] for name in per_row})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correction:
-    """A hypothesis.
+    """Hypothesis about a fault, with the change of rows that removes it.
 
     Attributes:
-        kind: Of the finding it leads to.
-        message: What is wrong and what to do, in a sentence each.
-        joint: Counted from 1, or None for all or several.
-        rows: The rows as they would be without the fault.
-        remedy: What the user is advised to do.
-        rank: Prior complexity: among equals the smaller one is named.
-        judged_rows: The rows by which the change and the recording as it is can both be judged.
-        concerns: Joints, counted from 0, that must move for this to show; none for all.
-        small: Whether it is too small a change to be anyone's mistake.
-        scale: What it multiplies torque by.
+        kind: Kind of the finding.
+        message: Fault and remedy, one sentence each.
+        joint: Joint number from 1, or None for several.
+        rows: Function that returns the rows without the fault.
+        remedy: Advice for the user.
+        rank: Prior complexity: of equally likely hypotheses the smaller rank is preferred.
+        judged_rows: Function that selects the rows valid both with and without the correction.
+        concerns: Joints, counted from 0, that must move for the fault to be visible; empty for all.
+        small: Whether the correction is too small to be a fault.
+        scale: Factor on torque.
     """
 
     kind: str
@@ -83,7 +82,7 @@ class Correction:
     scale: float = 1.0
 
 
-# The torque channel and what gains are read from.
+# Channels of torque and of drive gains.
 _DRIVE = (SIGNAL, "target_current", "target_torque")
 
 
@@ -102,7 +101,7 @@ def _signs(joints: list[int], total: int) -> tuple[float, ...]:
 
 
 def _motion_sign_remedy(j: int, total: int, *further_channels: str) -> Remedy:
-    """Positions, velocities and accelerations of a joint with the other sign."""
+    """Remedy that changes the sign of position, velocity and acceleration of a joint."""
     value = _signs([j], total)
     motions = (name for name in QUANTITIES if name in MOTIONS)
     return Remedy(
@@ -111,7 +110,7 @@ def _motion_sign_remedy(j: int, total: int, *further_channels: str) -> Remedy:
 
 
 def torque_sign(joints: list[int], total: int) -> Correction:
-    """Torque of some joints with the other sign."""
+    """Correction of the sign of torque of some joints."""
     signs = np.array(_signs(joints, total))
     numbers = ", ".join(str(j + 1) for j in joints)
     line = ", ".join(f"{s:.0f}" for s in signs)
@@ -128,7 +127,7 @@ def torque_sign(joints: list[int], total: int) -> Correction:
 
 
 def position_sign(j: int, total: int) -> Correction:
-    """A joint whose positive direction is the other one."""
+    """Correction of the positive direction of a joint's motion."""
     return Correction(
         "torque_sign",
         f"joint {j + 1} turns the other way than the robot's description says: give `sign: -1` for "
@@ -150,7 +149,7 @@ def position_sign(j: int, total: int) -> Correction:
 
 
 def joint_direction(j: int, total: int) -> Correction:
-    """A joint counted the other way throughout: position, velocity and torque."""
+    """Correction of a joint's sign throughout: position, velocity and torque."""
     base = position_sign(j, total)
     return replace(
         base,
@@ -163,7 +162,7 @@ def joint_direction(j: int, total: int) -> Correction:
 
 
 def swap_torque(i: int, k: int, total: int) -> Correction:
-    """Torque columns of two joints exchanged."""
+    """Correction of exchanged torque columns of two joints."""
     order = list(range(total))
     order[i], order[k] = k, i
 
@@ -171,7 +170,7 @@ def swap_torque(i: int, k: int, total: int) -> Correction:
         return values[:, order]
 
     def rows_where_both_move(rows: DiagnosisRows) -> DiagnosisRows:
-        # A joint that stands is held by stiction; its torque says nothing about another's motion.
+        # Torque of a standing joint is stiction and contains no information on another's motion.
         keep = rows.keep.copy()
         keep[:, i] = keep[:, k] = rows.keep[:, i] & rows.keep[:, k]
         return replace(rows, keep=keep)
@@ -190,7 +189,7 @@ def swap_torque(i: int, k: int, total: int) -> Correction:
 
 
 def reorder_joints(order: list[int], summary: str) -> Correction:
-    """All channels of the joints in another order; `order[i]` is where joint i's channels are."""
+    """Correction of the joint order of all channels; `order[i]` is the column of joint i."""
     order_text = ", ".join(str(i + 1) for i in order)
     moved_joints = [i for i, k in enumerate(order) if i != k]
     return Correction(
@@ -217,7 +216,7 @@ def reorder_joints(order: list[int], summary: str) -> Correction:
 
 
 def zero_offset(j: int, offset: float, total: int) -> Correction:
-    """A joint whose zero is elsewhere: q = recorded + offset."""
+    """Correction of a joint zero offset: q = recorded + offset."""
 
     zeros = np.zeros((1, total))
 
@@ -244,8 +243,14 @@ def zero_offset(j: int, offset: float, total: int) -> Correction:
 def change_mounting(
     mounting: tuple[float, float, float], angle: float, message: str, option: str, nrmse: float
 ) -> Correction:
-    """Gravity from another direction, this far from the declared one [rad]; the arm as declared
-    leaves a share of the torque unexplained.
+    """Correction of the mounting.
+
+    Args:
+        mounting: Roll, pitch and yaw of the base [rad].
+        angle: Angle between the estimated and the declared direction of gravity [rad].
+        message: Text of the finding.
+        option: Value of --mounting.
+        nrmse: Unexplained share of torque with the declared mounting.
     """
     minimum_angle = _MIN_TILT * min(max(nrmse / _GOOD_NRMSE, 1.0), _MAX_TILT_FACTOR)
     return Correction(
@@ -259,7 +264,7 @@ def change_mounting(
 
 
 def clock_scale(factor: float) -> Correction:
-    """Time stamps that run too fast or too slow: true time = factor x recorded."""
+    """Correction of the time scale: true time = factor x recorded."""
     return Correction(
         "clock_scale",
         f"the time stamps run {1 / factor:.2f} times too fast for this arm's inertia: with time "
@@ -277,7 +282,7 @@ def clock_scale(factor: float) -> Correction:
 
 
 def restore_gravity(gravity: Callable[[Robot, Array], Array]) -> Correction:
-    """Torque from which the controller subtracted gravity."""
+    """Correction of torque from which the controller subtracted gravity."""
     return Correction(
         "gravity_removed",
         "the torque carries no gravity: the controller has subtracted it (UR's "
@@ -290,7 +295,9 @@ def restore_gravity(gravity: Callable[[Robot, Array], Array]) -> Correction:
 
 
 def torque_scale(factor: float, message: str, unit: str | None = None) -> Correction:
-    """Torque in another unit: true torque = factor x recorded; by the unit's name if it has one."""
+    """Correction of the torque unit: true torque = factor x recorded; by name if the unit has
+    one.
+    """
     edit = (
         MapEdit(SIGNAL, "scale", float(f"{factor:.4g}"))
         if unit is None
@@ -307,7 +314,7 @@ def torque_scale(factor: float, message: str, unit: str | None = None) -> Correc
 
 
 def replace_robot(robot: Robot) -> Correction:
-    """Another arm of the same number of joints."""
+    """Correction to another robot with the same number of joints."""
     return Correction(
         "wrong_arm",
         f"the torque is that of another arm: {robot.name} explains it. Fit with `{robot.name}`",
@@ -319,7 +326,7 @@ def replace_robot(robot: Robot) -> Correction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cause:
-    """Fault of a recording, and the change that corrects it; None where none was found."""
+    """Finding on a recording and the correction that removes it; None if there is none."""
 
     finding: Finding
     correction: Correction | None = None

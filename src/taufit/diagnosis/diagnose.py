@@ -1,7 +1,7 @@
-"""What is wrong with recordings of a robot, named by its cause.
+"""Diagnosis of recordings: faults named by their cause.
 
-First what the numbers alone say (units, clocks, stuck or clipped channels), then what the arm says
-(`taufit.diagnosis.model_contradiction`).
+First checks of the numbers alone (units, clocks, stuck or clipped channels), then comparison with
+the robot (`taufit.diagnosis.model_contradiction`).
 """
 
 from __future__ import annotations
@@ -33,23 +33,22 @@ from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
 
-# A file that leaves this many times what the others do has a fault of its own.
+# Ratio of nrmse to the median of all files above which a file is diagnosed separately.
 _OUTLIER_RATIO = 1.8
-# Beyond its limits by more than this, for more than this share of the time, an arm cannot be
-# [rad or m, 1].
+# Positions count as outside the joint limits beyond this margin [rad or m], for more than this
+# fraction of the time [1].
 _LIMIT_MARGIN, _OUTSIDE_FRACTION = 0.2, 0.01
-# Up to this share of a recording's rows may hold no possible numbers: they are left out, and the
-# fit goes on. More is a fault of the whole file.
+# Fraction of invalid rows that is tolerated and left out; more is an error of the file.
 _TOLERATED_FRACTION = 0.01
-# Fewer rows than this are no motion.
+# Smallest number of rows of a recording.
 _MIN_ROWS = 10
-# What may bring positions beyond the limits.
+# Kinds of findings that explain positions outside the limits.
 _OUTSIDE_KINDS = ("torque_sign", "swapped_joints", "zero_offset", "wrong_arm")
-# What readers call numbers that cannot be measurements.
+# Kinds of reader findings on invalid numbers.
 _IMPOSSIBLE = ("corrupt_rows", "impossible_rows", "missing_values")
-# Findings of readers that no fit should be built on.
+# Kinds of reader findings that prevent a fit.
 FATAL = ("unit", "velocity_sign", "clock_scale")
-# What `recording_causes` may find.
+# Kinds of findings of `recording_causes`.
 CHANNEL_KINDS = (
     *FATAL, "stuck_encoder", "no_variation", "quantised", "clipping", "torque_sign",
     "repeated_log", "beyond_limits", "too_short",
@@ -57,10 +56,10 @@ CHANNEL_KINDS = (
 
 
 class ContradictionError(RecordingError):
-    """A recording that contradicts the robot; `causes` say how."""
+    """A recording that contradicts the robot; `causes` are the reasons."""
 
     def __reduce__(self) -> Any:
-        # Changes are functions, which other processes cannot be handed.
+        # Corrections hold functions, which cannot be pickled.
         return ContradictionError, (
             tuple(replace(cause, correction=None) for cause in self.causes),
         )
@@ -77,14 +76,14 @@ class ContradictionError(RecordingError):
 
 
 def raise_on_contradiction(causes: Sequence[Cause], ignore_contradictions: bool) -> None:
-    """Stop where something grave was found, unless the user wants to go on."""
+    """Raise `ContradictionError` if any cause is an error, unless contradictions are ignored."""
     errors = [cause for cause in causes if cause.finding.severity == "error"]
     if errors and not ignore_contradictions:
         raise ContradictionError(errors)
 
 
 def recording_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Cause]:
-    """What the numbers of recordings say by themselves, before gains and filters."""
+    """Causes visible in the numbers of recordings alone, before gains and filters."""
     findings: list[Finding] = []
     for recording in recordings:
         if len(recording) < _MIN_ROWS:
@@ -101,7 +100,7 @@ def recording_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Caus
 
 
 def _keep_common_remedies(findings: Sequence[Finding], files: int) -> list[Finding]:
-    """Findings with only those remedies that every file needs: one map reads them all."""
+    """Keep only remedies that every file needs, since one column map reads them all."""
     if files < 2:
         return list(findings)
     remedy_counts = Counter(finding.remedy for finding in findings)
@@ -119,7 +118,7 @@ def _too_short_finding(recording: Recording) -> Finding:
 
 
 def _with_file_name(finding: Finding, recording: Recording, all_: Sequence[Recording]) -> Finding:
-    """The finding with its file's name, where there are several."""
+    """Finding with its file name in the message, if there are several files."""
     if len(all_) < 2:
         return finding
     name = recording.meta.get("file", "the recording")
@@ -134,23 +133,23 @@ def sample_causes(
     evidence: HypothesisTest | None = None,
     source: SampleSource | None = None,
 ) -> list[Cause]:
-    """What the arm says about conditioned samples.
+    """Causes found by comparing conditioned samples with the robot.
 
     Args:
-        robot: The arm with its mounting.
-        recordings: Where the samples come from; rows are not needed.
-        samples: Conditioned.
+        robot: Robot with its mounting.
+        recordings: Recordings of the samples; rows are not needed.
+        samples: Conditioned samples.
         known_causes: Causes already found.
-        evidence: Of these samples, where it is already there.
-        source: Whose excerpt they are: what was found about the same excerpt before is found again.
+        evidence: Hypothesis test of these samples, if already built.
+        source: Source of the excerpt, for cached results.
     """
     causes = [*_robot_name_causes(robot, recordings)]
     if any(cause.finding.severity == "error" for cause in (*known_causes, *causes)):
-        # What is wrong already explains whatever else would be seen.
+        # An error already explains any further disagreement.
         return [*causes, *_invalid_row_causes(recordings)]
     unsigned = samples.signed is not None and not np.all(samples.signed)
     if samples.joints == robot.joints and not unsigned and np.any(robot.parameters):
-        # Of recordings nothing matters there but whether all have gains of their own.
+        # Only the presence of drive gains in all recordings matters there.
         representative = [next((r for r in recordings if r.gain is None), recordings[0])]
         if source is None or not source.of_excerpt(_is_free_of_faults, robot, representative):
             causes += _robot_causes(robot, representative, samples, evidence)
@@ -158,7 +157,7 @@ def sample_causes(
 
 
 def _is_free_of_faults(robot: Robot, recordings: Sequence[Recording], source: SampleSource) -> bool:
-    """Whether the arm finds no fault with an excerpt."""
+    """Whether the robot explains an excerpt without a fault."""
     return not _robot_causes(robot, recordings, source.excerpt)
 
 
@@ -187,7 +186,7 @@ def _robot_causes(
 def _outlier_file_causes(
     robot: Robot, recordings: Sequence[Recording], samples: Samples
 ) -> list[Cause]:
-    """Causes in single files that the arm explains far worse than it does the others."""
+    """Causes in single files that the robot explains far worse than the others."""
     names = list(dict.fromkeys(samples.names))
     if len(names) < 3:
         return []
@@ -211,7 +210,7 @@ def _outlier_file_causes(
             out += [
                 replace(
                     cause,
-                    # What mends one file would spoil the others.
+                    # A remedy for one file would spoil the others.
                     finding=replace(
                         cause.finding, message=f"{name}: {cause.finding.message}", remedy=None
                     ),
@@ -248,7 +247,7 @@ def _robot_name_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Ca
 
 
 def _invalid_row_causes(recordings: Sequence[Recording]) -> list[Cause]:
-    """Rows that hold no possible numbers; grave where they are more than a few."""
+    """Causes for invalid rows; errors if they are more than a few."""
     return [
         Cause(
             Finding(
@@ -267,14 +266,14 @@ def _invalid_row_causes(recordings: Sequence[Recording]) -> list[Cause]:
 
 
 def _row_count(recording: Recording) -> int:
-    """Rows it has, or had before they were set aside."""
+    """Number of rows, including those set aside."""
     return int(recording.meta.get("rows", len(recording)))
 
 
 def _limit_findings(
     robot: Robot, recordings: Sequence[Recording], findings: Sequence[Finding]
 ) -> list[Finding]:
-    """One finding on joints that are recorded where they cannot go, with the likely unit."""
+    """Finding on joint positions outside the limits, with the likely unit."""
     if any(f.kind == "unit" and f.severity == "error" for f in findings):
         return []
     for recording in recordings:
@@ -314,18 +313,18 @@ def _limit_findings(
 def _explain_limits_by_robot(
     robot: Robot, recording: Recording
 ) -> tuple[str, str, Remedy | None] | None:
-    """Kind, cause and remedy by which the arm explains the torque, where there is one."""
+    """Kind, cause and remedy of the correction that fits the torque, if there is one."""
     evidence = hypothesis_test_for(robot, recording)
     causes = [] if evidence is None else find_model_contradiction(robot, [recording], evidence)
     findings = [cause.finding for cause in causes if cause.finding.kind in _OUTSIDE_KINDS]
     if measured_gains(recording) is None:
-        # In a torque that is scaled to this arm no other one can be recognised.
+        # Torque scaled to this robot cannot identify another.
         findings = [finding for finding in findings if finding.kind != "wrong_arm"]
     return (findings[0].kind, findings[0].message, findings[0].remedy) if findings else None
 
 
 def _explain_limits(robot: Robot, recording: Recording, j: int) -> tuple[str, str, Remedy | None]:
-    """Kind, cause and remedy of positions that joint j, and maybe others, cannot reach."""
+    """Kind, cause and remedy of positions outside the limits of joint j."""
     q, low, high = recording.position, robot.limits.lower, robot.limits.upper
     turning = np.array([not link.prismatic for link in robot.links])
     if turning[j]:

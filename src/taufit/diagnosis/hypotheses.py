@@ -1,4 +1,4 @@
-"""Which single change makes a recording agree with the arm."""
+"""Hypotheses about a single fault of a recording, and their ranking."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from taufit.diagnosis.correction import (
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.dynamics import gravity_torque
 
-# Zeros that are tried first; mistakes are mostly right angles [deg].
+# Zero offsets tested first; faults are mostly right angles [deg].
 _ANGLES_DEG = (-90.0, 90.0, 180.0, -45.0, 45.0, -20.0, 20.0)
 _CLOCK_SCALES = (0.5, 0.8, 1.25, 2.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedCorrection:
-    """A hypothesis and what it gains over the recording as it is (twice the log odds)."""
+    """Correction with its log odds (twice the logarithm) against the unchanged recording."""
 
     correction: Correction
     log_odds: float
 
 
 def hypotheses(evidence: HypothesisTest, gravity: Gravity | None) -> Iterator[Correction]:
-    """Every change that is tried, simplest first; continuous ones at a few values."""
+    """All corrections to test, simplest first; continuous ones at a few values."""
     robot = evidence.rows.robot
     joints = robot.joints
     yield torque_sign(list(range(joints)), joints)
@@ -72,7 +72,7 @@ def hypotheses(evidence: HypothesisTest, gravity: Gravity | None) -> Iterator[Co
 def rank_corrections(
     evidence: HypothesisTest, corrections: Sequence[Correction]
 ) -> list[RankedCorrection]:
-    """Hypotheses by what they gain, best first, continuous ones refined."""
+    """Rank corrections by log odds, best first, with continuous ones refined."""
     ranking = [
         RankedCorrection(correction, evidence.log_odds(correction)) for correction in corrections
     ]
@@ -85,7 +85,7 @@ def rank_corrections(
 
 
 def _refine(evidence: HypothesisTest, candidate: RankedCorrection) -> RankedCorrection:
-    """The best value near the one tried, by golden-section search."""
+    """Optimise a continuous correction near its tested value."""
     kind, joint = candidate.correction.kind, candidate.correction.joint
     joints = evidence.rows.robot.joints
     if kind == "zero_offset" and joint is not None:
@@ -111,6 +111,7 @@ def _golden_section_search(
     width: float,
     candidate: RankedCorrection,
 ) -> RankedCorrection:
+    """Maximise the log odds over a continuous value by golden-section search."""
     golden, rank = 0.618, candidate.correction.rank
 
     def evaluate(x: float) -> RankedCorrection:

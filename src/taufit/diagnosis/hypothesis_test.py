@@ -1,10 +1,10 @@
-"""Cost of a hypothesis about a recording: how well one set of links explains all joints.
+"""Test of hypotheses about a recording: how well one set of links explains all joints.
 
 The cost is the minimum of `taufit.diagnosis.normal_equations`: residual torque, with friction,
 rotor and offset of each joint, plus the deviation of the links from their nominal values (100 %
-each). The last link may carry an undescribed load where that lowers the cost by more than its own
-penalty. `compared` judges one hypothesis on the rows that both it and the unchanged recording
-explain, and on quarters of those rows left out of the fit.
+each). The last link may carry an undescribed load where that lowers the cost by more than its
+penalty. `compare` evaluates a hypothesis on the rows that are valid both with and without it, and
+by cross-validation over quarters of those rows.
 """
 
 from __future__ import annotations
@@ -38,28 +38,30 @@ _MAX_ROWS = 1200
 _MIN_SECONDS = 5.0
 # Independent residuals per second of motion: those of real arms are correlated over about 0.5 s.
 _INDEPENDENT_PER_SECOND = 2.0
-# Displacements over which friction builds up after a reversal [rad].
+# Pre-sliding displacements of friction after a reversal [rad].
 _PRESLIDING_WIDTHS = (3e-3, 3e-2)
-# Log odds (twice) against a load that the description does not have; one that lies further than
-# this from none (squared, in standard deviations of loads) is none that an arm carries.
+# Prior log odds (twice) against an undescribed load, and the largest plausible load (squared
+# distance in standard deviations of loads).
 LOAD_ODDS, _MAX_LOAD_DISTANCE = 6.0, 20.0
-# Parts that are left out in turn, each made of pieces this long [s].
+# Number of cross-validation folds, each made of segments of this length [s].
 FOLDS, _FOLD_SEGMENT_S = 4, 2.5
-# A joint that moves for less than this cannot be judged [s].
+# Shortest motion by which a joint can be tested [s].
 _MIN_MOVING_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HypothesisFit:
-    """How well one hypothesis explains the rows.
+    """Fit of one hypothesis to the rows.
 
     Attributes:
-        nrmse_by_joint: Unexplained torque over its spread, per joint; nan where it has no rows.
-        cost: As above; differences are logarithms of odds, twice.
-        prior: The part of the cost that is distance from the nominal links.
-        links: theta.
-        friction: phi, per joint: direction, speed, drag, load, after reversals, rotor, offset.
-        has_load: Whether the last link carries what its description does not have.
+        nrmse_by_joint: RMSE over standard deviation of torque, per joint; nan where a joint has no
+            rows.
+        cost: Cost as above; differences are twice the log odds.
+        prior: Part of the cost by the distance from the nominal links.
+        links: Link parameters theta.
+        friction: Drive coefficients phi per joint: Coulomb, viscous, quadratic, load, pre-sliding,
+            rotor, offset.
+        has_load: Whether the last link carries an undescribed load.
     """
 
     nrmse_by_joint: Float[Array, " j"]
@@ -71,22 +73,22 @@ class HypothesisFit:
 
     @property
     def nrmse(self) -> float:
-        """Mean over the joints."""
+        """Mean nrmse over the joints."""
         finite = self.nrmse_by_joint[np.isfinite(self.nrmse_by_joint)]
         return float(np.mean(finite)) if len(finite) else float("nan")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HypothesisComparison:
-    """A hypothesis beside the recording as it is, on the rows by which both can be judged.
+    """Corrected against unchanged recording, on rows valid for both.
 
     Attributes:
-        unchanged, corrected: What they are worth.
-        holdout_ratio: Unexplained torque of rows left out of the fit, changed over plain, geometric
-            mean over the joints.
-        ratio_by_joint: The same, per joint.
-        worst_fold: The largest of the same over single folds.
-        log_odds: Log odds (twice) by all rows.
+        unchanged, corrected: Fits without and with the correction.
+        holdout_ratio: Residual RMS on left-out rows, corrected over unchanged, geometric mean over
+            the joints.
+        ratio_by_joint: The ratio per joint.
+        worst_fold: Largest ratio of a single fold.
+        log_odds: Twice the log odds by all rows.
     """
 
     unchanged: HypothesisFit
@@ -101,12 +103,12 @@ class HypothesisComparison:
 
     @property
     def prior_gain(self) -> float:
-        """By how much the links come closer to the nominal ones."""
+        """Decrease of the distance from the nominal links."""
         return self.unchanged.prior - self.corrected.prior
 
 
 class HypothesisTest:
-    """Thinned rows of samples, and what any hypothesis is worth on them."""
+    """Thinned rows of samples on which hypotheses are fitted and compared."""
 
     def __init__(
         self,
@@ -138,14 +140,14 @@ class HypothesisTest:
         self.samples = samples
         self.seconds = len(moving) / samples.rate_hz
         self.fold = _assign_folds(samples, indices, self.seconds)
-        # By identity; the links are kept so that no other object gets their address.
+        # Keyed by identity; references to the links prevent reuse of their addresses.
         self._priors: dict[int, Priors] = {}
         self._links: list[object] = []
         self._rigid = _rigid_columns(self.rows) if len(indices) else np.zeros((0, 0, 0))
         self.unchanged_fit = self.fit()
 
     def thin(self, max_rows: int) -> HypothesisTest:
-        """The same on fewer rows, for many hypotheses."""
+        """Test on fewer rows, for many hypotheses."""
         step = max(1, len(self.indices) // max_rows)
         if step == 1:
             return self
@@ -158,12 +160,13 @@ class HypothesisTest:
 
     @property
     def has_enough_data(self) -> bool:
-        """Whether there is motion enough to tell causes apart."""
+        """Whether there is enough motion to distinguish causes."""
         return len(self.indices) >= 100 and self.seconds >= _MIN_SECONDS
 
     def moving_joints(self, rows: DiagnosisRows) -> Bool[Array, " j"]:
-        """Which joints move for long enough to be judged, and both ways: a joint that turns one
-        way cannot tell gravity from friction.
+        """Joints that move long enough to be tested, in both directions.
+
+        Unidirectional motion cannot separate gravity from friction.
         """
         minimum = min(_MIN_MOVING_S, 0.5 * self.seconds)
         forward, backward = (
@@ -176,20 +179,20 @@ class HypothesisTest:
     def fit(
         self, correction: Correction | None = None, rows: DiagnosisRows | None = None
     ) -> HypothesisFit:
-        """The worth of the rows as they are, or as a change would make them."""
+        """Fit the rows, unchanged or as corrected."""
         rows = self.rows if rows is None else rows
         rows = rows if correction is None else correction.rows(correction.judged_rows(rows))
         sums = self._sums(rows, 1)
         return self._make_fit(rows, sums, self._solve(rows, sums))
 
     def log_odds(self, correction: Correction) -> float:
-        """Log odds (twice) of a change over the rows as they are, where both can be judged."""
+        """Twice the log odds of a correction against the unchanged rows, where both are valid."""
         judged = correction.judged_rows(self.rows)
         unchanged = self.unchanged_fit if judged is self.rows else self.fit(rows=judged)
         return unchanged.cost - self.fit(correction).cost + self._scale_log_odds(judged, correction)
 
     def compare(self, correction: Correction) -> HypothesisComparison:
-        """A change beside the rows as they are, also on rows that were left out."""
+        """Compare a correction with the unchanged rows, with cross-validation."""
         judged = correction.judged_rows(self.rows)
         unchanged, unchanged_squares = self._cross_validate(judged)
         corrected, corrected_squares = self._cross_validate(correction.rows(judged))
@@ -212,7 +215,7 @@ class HypothesisTest:
         )
 
     def shift_torque(self, delay_s: float) -> DiagnosisRows:
-        """The rows with torque taken `delay_s` seconds later than the motion."""
+        """Rows with torque taken `delay_s` seconds later than the motion."""
         samples = self.samples
         torque = np.empty_like(self.rows.torque)
         step = delay_s * samples.rate_hz
@@ -225,14 +228,14 @@ class HypothesisTest:
         return replace(self.rows, torque=np.where(self.rows.keep, torque, 0.0))
 
     def nrmse_lower_bound(self, rows: DiagnosisRows | None = None) -> Float[Array, " j"]:
-        """Unexplained share of each joint's torque with links of its own: a floor."""
+        """Lower bound on nrmse of each joint: fit with independent links per joint."""
         sums = self._sums(self.rows if rows is None else rows, 1)
         return np.sqrt(residual_lower_bound(sums) / sums.torque_variation)
 
     def gravity_tilt(self) -> float:
-        """By how much gravity leans in what the links leave unexplained, to first order [rad].
+        """Tilt of gravity in the residuals of the links, to first order [rad].
 
-        Its two horizontal parts on the fitted links, fitted to the residuals of all joints.
+        Its two horizontal components on the fitted links, fitted to the residuals of all joints.
         """
         rows, unchanged = self.rows, self.unchanged_fit
         down = np.asarray(rows.robot.gravity, float)
@@ -258,16 +261,16 @@ class HypothesisTest:
 
     @property
     def load_log_odds(self) -> float:
-        """Log odds (twice) against a last link that carries nothing undescribed."""
+        """Twice the log odds for an undescribed load of the last link."""
         sums, independent = self._sums(self.rows, 1), self._independent(self.rows)
         priors = self._prior(self.rows.robot)
         (unloaded,) = solve(sums, independent, (priors.described,), priors.centre)
         return _cost(independent, unloaded) - self.unchanged_fit.cost
 
     def estimate_load(self) -> tuple[Float[Array, " 10"], Float[Array, "10 10"]]:
-        """What the last link has more than its description, and the covariance of that.
+        """Inertial parameters of the last link beyond its description, with covariance.
 
-        The other links are taken to be described to about 30 %.
+        The other links are assumed to be described to about 30 %.
         """
         rows, priors = self.rows, self._prior(self.rows.robot)
         sums, independent = self._sums(rows, 1), self._independent(rows)
@@ -281,15 +284,15 @@ class HypothesisTest:
     def fit_without_parts(
         self, part: Int[Array, " n"], parts: int
     ) -> tuple[list[NormalSolution], list[NormalSolution]]:
-        """For every part of the rows, the fit to all rows but its own, and to its own alone."""
+        """Fits to all rows but one part, and to that part alone, for every part."""
         sums = self._sums(self.rows, parts, part)
         total = sums.pooled
         single = [sums.fold(k) for k in range(parts)]
-        others = [self._solve(self.rows, total - part_sums) for part_sums in single]
-        return others, [self._solve(self.rows, part_sums) for part_sums in single]
+        other_fits = [self._solve(self.rows, total - part_sums) for part_sums in single]
+        return other_fits, [self._solve(self.rows, part_sums) for part_sums in single]
 
     def with_gain(self, gain: Float[Array, " j"] | None) -> HypothesisTest:
-        """The same where each joint's channel has a gain of the user's."""
+        """Test with drive gains of the user for each joint."""
         if gain is None:
             return self
         out = copy(self)
@@ -297,7 +300,7 @@ class HypothesisTest:
         return out
 
     def _cross_validate(self, rows: DiagnosisRows) -> tuple[HypothesisFit, Float[Array, "f j"]]:
-        """The worth of rows, and squares of each fold by a fit to the others."""
+        """Fit of the rows, and squared residuals of each fold by a fit to the others."""
         sums = self._sums(rows, FOLDS)
         total = sums.pooled
         out = np.zeros((FOLDS, rows.torque.shape[1]))
@@ -324,7 +327,7 @@ class HypothesisTest:
         )
 
     def _has_recorded_motion(self, rows: DiagnosisRows) -> bool:
-        """Whether a change left the motion alone: the rigid columns are those already known."""
+        """Whether a correction left the motion unchanged, so that rigid columns can be reused."""
         recorded = self.rows
         return (
             rows.robot is recorded.robot
@@ -334,7 +337,7 @@ class HypothesisTest:
         )
 
     def _solve(self, rows: DiagnosisRows, sums: NormalEquations) -> NormalSolution:
-        """The fit of the links as described, or with a load where that is worth it."""
+        """Fit with the links as described, or with a load if its evidence exceeds the penalty."""
         priors, independent = self._prior(rows.robot), self._independent(rows)
         solutions = solve(sums, independent, (priors.described, priors.loaded), priors.centre)
         cost_described, cost_loaded = (_cost(independent, fit) for fit in solutions)
@@ -345,14 +348,14 @@ class HypothesisTest:
         return replace(solutions[1], has_load=True) if has_load else solutions[0]
 
     def _independent(self, rows: DiagnosisRows) -> Float[Array, " j"]:
-        """Rows per joint that say something of their own."""
+        """Effective number of independent samples per joint."""
         fraction = rows.keep.mean(axis=0) if len(rows.keep) else np.zeros(rows.keep.shape[1])
         return np.where(
             fraction > 0.0, np.maximum(_INDEPENDENT_PER_SECOND * self.seconds * fraction, 5.0), 0.0
         )
 
     def _scale_log_odds(self, rows: DiagnosisRows, correction: Correction) -> float:
-        """What a factor on torque adds to the cost by itself."""
+        """Jacobian of a factor on torque, as twice the log odds."""
         return 2.0 * float(np.log(abs(correction.scale)) * self._independent(rows).sum())
 
     def _make_fit(
@@ -374,7 +377,7 @@ class HypothesisTest:
 
 
 def residual(rows: DiagnosisRows, fitted: NormalSolution) -> Float[Array, "n j"]:
-    """Torque of rows that a fit to others leaves unexplained; zero where it does not count."""
+    """Residual torque of rows under a fit to other rows; zero where a row does not count."""
     engine = RegressorEngine(rows.robot, parameters=fitted.links.ravel())
     rigid = engine.inverse_dynamics(rows.position, rows.velocity, rows.acceleration)
     term_torque = np.einsum("njo,jo->nj", _drive_columns(rows), fitted.drive)
@@ -382,7 +385,7 @@ def residual(rows: DiagnosisRows, fitted: NormalSolution) -> Float[Array, "n j"]
 
 
 def _cost(independent: Float[Array, " j"], fitted: NormalSolution) -> float:
-    """Of a fit, by the joints that have rows."""
+    """Cost of a fit, over the joints that have rows."""
     has_rows = independent > 0.0
     return float(independent[has_rows] @ np.log(fitted.squares[has_rows])) + fitted.distance
 
@@ -396,7 +399,7 @@ def _rigid_columns(rows: DiagnosisRows) -> Float[Array, "n j p"]:
 
 
 def _drive_columns(rows: DiagnosisRows) -> Float[Array, "n j o"]:
-    """Columns of each joint's own."""
+    """Columns of each joint's drive: friction, rotor and offset."""
     v = rows.velocity
     load = np.abs(rows.torque) * rows.slip
     drag = np.concatenate([np.stack([rows.slip, v, np.abs(v) * v, load], -1), rows.slow], -1)
@@ -404,7 +407,7 @@ def _drive_columns(rows: DiagnosisRows) -> Float[Array, "n j o"]:
 
 
 def _assign_folds(samples: Samples, indices: Array, seconds: float) -> Array:
-    """Which fold each row belongs to: short pieces in turn, run after run."""
+    """Fold of each row: short segments in turn, run after run."""
     segment_length = max(1.0, min(_FOLD_SEGMENT_S, seconds / (2 * FOLDS)) * samples.rate_hz)
     runs = samples.run[indices] if len(indices) else np.zeros(0, int)
     out, offset = np.zeros(len(indices), int), 0
@@ -417,7 +420,7 @@ def _assign_folds(samples: Samples, indices: Array, seconds: float) -> Array:
 
 
 def _presliding_direction(samples: Samples, width: float) -> Float[Array, "n j"]:
-    """Friction that builds up over a displacement after each reversal."""
+    """Direction of motion with pre-sliding over a displacement after each reversal."""
     travel = samples.friction_velocity / samples.rate_hz
     out = np.empty_like(travel)
     for run in samples.run_slices():

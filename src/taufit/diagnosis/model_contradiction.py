@@ -1,11 +1,10 @@
-"""What the arm says about rows: nothing, or the one change that puts them right.
+"""Contradiction between recording and robot: find the single correction that resolves it.
 
-If the links explain the torque as well as each joint's own columns do, and lie where the nominal
-robot has them, nothing is wrong. Else every hypothesis is tried. One is named when the odds for it
-are overwhelming, when it also holds on each quarter of the rows left out of the fit, and when the
-arm then explains about as much as can be explained. Hypotheses that explain no more torque and only
-bring the links back to the nominal ones (a unit, all signs, another arm) are named when they bring
-them all the way back.
+If the links explain the torque as well as independent columns of each joint do, and are close to
+the nominal ones, nothing is wrong. Else every hypothesis is tested. One is reported if its odds are
+overwhelming, if it holds in every fold of the cross-validation, and if the robot then explains
+about as much as can be explained. Hypotheses that explain no more torque but bring the links back
+to the nominal ones (a unit, all signs, another robot) are reported if they do so completely.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ if TYPE_CHECKING:
     from taufit.calibration.mounting import Gravity
 
 
-# Joints whose gravity changes at least this much of the most loaded one's tell, and at least this
-# much of their torque's own spread.
+# Gravity of a joint is evaluated if it varies by at least these fractions of the most loaded
+# joint's and of the standard deviation of its torque.
 _MIN_GRAVITY_FRACTION, _MIN_TORQUE_FRACTION = 0.2, 0.5
 
 
 def gravity_scale_by_joint(rows: DiagnosisRows, links: Float[Array, " p"]) -> Float[Array, " j"]:
-    """s of g(links) = s g(nominal) + offset, per joint; nan where gravity says little.
+    """Gravity scale s of g(links) = s g(nominal) + offset, per joint; nan for small gravity.
 
-    `links` are fitted to all joints at once with friction, rotors and offsets beside them and the
-    nominal ones as a weak prior, so nothing else is taken for gravity, and where the recording
-    does not show gravity the slope is one.
+    `links` are fitted to all joints jointly with friction, rotors and offsets and the nominal
+    links as a weak prior, so only gravity is compared; the scale is one where gravity is not
+    identifiable.
     """
     joints = rows.torque.shape[1]
     out = np.full(joints, np.nan)
@@ -74,20 +73,20 @@ def gravity_scale_by_joint(rows: DiagnosisRows, links: Float[Array, " p"]) -> Fl
 
 
 def median_gravity_scale(scales: Float[Array, " j"]) -> float:
-    """Median over the joints that tell; nan where none does."""
+    """Median over the joints with a finite scale; nan if there is none."""
     finite = scales[np.isfinite(scales)]
     return float(np.median(finite)) if len(finite) else float("nan")
 
 
-# Lags that are tried [s]; smaller ones than the least do no harm at usual cut-offs.
+# Delays tested [s]; delays below the minimum are negligible at usual cut-off frequencies.
 _DELAYS = (-0.15, -0.1, -0.06, -0.03, 0.03, 0.06, 0.1, 0.15, 0.2)
 MIN_DELAY_S = 0.015
-# The lag must make the model this much better, and by this many log odds.
+# Required ratio of nrmse and log odds (twice) for a delay.
 _DELAY_NRMSE_RATIO, _DELAY_LOG_ODDS = 0.85, 30.0
 
 
 def delay_finding(evidence: HypothesisTest) -> Finding | None:
-    """A delay that makes the arm explain the torque much better, or nothing."""
+    """Finding on a delay with which the robot explains the torque much better, or None."""
     unchanged = evidence.unchanged_fit
     fits = [(delay_s, evidence.fit(rows=evidence.shift_torque(delay_s))) for delay_s in _DELAYS]
     delay_s, best = min(fits, key=lambda item: item[1].cost)
@@ -121,46 +120,45 @@ def delay_finding(evidence: HypothesisTest) -> Finding | None:
     )
 
 
-# Links explain a joint's torque worse than its own columns by this factor, or lie this far from
-# the nominal ones (squared, in units of 100 %), or leave this share unexplained: look closer.
+# Hypotheses are tested if nrmse exceeds its lower bound by this factor, or the links are this far
+# from the nominal ones (squared, in units of 100 %), or nrmse exceeds this value.
 _SUSPICIOUS_RATIO, _SUSPICIOUS_PRIOR, _SUSPICIOUS_NRMSE = 1.4, 4.0, 0.08
-# So where gravity seems to come from this far off its declared direction, to first order [rad].
+# Likewise for a tilt of gravity above this value [rad].
 _SUSPICIOUS_TILT = np.radians(1.0)
-# A hypothesis is named when it gains this many log odds (twice) and, of rows left out of the fit,
-# leaves this much of what was unexplained, in every fold less than before.
+# Required log odds (twice) of a hypothesis, and largest residual ratios in cross-validation, over
+# all folds and in every single one.
 MIN_LOG_ODDS, MAX_HOLDOUT_RATIO, MAX_FOLD_RATIO = 40.0, 0.93, 0.98
-# Or when it gains this many, the links come this much closer to the nominal ones, to within this
-# share of the distance they had, and rows left out of the fit are not explained worse than this.
+# Alternatively, for links that return to the nominal ones: required log odds, decrease of the
+# distance, ratio of distances, and largest residual ratio in cross-validation.
 RETURN_LOG_ODDS, MIN_PRIOR_GAIN, MAX_PRIOR_RATIO, RETURN_HOLDOUT_RATIO = 20.0, 5.0, 0.35, 1.03
-# A bundled arm is weighed against another bundled one, both described as well: few odds decide
-# where the torque is explained, rows left out of the fit are not explained worse, and the links
-# come back to within this share of the distance they had; fewer still where gravity is off by a
-# factor in every joint.
+# Between two bundled robots, both well described, smaller log odds decide if the torque is
+# explained and the links return to within this ratio of distances; still smaller ones (second
+# value) if gravity is wrong by a common factor in every joint.
 _ROBOT_PRIOR_RATIO, _FACTOR_LOG_ODDS = 0.5, 3.0
 _RETURN_KINDS = ("torque_sign", "mounting", "wrong_arm", "clock_scale", "zero_offset")
-# Gravity itself shows that these are so; they need no such odds.
+# Kinds shown by gravity itself, which need no such odds.
 _GRAVITY_KINDS = ("unit", "gravity_removed")
-# It is refused, not only named, when it gains this many and leaves this share.
+# Log odds and residual ratio from which the finding is an error instead of a warning.
 ERROR_LOG_ODDS, _ERROR_HOLDOUT_RATIO = 100.0, 0.85
-# What a hypothesis leaves must be within this of what the joints' own columns leave, or small, and
-# not as much as this.
+# Nrmse of a hypothesis must be within this factor of its lower bound, or below the second value,
+# and never above the third.
 _NRMSE_BOUND_RATIO, _GOOD_NRMSE, _MAX_NRMSE = 2.0, 0.12, 0.5
-# Gravity relative to the nominal arm that is as it should be, that no tool or bad description
-# explains, and that is none at all; slopes of one unit agree within this factor.
+# Gravity scales: plausible range, range outside which no tool or bad description is the cause,
+# largest scale of torque without gravity; scales of one unit agree within the last factor.
 _PLAUSIBLE_SCALES, _EXTREME_SCALES, _NO_GRAVITY_SCALE, _SCALE_AGREEMENT = (
     (0.5, 2.0),
     (0.15, 6.5),
     0.3,
     1.7,
 )
-# Powers of ten that units may be off by.
+# Powers of ten by which units may be wrong.
 _POWERS_OF_TEN = (1e-3, 1e-2, 1e-1, 1e1, 1e2, 1e3)
 # Hypotheses are compared on this many rows before the best are confirmed on all.
 _QUICK_ROWS, _CONFIRMED_COUNT = 300, 5
-# A velocity that was measured, and is the change of position, speaks for the clock: this many log
-# odds (twice).
+# A measured velocity consistent with position supports the recorded clock by these log odds
+# (twice).
 _MEASURED_CLOCK_RANK = 40.0
-# Joints whose velocities are correlated more than this move as one: no cause can be separated.
+# Correlation of velocities above which joints move together and causes cannot be separated.
 _MAX_CORRELATION = 0.98
 _MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale")
 
@@ -168,7 +166,7 @@ _MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale
 def find_model_contradiction(
     robot: Robot, recordings: Sequence[Recording], evidence: HypothesisTest
 ) -> list[Cause]:
-    """The cause of a contradiction between the rows and the arm, or a delay, or nothing."""
+    """Causes of a contradiction between rows and robot, or a delay; empty if there are none."""
     if not evidence.has_enough_data:
         other_robot = robot_from_short_motion(evidence)
         if other_robot is not None:
@@ -193,7 +191,7 @@ def find_model_contradiction(
 
 
 def _other_robot_warning(evidence: HypothesisTest) -> list[Cause]:
-    """A warning where the links come out as those of another arm."""
+    """Warning if the fitted links match another robot."""
     other_robot = likely_other_robot(evidence)
     return (
         []
@@ -203,13 +201,13 @@ def _other_robot_warning(evidence: HypothesisTest) -> list[Cause]:
 
 
 def _delay_log_odds(evidence: HypothesisTest, delay: Finding) -> float:
-    """Log odds (twice) of a delay."""
+    """Twice the log odds of a delay."""
     assert isinstance(delay.value, float)
     return evidence.unchanged_fit.cost - evidence.fit(rows=evidence.shift_torque(delay.value)).cost
 
 
 def _too_short_causes(evidence: HypothesisTest) -> list[Cause]:
-    """A motion too short for any of this is said to be."""
+    """Warning that the motion is too short for these checks."""
     if len(evidence.indices) == 0:
         return []
     return [
@@ -226,10 +224,10 @@ def _too_short_causes(evidence: HypothesisTest) -> list[Cause]:
 
 
 def _gravity_scales(evidence: HypothesisTest) -> Float[Array, " j"]:
-    """Gravity in the torque relative to the nominal arm's, per joint.
+    """Gravity scale of each joint: gravity in the torque relative to the nominal robot.
 
-    The weak prior keeps links within some powers of ten, so those are tried one by one where the
-    torque is not explained as it is.
+    The weak prior limits links to some orders of magnitude, so powers of ten are tested in turn if
+    the torque is not explained as recorded.
     """
     unchanged = evidence.unchanged_fit
     scales = gravity_scale_by_joint(evidence.rows, unchanged.links)
@@ -247,7 +245,7 @@ def _gravity_scales(evidence: HypothesisTest) -> Float[Array, " j"]:
 
 
 def _is_suspicious(evidence: HypothesisTest, scales: Float[Array, " j"]) -> bool:
-    """Whether the arm and the rows disagree enough to look for a cause."""
+    """Whether robot and rows disagree enough to look for a cause."""
     unchanged = evidence.unchanged_fit
     nrmse_ratio = np.nanmax(
         unchanged.nrmse_by_joint / np.maximum(evidence.nrmse_lower_bound(), 0.01)
@@ -269,7 +267,7 @@ def _is_suspicious(evidence: HypothesisTest, scales: Float[Array, " j"]) -> bool
 def _best_correction(
     evidence: HypothesisTest, gravity: Gravity | None, scales: Float[Array, " j"], measured: bool
 ) -> tuple[Correction, HypothesisComparison] | None:
-    """The hypothesis that puts things right, or None."""
+    """Best correction that resolves the contradiction with its comparison, or None."""
     from taufit.diagnosis.hypotheses import hypotheses, rank_corrections
 
     corrections = _testable_corrections(evidence, hypotheses(evidence, gravity), scales, measured)
@@ -285,7 +283,7 @@ def _best_correction(
             and _can_identify_robot(evidence)
         )
     ]
-    # A factor that a bad description may have, too, is named where nothing else explains it.
+    # A moderate factor may also be a bad description: reported only if nothing else explains it.
     comparisons.sort(
         key=lambda candidate: (
             _is_moderate_scale(candidate[0]),
@@ -294,7 +292,7 @@ def _best_correction(
     )
     for correction, comparison in comparisons:
         if correction.small and comparison.log_odds > MIN_LOG_ODDS:
-            # Something is a little off; what else seems to explain it does not.
+            # A small error is present; other apparent explanations are not valid.
             return None
         is_other_robot = _is_other_robot(evidence, correction, comparison)
         is_convincing = is_other_robot or _is_convincing(correction, comparison)
@@ -311,7 +309,7 @@ def _testable_corrections(
     scales: Float[Array, " j"],
     measured: bool,
 ) -> list[Correction]:
-    """Hypotheses that this recording can tell from others."""
+    """Hypotheses that this recording can distinguish."""
     untested = _MOTION_KINDS if _joints_move_together(evidence) else ()
     finite = scales[np.isfinite(scales)]
     without_gravity = len(finite) > 0 and bool(np.all(np.abs(finite) < _NO_GRAVITY_SCALE))
@@ -331,7 +329,7 @@ def _testable_corrections(
 
 
 def _can_identify_robot(evidence: HypothesisTest) -> bool:
-    """Whether the arm is a bundled one and leaves so little that another arm would show."""
+    """Whether the robot is bundled and fits so well that another robot would be visible."""
     return (
         evidence.rows.robot.name in bundled_robots()
         and evidence.unchanged_fit.nrmse < _SUSPICIOUS_NRMSE
@@ -341,7 +339,7 @@ def _can_identify_robot(evidence: HypothesisTest) -> bool:
 def _is_other_robot(
     evidence: HypothesisTest, correction: Correction, comparison: HypothesisComparison
 ) -> bool:
-    """Whether another bundled arm explains the torque of this one better."""
+    """Whether another bundled robot explains the torque better."""
     if correction.kind != "wrong_arm" or not _can_identify_robot(evidence):
         return False
     nearer = comparison.corrected.prior < _ROBOT_PRIOR_RATIO * comparison.unchanged.prior
@@ -358,7 +356,7 @@ def _is_other_robot(
 def _prefer_other_robot(
     evidence: HypothesisTest, comparisons: list[tuple[Correction, HypothesisComparison]]
 ) -> tuple[Correction, HypothesisComparison]:
-    """Another arm in which gravity is right, where one explains the torque; else the factor."""
+    """Another robot with correct gravity, if one explains the torque; else the factor."""
     for correction, comparison in comparisons:
         is_supported = (
             comparison.log_odds > RETURN_LOG_ODDS
@@ -384,7 +382,7 @@ def _is_moderate_scale(correction: Correction) -> bool:
 
 
 def _is_testable(evidence: HypothesisTest, correction: Correction) -> bool:
-    """Whether the joints concerned move for long enough."""
+    """Whether the joints concerned move long enough."""
     if not correction.concerns:
         return True
     moving = evidence.moving_joints(correction.judged_rows(evidence.rows))
@@ -393,7 +391,7 @@ def _is_testable(evidence: HypothesisTest, correction: Correction) -> bool:
 
 def _is_convincing(correction: Correction, comparison: HypothesisComparison) -> bool:
     if _is_moderate_scale(correction) and correction.scale < 1.0:
-        # A load makes gravity larger, too, and does not leave the other links as described.
+        # An undescribed load also increases gravity, but changes the other links.
         nearer = comparison.corrected.prior < MAX_PRIOR_RATIO * comparison.unchanged.prior
         return nearer and comparison.log_odds > ROBOT_LOG_ODDS
     if correction.kind in _GRAVITY_KINDS:
@@ -409,7 +407,7 @@ def _is_convincing(correction: Correction, comparison: HypothesisComparison) -> 
 
 
 def _restores_nominal(correction: Correction, comparison: HypothesisComparison) -> bool:
-    """Whether the links come back to the nominal ones; never against a measured velocity."""
+    """Whether the links return to the nominal ones; never against a measured velocity."""
     return (
         correction.kind in _RETURN_KINDS
         and correction.rank < _MEASURED_CLOCK_RANK
@@ -423,7 +421,7 @@ def _restores_nominal(correction: Correction, comparison: HypothesisComparison) 
 def _explains_torque(
     evidence: HypothesisTest, correction: Correction, comparison: HypothesisComparison
 ) -> bool:
-    """Whether the arm then explains about as much as there is to explain."""
+    """Whether the corrected robot explains about as much as can be explained."""
     nrmse = comparison.corrected.nrmse
     if nrmse < _GOOD_NRMSE or nrmse > _MAX_NRMSE:
         return nrmse < _GOOD_NRMSE
@@ -432,7 +430,7 @@ def _explains_torque(
 
 
 def _joints_move_together(evidence: HypothesisTest) -> bool:
-    """Whether joints move as one: such a motion cannot tell one joint's angle from another's."""
+    """Whether joints move together, so that their angles cannot be distinguished."""
     velocity = evidence.rows.velocity
     active = velocity[:, velocity.std(axis=0) > 1e-3]
     if active.shape[1] < 2:
@@ -442,9 +440,9 @@ def _joints_move_together(evidence: HypothesisTest) -> bool:
 
 
 def _has_common_scale(scales: Float[Array, " j"]) -> bool:
-    """Whether gravity is as many times too large or small in every joint that carries any.
+    """Whether gravity is wrong by a common factor in every loaded joint.
 
-    A tool adds more to the joints near it than to those near the base; a unit is the same for all.
+    A tool affects the joints near it more than those near the base; a unit affects all equally.
     """
     finite = scales[np.isfinite(scales)]
     if len(finite) == 0 or np.any(finite <= 0.0):
@@ -456,7 +454,7 @@ def _has_common_scale(scales: Float[Array, " j"]) -> bool:
 
 
 def _unit_correction(scale: float) -> Correction:
-    """Torque in another unit, where gravity is as many times too large or small."""
+    """Correction of the torque unit that explains the gravity scale."""
     size, unit = abs(scale), None
     if 500 < size < 2000:
         unit = "mN m"
@@ -484,7 +482,7 @@ def _unit_correction(scale: float) -> Correction:
 def _cause(
     correction: Correction, comparison: HypothesisComparison, gravity: Gravity | None, robot: Robot
 ) -> Cause:
-    """The finding: refused where the evidence is overwhelming, else only named."""
+    """Cause with its finding: an error if the evidence is overwhelming, else a warning."""
     message = correction.message
     if correction.kind == "mounting" and gravity is not None:
         from taufit.calibration.mounting import describe_mounting
@@ -498,7 +496,7 @@ def _cause(
         is_error &= gravity is not None and gravity.wrong
     if correction.kind == "unit":
         is_error = not _is_moderate_scale(correction)
-    # A model of another arm may predict its torque and weighs what it carries wrongly.
+    # A model of another robot may predict the torque and still estimate payloads wrongly.
     is_error |= correction.kind == "wrong_arm"
     severity = "error" if is_error else "warning"
     finding = Finding(

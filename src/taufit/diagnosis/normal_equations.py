@@ -1,13 +1,13 @@
-"""Normal equations of hypotheses, fold by fold, and what least squares makes of them.
+"""Normal equations of hypotheses, fold by fold, and their least-squares solution.
 
-With W the rigid columns, F the columns of each joint's own, and n_j independent rows per joint,
+With W the rigid columns, F the drive columns of each joint, and n_j independent rows per joint,
 
     cost(theta, phi) = sum_j n_j log(|tau_j - W_j theta - F_j phi_j|^2 / |tau_j|^2)
                        + (theta - theta0)' Q (theta - theta0)
 
-is minimised by weighted least squares, reweighted. Friction that would drive a joint (whose power
-summed over the rows is negative) and rotors of negative inertia are not accepted: their columns
-are left out. Sums over folds add up, so leaving one out is a subtraction.
+is minimised by reweighted least squares. Friction with negative power summed over the rows, and
+rotors of negative inertia, are not accepted: their columns are left out. Sums over folds add up,
+so leaving one out is a subtraction.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.gaussian import Gaussian, scaled_inverse, unit_diagonal
 
 _ROUNDS = 3
-# Shares below this are noise; to reach one that is smaller still is no evidence.
+# Nrmse below this is noise and no further evidence.
 NRMSE_FLOOR = 0.01
-# Columns of a joint of its own: friction first, then the rotor, then the offset.
+# Drive columns of a joint (friction, rotor, offset), and the friction columns among them.
 DRIVE_COLUMNS, FRICTION_COLUMNS = 8, 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalEquations:
-    """Sums over the rows of each fold that belong to each joint.
+    """Sums over the rows of each fold and joint.
 
     Attributes:
-        square: Of the columns with each other: links first, then the joint's own.
-        right: Of the columns with torque.
-        power: Of torque with itself.
+        square: Gram matrix of the columns: links first, then the drive.
+        right: Products of columns and torque.
+        power: Sum of squared torque.
         total: Sum of torque.
-        friction_power: Of the joint's friction columns with its velocity.
-        count: Rows.
+        friction_power: Products of friction columns and velocity.
+        count: Number of rows.
     """
 
     square: Float[Array, "f j c c"]
@@ -59,7 +59,7 @@ class NormalEquations:
 
     @property
     def pooled(self) -> NormalEquations:
-        """All folds as one."""
+        """Sum over all folds."""
         return NormalEquations(
             self.square.sum(axis=0, keepdims=True),
             self.right.sum(axis=0, keepdims=True),
@@ -70,7 +70,7 @@ class NormalEquations:
         )
 
     def fold(self, f: int) -> NormalEquations:
-        """One of them."""
+        """Sums of one fold."""
         rows = slice(f, f + 1)
         return NormalEquations(
             self.square[rows],
@@ -90,7 +90,7 @@ class NormalEquations:
     def residual_squares(
         self, theta: Float[Array, " p"], phi: Float[Array, "j o"]
     ) -> Float[Array, " j"]:
-        """Squared torque that parameters leave unexplained, over all folds."""
+        """Sum of squared residuals over all folds."""
         x = np.concatenate([np.broadcast_to(theta, (len(phi), len(theta))), phi], axis=1)
         folded = np.einsum("fjab,jb->ja", self.square, x)
         linear = np.einsum("fja,ja->j", self.right, x)
@@ -106,7 +106,7 @@ def normal_equations(
     fold: Int[Array, " n"],
     folds: int,
 ) -> NormalEquations:
-    """Sums of rows; those that `keep` leaves out of a joint count for nothing."""
+    """Sums of rows; rows with keep = False are excluded."""
     joints, p = torque.shape[1], rigid.shape[2]
     c = p + drive.shape[2]
     square, right = np.zeros((folds, joints, c, c)), np.zeros((folds, joints, c))
@@ -128,8 +128,14 @@ def normal_equations(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalSolution:
-    """Parameters, what they leave unexplained (squared, per joint), and their distance from Q;
-    whether the last link was given room for a load.
+    """Solution of the normal equations for one prior.
+
+    Attributes:
+        links: theta.
+        drive: phi of each joint.
+        squares: Squared residuals per joint.
+        distance: Squared distance from the prior mean under Q.
+        has_load: Whether the prior allows a load of the last link.
     """
 
     links: Float[Array, " p"]
@@ -145,7 +151,7 @@ def solve(
     priors: Sequence[Float[Array, "p p"]],
     centre: Float[Array, " p"],
 ) -> list[NormalSolution]:
-    """The parameters of least cost, for each Q."""
+    """Parameters of least cost, for each prior precision Q."""
     pooled = sums.pooled if len(sums.power) > 1 else sums
     eliminated: dict[tuple[int, bytes], _EliminatedJoint] = {}
 
@@ -189,7 +195,7 @@ def covariance(
     prior: Float[Array, "p p"],
     fitted: NormalSolution,
 ) -> Float[Array, "p p"]:
-    """Of the links, with each joint's own columns, as far as they were accepted, beside them."""
+    """Covariance of the links, with the accepted drive columns marginalised."""
     pooled = sums.pooled
     square = prior.copy()
     for j, drive in enumerate(fitted.drive):
@@ -199,7 +205,7 @@ def covariance(
 
 
 def residual_lower_bound(sums: NormalEquations) -> Float[Array, " j"]:
-    """What each joint's rows leave unexplained with links of its own: no parameters leave less."""
+    """Squared residuals of each joint with independent links: a lower bound for any parameters."""
     pooled = sums.pooled
     out = np.zeros(pooled.power.shape[1])
     for j in range(len(out)):
@@ -216,7 +222,7 @@ def residual_lower_bound(sums: NormalEquations) -> Float[Array, " j"]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _EliminatedJoint:
-    """A joint's normal equations with its own columns eliminated."""
+    """Normal equations of a joint with its drive columns eliminated."""
 
     square: Float[Array, "p p"]
     right: Float[Array, " p"]
@@ -252,7 +258,7 @@ def _solve_weighted(
     prior: Float[Array, "p p"],
     centre: Float[Array, " p"],
 ) -> tuple[Float[Array, " p"], Float[Array, "j o"]]:
-    """theta and phi of the weighted least squares."""
+    """Solution theta and phi of the weighted least squares."""
     total = Gaussian.about(centre, prior)
     for w, joint in zip(weight, joints, strict=True):
         total = total + Gaussian(w * joint.square, w * joint.right)

@@ -1,4 +1,4 @@
-"""Other arms that the torque may belong to: bundled ones with as many joints."""
+"""Other robots that the torque may belong to: bundled ones with the same number of joints."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTes
 from taufit.dynamics import forward_kinematics
 from taufit.robot import Robot, bundled_robots, read_robot
 
-# Arms whose tips travel as far as each other's, within this share, are the same to a model.
+# Relative tolerance of tip distances within which two robots have the same kinematics.
 _KINEMATIC_TOLERANCE = 0.1
-# A motion of this length shows another arm, and nothing else for certain [s].
+# Shortest motion that identifies another robot [s], and its smallest number of rows.
 _MIN_SECONDS, _MIN_ROWS = 3.5, 100
-# Share of the joints that must move for the links to be compared with nominal ones.
+# Fraction of joints that must move for the links to be compared with nominal ones.
 _MIN_MOVING_FRACTION = 0.5
-# An arm is another one when the links lie further than this from the nominal ones (squared, in
-# units of 100 %), come back to within this share of it, and gain this many log odds (twice), more
-# where the description is the user's, without explaining rows left out of the fit worse than this;
+# Another robot is reported if the links are further than this from the nominal ones (squared, in
+# units of 100 %), return to within this ratio of the distance, with these log odds (twice; more if
+# the description is the user's) and at most this residual ratio in cross-validation;
 _MIN_PRIOR_DISTANCE, _MAX_PRIOR_RATIO, ROBOT_LOG_ODDS, _USER_ROBOT_LOG_ODDS, _MAX_HOLDOUT_RATIO = (
     3.0,
     0.35,
@@ -30,47 +30,46 @@ _MIN_PRIOR_DISTANCE, _MAX_PRIOR_RATIO, ROBOT_LOG_ODDS, _USER_ROBOT_LOG_ODDS, _MA
     20.0,
     1.1,
 )
-# or, in a short motion, when it gains this many, and leaves this share of rows left out of the
-# fit unexplained that was, in every fold.
+# or, in a short motion, with these log odds and residual ratios, over all folds and in every one.
 _SHORT_LOG_ODDS, _SHORT_HOLDOUT_RATIO, _SHORT_FOLD_RATIO = 40.0, 0.8, 0.9
-# It may be another one when the links come back as far and that many odds are not against it.
+# Another robot is possible if the links return as far, with at least these log odds.
 _POSSIBLE_LOG_ODDS = -3.0
-# Arms are first compared on this many rows; with as many odds against it one is not looked at.
+# Rows of the first comparison, and smallest log odds in it to be considered further.
 _QUICK_ROWS, _QUICK_LOG_ODDS = 300, -10.0
-# It leaves at most this share of the torque unexplained.
+# Largest nrmse with the other robot.
 _MAX_NRMSE = 0.12
-# Arms within this many log odds (twice) of the best are as likely.
+# Log odds (twice) within which robots count as equally likely.
 _EQUAL_LOG_ODDS = 6.0
 
 Tried = tuple[Correction, HypothesisComparison]
 
 
 @cache
-def _bundled() -> tuple[Robot, ...]:
+def _read_bundled_robots() -> tuple[Robot, ...]:
     return tuple(read_robot(name) for name in bundled_robots())
 
 
 def candidate_robots(robot: Robot) -> list[Correction]:
-    """Bundled arms of the same number of joints and of other lengths or axes."""
+    """Corrections to bundled robots with as many joints but different lengths or axes."""
     return [
         replace_robot(other)
-        for other in _bundled()
+        for other in _read_bundled_robots()
         if other.joints == robot.joints and not _has_same_kinematics(robot, other)
     ]
 
 
 def robot_from_short_motion(evidence: HypothesisTest) -> Tried | None:
-    """Another arm that a motion too short to check anything else shows clearly, or None."""
+    """Another robot that a short motion identifies clearly, or None."""
     robot = evidence.rows.robot
     odds = ROBOT_LOG_ODDS if robot.name in bundled_robots() else _USER_ROBOT_LOG_ODDS
     return _find_other_robot(evidence, lambda comparison: _is_clear(comparison, odds))
 
 
 def likely_other_robot(evidence: HypothesisTest) -> Tried | None:
-    """Another arm to which the links belong as likely as to this bundled one, or None.
+    """Another robot that matches the links at least as well as this bundled one, or None.
 
-    Where the torque is explained as well by both, lengths of the arm are not visible in it; that
-    the links come out as those of another arm is.
+    If both explain the torque equally well, link lengths are not visible in it, but the fitted
+    links may match those of another robot.
     """
     is_bundled = evidence.rows.robot.name in bundled_robots()
     if (
@@ -96,14 +95,14 @@ def likely_other_robot(evidence: HypothesisTest) -> Tried | None:
 
 
 def excites_links(evidence: HypothesisTest) -> bool:
-    """Whether half of the joints move, so that the links can lie far from, or near to, nominal."""
+    """Whether enough joints move to compare the links with nominal ones."""
     return bool(np.mean(evidence.moving_joints(evidence.rows)) >= _MIN_MOVING_FRACTION)
 
 
 def _find_other_robot(
     evidence: HypothesisTest, condition: Callable[[HypothesisComparison], bool]
 ) -> Tried | None:
-    """The likeliest other arm for which something holds."""
+    """Most likely other robot whose comparison satisfies a condition, or None."""
     too_short = evidence.seconds < _MIN_SECONDS or len(evidence.indices) < _MIN_ROWS
     if too_short or not excites_links(evidence):
         return None
@@ -132,7 +131,7 @@ def _is_clear(comparison: HypothesisComparison, odds: float) -> bool:
 
 
 def favours_other_robot(comparison: HypothesisComparison, odds: float) -> bool:
-    """Whether the links are far from the nominal ones of the arm, and near to those of another."""
+    """Whether the links are far from the nominal ones and close to those of another robot."""
     distance, corrected_distance = comparison.unchanged.prior, comparison.corrected.prior
     is_near = distance > _MIN_PRIOR_DISTANCE and corrected_distance < _MAX_PRIOR_RATIO * distance
     return is_near and comparison.log_odds > odds and comparison.holdout_ratio < _MAX_HOLDOUT_RATIO
@@ -141,7 +140,7 @@ def favours_other_robot(comparison: HypothesisComparison, odds: float) -> bool:
 def with_equally_likely_robots(
     correction: Correction, comparison: HypothesisComparison, comparisons: Sequence[Tried]
 ) -> Correction:
-    """The change with the names of arms that explain the torque as well, in its message."""
+    """Correction with the names of equally likely robots in its message."""
     if correction.kind != "wrong_arm" or correction.remedy is None:
         return correction
     best = correction.remedy.robot
@@ -155,16 +154,16 @@ def with_equally_likely_robots(
     ]
     if not equals:
         return correction
-    others = " and ".join(equals)
+    names = " and ".join(equals)
     return replace(
         correction,
-        message=f"the torque is that of another arm: {best} explains it, and {others}"
+        message=f"the torque is that of another arm: {best} explains it, and {names}"
         f" as well. Fit with `{best}`, or with the one of them that it is",
     )
 
 
 def _has_same_kinematics(robot: Robot, other: Robot) -> bool:
-    """Whether two arms move alike, wherever their bases are: UR10 and UR10e do."""
+    """Whether two robots move equally, wherever their bases are (e.g. UR10 and UR10e)."""
     q = np.random.default_rng(0).uniform(-1.5, 1.5, (20, robot.joints))
     first, second = (
         _distances(forward_kinematics(candidate, q)[:, -1, :3, 3]) for candidate in (robot, other)

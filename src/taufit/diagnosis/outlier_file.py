@@ -1,8 +1,8 @@
-"""One of several files in which a joint's zero is elsewhere, or another load is carried.
+"""Outlier file: one of several recordings with another joint zero or another load.
 
-Links fitted to such a file alone explain it: they turn with the joint, or contain the load. Links
-fitted to the other files do not, and do when the zero is put right or the last link is given what
-it carries, so that is what is tried.
+Links fitted to such a file alone explain it: they rotate with the joint, or contain the load. Links
+fitted to the other files do not, unless the zero is corrected or the load added to the last link;
+both are tested.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from taufit.recording.finding import Finding
 from taufit.signals.samples import Samples
 
 _MIN_FILES = 3
-# Rows of a file that are enough, that are taken where they are not, and of all files at most.
+# Required rows per file, rows per file otherwise taken, and largest total number of rows.
 _ROWS_PER_FILE, _TARGET_ROWS_PER_FILE, _MAX_ROWS = 80, 200, 6000
-# A file is looked at where, in one joint, the others leave this share of its torque, and this many
-# times what it leaves alone.
+# A file is tested if, in one joint, nrmse by the other files' fit exceeds this value and this
+# multiple of the nrmse of its own fit.
 _MIN_NRMSE, _MIN_NRMSE_RATIO = 0.1, 1.8
-# A cause is named when it leaves at most this share of the difference (squared); a joint when no
-# other joint's zero comes within this factor of that, or this share.
+# Largest remaining fraction of the difference (squared) for a cause; a joint is named only if no
+# other joint's zero comes within this factor, or this fraction of the difference.
 _MAX_REMAINING, _UNIQUE_RATIO, _UNIQUE_FRACTION = 0.3, 1.5, 0.1
-# A load is one when it weighs more than this share of the arm; directions in which the motion
-# shows less than this of the clearest are not fitted.
+# Smallest load as a fraction of the robot's mass; relative singular value below which directions
+# are not fitted.
 _MIN_LOAD_FRACTION, _RCOND = 0.01, 1e-3
-# Angles that are tried, and how near to the best of them the zero is searched [rad].
+# Step of the offsets tested [rad], and parameters of the search around the best.
 _ANGLE_STEP = np.radians(15.0)
 _GOLDEN_RATIO, _HALVINGS = 0.618, 10
 
 
 def find_outlier_file(evidence: HypothesisTest) -> tuple[Cause, Samples] | None:
-    """Why one file is not like the others, and the samples of those; None where none is.
+    """Cause that one file differs from the others, and the samples of those; None if none does.
 
     Args:
-        evidence: Of all files; more rows are taken where there are few for each.
+        evidence: Hypothesis test of all files; rebuilt with more rows if there are few per file.
     """
     samples = evidence.samples
     names = list(dict.fromkeys(samples.names))
@@ -72,7 +72,7 @@ def find_outlier_file(evidence: HypothesisTest) -> tuple[Cause, Samples] | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FileFit:
-    """A file's rows, links fitted to the others and to it alone, and the spread of all torque."""
+    """Rows of a file with the fits to the other files and to it alone."""
 
     name: str
     rows: DiagnosisRows
@@ -83,7 +83,7 @@ class _FileFit:
     def nrmse_squared(
         self, rows: DiagnosisRows, fit: NormalSolution | None = None
     ) -> Float[Array, " j"]:
-        """Mean square of what the others leave of rows, over the spread of the torque."""
+        """Mean squared residual of rows over the variance of the torque."""
         count = np.maximum(rows.keep.sum(axis=0), 1)
         residuals = residual(rows, self.other_fit if fit is None else fit)
         out: Array = np.sum(residuals**2, axis=0) / count / self.torque_std**2
@@ -91,17 +91,17 @@ class _FileFit:
 
     @property
     def own_nrmse_squared(self) -> Float[Array, " j"]:
-        """What the file leaves of itself."""
+        """Squared nrmse of the file under its own fit."""
         return self.nrmse_squared(self.rows, self.own_fit)
 
     @property
     def excess(self) -> float:
-        """By how much the others leave more."""
+        """Excess of the squared nrmse by the other files' fit."""
         return float(np.sum(self.nrmse_squared(self.rows) - self.own_nrmse_squared))
 
 
 def _zero_offset_cause(part: _FileFit) -> Cause | None:
-    """The zero that puts a file right, where one joint's does."""
+    """Cause if the zero offset of one joint explains the file."""
     rows, excess, own_sum = part.rows, part.excess, float(part.own_nrmse_squared.sum())
     offsets = sorted(
         (*_best_offset(part, j), j) for j, link in enumerate(rows.robot.links) if not link.prismatic
@@ -123,12 +123,12 @@ def _zero_offset_cause(part: _FileFit) -> Cause | None:
         f"the other recordings: with `offset` {offset:.4f} rad for it at the position, in a column "
         "map for this file, they agree. Or leave the file out"
     )
-    # What mends one file would spoil the others.
+    # A remedy for one file would spoil the others.
     return Cause(Finding("zero_offset", "error", message, joint=joint + 1), correction)
 
 
 def _best_offset(part: _FileFit, joint: int) -> tuple[float, float]:
-    """The least that an offset of a joint's position leaves, and the offset."""
+    """Smallest residual over position offsets of a joint, and that offset [rad]."""
     rows = part.rows
 
     def cost(offset: float) -> float:
@@ -147,7 +147,7 @@ def _best_offset(part: _FileFit, joint: int) -> tuple[float, float]:
 
 
 def _load_cause(part: _FileFit) -> Cause | None:
-    """What the last link carries in a file and not in the others, where that puts it right."""
+    """Cause if a different load of the last link explains the file."""
     rows = part.rows
     layout = LinkLayout(rows.robot.joints)
     columns_of_links = regressor(rows.robot, rows.position, rows.velocity, rows.acceleration)

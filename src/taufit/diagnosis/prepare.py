@@ -1,4 +1,4 @@
-"""Recordings as their users declare them, brought to joint torque before they are conditioned."""
+"""Preparation of recordings as their column maps declare them: joint torque before conditioning."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from taufit.recording.finding import Finding
 from taufit.robot import Robot
 from taufit.signals import condition, lowpass
 
-# A cut-off this much of the slowest recording's rate can be realised; a logger slower than this
-# many times the default cut-off gets its own.
+# Cut-off as a fraction of a slow recording's rate, used if the rate is below this multiple of the
+# default cut-off.
 _CUTOFF_RATE_FRACTION, _MIN_RATE_FACTOR = 0.4, 2.0
 _DEFAULT_CUTOFF_HZ = 10.0
-# How well the nominal robot's masses, and with them gains taken from it, are known.
+# Relative standard deviation of nominal masses, and of gains derived from them.
 _NOMINAL_STD = 0.3
 
 
 def apply_declared_torque_kind(
     robot: Robot, recordings: Sequence[Recording]
 ) -> tuple[list[Recording], list[Finding]]:
-    """Gravity put back where the controller subtracted it; gains of the nominal robot where there
-    are none. What that means for the result is in the findings.
+    """Add gravity where the controller subtracted it, and nominal drive gains where unknown.
+
+    The findings state the consequences for the result.
     """
     _require_torque_kind(robot, recordings)
     out = [_restore_removed_gravity(robot, recording) for recording in recordings]
@@ -85,7 +86,7 @@ def _require_torque_kind(robot: Robot, recordings: Sequence[Recording]) -> None:
 
 
 def _gravity_ratio(robot: Robot, recording: Recording) -> float | None:
-    """Slope of the signal on the nominal robot's gravity, median over loaded joints."""
+    """Ratio of the signal to the nominal gravity torque, median over loaded joints."""
     rows = slice(None, None, max(1, len(recording) // 2000))
     gravity = gravity_torque(robot, np.ascontiguousarray(recording.position[rows]))
     spread = gravity.std(axis=0)
@@ -111,10 +112,10 @@ def _restore_removed_gravity(robot: Robot, recording: Recording) -> Recording:
 
 
 def nominal_gains(robot: Robot, recordings: Sequence[Recording]) -> Float[Array, " j"]:
-    """Torque per unit of signal that makes it the nominal robot's, joint by joint.
+    """Drive gains with which the signal matches the nominal robot's torque, joint by joint.
 
     With tau_n the nominal rigid-body torque, signal_j = tau_n_j / k_j + friction + offset; joints
-    in which that shows nothing get the median of the others.
+    without sufficient rigid-body torque get the median of the others.
     """
     if not np.any(robot.parameters):
         raise RecordingError(
@@ -148,8 +149,8 @@ def nominal_gains(robot: Robot, recordings: Sequence[Recording]) -> Float[Array,
 def suitable_cutoff(
     recordings: Sequence[Recording], cutoff_hz: float | Literal["auto"]
 ) -> tuple[float | Literal["auto"], Finding | None]:
-    """The cut-off, or a lower one where a recording is too slow for it, and why."""
-    # A higher one was asked for by hand: conditioning refuses it and says what is possible.
+    """Cut-off frequency, reduced for slow recordings, with the finding that explains it."""
+    # Cut-offs above the default are explicit: conditioning reports the possible range.
     if cutoff_hz == "auto" or cutoff_hz > _DEFAULT_CUTOFF_HZ:
         return cutoff_hz, None
     slowest = min(timing(r.time).nominal_hz for r in recordings)

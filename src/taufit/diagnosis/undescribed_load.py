@@ -1,4 +1,4 @@
-"""A load that the torque shows and the description does not have."""
+"""Undescribed load: payload or tool visible in the torque but missing in the description."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from taufit.recording.finding import Finding
 from taufit.robot import Robot
 from taufit.robot.inertia import from_centre_of_mass
 
-# A mass is named from this many standard deviations on, and from these shares of the arm's mass and
-# of the last link's own: less is a description that is a little off. Without one, a first moment
-# from this many log odds (twice) on.
+# A mass is reported from this many standard deviations and these fractions of the masses of robot
+# and last link; less is an inaccurate description. Otherwise a first moment is reported from these
+# log odds (twice).
 _SIGMAS, _ROBOT_MASS_FRACTION, _LINK_MASS_FRACTION, _MIN_LOG_ODDS = 3.0, 0.015, 0.5, 20.0
 
-# Radius of a load over its distance from the last link's origin.
+# Radius of a load relative to its distance from the last link's origin.
 _RADIUS_RATIO = 0.3
 
 
 def load_finding(evidence: HypothesisTest) -> Finding | None:
-    """What the last link carries beyond its description, or None where nothing of it shows."""
+    """Finding on an undescribed load of the last link, or None if none is visible."""
     if not evidence.has_enough_data:
         return None
     values, covariance = evidence.estimate_load()
@@ -35,7 +35,10 @@ def load_finding(evidence: HypothesisTest) -> Finding | None:
         description = f"about {mass:.1f} kg (+- {2.0 * std[0]:.1f} kg)"
     elif evidence.load_log_odds > _MIN_LOG_ODDS:
         moment, moment_limit = float(np.linalg.norm(values[1:4])), 2.0 * float(std[1:4].max())
-        description = f"a first moment of about {moment:.2f} kg m (+- {moment_limit:.2f} kg m; mass not shown)"
+        description = (
+            f"a first moment of about {moment:.2f} kg m (+- {moment_limit:.2f} kg m; "
+            "mass not shown)"
+        )
     else:
         return None
     return Finding(
@@ -48,14 +51,14 @@ def load_finding(evidence: HypothesisTest) -> Finding | None:
 
 
 def with_load(robot: Robot, evidence: HypothesisTest) -> Robot:
-    """The robot as described, its last link with what it is found to carry.
+    """Robot with the estimated load added to its last link.
 
-    A fit that leans on a last link of next to nothing cannot contain a load many times as heavy.
+    A prior of a nearly massless last link could not represent a load many times as heavy.
     """
     values, _ = evidence.estimate_load()
     if values[0] <= 0.0:
         return robot
-    # Where the torque shows a first moment and hardly a mass, the load is not beyond the arm.
+    # If only the first moment is identifiable, the load is assumed within the robot's reach.
     nominal_link = robot.parameters[-PER_LINK:]
     point = from_centre_of_mass(1.0, np.zeros(3), np.zeros((3, 3)))
     far = load_reach(robot, nominal_link if nominal_link[0] > 0.0 else point)

@@ -1,4 +1,4 @@
-"""Advice on units and clocks, tested by the arm before it is given."""
+"""Advice on units and clocks, tested against the robot's inertia before it is given."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from taufit.robot import Robot
 from taufit.signals import condition
 from taufit.signals.drive_gains import joint_gains
 
-# Log odds (twice) from which the arm's inertia says which of the two it is.
+# Log odds (twice) by inertia that decide between clock and velocity unit.
 _MIN_LOG_ODDS = 6.0
-# Rates that loggers have, to within this share, are worth this many; rows per second that say
-# something of their own.
+# Relative tolerance of usual logging rates, log odds (twice) in favour of one, and independent
+# samples per second.
 _RATE_TOLERANCE, _USUAL_RATE_LOG_ODDS, _INDEPENDENT_PER_SECOND = 0.002, 10.0, 2.0
-# Positions in the right unit: the links are as near to the nominal ones as this, and leave this
-# many times what the joints' own columns leave.
+# With positions in the right unit: largest distance of the links from the nominal ones, and largest
+# ratio of nrmse to its lower bound.
 _MAX_PRIOR, _MAX_NRMSE_RATIO = 6.0, 1.4
 
 
 def choose_unit_remedy(robot: Robot, recording: Recording, finding: Finding) -> Finding:
-    """The finding with the one remedy that agrees with the arm's inertia, where that shows it.
+    """Reduce a finding to the remedy that agrees with the robot's inertia, if that decides.
 
-    Torque grows with the square of the clock's factor and not with the velocity's unit, so the arm
-    is fitted without the recorded velocity, by the clock as it is and by the other one. A rate that
-    loggers have speaks for the other clock.
+    Torque grows with the square of the clock factor and not with the velocity unit, so the robot is
+    fitted without the recorded velocity, with the recorded and with the corrected clock. A usual
+    logging rate supports the corrected clock.
     """
     factor, remedy = finding.value, finding.remedy
     if not isinstance(factor, float) or remedy is None:
@@ -61,7 +61,7 @@ def choose_unit_remedy(robot: Robot, recording: Recording, finding: Finding) -> 
 
 
 def is_explained_in_degrees(robot: Robot, recording: Recording) -> bool:
-    """Whether the arm explains the torque if positions are degrees, as far as that can be said."""
+    """Whether the robot explains the torque if positions are degrees; True if undecidable."""
     degrees = replace(recording, position=np.radians(recording.position), velocity=None)
     evidence = hypothesis_test_for(robot, degrees)
     if evidence is None:
@@ -74,9 +74,9 @@ def is_explained_in_degrees(robot: Robot, recording: Recording) -> bool:
 
 
 def _clock_log_odds(robot: Robot, recording: Recording, factor: float) -> float:
-    """Log odds (twice) of the other clock, zero where nothing can be said.
+    """Twice the log odds of the rescaled clock; zero if undecidable.
 
-    Each clock has its own low-pass and acceleration; both are judged by as many rows.
+    Each clock has its own low-pass and acceleration; both are compared on equal numbers of rows.
     """
     time = recording.time[0] + factor * (recording.time - recording.time[0])
     recorded, rescaled = (
@@ -97,7 +97,7 @@ def _clock_log_odds(robot: Robot, recording: Recording, factor: float) -> float:
 
 
 def measured_gains(recording: Recording) -> Float[Array, " j"] | None:
-    """Torque per unit of the signal, given or by the controller's targets; None where unknown."""
+    """Drive gains, given or from the controller's targets; None if unknown."""
     try:
         return joint_gains([recording], None)[0][0].value
     except TaufitError:
@@ -105,8 +105,9 @@ def measured_gains(recording: Recording) -> Float[Array, " j"] | None:
 
 
 def hypothesis_test_for(robot: Robot, recording: Recording) -> HypothesisTest | None:
-    """Of a recording with its gains, or those of the nominal robot where it has none; None where
-    nothing can be said.
+    """Hypothesis test of a recording, with its gains or those of the nominal robot.
+
+    Returns None if there are too few data or no gains.
     """
     if not np.any(robot.parameters) or recording.joints != robot.joints:
         return None
