@@ -266,7 +266,8 @@ def _is_suspicious(evidence: HypothesisTest, scales: Float[Array, " j"]) -> bool
 
 def _best_correction(
     evidence: HypothesisTest,
-    gravity: GravityEstimate | None, scales: Float[Array, " j"],
+    gravity: GravityEstimate | None,
+    scales: Float[Array, " j"],
     measured: bool,
 ) -> tuple[Correction, HypothesisComparison] | None:
     """Best correction that resolves the contradiction with its comparison, or None."""
@@ -482,7 +483,8 @@ def _unit_correction(scale: float) -> Correction:
 
 
 def _cause(
-    correction: Correction, comparison: HypothesisComparison,
+    correction: Correction,
+    comparison: HypothesisComparison,
     gravity: GravityEstimate | None,
     robot: Robot,
 ) -> Cause:
