@@ -213,7 +213,7 @@ def _fit_known_payloads(robot, friction, runs) -> TorqueModel:  # type: ignore[n
     for _ in range(6):
         rows = SampleRows(model, joined, load=load)
         solution, _, _ = solve_rows(RowsInMemory(rows, base), model, Wls())
-        load = rows.rigid(solution.values) + extra
+        load = rows.rigid_torque(solution.values) + extra
     return model.with_values(solution.values)
 
 

@@ -18,7 +18,7 @@ from taufit.export.format_reduction import MJCF_TERMS, URDF_TERMS, reduce_to_for
 from taufit.fitting import fit_samples
 from taufit.model import read_model, write_model
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.simple_terms import RowsOfTraining, simple_terms, simulator_structure
+from taufit.regression.simple_terms import TrainingRegression, simple_terms, simulator_structure
 from taufit.signals.sample_source import as_source
 from taufit.terms import TermInput
 from taufit.terms.friction import Stribeck
@@ -47,7 +47,7 @@ def trained(tmp_path_factory):
 def test_the_triangles_are_the_training_rows(trained):
     model, samples = trained
     structure = simulator_structure(model.robot)
-    rows = RowsOfTraining(model.training.simple_terms, structure)
+    rows = TrainingRegression(model.training.simple_terms, structure)
     rng = np.random.default_rng(0)
     for _ in range(3):
         theta = structure.nominal + rng.normal(size=len(structure.names)) * 0.1

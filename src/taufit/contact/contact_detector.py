@@ -89,7 +89,9 @@ class ContactDetector:
         self.step = 1.0 / noise.rate_hz
         self.friction = np.maximum(friction_level(model), 1e-3)
         self._felt = ExternalTorque.of(model, noise)
-        self._grid = TimeGrid(self.step, self._felt.channels, max(0.1, 3.5 * self.step), room=64)
+        self._grid = TimeGrid(
+            self.step, self._felt.channels, max(0.1, 3.5 * self.step), capacity=64
+        )
         self._row = np.empty(self._felt.channels)
         self.intake: StreamConditioner | None = None
         self._prior = np.maximum(_PRIOR_FRICTION * self.friction, _PRIOR_NOISE * noise.level[FAST])
@@ -168,7 +170,7 @@ class ContactDetector:
             self._commanded = time - self._ordered < _COMMAND_LASTS_S
         self._grid.push(time, row)
         self.felt = None
-        if self._grid.complete:
+        if self._grid.complete_bins:
             self.felt = felt = self._felt(*self._grid.take())
             if felt is not None:
                 for i in range(len(felt)):

@@ -31,7 +31,7 @@ from taufit.model.training_record import (
     TrainingRecord,
 )
 from taufit.regression.estimate import Estimate
-from taufit.regression.result_reuse import FIRST_LOAD, reusable_load_parameters
+from taufit.regression.result_reuse import SEARCH_LOAD_TOLERANCE, reusable_load_parameters
 from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
@@ -181,7 +181,7 @@ def fit(
     if estimator is None:
         least = amount.least_noise(source)
         if load is not None:
-            load = reusable_load_parameters(model, source, load, share=FIRST_LOAD)
+            load = reusable_load_parameters(model, source, load, tolerance=SEARCH_LOAD_TOLERANCE)
         evidence = estimate_prior_scales(
             model, source, dropped=dropped, least_noise=least, load=load, one_way=bound.joints
         )
@@ -399,7 +399,7 @@ def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estim
 def _noise(estimate: Estimate) -> float:
     spare = max(estimate.information.count - len(estimate.base.columns), 1)
     signal = np.sqrt(np.sum(estimate.information.target**2) / max(estimate.information.count, 1))
-    own = np.sqrt(estimate.information.unexplained(estimate.base.columns) / spare)
+    own = np.sqrt(estimate.information.minimum_cost(estimate.base.columns) / spare)
     return float(max(own, 1e-6 * signal, np.finfo(float).tiny))
 
 

@@ -31,6 +31,9 @@ _LARGEST = 1e12
 # Minimum size of a spike in position, velocity and torque [rad, rad/s, N m].
 _MIN_SPIKE = (1e-3, 5 * STANDSTILL_SPEED, 0.0)
 
+# [N m]
+_SMALLEST_TORQUE = 1e-30
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MonotonicSection:
@@ -294,6 +297,8 @@ def joint_torque(
 ) -> Float[Array, "n j"]:
     """Joint torque tau = C' (K s) with signal s, gains K and coupling C."""
     torque = _require_measurements(recording.signal, name, "torque") * gains.value
+    # Squares of smaller numbers underflow; no torque is that small.
+    torque[np.abs(torque) < _SMALLEST_TORQUE] = 0.0
     if not signed.all():
         torque = np.where(signed, torque, np.abs(torque))
     if recording.coupling is None:

@@ -170,7 +170,7 @@ class _Judge:
 def _predicted(
     structure: TorqueModel, values: Float[Array, " p"], part: Samples
 ) -> Float[Array, "n j"]:
-    return RowBuilder(structure, values)(part).explained(values)
+    return RowBuilder(structure, values)(part).predict(values)
 
 
 # A file whose RMSE is this many times the others' in most joints, or whose RMSE and nrmse are in

@@ -295,7 +295,7 @@ def complete_record(
         residuals=residual_structure(model, source),
         simple_terms=simple_terms(model, source),
         joint_zero_std=None if zeros is None else zeros.std,
-        hidden_zeros=() if zeros is None else zeros.hidden(state.robot),
+        hidden_zeros=() if zeros is None else zeros.unidentifiable_joints(state.robot),
         provenance=_provenance(request, state, fitted),
         warnings=warnings,
         contradictions=tuple(f.message for f in assessment.findings if f.severity == "error"),

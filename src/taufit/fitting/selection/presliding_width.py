@@ -93,7 +93,7 @@ def _squares(model: TorqueModel, source: SampleSource, *, count: bool = True) ->
         regression = Regression(source, RowBuilder(model, load), base)
         theta, _ = fit_with_prior(regression, weak, centre, model.nonnegative)
     assert theta is not None
-    squares = np.maximum(regression.squares(theta), np.finfo(float).tiny)
+    squares = np.maximum(regression.residual_squares(theta), np.finfo(float).tiny)
     if not count:
         return squares, None
     rows = regression.excerpt

@@ -190,7 +190,7 @@ def _scales(
 ) -> _Scales:
     layout = model.layout
     joints, p = layout.joints, layout.size
-    rigid = rows.rigid(theta)
+    rigid = rows.rigid_torque(theta)
     rest = np.where(rows.keep, rows.torque - rigid, 0.0)
     count = np.maximum(rows.keep.sum(axis=0), 1)
     mean = rest.sum(axis=0) / count

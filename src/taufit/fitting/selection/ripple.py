@@ -76,13 +76,13 @@ def with_ripple(
         """Of each joint's residuals with these of its waves and all waves of the others."""
         return np.array(
             [
-                search.regression.squares(search.solved(search.used & ~(mine & ~taken)))[k]
+                search.regression.residual_squares(search.solved(search.used & ~(mine & ~taken)))[k]
                 for k, mine in enumerate(waves & (owner == np.arange(layout.joints)[:, None]))
             ]
         )
 
     without, shorter = squares(np.zeros_like(waves)), squares(whole)
-    beside = search.regression.squares(search.theta)
+    beside = search.regression.residual_squares(search.theta)
     kept = np.where((beside < _PLAIN * shorter)[owner], apart, whole)
     left = np.where(beside < _PLAIN * shorter, beside, shorter)
     independent = np.maximum(search.regression.torque.count / search.correlation, 2.0)
